@@ -1,0 +1,3 @@
+"""The tool system for AI agents: hands for the model, rails for the people."""
+
+__version__ = "0.1.0"

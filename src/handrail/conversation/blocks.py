@@ -1,0 +1,95 @@
+"""The blocks that messages are made of."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+Json: TypeAlias = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Words of a person or a model."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A picture, base64 encoded."""
+
+    data: str
+    media_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document (for example a PDF), base64 encoded."""
+
+    data: str
+    media_type: str
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Thinking:
+    """Reasoning of the model. `raw` is the vendor's own block, which must be sent back unchanged."""
+
+    text: str
+    raw: Json = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUse:
+    """A complete request of the model to use a tool: `input` is what it sent, not yet checked."""
+
+    id: str
+    name: str
+    input: Json
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenToolUse:
+    """A tool request that did not arrive whole. It is never run; the model is told `problem`."""
+
+    id: str
+    name: str
+    raw_input: str
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolReference:
+    """Points the model at a deferred tool whose definition it may now use."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ServerBlock:
+    """A block that the vendor made or ran by itself (server tools, unknown kinds): kept and sent back, never run."""
+
+    type: str
+    raw: Json
+
+
+ResultBlock: TypeAlias = Text | Image | Document | ToolReference
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """The one answer to a ToolUse."""
+
+    tool_use_id: str
+    content: tuple[ResultBlock, ...]
+    is_error: bool = False
+
+    @property
+    def text(self) -> str:
+        """The text blocks, joined by newlines."""
+        return "\n".join(block.text for block in self.content if isinstance(block, Text))
+
+
+AssistantBlock: TypeAlias = Text | Thinking | ToolUse | BrokenToolUse | ServerBlock
+UserBlock: TypeAlias = Text | Image | Document | ToolResult
+Role: TypeAlias = Literal["user", "assistant"]

@@ -1,0 +1,51 @@
+"""Messages: who said what, and what the program added."""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from handrail.conversation.blocks import AssistantBlock, BrokenToolUse, Text, ToolUse, UserBlock
+
+
+@dataclass(frozen=True, slots=True)
+class UserMessage:
+    """What goes to the model in the user's turn: tool results first, then words."""
+
+    content: tuple[UserBlock, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AssistantMessage:
+    """One whole answer of the model."""
+
+    content: tuple[AssistantBlock, ...]
+    model: str = ""
+    stop_reason: str = ""
+
+    @property
+    def calls(self) -> tuple[ToolUse | BrokenToolUse, ...]:
+        """The tool requests in it, in order. An answer without any ends the loop."""
+        return tuple(block for block in self.content if isinstance(block, ToolUse | BrokenToolUse))
+
+    @property
+    def text(self) -> str:
+        """Its words, joined."""
+        return "".join(block.text for block in self.content if isinstance(block, Text))
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """What the program adds to the user's turn after the tool results: a reminder, a changed file, a queued prompt."""
+
+    kind: str
+    content: tuple[UserBlock, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SystemNote:
+    """A note for the people's transcript. It never reaches the model."""
+
+    text: str
+    level: str = "info"
+
+
+Message: TypeAlias = UserMessage | AssistantMessage | Attachment | SystemNote

@@ -1,0 +1,28 @@
+"""
+Every exception that handrail raises.
+
+    HandrailError
+      ToolError          a tool could not do what was asked; the text goes to the model
+      InputError         a tool's input does not fit its schema
+      ToolDefinitionError  a tool is declared in a way that cannot work
+"""
+
+
+class HandrailError(Exception):
+    """Root of all errors that handrail raises on purpose."""
+
+
+class ToolError(HandrailError):
+    """A tool could not do what was asked. The message goes to the model: what happened, the value, the next move."""
+
+
+class InputError(HandrailError):
+    """An input does not fit its schema. Each line names one field and what is wrong with it."""
+
+    def __init__(self, problems: tuple[str, ...]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
+class ToolDefinitionError(HandrailError):
+    """A tool is declared in a way that cannot work; raised where it is declared, never during a call."""
