@@ -1,0 +1,1 @@
+"""The tools that come with handrail: one file each, its prompt beside it."""

@@ -1,0 +1,39 @@
+"""Sleep: wait for a while, and let the user end it at any moment."""
+
+import asyncio
+
+from pydantic import Field
+
+from handrail.tools.cards import Card
+from handrail.tools.context import Progress, ToolContext
+from handrail.tools.output import Output
+from handrail.tools.schema import Input
+from handrail.tools.tool import Tool
+
+MAX_SECONDS = 3600.0
+
+
+class SleepInput(Input):
+    seconds: float = Field(gt=0, le=MAX_SECONDS, description="How long to wait.")
+
+
+class Sleep(Tool[SleepInput]):
+    name = "Sleep"
+    search_hint = "wait pause delay time seconds"
+    input_model = SleepInput
+    interrupt = "cancel"
+    should_defer = True
+
+    def is_read_only(self, args: SleepInput) -> bool:
+        return True
+
+    def is_concurrency_safe(self, args: SleepInput) -> bool:
+        return True
+
+    def summary(self, args: SleepInput) -> str:
+        return f"Sleep({args.seconds:g} s)"
+
+    async def call(self, args: SleepInput, ctx: ToolContext) -> Output:
+        ctx.progress(Progress(f"waiting {args.seconds:g} s"))
+        await asyncio.sleep(args.seconds)
+        return Output(text=f"Waited {args.seconds:g} seconds.", card=Card(title="Sleep", detail=f"{args.seconds:g} s"))

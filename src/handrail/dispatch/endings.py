@@ -1,0 +1,77 @@
+"""How calls end badly: the outcomes that the engine makes itself, in sentences a model can act on."""
+
+from handrail.conversation.blocks import ResultBlock, Text, ToolResult, ToolUse
+from handrail.tools.abort import AbortReason
+from handrail.tools.outcome import NO_TIME, Cause, Outcome, Status, Timings
+from handrail.tools.permission import Decision
+
+
+def failed(use: ToolUse, cause: Cause, message: str, timings: Timings = NO_TIME) -> Outcome:
+    """An error the model can act on."""
+    return Outcome(use, Status.ERROR, cause, _error(use, message), timings=timings)
+
+
+def rejected_input(use: ToolUse, cause: Cause, message: str, timings: Timings = NO_TIME) -> Outcome:
+    """The call never ran, because of what the model sent; the tag says so."""
+    return failed(use, cause, f"<tool_use_error>{message}</tool_use_error>", timings)
+
+
+def denied(use: ToolUse, summary: str, decision: Decision, timings: Timings) -> Outcome:
+    """The rails said no; the model learns why and what a person said about it."""
+    content: tuple[ResultBlock, ...] = (Text(f"{summary} was refused: {decision.reason}. {_next_move(decision)}"),)
+    result = ToolResult(use.id, content + decision.feedback, is_error=True)
+    return Outcome(use, Status.DENIED, Cause.DENIED, result, decision=decision, timings=timings)
+
+
+def _next_move(decision: Decision) -> str:
+    if decision.feedback:
+        return "What was said about it follows."
+    return "Do it another way, or ask the user."
+
+
+STOPPED = {
+    AbortReason.DISCARDED: (
+        Status.DISCARDED,
+        Cause.STREAMING_FALLBACK,
+        "the answer it belongs to was given up and asked for again",
+    ),
+    AbortReason.SIBLING: (Status.CANCELLED, Cause.SIBLING_ERROR, "{blame} before it failed"),
+    AbortReason.USER: (Status.CANCELLED, Cause.USER_INTERRUPTED, "the user interrupted the turn"),
+    AbortReason.SUBMIT: (Status.CANCELLED, Cause.SUBMIT_INTERRUPTED, "the user sent a new message"),
+}
+
+
+def stopped(use: ToolUse, summary: str, reason: AbortReason, *, started: bool, blame: str = "") -> Outcome:
+    """A synthetic result for a call that was stopped: whether it had begun, and why it was stopped."""
+    status, cause, why = STOPPED[reason]
+    what = "was stopped while it ran" if started else "was not run"
+    advice = " Its effects may be incomplete; look before you repeat it." if started else ""
+    message = f"{summary} {what}: {why.format(blame=blame)}.{advice}"
+    return Outcome(use, status, cause, _error(use, message))
+
+
+def _error(use: ToolUse, message: str) -> ToolResult:
+    return ToolResult(use.id, (Text(message),), is_error=True)
+
+
+def crashed(use: ToolUse, error: BaseException, timings: Timings = NO_TIME) -> Outcome:
+    """Something raised what it should not have."""
+    return failed(use, Cause.CRASHED, crash_message(use.name, error), timings)
+
+
+def crash_message(name: str, error: BaseException) -> str:
+    """A crash, told without its traceback, which is in the log."""
+    return f"{name} failed unexpectedly: {type(error).__name__}: {error}. Try another input or another tool."
+
+
+def repeated(use: ToolUse, summary: str, before: Outcome | None) -> Outcome:
+    """The call was already started for an answer that was given up; it is not run a second time."""
+    if before is None:
+        message = (
+            f"{summary} had been started for an answer that was then given up, and was cut off. It was not run again. "
+            "What it did is not known: look before you repeat it."
+        )
+        return failed(use, Cause.OUTCOME_UNKNOWN, message)
+    note = Text("This ran once already, for an answer that was given up. It was not run again; this is its result.")
+    result = ToolResult(use.id, (*before.result.content, note), before.result.is_error)
+    return Outcome(use, before.status, Cause.DONE_BEFORE, result, before.output, before.decision)

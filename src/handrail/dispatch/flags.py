@@ -1,0 +1,52 @@
+"""What a tool says about one call, asked with a guard: an answer that raises becomes the careful one."""
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from handrail.conversation.blocks import Json
+from handrail.errors import HandrailError, InputError, ToolDefinitionError
+from handrail.tools.access import EXCLUSIVE, Access
+from handrail.tools.context import RunContext
+from handrail.tools.pool import AnyTool
+
+log = logging.getLogger(__name__)
+
+
+def flag(question: Callable[[Any], bool], args: Any) -> bool:
+    """The tool's yes; anything else, also an exception, is a no."""
+    try:
+        return question(args) is True
+    except Exception:
+        log.exception("%s raised; the careful answer is used", getattr(question, "__qualname__", question))
+        return False
+
+
+def touched(tool: AnyTool, args: Any, run: RunContext) -> Access:
+    """What the call touches; everything, if the tool cannot say."""
+    try:
+        access: object = tool.access(args, run)
+    except Exception:
+        log.exception("%s.access raised; the call runs alone", tool.name)
+        return EXCLUSIVE
+    return access if isinstance(access, Access) else EXCLUSIVE
+
+
+def short(tool: AnyTool, args: Any) -> str:
+    """The call in short; the tool's name, if the tool cannot say."""
+    try:
+        return str(tool.summary(args))
+    except Exception:
+        log.exception("%s.summary raised; the name is used", tool.name)
+        return tool.name
+
+
+def parse(tool: AnyTool, raw: Json) -> tuple[Any, HandrailError | None]:
+    """The checked input, or why there is none."""
+    try:
+        return tool.parse(raw), None
+    except (InputError, ToolDefinitionError) as error:
+        return None, error
+    except Exception as error:
+        log.exception("%s could not parse its input", tool.name)
+        return None, InputError((f"It could not be checked: {type(error).__name__}: {error}.",))

@@ -1,0 +1,143 @@
+"""
+Who has a say in a call: hooks, an analysis of what it would do, and the gate that decides.
+
+The engine knows them as Protocols. The neutral ones here let it run without any rules; the real ones are handed in.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from handrail.conversation.blocks import Json, ToolUse
+from handrail.dispatch.flags import short
+from handrail.tools.context import ToolContext
+from handrail.tools.output import Output
+from handrail.tools.permission import NO_OPINION, Check, Decision, Opinion, Strength, Verdict, fold
+from handrail.tools.pool import AnyTool
+
+
+class Request:
+    """One call that wants to run: what was asked for, the tool, its checked input and its flags for that input."""
+
+    __slots__ = ("args", "ctx", "read_only", "tool", "use")
+
+    def __init__(self, use: ToolUse, tool: AnyTool, args: Any, ctx: ToolContext, *, read_only: bool) -> None:
+        self.use = use
+        self.tool = tool
+        self.args = args
+        self.ctx = ctx
+        self.read_only = read_only
+
+    @property
+    def summary(self) -> str:
+        """The call in short."""
+        return short(self.tool, self.args)
+
+
+@dataclass(frozen=True, slots=True)
+class HookAnswer:
+    """What hooks say before a call: an opinion, a changed input, something the model should know."""
+
+    opinion: Opinion | None = None
+    updated_input: Json | None = None
+    context: tuple[str, ...] = ()
+
+
+class Hooks(Protocol):
+    """Asked before and after a call."""
+
+    async def before(self, request: Request) -> HookAnswer: ...
+
+    async def after(self, request: Request, output: Output | None, error: str) -> tuple[str, ...]:
+        """Texts to add to the result. `error` is empty when the call went well."""
+        ...
+
+
+class Analyst(Protocol):
+    """Finds out what a call would do (for example a shell command); runs beside the pre-hooks."""
+
+    async def analyse(self, request: Request) -> object: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What is known about a call when the gate decides: the earlier layers have all spoken."""
+
+    hook: Opinion | None = None
+    analysis: object = None
+    doubt: str = ""
+    """Semantic validation was not sure; this is why."""
+    check: Check = NO_OPINION
+
+
+NOTHING_SAID = Evidence()
+
+
+class Gate(Protocol):
+    """Decides, and asks whoever has to be asked. Its answer is allow or deny."""
+
+    async def decide(self, request: Request, evidence: Evidence) -> Decision: ...
+
+
+class Approver(Protocol):
+    """Somebody who can be asked."""
+
+    async def approve(self, request: Request, decision: Decision) -> Decision: ...
+
+
+@dataclass(frozen=True, slots=True)
+class CarefulGate:
+    """
+    The gate without rules: what only reads may pass, the rest is asked for, and with nobody to ask it is refused.
+
+    With `trusting`, whatever nobody objects to may pass.
+    """
+
+    approver: Approver | None = None
+    trusting: bool = False
+
+    async def decide(self, request: Request, evidence: Evidence) -> Decision:
+        decision = fold(tuple(self._opinions(request, evidence)), request.ctx.permissions.version)
+        if decision.verdict is not Verdict.ASK:
+            return decision
+        if self.approver:
+            return await self.approver.approve(request, decision)
+        reason = f"{decision.reason}, and nobody is here to be asked"
+        nobody = Opinion(Strength.NOBODY, Verdict.DENY, "person", reason)
+        return Decision(Verdict.DENY, reason, (*decision.opinions, nobody), decision.version)
+
+    def _opinions(self, request: Request, evidence: Evidence) -> list[Opinion]:
+        opinions = [evidence.hook] if evidence.hook else []
+        if request.tool.requires_user_interaction:
+            opinions.append(Opinion(Strength.ASK, Verdict.ASK, "tool", "it needs a person's answer"))
+        if evidence.doubt:
+            opinions.append(Opinion(Strength.TOOL_ASK, Verdict.ASK, "tool", evidence.doubt))
+        if evidence.check.verdict:
+            opinions.append(tool_opinion(evidence.check.verdict, evidence.check.reason))
+        if self.trusting:
+            opinions.append(TRUSTED)
+        elif request.read_only:
+            opinions.append(READ_ONLY)
+        return opinions
+
+
+TRUSTED = Opinion(Strength.MODE, Verdict.ALLOW, "mode", "nobody objects")
+READ_ONLY = Opinion(Strength.MODE, Verdict.ALLOW, "mode", "it only reads")
+TOOL_STRENGTH = {
+    Verdict.ALLOW: Strength.MODE,
+    Verdict.ASK: Strength.TOOL_ASK,
+    Verdict.DENY: Strength.DENY,
+}
+
+
+def tool_opinion(verdict: Verdict, reason: str) -> Opinion:
+    """A tool's own check as an opinion: its no counts like any no, its yes only like a mode's."""
+    return Opinion(TOOL_STRENGTH[verdict], verdict, "tool", reason)
+
+
+@dataclass(frozen=True, slots=True)
+class Rails:
+    """Everyone who has a say. None = nobody of that kind, at no cost."""
+
+    gate: Gate = CarefulGate()
+    hooks: Hooks | None = None
+    analyst: Analyst | None = None

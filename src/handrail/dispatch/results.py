@@ -1,0 +1,107 @@
+"""Results that are too big for the conversation: kept whole on disk, shown in part."""
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from handrail.conversation.blocks import ResultBlock, Text
+
+HEAD_CHARS, TAIL_CHARS = 1_200, 800
+DAY = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much is kept and for how long."""
+
+    quota_bytes: int = 2_000_000_000
+    retention_days: int = 30
+
+
+DEFAULT_LIMITS = Limits()
+
+
+class ResultStore:
+    """
+    The folder of a run for big results, readable by its owner only.
+
+    It is made when the first result needs it. What was once replaced stays replaced by the same text, so
+    that later requests carry identical bytes.
+    """
+
+    def __init__(self, folder: Path, limits: Limits = DEFAULT_LIMITS, now: Callable[[], float] = time.time) -> None:
+        self.folder = folder
+        self._limits = limits
+        self._now = now
+        self._replaced: dict[str, str] = {}
+
+    @property
+    def replaced(self) -> dict[str, str]:
+        """What stands in the conversation instead of a big result, by the id of its call."""
+        return dict(self._replaced)
+
+    def fit(self, call_id: str, blocks: tuple[ResultBlock, ...], limit: int) -> tuple[ResultBlock, ...]:
+        """The same blocks if their text is within the limit, else the replacement and the blocks that are no text."""
+        texts = [block.text for block in blocks if isinstance(block, Text)]
+        if sum(map(len, texts)) <= limit:
+            return blocks
+        text = "\n".join(texts)
+        preview = self._replaced[call_id] = replacement(text, *self._save(call_id, text), limit)
+        return (Text(preview), *(block for block in blocks if not isinstance(block, Text)))
+
+    def _save(self, call_id: str, text: str) -> tuple[Path | None, str]:
+        """Where the text was put, or why it could not be put anywhere."""
+        data = text.encode("utf-8", "surrogatepass")
+        path = self.folder / f"{safe_name(call_id)}.txt"
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            used = self._tidy()
+            if used + len(data) > self._limits.quota_bytes:
+                return None, f"the folder for big results is full ({used:,} of {self._limits.quota_bytes:,} bytes)"
+            with open(path, "wb", opener=_owner_only) as file:
+                file.write(data)
+        except OSError as error:
+            path.unlink(missing_ok=True)
+            return None, f"writing it to disk failed ({error.strerror})"
+        return path, ""
+
+    def _tidy(self) -> int:
+        """Remove what is older than the retention time; the bytes that remain in the folders of all runs."""
+        oldest = self._now() - self._limits.retention_days * DAY
+        used = 0
+        for path in self.folder.parent.glob("*/*.txt"):
+            stat = path.lstat()
+            if stat.st_mtime < oldest:
+                path.unlink(missing_ok=True)
+            else:
+                used += stat.st_size
+        return used
+
+
+def replacement(text: str, path: Path | None, problem: str, limit: int) -> str:
+    """What the model sees of a big result: the notice first, then head and tail."""
+    head, tail = min(HEAD_CHARS, limit // 2), min(TAIL_CHARS, limit // 3)
+    lines = text.count("\n") + 1
+    where = (
+        f"The whole text is in {path}. Use Read with offset and limit for the part you need."
+        if path
+        else f"The rest is lost: {problem}. Repeat the call with a narrower question."
+    )
+    return (
+        f"<persisted-output>\nThe result is too large: {len(text):,} characters in {lines:,} lines. {where}\n"
+        f"First {head:,} characters:\n{text[:head]}\n"
+        f"[{len(text) - head - tail:,} characters left out]\n"
+        f"Last {tail:,} characters:\n{text[len(text) - tail :]}\n</persisted-output>"
+    )
+
+
+def safe_name(call_id: str) -> str:
+    """A file name for a call: ids come from the model and may hold anything."""
+    return sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()[:24]
+
+
+def _owner_only(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW, 0o600)

@@ -1,0 +1,43 @@
+"""Run a blocking function beside the event loop."""
+
+import asyncio
+import contextvars
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+Result = TypeVar("Result")
+
+
+async def in_thread(function: Callable[[], Result]) -> Result:
+    """
+    The result of the function, run in a thread of its own.
+
+    Cancelling gives the thread up: it cannot be stopped, so it is a daemon and its result is dropped.
+    """
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Result] = loop.create_future()
+    context = contextvars.copy_context()
+
+    def settle(result: Result | None, error: BaseException | None) -> None:
+        if future.done():
+            return
+        if error is not None:
+            future.set_exception(error)
+        else:
+            future.set_result(result)  # type: ignore[arg-type]  # there is a result where there is no error
+
+    def work() -> None:
+        result: Result | None = None
+        error: BaseException | None = None
+        try:
+            result = context.run(function)
+        except StopIteration as stop:
+            error = RuntimeError(f"the function raised {stop!r}, which a future cannot carry")
+        except BaseException as raised:  # noqa: BLE001  # it is raised again where the result is awaited
+            error = raised
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(settle, result, error)
+
+    threading.Thread(target=work, name="handrail-tool", daemon=True).start()
+    return await future

@@ -1,0 +1,104 @@
+"""A call inside the executor, and the states it moves through."""
+
+import asyncio
+from enum import IntEnum
+from typing import Any
+
+from handrail.conversation.blocks import ToolUse
+from handrail.dispatch.flags import short
+from handrail.errors import HandrailError
+from handrail.tools.abort import AbortReason, AbortSignal
+from handrail.tools.access import EXCLUSIVE, WORLD, Access
+from handrail.tools.outcome import Outcome
+from handrail.tools.pool import AnyTool
+
+
+class State(IntEnum):
+    """Where a call stands."""
+
+    QUEUED = 0
+    EXECUTING = 1
+    COMPLETED = 2
+    YIELDED = 3
+
+
+MOVES: tuple[tuple[State, ...], ...] = (
+    (State.EXECUTING, State.COMPLETED),  # from QUEUED
+    (State.COMPLETED,),  # from EXECUTING
+    (State.YIELDED,),  # from COMPLETED
+    (),
+)
+
+
+class Call:
+    """One ToolUse on its way. Only `move` changes its state, and only along the arrows."""
+
+    __slots__ = (
+        "abort",
+        "access",
+        "args",
+        "began",
+        "blame",
+        "entered",
+        "number",
+        "outcome",
+        "problem",
+        "queued_at",
+        "read_only",
+        "resume",
+        "scheduled",
+        "state",
+        "stop_reason",
+        "task",
+        "tool",
+        "use",
+    )
+
+    def __init__(self, number: int, use: ToolUse, queued_at: float) -> None:
+        self.number = number
+        self.use = use
+        self.queued_at = queued_at
+        self.state = State.QUEUED
+        self.tool: AnyTool | None = None
+        self.args: Any = None
+        self.problem: HandrailError | None = None
+        self.read_only = False
+        self.access: Access = EXCLUSIVE
+        self.scheduled = False
+        self.abort = AbortSignal()
+        self.task: asyncio.Task[None] | None = None
+        self.entered = False
+        self.began = False
+        """The tool itself was called; from here on there may be effects."""
+        self.resume: asyncio.Future[None] | None = None
+        self.stop_reason: AbortReason | None = None
+        self.blame = ""
+        self.outcome: Outcome | None = None
+
+    def move(self, to: State) -> None:
+        """Go along one of the drawn arrows."""
+        assert to in MOVES[self.state], f"{self.use.id}: {self.state.name} -> {to.name}"
+        self.state = to
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether it has no outcome yet."""
+        return self.state < State.COMPLETED
+
+    @property
+    def alone(self) -> bool:
+        """Whether nothing may run beside it."""
+        return WORLD in self.access.writes
+
+    @property
+    def summary(self) -> str:
+        """The call in short, for messages."""
+        if self.tool is None or self.problem is not None:
+            return self.use.name
+        return short(self.tool, self.args)
+
+    @property
+    def stops_on_submit(self) -> bool:
+        """Whether a new message of the user stops it."""
+        behaviour = self.tool.interrupt if self.tool else None
+        return self.read_only if behaviour is None else behaviour == "cancel"

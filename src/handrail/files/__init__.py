@@ -1,0 +1,1 @@
+"""Files: what was read, and when it was last seen."""

@@ -1,0 +1,86 @@
+"""A model that says what it is told to say, block by block."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from handrail.conversation.blocks import AssistantBlock, Json, Text, ToolUse
+from handrail.conversation.stream import BlockEnd, BlockStart, Delta, MessageEnd, MessageStart, StreamEvent
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """The stream stands still until the event is set."""
+
+    event: asyncio.Event
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """The stream stands still for some seconds of the loop's clock."""
+
+    seconds: float
+
+
+Step: TypeAlias = AssistantBlock | Wait | Pause | StreamEvent
+
+
+def say(text: str) -> Text:
+    """The model says something."""
+    return Text(text)
+
+
+def use(call_id: str, name: str, **values: Any) -> ToolUse:
+    """The model asks for a tool."""
+    return ToolUse(call_id, name, values)
+
+
+def gate(event: asyncio.Event) -> Wait:
+    """The model is silent until the test sets the event."""
+    return Wait(event)
+
+
+def pause(seconds: float) -> Pause:
+    """The model is silent for a while."""
+    return Pause(seconds)
+
+
+@dataclass
+class ScriptedModel:
+    """Gives one scripted answer per request, in order, and keeps the requests it got."""
+
+    answers: Sequence[Sequence[Step]]
+    requests: list[Json] = field(default_factory=list)
+
+    async def stream(self, request: Any) -> AsyncIterator[StreamEvent]:
+        """
+        The next answer, as a provider would stream it.
+
+        Raises:
+            LookupError: the script has no more answers.
+        """
+        number = len(self.requests)
+        self.requests.append(request)
+        if number >= len(self.answers):
+            raise LookupError(f"the script has {len(self.answers)} answers, and answer {number + 1} was asked for")
+        yield MessageStart(id=f"message-{number + 1}", model="scripted")
+        slot = 0
+        for step in self.answers[number]:
+            match step:
+                case Wait(event):
+                    await event.wait()
+                case Pause(seconds):
+                    await asyncio.sleep(seconds)
+                case Text(text):
+                    yield BlockStart(slot, "text")
+                    yield Delta(slot, text)
+                    yield BlockEnd(slot, step)
+                    slot += 1
+                case ToolUse(id=call_id, name=name):
+                    yield BlockStart(slot, "tool_use", call_id, name)
+                    yield BlockEnd(slot, step)
+                    slot += 1
+                case _:
+                    yield step  # type: ignore[misc]  # whatever is left is an event already
+        yield MessageEnd("end_turn")

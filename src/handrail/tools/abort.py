@@ -1,0 +1,65 @@
+"""Abort signals: one per turn, a child per answer and per call. A child aborts with its parent, never the other way."""
+
+from collections.abc import Callable
+from enum import Enum
+
+
+class AbortReason(Enum):
+    """Why a call is stopped, strongest first: when several apply, the first in this list is what the model is told."""
+
+    DISCARDED = "streaming_fallback"
+    SIBLING = "sibling_error"
+    USER = "user_interrupted"
+    SUBMIT = "submit_interrupted"
+
+    def outweighs(self, other: "AbortReason") -> bool:
+        """Whether this is the reason to tell when both apply."""
+        order = list(AbortReason)
+        return order.index(self) < order.index(other)
+
+
+class AbortSignal:
+    """Set at most once. Listeners are told in the order they came, at once if the signal is already set."""
+
+    __slots__ = ("_children", "_listeners", "_parent", "reason")
+
+    def __init__(self, parent: "AbortSignal | None" = None) -> None:
+        self.reason: AbortReason | None = parent.reason if parent else None
+        self._parent = parent
+        self._listeners: list[Callable[[AbortReason], None]] = []
+        self._children: dict[AbortSignal, None] = {}
+        if parent and not self.reason:
+            parent._children[self] = None
+
+    @property
+    def aborted(self) -> bool:
+        """Whether whoever sees this should stop."""
+        return self.reason is not None
+
+    def abort(self, reason: AbortReason) -> None:
+        """Set the signal and tell everyone below. A second call changes nothing."""
+        if self.reason is not None:
+            return
+        self.reason = reason
+        listeners, self._listeners = self._listeners, []
+        children, self._children = self._children, {}
+        for listener in listeners:
+            listener(reason)
+        for child in children:
+            child.abort(reason)
+
+    def listen(self, listener: Callable[[AbortReason], None]) -> None:
+        """Call the listener when the signal is set."""
+        if self.reason is not None:
+            listener(self.reason)
+        else:
+            self._listeners.append(listener)
+
+    def child(self) -> "AbortSignal":
+        """A signal that is set with this one, and can be set alone."""
+        return AbortSignal(self)
+
+    def release(self) -> None:
+        """Part from the parent: what this signal guarded is over, and the parent need not remember it."""
+        if self._parent:
+            self._parent._children.pop(self, None)

@@ -1,0 +1,213 @@
+"""`@tool`: a typed function becomes a Tool. Signature -> schema, docstring -> description, flags -> arguments."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints, overload
+
+from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic.fields import FieldInfo
+from pydantic_core import to_jsonable_python
+
+from handrail.errors import ToolDefinitionError
+from handrail.tools.access import Access
+from handrail.tools.context import ProgressCallback, RunContext, ToolContext
+from handrail.tools.output import Output
+from handrail.tools.tool import DEFAULT_RESULT_CHARS, PromptView, Tool
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """How a function tool behaves; the names and the careful defaults are those of Tool."""
+
+    name: str = ""
+    aliases: tuple[str, ...] = ()
+    search_hint: str = ""
+    read_only: bool = False
+    concurrency_safe: bool = False
+    destructive: bool = False
+    access: Callable[..., Access] | None = None
+    interrupt: Literal["cancel", "block"] | None = None
+    requires_user_interaction: bool = False
+    error_cancels_siblings: bool = False
+    timeout: float | None = None
+    max_result_chars: int | None = DEFAULT_RESULT_CHARS
+    should_defer: bool = False
+    always_load: bool = False
+
+
+class FunctionTool(Tool[BaseModel]):
+    """A tool made from a function. It can still be called as that function."""
+
+    def __init__(self, function: Callable[..., Any], flags: Flags) -> None:
+        self._function = function
+        self._flags = flags
+        self.__doc__ = function.__doc__
+        self.__name__ = function.__name__
+        self.name = flags.name or function.__name__
+        self.aliases = flags.aliases
+        self.search_hint = flags.search_hint
+        self.interrupt = flags.interrupt
+        self.requires_user_interaction = flags.requires_user_interaction
+        self.error_cancels_siblings = flags.error_cancels_siblings
+        self.timeout = flags.timeout
+        self.max_result_chars = flags.max_result_chars
+        self.should_defer = flags.should_defer
+        self.always_load = flags.always_load
+        self.is_async = inspect.iscoroutinefunction(function)
+        about, of_parameters = _docstring(function)
+        self._about = about
+        self.input_model, self._injected = _input_model(function, self.name, of_parameters)
+        self._fields = tuple(self.input_model.model_fields)
+
+    @property
+    def blocking(self) -> bool:  # type: ignore[override]  # decided by the function, not by the class
+        return not self.is_async
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._function(*args, **kwargs)
+
+    def prompt(self, view: PromptView) -> str:
+        return self._about
+
+    def is_read_only(self, args: BaseModel) -> bool:
+        return self._flags.read_only
+
+    def is_concurrency_safe(self, args: BaseModel) -> bool:
+        return self._flags.concurrency_safe
+
+    def is_destructive(self, args: BaseModel) -> bool:
+        return self._flags.destructive
+
+    def access(self, args: BaseModel, run: RunContext) -> Access:
+        if self._flags.access:
+            return self._flags.access(**self._values(args))
+        return super().access(args, run)
+
+    async def call(self, args: BaseModel, ctx: ToolContext) -> Output:
+        return as_output(await self._function(**self._values(args), **self._extra(ctx)))
+
+    def call_blocking(self, args: BaseModel, ctx: ToolContext) -> Output:
+        return as_output(self._function(**self._values(args), **self._extra(ctx)))
+
+    def _values(self, args: BaseModel) -> dict[str, Any]:
+        return {name: getattr(args, name) for name in self._fields}
+
+    def _extra(self, ctx: ToolContext) -> dict[str, Any]:
+        return {name: ctx if kind is ToolContext else ctx.progress for name, kind in self._injected.items()}
+
+
+@overload
+def tool(function: Function, /) -> FunctionTool: ...
+@overload
+def tool(
+    *,
+    name: str = ...,
+    aliases: tuple[str, ...] = ...,
+    search_hint: str = ...,
+    read_only: bool = ...,
+    concurrency_safe: bool = ...,
+    destructive: bool = ...,
+    access: Callable[..., Access] | None = ...,
+    interrupt: Literal["cancel", "block"] | None = ...,
+    requires_user_interaction: bool = ...,
+    error_cancels_siblings: bool = ...,
+    timeout: float | None = ...,
+    max_result_chars: int | None = ...,
+    should_defer: bool = ...,
+    always_load: bool = ...,
+) -> Callable[[Callable[..., Any]], FunctionTool]: ...
+def tool(function: Callable[..., Any] | None = None, /, **flags: Any) -> Any:
+    """
+    Make a Tool from a typed function, sync or async.
+
+    Parameters become the input schema (`Annotated[int, Field(ge=1)]` is respected), the docstring the description.
+    A parameter annotated with ToolContext or ProgressCallback is filled in for the call and hidden from the model.
+
+    Raises:
+        ToolDefinitionError: the function cannot be a tool; the message says what to change.
+    """
+    if function is not None:
+        return FunctionTool(function, Flags())
+    return lambda decorated: FunctionTool(decorated, Flags(**flags))
+
+
+def as_output(value: object) -> Output:
+    """What a function returned, as an Output: text as it is, anything else as JSON."""
+    match value:
+        case Output():
+            return value
+        case str():
+            return Output(text=value)
+        case None:
+            return Output()
+        case _:
+            return Output(data=to_jsonable_python(value, fallback=str))
+
+
+def _input_model(
+    function: Callable[..., Any], name: str, of_parameters: Mapping[str, str]
+) -> tuple[type[BaseModel], Mapping[str, object]]:
+    """The input model, and which parameters are filled in by type."""
+    try:
+        hints = get_type_hints(function, include_extras=True)
+    except NameError as error:
+        raise ToolDefinitionError(f"{name}: an annotation cannot be resolved: {error}. Import the type.") from error
+    fields: dict[str, Any] = {}
+    injected: dict[str, object] = {}
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY}:
+            raise ToolDefinitionError(f"{name}: {parameter} cannot be filled by name. Use plain named parameters.")
+        if parameter.name not in hints:
+            raise ToolDefinitionError(f"{name}: the parameter {parameter.name!r} has no type. Annotate it.")
+        hint = hints[parameter.name]
+        if hint in (ToolContext, ProgressCallback):
+            injected[parameter.name] = hint
+            continue
+        if parameter.name.startswith("_") or hasattr(BaseModel, parameter.name):
+            raise ToolDefinitionError(f"{name}: a parameter cannot be called {parameter.name!r}. Rename it.")
+        default = ... if parameter.default is parameter.empty else parameter.default
+        fields[parameter.name] = (_described(hint, of_parameters.get(parameter.name, "")), default)
+    model: type[BaseModel] = create_model(name, __config__=ConfigDict(extra="forbid", frozen=True), **fields)
+    return model, injected
+
+
+def _described(hint: Any, text: str) -> Any:
+    """The hint, with the docstring's line about the parameter unless a Field already describes it."""
+    if not text or _has_description(hint):
+        return hint
+    return Annotated[hint, Field(description=text)]
+
+
+def _has_description(hint: Any) -> bool:
+    return get_origin(hint) is Annotated and any(
+        isinstance(extra, FieldInfo) and extra.description for extra in get_args(hint)[1:]
+    )
+
+
+def _docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
+    """The description, and the lines of an `Args:` section by parameter."""
+    text = inspect.getdoc(function) or ""
+    if not text:
+        raise ToolDefinitionError(f"{function.__name__} has no docstring. Write one: the model reads it.")
+    about, mark, rest = text.partition("\nArgs:\n")
+    if not mark:
+        return text.strip(), {}
+    parameters: dict[str, str] = {}
+    current, indent = "", 0
+    lines = rest.split("\n")
+    for at, line in enumerate(lines):
+        depth = len(line) - len(line.lstrip())
+        if line and not depth:
+            about += "\n" + "\n".join(lines[at:])
+            break
+        indent = indent or depth
+        head, colon, tail = line.strip().partition(":")
+        if line.strip() and depth == indent and colon:
+            current = head.split("(")[0].strip()
+            parameters[current] = tail.strip()
+        elif line.strip() and current:
+            parameters[current] += " " + line.strip()
+    return about.strip(), parameters

@@ -1,0 +1,70 @@
+"""The one terminal record of a call."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from handrail.conversation.blocks import ToolResult, ToolUse
+from handrail.tools.output import Output
+from handrail.tools.permission import Decision
+
+
+class Status(Enum):
+    """How a call ended."""
+
+    OK = "ok"
+    ERROR = "error"
+    DENIED = "denied"
+    CANCELLED = "cancelled"
+    DISCARDED = "discarded"
+
+
+class Cause(Enum):
+    """Why it ended so."""
+
+    DONE = "done"
+    UNKNOWN_TOOL = "unknown_tool"
+    INVALID_INPUT = "invalid_input"
+    INCOMPLETE = "incomplete"
+    REFUSED_INPUT = "refused_input"
+    DENIED = "denied"
+    FAILED = "failed"
+    CRASHED = "crashed"
+    TIMED_OUT = "timed_out"
+    SIBLING_ERROR = "sibling_error"
+    USER_INTERRUPTED = "user_interrupted"
+    SUBMIT_INTERRUPTED = "submit_interrupted"
+    STREAMING_FALLBACK = "streaming_fallback"
+    DONE_BEFORE = "done_before"
+    OUTCOME_UNKNOWN = "outcome_unknown"
+    CONFLICT = "conflict"
+
+
+REAL_FAILURES = frozenset({Cause.FAILED, Cause.CRASHED, Cause.TIMED_OUT})
+"""The tool ran and did not do its work; a refused or malformed call is none of these."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timings:
+    """Seconds spent in each stage. A stage that was not reached took none."""
+
+    queued: float = 0.0
+    validated: float = 0.0
+    decided: float = 0.0
+    ran: float = 0.0
+    fitted: float = 0.0
+
+
+NO_TIME = Timings()
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How one call ended: the result for the model, and everything a front end or a log wants to know."""
+
+    use: ToolUse
+    status: Status
+    cause: Cause
+    result: ToolResult
+    output: Output | None = None
+    decision: Decision | None = None
+    timings: Timings = NO_TIME

@@ -1,0 +1,114 @@
+"""
+Opinions and decisions: how anyone, also a tool, says whether a call may run and why.
+
+Layers give opinions, the fold picks the strongest, a Decision keeps them all. The order of `Strength` is the policy.
+"""
+
+from dataclasses import dataclass, field
+from enum import Enum, IntEnum
+from typing import Protocol
+
+from handrail.conversation.blocks import Json, ResultBlock
+
+
+class Verdict(Enum):
+    """What shall happen to a call."""
+
+    ALLOW = "allow"
+    ASK = "ask"
+    DENY = "deny"
+
+
+class Strength(IntEnum):
+    """How much an opinion weighs. A higher one decides, whatever the lower ones say."""
+
+    NOBODY = 0
+    PERSON = 1
+    CLASSIFIER = 2
+    MODE = 3
+    TOOL_ASK = 4
+    ALLOW = 5
+    PROTECTED_PATH = 6
+    ASK = 7
+    CRITICAL_PATH = 8
+    DENY = 9
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """What one layer thinks, and why. `source` says where that is written down."""
+
+    strength: Strength
+    verdict: Verdict
+    layer: str
+    reason: str
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The folded answer for one call, with every opinion that was heard and the snapshot it was made on."""
+
+    verdict: Verdict
+    reason: str
+    opinions: tuple[Opinion, ...] = ()
+    version: int = 0
+    updated_input: Json | None = None
+    feedback: tuple[ResultBlock, ...] = ()
+    interrupt: bool = field(default=False)
+    """The person who refused also wants the turn to stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A tool's own word on one call: a verdict with its reason, and perhaps a changed input."""
+
+    verdict: Verdict | None = None
+    reason: str = ""
+    updated_input: Json | None = None
+
+
+NO_OPINION = Check()
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """Semantic validation says no; the model gets the message."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Semantic validation is not sure and leaves the decision to a person."""
+
+    message: str
+
+
+def fold(opinions: tuple[Opinion, ...], version: int) -> Decision:
+    """The strongest opinion decides; among equals the careful one. Without any, a person has to be asked."""
+    if not opinions:
+        return Decision(Verdict.ASK, "no rule, mode or check has an opinion on it", (), version)
+    if len(opinions) == 1:
+        return Decision(opinions[0].verdict, opinions[0].reason, opinions, version)
+    care = (Verdict.ALLOW, Verdict.ASK, Verdict.DENY).index
+    winner = max(opinions, key=lambda opinion: (opinion.strength, care(opinion.verdict)))
+    return Decision(winner.verdict, winner.reason, opinions, version)
+
+
+class PermissionSnapshot(Protocol):
+    """What a tool may know of the rules in force: which snapshot, and which mode."""
+
+    @property
+    def version(self) -> int: ...
+
+    @property
+    def mode(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class NoRules:
+    """The empty snapshot."""
+
+    version: int = 0
+    mode: str = "default"

@@ -1,0 +1,194 @@
+"""
+The pool: the tools of a request, in an order that keeps the prompt cache warm.
+
+    own tools A-Z | MCP tools A-Z | activated deferred tools, in the order of their activation
+
+Assembling is a pure function of what is handed in. A pool never changes; activation and refreshing make a new one.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from pydantic_core import to_json
+
+from handrail.tools.tool import McpInfo, PromptView, Tool
+
+AnyTool = Tool[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """What decides which tools exist at all: features switched on, variables, and the kind of run."""
+
+    features: frozenset[str] = frozenset()
+    variables: Mapping[str, str] = field(default_factory=dict)
+    interactive: bool = False
+    simple: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A line in the list of all tools. Nothing is imported before `load` is called, which is the last thing asked."""
+
+    name: str
+    load: Callable[[], AnyTool]
+    feature: str = ""
+    when: Callable[[Environment], bool] = lambda _environment: True
+    simple: bool = False
+    """Part of the small set of simple mode."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deferral:
+    """
+    When definitions are held back until they are searched for.
+
+    `auto` starts holding back once more than `count` tools could wait, or once their definitions take
+    more than `share` of a context of `context_chars`; `on` always does, `off` never.
+    """
+
+    mode: Literal["off", "auto", "on"] = "auto"
+    count: int = 40
+    share: float = 0.1
+    context_chars: int = 800_000
+
+
+NO_DEFERRAL = Deferral(mode="off")
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """One tool as the model sees it, serialised: always the same bytes for the same tool."""
+
+    name: str
+    json: bytes
+
+
+class Pool(Sequence[AnyTool]):
+    """An immutable, ordered list of tools; `active` is what a request carries in full."""
+
+    __slots__ = ("_by_name", "_definitions", "activated", "active", "deferred", "own_count", "tools")
+
+    def __init__(
+        self, own: Sequence[AnyTool], mcp: Sequence[AnyTool], held: frozenset[str], activated: tuple[str, ...]
+    ):
+        self.tools: tuple[AnyTool, ...] = (*own, *mcp)
+        by_alias = {alias: tool for tool in reversed(self.tools) for alias in tool.aliases}
+        self._by_name: dict[str, AnyTool] = by_alias | {tool.name: tool for tool in self.tools}
+        self.activated = tuple(name for name in activated if name in self._by_name)
+        """Names of deferred tools that were found, in the order they were found."""
+        ahead = [tool for tool in own if tool.name not in held]
+        self.own_count = len(ahead)
+        """How many of `active` are own tools: the cache breakpoint stands after them."""
+        appended = [self._by_name[name] for name in self.activated if name in held]
+        self.active: tuple[AnyTool, ...] = (*ahead, *(tool for tool in mcp if tool.name not in held), *appended)
+        self.deferred: tuple[str, ...] = tuple(
+            tool.name for tool in self.tools if tool.name in held and tool.name not in self.activated
+        )
+        """Names whose definitions are held back; they are announced outside the cached prefix."""
+        self._definitions: dict[PromptView, tuple[Definition, ...]] = {}
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.tools[index]
+
+    def __len__(self) -> int:
+        return len(self.tools)
+
+    def find(self, name: str) -> AnyTool | None:
+        """The tool of that name, or else the one that was once called so. Deferred ones are found too."""
+        return self._by_name.get(name)
+
+    def names(self) -> tuple[str, ...]:
+        """All names and aliases a call may use."""
+        return tuple(self._by_name)
+
+    def definitions(self, view: PromptView) -> tuple[Definition, ...]:
+        """The active tools as the model sees them. Computed once per view."""
+        if view not in self._definitions:
+            self._definitions[view] = tuple(Definition(t.name, definition_json(t, view)) for t in self.active)
+        return self._definitions[view]
+
+
+def definition_json(tool: AnyTool, view: PromptView) -> bytes:
+    """Name, description and schema, in this order."""
+    return to_json({"name": tool.name, "description": tool.prompt(view), "input_schema": tool.input_schema})
+
+
+def serialise(definitions: Iterable[Definition]) -> bytes:
+    """The list of definitions as one JSON array."""
+    return b"[" + b",".join(definition.json for definition in definitions) + b"]"
+
+
+Denied = Callable[[str, McpInfo | None], bool]
+
+
+def nothing_denied(_name: str, _mcp: McpInfo | None) -> bool:
+    """The deny filter of somebody without rules."""
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Ingredients:
+    """Everything a pool is made from."""
+
+    entries: tuple[Entry, ...] = ()
+    custom: tuple[AnyTool, ...] = ()
+    mcp: tuple[AnyTool, ...] = ()
+    environment: Environment = Environment()
+    denied: Denied = nothing_denied
+    deferral: Deferral = NO_DEFERRAL
+    activated: tuple[str, ...] = ()
+
+
+def assemble(what: Ingredients) -> Pool:
+    """The one way to a pool: gates, conditions, simple mode, deny filter, enabled, no doubles, sorted, deferred."""
+    wanted = [entry for entry in what.entries if _wanted(entry, what)]
+    own = _unique([*(entry.load() for entry in wanted), *_kept(what.custom, what)])
+    taken = {name for tool in own for name in (tool.name, *tool.aliases)}
+    mcp = _unique(tool for tool in _kept(what.mcp, what) if tool.name not in taken)
+    held = _held_back(own, mcp, what.deferral)
+    return Pool(_sorted(own), _sorted(mcp), held, what.activated)
+
+
+def with_activated(what: Ingredients, names: Iterable[str]) -> Ingredients:
+    """The same ingredients with more tools activated, after those that already are."""
+    return replace(what, activated=tuple(dict.fromkeys((*what.activated, *names))))
+
+
+def _wanted(entry: Entry, what: Ingredients) -> bool:
+    environment = what.environment
+    return (
+        (not entry.feature or entry.feature in environment.features)
+        and (entry.simple or not environment.simple)
+        and entry.when(environment)
+        and not what.denied(entry.name, None)
+    )
+
+
+def _kept(tools: Iterable[AnyTool], what: Ingredients) -> Iterable[AnyTool]:
+    return (tool for tool in tools if not what.denied(tool.name, tool.mcp))
+
+
+def _unique(tools: Iterable[AnyTool]) -> list[AnyTool]:
+    """Enabled tools, the first of each name."""
+    first: dict[str, AnyTool] = {}
+    for tool in tools:
+        if tool.is_enabled():
+            first.setdefault(tool.name, tool)
+    return list(first.values())
+
+
+def _sorted(tools: Iterable[AnyTool]) -> list[AnyTool]:
+    return sorted(tools, key=lambda tool: tool.name)
+
+
+def _held_back(own: Sequence[AnyTool], mcp: Sequence[AnyTool], deferral: Deferral) -> frozenset[str]:
+    if deferral.mode == "off":
+        return frozenset()
+    waiting = [tool for tool in (*own, *mcp) if not tool.always_load and (tool.should_defer or tool.mcp is not None)]
+    names = frozenset(tool.name for tool in waiting)
+    if deferral.mode == "on" or len(waiting) > deferral.count:
+        return names
+    size = sum(len(definition_json(tool, PromptView())) for tool in waiting)
+    return names if size > deferral.share * deferral.context_chars else frozenset()

@@ -1,0 +1,123 @@
+"""Find tools by words: BM25 over names, hints and descriptions, on an index that is built once per list of tools."""
+
+import heapq
+import math
+import re
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+NAME_WEIGHT, HINT_WEIGHT, DESCRIPTION_WEIGHT = 6, 3, 1
+K1, B = 1.2, 0.6
+PREFIX_MIN, PREFIX_TERMS, PREFIX_SHARE = 3, 24, 0.5
+WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Searchable:
+    """The words by which one tool can be found."""
+
+    name: str
+    hint: str
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """`select:a,b` asks for names; `+word` must be part of the name; the other words rank."""
+
+    select: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+
+
+def parse_query(text: str) -> Query:
+    """Any text is a query; an empty one finds nothing."""
+    stripped = text.strip()
+    if stripped.startswith("select:"):
+        return Query(select=tuple(name.strip() for name in stripped[7:].split(",") if name.strip()))
+    terms = stripped.split()
+    return Query(
+        required=tuple(term[1:].lower() for term in terms if term.startswith("+") and len(term) > 1),
+        words=tuple(word for term in terms if not term.startswith("+") for word in words(term)),
+    )
+
+
+def words(text: str) -> list[str]:
+    """Lower-case words; camelCase and snake_case fall apart."""
+    return [word.lower() for word in WORDS.findall(text)]
+
+
+class SearchIndex:
+    """Answers queries over a fixed list of tools."""
+
+    def __init__(self, tools: Iterable[Searchable]) -> None:
+        self._names: list[str] = []
+        postings: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
+        lengths: list[int] = []
+        for number, tool in enumerate(tools):
+            self._names.append(tool.name)
+            count: Counter[str] = Counter()
+            for text, weight in (
+                (tool.name, NAME_WEIGHT),
+                (tool.hint, HINT_WEIGHT),
+                (tool.description, DESCRIPTION_WEIGHT),
+            ):
+                for word in words(text):
+                    count[word] += weight
+            lengths.append(sum(count.values()))
+            for word, times in count.items():
+                postings[word].append((number, times))
+        self._lower = [name.lower() for name in self._names]
+        self._by_name = {name: name for name in self._names} | {name.lower(): name for name in self._names}
+        average = sum(lengths) / len(lengths) if lengths else 1.0
+        total = len(lengths)
+        # the whole weight of a word in a tool is known now, so that a query only adds numbers up
+        self._weights = {
+            word: [
+                (
+                    number,
+                    math.log(1 + (total - len(found) + 0.5) / (len(found) + 0.5))
+                    * times
+                    * (K1 + 1)
+                    / (times + K1 * (1 - B + B * lengths[number] / average)),
+                )
+                for number, times in found
+            ]
+            for word, found in postings.items()
+        }
+        self._vocabulary = sorted(self._weights)
+
+    def find(self, text: str, limit: int) -> list[str]:
+        """The names of the best matches, best first; equal ones in the order of the list."""
+        query = parse_query(text)
+        if query.select:
+            return list(dict.fromkeys(self._by_name[name] for name in query.select if name in self._by_name))
+        scores = self._scores(query.words)
+        if query.required:
+            matching = (n for n, name in enumerate(self._lower) if all(term in name for term in query.required))
+            scores = {n: scores.get(n, 0.0) for n in matching}
+        best = heapq.nsmallest(limit, scores.items(), key=lambda item: (-item[1], item[0]))
+        return [self._names[number] for number, _ in best]
+
+    def _scores(self, asked: Sequence[str]) -> dict[int, float]:
+        scores: dict[int, float] = {}
+        for word in asked:
+            for term, share in self._terms(word):
+                for number, weight in self._weights[term]:
+                    scores[number] = scores.get(number, 0.0) + weight * share
+        return scores
+
+    def _terms(self, word: str) -> Iterable[tuple[str, float]]:
+        """The word itself, and the words that begin with it, which count less."""
+        if word in self._weights:
+            yield word, 1.0
+        if len(word) < PREFIX_MIN:
+            return
+        start = bisect_left(self._vocabulary, word)
+        for term in self._vocabulary[start : start + PREFIX_TERMS]:
+            if not term.startswith(word):
+                return
+            if term != word:
+                yield term, PREFIX_SHARE

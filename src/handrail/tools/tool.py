@@ -1,0 +1,208 @@
+"""
+Tool: a capability that a model may use.
+
+Only `name`, `input_model` and `call` must be given. Every other member has a careful default, so that
+a forgotten flag makes a tool slow or asked for, never dangerous.
+"""
+
+from abc import ABC
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib import resources
+from typing import Any, ClassVar, Generic, Literal, TypeVar
+
+from pydantic import BaseModel
+from pydantic_core import to_json
+
+from handrail.conversation.blocks import Json, ResultBlock, Text
+from handrail.errors import ToolDefinitionError
+from handrail.tools.access import EXCLUSIVE, SHARED, Access
+from handrail.tools.cards import Card
+from handrail.tools.context import Progress, RunContext, ToolContext
+from handrail.tools.output import Output
+from handrail.tools.permission import NO_OPINION, Ask, Check, Refuse
+from handrail.tools.schema import model_schema, parse_model, shown
+
+In = TypeVar("In")
+
+DEFAULT_RESULT_CHARS = 30_000
+
+
+@dataclass(frozen=True, slots=True)
+class McpInfo:
+    """Where an MCP tool comes from, under the names its server uses."""
+
+    server: str
+    tool: str
+
+
+@dataclass(frozen=True, slots=True)
+class PromptView:
+    """What a tool's texts may depend on."""
+
+    interactive: bool = False
+    mode: str = "default"
+    tools: frozenset[str] = frozenset()
+    agents: tuple[str, ...] = ()
+
+
+PLAIN_VIEW = PromptView()
+
+
+class Tool(ABC, Generic[In]):
+    """A capability that a model may use; see the module docstring for what must be given."""
+
+    name: str
+    aliases: tuple[str, ...] = ()
+    search_hint: str = ""
+    input_model: type[BaseModel]
+    mcp: McpInfo | None = None
+
+    interrupt: Literal["cancel", "block"] | None = None
+    """On a submit-interrupt: stop, or finish. None = stop if the call is read-only, else finish."""
+    requires_user_interaction: bool = False
+    error_cancels_siblings: bool = False
+    timeout: float | None = None
+    max_result_chars: int | None = DEFAULT_RESULT_CHARS
+    """None = the tool bounds its own results, which are then never moved to a file."""
+    should_defer: bool = False
+    always_load: bool = False
+    blocking: ClassVar[bool] = False
+    """True = `call_blocking` is used instead of `call`, in a thread, so that it never holds up the event loop."""
+
+    # What it accepts
+
+    @cached_property
+    def input_schema(self) -> Json:
+        """The JSON Schema that goes to the model; its root is always an object."""
+        return model_schema(self.input_model)
+
+    def parse(self, raw: Json) -> In:
+        """The checked input, or InputError with every problem at once."""
+        return parse_model(self.input_model, raw)  # type: ignore[return-value]  # In is what input_model makes
+
+    async def validate(self, args: In, ctx: ToolContext) -> Refuse | Ask | None:
+        """Does the input make sense here and now? None = yes."""
+        return None
+
+    # What it says of itself
+
+    def prompt(self, view: PromptView) -> str:
+        """The description that the model reads: by default the Markdown file beside the tool's module."""
+        return markdown_beside(type(self).__module__)
+
+    def description(self, args: In, view: PromptView) -> str:
+        """One line about this call, for a person who has to decide on it."""
+        return self.summary(args)
+
+    def display_name(self, args: In | None = None) -> str:
+        """The name that people see."""
+        return self.name
+
+    def summary(self, args: In) -> str:
+        """A short form of one call for messages, for example `Read(src/app.py)`."""
+        values = args.model_dump() if isinstance(args, BaseModel) else args
+        first = next(iter(values.values()), "") if isinstance(values, Mapping) else ""
+        return f"{self.name}({shown(first, 60)})" if first != "" else self.name
+
+    def classifier_text(self, args: In) -> str:
+        """What a safety classifier should look at. Empty = nothing of interest."""
+        return ""
+
+    # How it behaves
+
+    def is_enabled(self) -> bool:
+        """Whether it can work in the present environment."""
+        return True
+
+    def is_read_only(self, args: In) -> bool:
+        """Whether this call changes nothing."""
+        return False
+
+    def is_concurrency_safe(self, args: In) -> bool:
+        """Whether this call may run beside others that are safe."""
+        return False
+
+    def is_destructive(self, args: In) -> bool:
+        """Whether this call destroys something that cannot be brought back."""
+        return False
+
+    def access(self, args: In, run: RunContext) -> Access:
+        """What this call touches. By default all or nothing, as `is_concurrency_safe` says."""
+        return SHARED if self.is_concurrency_safe(args) else EXCLUSIVE
+
+    # What it thinks of permission
+
+    async def check_permission(self, args: In, ctx: ToolContext) -> Check:
+        """The tool's own word on this call; it may also change the input. By default it has none."""
+        return NO_OPINION
+
+    def permission_matcher(self, args: In) -> Callable[[str], bool]:
+        """A predicate over the content of rules such as `Tool(content)`. By default no content matches."""
+        return lambda _content: False
+
+    # What it does
+
+    async def call(self, args: In, ctx: ToolContext) -> Output:
+        """Do it. Raise ToolError with a message for the model when it cannot be done."""
+        raise NotImplementedError(f"{type(self).__name__} needs call")
+
+    def call_blocking(self, args: In, ctx: ToolContext) -> Output:
+        """Do it, in a thread of its own. Used when `blocking` is set."""
+        raise NotImplementedError(f"{type(self).__name__} is blocking and needs call_blocking")
+
+    def result_blocks(self, output: Output) -> tuple[ResultBlock, ...]:
+        """The blocks that the model gets for an output."""
+        if output.blocks:
+            return (Text(output.text), *output.blocks) if output.text else output.blocks
+        if output.text or output.data is None:
+            return (Text(output.text),)
+        return (Text(to_json(output.data, fallback=str).decode()),)
+
+    # What it shows
+
+    def use_card(self, partial: Json) -> Card:
+        """The call, drawn from as much of its input as has arrived."""
+        first = next((value for value in partial.values() if isinstance(value, str)), "")
+        return Card(title=self.display_name(), detail=first)
+
+    def progress_card(self, progress: Sequence[Progress]) -> Card:
+        """The running call: by default its latest news."""
+        return Card(title=self.display_name(), detail=progress[-1].message if progress else "")
+
+    def result_card(self, output: Output, progress: Sequence[Progress]) -> Card:
+        """The finished call: by default the card of the output, else its text."""
+        return output.card or Card(title=self.display_name(), body=output.text)
+
+    def rejected_card(self, partial: Json, reason: str) -> Card:
+        """The call that was not allowed."""
+        return Card(title=self.display_name(), detail="refused", body=reason, tone="warning")
+
+    def error_card(self, message: str) -> Card:
+        """The call that failed."""
+        return Card(title=self.display_name(), detail="failed", body=message, tone="bad")
+
+    def group_card(self, inputs: Sequence[Json]) -> Card | None:
+        """Several calls of this tool drawn as one. None = draw each by itself."""
+        return None
+
+    def tag(self, args: In) -> str:
+        """A word shown beside the name, for example a time limit. Empty = none."""
+        return ""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        hint = cls.__dict__.get("search_hint", "")
+        if isinstance(hint, str) and hint.endswith("."):
+            raise ToolDefinitionError(f"{cls.__name__}.search_hint ends with a period: {hint!r}. Give bare words.")
+
+
+@cache
+def markdown_beside(module: str) -> str:
+    """The text of `glob.md` for the module `handrail.builtin.glob`."""
+    package, _, stem = module.rpartition(".")
+    try:
+        return resources.files(package).joinpath(f"{stem}.md").read_text("utf-8").strip()
+    except (FileNotFoundError, ModuleNotFoundError, ValueError) as error:
+        raise ToolDefinitionError(f"{module} has no {stem}.md beside it. Write one, or define prompt().") from error
