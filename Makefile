@@ -1,0 +1,61 @@
+# Every target sets up .venv by itself; when nothing changed that costs a checksum.
+# PYTHON=python3.12 make test    uses another interpreter
+
+BIN := .venv/bin
+JOBS ?= auto
+DIRS := src tests scripts $(wildcard benchmarks/*.py)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint format fuzz docs api checklist bench bench-peers clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+
+setup: ## make .venv ready (implied by all others)
+	@scripts/setup
+
+demo: setup ## watch real tool calls being scheduled, offline
+	@$(BIN)/handrail demo
+
+test: lint ## the whole gate: lint, types, layers, tests, coverage
+	@echo "== pytest"
+	@$(BIN)/pytest -q -n $(JOBS) --cov --cov-report=term --cov-report=json:coverage.json
+	@$(BIN)/python scripts/coverage_floors.py coverage.json
+
+lint: setup ## ruff, mypy, import-linter
+	@echo "== ruff"
+	@$(BIN)/ruff check --quiet
+	@$(BIN)/ruff format --check --quiet || { $(BIN)/ruff format --check; echo "run: make format"; exit 1; }
+	@echo "== mypy"
+	@$(BIN)/mypy $(DIRS)
+	@echo "== import layers"
+	@$(BIN)/lint-imports --no-logo
+
+format: setup ## let ruff fix and format
+	@$(BIN)/ruff check --fix
+	@$(BIN)/ruff format
+
+fuzz: setup ## the property tests with many more random examples
+	@$(BIN)/pytest -q -n $(JOBS) -m hypothesis --hypothesis-profile=thorough
+
+docs: setup ## check the links and run the examples of README and docs/
+	@$(BIN)/pytest -q tests/project/test_docs.py
+
+api: setup ## accept the present public API as the pinned one
+	@$(BIN)/python scripts/public_api.py > tests/project/public_api.txt.new
+	@mv tests/project/public_api.txt.new tests/project/public_api.txt
+
+checklist: setup ## promised behaviours: proven, unproven, not landed
+	@$(BIN)/python scripts/checklist.py
+
+bench: setup ## measure our own speed
+	@test -f benchmarks/run.py || { echo "there is no benchmark yet"; exit 1; }
+	@$(BIN)/python benchmarks/run.py
+
+bench-peers: setup ## measure beside other frameworks, in an environment of their own
+	@scripts/peers
+	@.venv-peers/bin/python benchmarks/run.py --peers
+
+clean: ## remove everything made here except .wheels
+	rm -rf .venv .venv-peers .coverage* coverage.json .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache build dist
+	find src tests scripts -name __pycache__ -prune -exec rm -rf {} +
