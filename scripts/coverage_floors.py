@@ -1,4 +1,4 @@
-"""Fails when a deciding package is tested less than its floor. The floor of the whole is `fail_under` in pyproject.toml."""
+"""Fails when a deciding package is tested below its floor. The floor of the whole is `fail_under` in pyproject.toml."""
 
 import json
 import sys

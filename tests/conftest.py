@@ -1,0 +1,153 @@
+"""
+What every test run keeps to.
+
+- A test that needs a program which is not here is not run, and the end of the run says so. With CI=true that is a
+  failure if set-up or scripts/system-deps could have provided it.
+- A test may only claim to prove ids that stand in checklist.toml.
+- No test talks to any address but loopback.
+- Property tests give the same examples on every run, unless asked for more (`make fuzz`).
+"""
+
+import ipaddress
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import settings
+
+ROOT = Path(__file__).resolve().parents[1]
+NOT_RUN = "not run"
+
+settings.register_profile("fast", derandomize=True, deadline=None, max_examples=60)
+settings.register_profile("thorough", deadline=None, max_examples=2_000, print_blob=True)
+settings.load_profile("fast")
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+# Programs that a test needs
+
+
+def is_here(need: str) -> bool:
+    """A need is a program, or a folder of the checkout when it starts with a dot."""
+    return (ROOT / need).exists() if need.startswith(".") else shutil.which(need) is not None
+
+
+def installable() -> frozenset[str]:
+    listed = subprocess.run([ROOT / "scripts" / "system-deps", "--list"], capture_output=True, text=True, check=True)
+    return frozenset(listed.stdout.split())
+
+
+def way_to_get(need: str, by_script: frozenset[str]) -> str:
+    if need.startswith("."):
+        return "make setup"
+    return "scripts/system-deps" if need in by_script else "not installed by scripts/system-deps"
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    missing = [need for mark in item.iter_markers("needs") for need in mark.args if not is_here(need)]
+    if missing:
+        item.user_properties.extend((NOT_RUN, need) for need in missing)
+        pytest.skip(f"needs {', '.join(missing)}")
+
+
+def not_run(config: pytest.Config) -> list[tuple[str, str]]:
+    """(need, test) of every test that was left out, also when the tests ran in worker processes."""
+    reporter = config.pluginmanager.getplugin("terminalreporter")
+    skipped = reporter.stats.get("skipped", []) if reporter else []
+    return sorted((str(need), r.nodeid) for r in skipped for key, need in r.user_properties if key == NOT_RUN)
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    left_out = not_run(config)
+    if not left_out:
+        return
+    by_script = installable()
+    terminalreporter.section("not run")
+    for need in sorted({need for need, _ in left_out}):
+        terminalreporter.line(f"{need} is missing ({way_to_get(need, by_script)}), so these were not run:")
+        for test in (test for missing, test in left_out if missing == need):
+            terminalreporter.line(f"  {test}")
+    if fails_ci(left_out):
+        terminalreporter.line("CI=true: what can be installed must be installed, so this run failed.", red=True)
+
+
+def fails_ci(left_out: list[tuple[str, str]]) -> bool:
+    if os.environ.get("CI") != "true" or not left_out:
+        return False
+    by_script = installable()
+    return any(need.startswith(".") or need in by_script for need, _ in left_out)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if session.exitstatus == pytest.ExitCode.OK and fails_ci(not_run(session.config)):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+# Ids that a test proves
+
+
+def promised_ids() -> frozenset[str]:
+    with (ROOT / "checklist.toml").open("rb") as file:
+        return frozenset(identity for section in tomllib.load(file).values() for identity in section)
+
+
+PROMISED = promised_ids()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    report = yield
+    unknown = [
+        f"{item.nodeid} proves {identity!r}, which checklist.toml does not know. Correct the id, or add it there."
+        for item in report.result or []
+        if isinstance(item, pytest.Item)
+        for mark in item.iter_markers("proves")
+        for identity in mark.args
+        if identity not in PROMISED
+    ]
+    if not unknown:
+        return report
+    return pytest.CollectReport(report.nodeid, "failed", "\n".join(unknown), [])
+
+
+# No network
+
+
+class NetworkUseError(RuntimeError):
+    """Not an OSError on purpose: code under test that copes with a dead network must not cope with this."""
+
+
+def is_loopback(host: object) -> bool:
+    if not host or host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(str(host)).is_loopback
+    except ValueError:
+        return False
+
+
+def refuse_network(event: str, args: tuple[Any, ...]) -> None:
+    if event in {"socket.connect", "socket.sendto"}:
+        target = args[1][0] if isinstance(args[1], tuple) else None
+    elif event == "socket.getaddrinfo":
+        target = args[0].decode() if isinstance(args[0], bytes) else args[0]
+    else:
+        return
+    if not is_loopback(target):
+        raise NetworkUseError(f"a test tried to reach {target!r}. Tests may only talk to 127.0.0.1 and ::1.")
+
+
+sys.addaudithook(refuse_network)
