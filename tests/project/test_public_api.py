@@ -1,5 +1,6 @@
 """The public API changes on purpose or not at all."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,13 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def api_of(package: str, path: Path) -> str:
     script = ROOT / "scripts" / "public_api.py"
-    done = subprocess.run([sys.executable, script, package], cwd=path, env={"PYTHONPATH": str(path)}, capture_output=True)
+    done = subprocess.run(
+        [sys.executable, script, package],
+        cwd=path,
+        env={**os.environ, "PYTHONPATH": str(path)},
+        capture_output=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout.decode()
 
