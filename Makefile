@@ -19,7 +19,7 @@ demo: setup ## watch real tool calls being scheduled, offline
 
 test: lint ## the whole gate: lint, types, layers, tests, coverage
 	@echo "== pytest"
-	@$(BIN)/pytest -q -n $(JOBS) --cov --cov-report=term --cov-report=json:coverage.json
+	@$(BIN)/pytest -q -n $(JOBS) --inline-snapshot=disable --cov --cov-report=term --cov-report=json:coverage.json
 	@$(BIN)/python scripts/coverage_floors.py coverage.json
 
 lint: setup ## ruff, mypy, import-linter
@@ -36,7 +36,7 @@ format: setup ## let ruff fix and format
 	@$(BIN)/ruff format
 
 fuzz: setup ## the property tests with many more random examples
-	@$(BIN)/pytest -q -n $(JOBS) -m hypothesis --hypothesis-profile=thorough
+	@$(BIN)/pytest -q -n $(JOBS) --inline-snapshot=disable -m hypothesis --hypothesis-profile=thorough
 
 docs: setup ## check the links and run the examples of README and docs/
 	@$(BIN)/pytest -q tests/project/test_docs.py

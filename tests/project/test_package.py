@@ -49,6 +49,11 @@ def test_the_wheel_installs_with_all_extras_from_stored_wheels_and_runs(tmp_path
     assert must(python, "-m", "handrail", "--version", cwd=tmp_path) == f"handrail {handrail.__version__}\n"
 
 
+def test_the_command_of_this_environment_tells_its_version() -> None:
+    assert must(Path(sys.executable).with_name("handrail"), "--version") == f"handrail {handrail.__version__}\n"
+    assert must(sys.executable, "-m", "handrail", "--version") == f"handrail {handrail.__version__}\n"
+
+
 def pins() -> dict[str, str]:
     lines = (ROOT / "constraints.txt").read_text("utf-8").split()
     return {canonicalize_name(name): version for name, version in (line.split("==") for line in lines)}
