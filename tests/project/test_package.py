@@ -111,6 +111,13 @@ def test_set_up_says_which_python_it_did_not_find(tmp_path: Path) -> None:
     assert said.startswith("set-up: there is no no-such-python here.")
 
 
+def test_set_up_says_which_python_does_not_start(tmp_path: Path) -> None:
+    status, said = set_up(tmp_path, shutil.which("false") or "false")
+
+    assert status == 1
+    assert "false does not start. Name another:" in said
+
+
 REGISTRY_HOSTS = "|".join(re.escape(host) for host in ("pypi." + "org", "pythonhosted." + "org", "npmjs." + "org"))
 ORDINARY_FOLDERS = {"tmp", "home", "root", "usr", "var", "opt", "srv", "mnt", "private", "Users"}
 
