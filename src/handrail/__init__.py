@@ -1,5 +1,117 @@
-"""The tool system for AI agents: hands for the model, rails for the people."""
+"""
+The tool system for AI agents: hands for the model, rails for the people.
+
+Nothing runs on import. Each public name is loaded when it is first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from handrail.conversation.blocks import BrokenToolUse, Document, Image, Text, ToolResult, ToolUse
+    from handrail.dispatch.executor import Scheduling, ToolExecutor
+    from handrail.dispatch.gate import CarefulGate, Rails
+    from handrail.dispatch.journal import Journal
+    from handrail.dispatch.results import ResultStore
+    from handrail.errors import HandrailError, InputError, ToolDefinitionError, ToolError
+    from handrail.tools.abort import AbortReason, AbortSignal
+    from handrail.tools.access import Access
+    from handrail.tools.cards import Card
+    from handrail.tools.catalog import Catalog
+    from handrail.tools.context import Progress, ProgressCallback, RunContext, ToolContext
+    from handrail.tools.function import tool
+    from handrail.tools.outcome import Cause, Outcome, Status
+    from handrail.tools.output import Output
+    from handrail.tools.permission import Ask, Check, Decision, Opinion, Refuse, Strength, Verdict
+    from handrail.tools.pool import Deferral, Entry, Environment, Ingredients, Pool, assemble
+    from handrail.tools.raw import RawTool
+    from handrail.tools.schema import Input
+    from handrail.tools.tool import PromptView, Tool
 
 __version__ = "0.1.0"
 
-__all__ = ["__version__"]
+_HOME = {
+    "conversation.blocks": ("BrokenToolUse", "Document", "Image", "Text", "ToolResult", "ToolUse"),
+    "dispatch.executor": ("Scheduling", "ToolExecutor"),
+    "dispatch.gate": ("CarefulGate", "Rails"),
+    "dispatch.journal": ("Journal",),
+    "dispatch.results": ("ResultStore",),
+    "errors": ("HandrailError", "InputError", "ToolDefinitionError", "ToolError"),
+    "tools.abort": ("AbortReason", "AbortSignal"),
+    "tools.access": ("Access",),
+    "tools.cards": ("Card",),
+    "tools.catalog": ("Catalog",),
+    "tools.context": ("Progress", "ProgressCallback", "RunContext", "ToolContext"),
+    "tools.function": ("tool",),
+    "tools.outcome": ("Cause", "Outcome", "Status"),
+    "tools.output": ("Output",),
+    "tools.permission": ("Ask", "Check", "Decision", "Opinion", "Refuse", "Strength", "Verdict"),
+    "tools.pool": ("Deferral", "Entry", "Environment", "Ingredients", "Pool", "assemble"),
+    "tools.raw": ("RawTool",),
+    "tools.schema": ("Input",),
+    "tools.tool": ("PromptView", "Tool"),
+}
+_MODULE_OF = {name: f"handrail.{module}" for module, names in _HOME.items() for name in names}
+
+__all__ = [
+    "AbortReason",
+    "AbortSignal",
+    "Access",
+    "Ask",
+    "BrokenToolUse",
+    "Card",
+    "CarefulGate",
+    "Catalog",
+    "Cause",
+    "Check",
+    "Decision",
+    "Deferral",
+    "Document",
+    "Entry",
+    "Environment",
+    "HandrailError",
+    "Image",
+    "Ingredients",
+    "Input",
+    "InputError",
+    "Journal",
+    "Opinion",
+    "Outcome",
+    "Output",
+    "Pool",
+    "Progress",
+    "ProgressCallback",
+    "PromptView",
+    "Rails",
+    "RawTool",
+    "Refuse",
+    "ResultStore",
+    "RunContext",
+    "Scheduling",
+    "Status",
+    "Strength",
+    "Text",
+    "Tool",
+    "ToolContext",
+    "ToolDefinitionError",
+    "ToolError",
+    "ToolExecutor",
+    "ToolResult",
+    "ToolUse",
+    "Verdict",
+    "__version__",
+    "assemble",
+    "tool",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'handrail' has no attribute {name!r}")
+    value = getattr(import_module(_MODULE_OF[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

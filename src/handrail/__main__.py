@@ -1,4 +1,4 @@
-"""The `handrail` command."""
+"""The `handrail` command. Asking for the version loads nothing else."""
 
 import sys
 
@@ -6,11 +6,16 @@ from handrail import __version__
 
 
 def main() -> int:
-    if sys.argv[1:] == ["--version"]:
+    """Run the command line and return its exit code."""
+    if sys.argv[1:] in (["--version"], ["-v"]):
         sys.stdout.write(f"handrail {__version__}\n")
         return 0
-    sys.stderr.write("handrail: only --version works so far\n")
-    return 2
+    if sys.platform == "win32":
+        sys.stderr.write("handrail does not support Windows yet. It runs on Linux and macOS, also under WSL.\n")
+        return 1
+    from handrail.cli.main import run  # noqa: PLC0415  # the version must not pay for the rest
+
+    return run(sys.argv[1:])
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """A model that says what it is told to say, block by block."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -53,7 +53,7 @@ class ScriptedModel:
     answers: Sequence[Sequence[Step]]
     requests: list[Json] = field(default_factory=list)
 
-    async def stream(self, request: Any) -> AsyncIterator[StreamEvent]:
+    async def stream(self, request: Any) -> AsyncGenerator[StreamEvent, None]:
         """
         The next answer, as a provider would stream it.
 

@@ -1,0 +1,1 @@
+"""The command line: parse arguments, pick a front end."""

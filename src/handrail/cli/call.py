@@ -1,0 +1,77 @@
+"""`handrail call`: one governed tool call."""
+
+import argparse
+import asyncio
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from pydantic_core import to_jsonable_python
+
+from handrail.app.calling import call_once
+from handrail.app.tools import make_catalog
+from handrail.conversation.blocks import Json, Text
+from handrail.errors import HandrailError
+from handrail.tools.outcome import Cause, Outcome, Status
+
+EXIT_BY_CAUSE = {Cause.TIMED_OUT: 4, Cause.UNKNOWN_TOOL: 2, Cause.INVALID_INPUT: 2, Cause.REFUSED_INPUT: 2}
+EXIT_BY_STATUS = {Status.OK: 0, Status.ERROR: 1, Status.DENIED: 3, Status.CANCELLED: 130, Status.DISCARDED: 1}
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """The exit code says how the call ended: 0 ok, 1 error, 2 bad input, 3 denied, 4 timed out, 130 interrupted."""
+    raw = parsed(sys.stdin.read() if chosen.input == "-" else chosen.input)
+    catalog = make_catalog(variables=os.environ)
+    outcome = asyncio.run(call_once(catalog, chosen.tool, raw, Path.cwd(), os.environ))
+    if chosen.json:
+        print(json.dumps(as_json(outcome), ensure_ascii=False))
+    else:
+        stream = sys.stderr if outcome.result.is_error else sys.stdout
+        print(shown(outcome), file=stream)
+    return EXIT_BY_CAUSE.get(outcome.cause, EXIT_BY_STATUS[outcome.status])
+
+
+def parsed(text: str) -> Json:
+    """The input as an object, or an error that says where it stops being one."""
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise HandrailError(
+            f"the input is not JSON: {error.msg} (line {error.lineno}, column {error.colno}, near "
+            f"{text[max(error.pos - 10, 0) : error.pos + 10]!r}). Give an object, for example '{{}}'."
+        ) from error
+    if not isinstance(value, dict):
+        raise HandrailError(f"the input is a JSON {type(value).__name__}, and an object is needed, for example '{{}}'.")
+    return value
+
+
+def shown(outcome: Outcome) -> str:
+    """The result as a person reads it: text as it is, other blocks by name."""
+    parts = [b.text if isinstance(b, Text) else f"[{type(b).__name__}]" for b in outcome.result.content]
+    return "\n".join(parts).replace("<tool_use_error>", "").replace("</tool_use_error>", "")
+
+
+def as_json(outcome: Outcome) -> dict[str, Any]:
+    """Everything about the outcome that a program may want."""
+    decision = outcome.decision
+    return {
+        "tool": outcome.use.name,
+        "status": outcome.status.value,
+        "cause": outcome.cause.value,
+        "is_error": outcome.result.is_error,
+        "content": [
+            {"type": type(block).__name__.lower()} | to_jsonable_python(block) for block in outcome.result.content
+        ],
+        "decision": decision
+        and {
+            "verdict": decision.verdict.value,
+            "reason": decision.reason,
+            "opinions": [
+                {"layer": o.layer, "verdict": o.verdict.value, "reason": o.reason, "source": o.source}
+                for o in decision.opinions
+            ],
+        },
+        "seconds": to_jsonable_python(outcome.timings),
+    }

@@ -1,0 +1,70 @@
+"""The commands, and what they have in common."""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import TypeAlias
+
+from handrail import __version__
+from handrail.errors import HandrailError
+
+INTERRUPTED = 130
+USAGE = 2
+
+Run: TypeAlias = Callable[[argparse.Namespace], int]
+
+
+def _call(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("tool", metavar="TOOL", help="name of the tool, see `handrail tools`")
+    parser.add_argument("input", metavar="JSON", help="its input as a JSON object; - reads it from standard input")
+    parser.add_argument("--json", action="store_true", help="print the whole outcome as one JSON object")
+
+
+def _tools(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print a JSON array with everything known about each tool")
+
+
+def _demo(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--width", type=int, default=0, help="columns of the drawing (default: the terminal's)")
+
+
+COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]] = {
+    "call": ("run one governed tool call, no model", _call, "handrail.cli.call"),
+    "demo": ("watch calls being scheduled while a model streams, offline", _demo, "handrail.cli.demo"),
+    "tools": ("list the tools and how they behave", _tools, "handrail.cli.tools"),
+}
+"""Name -> help, arguments, and the module whose `run` does it; only the chosen one is imported."""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of all commands."""
+    top = argparse.ArgumentParser(
+        prog="handrail",
+        description="The tool system for AI agents: hands for the model, rails for the people.",
+    )
+    top.add_argument("-v", "--version", action="version", version=f"handrail {__version__}")
+    commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, (text, arguments, _module) in COMMANDS.items():
+        arguments(commands.add_parser(name, help=text, description=text.capitalize() + "."))
+    return top
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Do what the arguments say; the exit code."""
+    chosen = parser().parse_args(arguments)
+    command: Run = import_module(COMMANDS[chosen.command][2]).run
+    try:
+        code = command(chosen)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # the reader has left; Python would complain once more when it flushes at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except HandrailError as error:
+        sys.stderr.write(f"handrail: {error}\n")
+        return USAGE
+    return code

@@ -1,0 +1,78 @@
+"""`handrail tools`: what the pool holds and how each tool behaves."""
+
+import argparse
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+from handrail.app.tools import make_catalog
+from handrail.tools.access import EXCLUSIVE, SHARED
+from handrail.tools.context import RunContext
+from handrail.tools.pool import AnyTool, Pool
+from handrail.tools.tool import PLAIN_VIEW
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Print the pool as a table or as JSON."""
+    pool = make_catalog(variables=os.environ).pool
+    rows = [about(tool, pool) for tool in pool]
+    print(json.dumps(rows, ensure_ascii=False, indent=2) if chosen.json else table(rows))
+    return 0
+
+
+class _AnyInput:
+    """Stands for an input that is not known. A flag that looks at it depends on it."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise LookupError(name)
+
+
+def whatever_the_input(question: Callable[[Any], Any]) -> Any:
+    """The tool's answer if it is the same for every input, else "depends"."""
+    try:
+        return question(_AnyInput())
+    except LookupError:
+        return "depends"
+
+
+def about(tool: AnyTool, pool: Pool) -> dict[str, Any]:
+    """One tool, as data."""
+    access = whatever_the_input(lambda args: tool.access(args, RunContext(Path.cwd())))
+    return {
+        "name": tool.name,
+        "aliases": list(tool.aliases),
+        "description": tool.prompt(PLAIN_VIEW),
+        "read_only": whatever_the_input(tool.is_read_only),
+        "destructive": whatever_the_input(tool.is_destructive),
+        "runs": {SHARED: "beside others", EXCLUSIVE: "alone"}.get(access, "by what it touches"),
+        "loaded": "when searched for" if tool.name in pool.deferred else "always",
+        "interrupt": tool.interrupt or "by read_only",
+        "timeout": tool.timeout,
+        "max_result_chars": tool.max_result_chars,
+        "server": tool.mcp.server if tool.mcp else None,
+        "input_schema": tool.input_schema,
+    }
+
+
+COLUMNS = ("name", "read_only", "runs", "loaded", "description")
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """The rows in columns, the description cut to its first sentence."""
+    cells = [[_cell(row[column]) for column in COLUMNS] for row in rows]
+    titles = [column.replace("_", "-") for column in COLUMNS]
+    widths = [max(len(line[i]) for line in [titles, *cells]) for i in range(len(COLUMNS) - 1)]
+    lines = [
+        [*(text.ljust(width) for text, width in zip(line, widths, strict=False)), line[-1]] for line in [titles, *cells]
+    ]
+    return "\n".join("  ".join(line).rstrip() for line in lines)
+
+
+def _cell(value: object) -> str:
+    match value:
+        case bool():
+            return "yes" if value else "no"
+        case _:
+            return str(value).partition("\n")[0].partition(". ")[0]

@@ -1,0 +1,1 @@
+"""Drawing for terminals. Knows events and cards, nothing of the tools inside."""
