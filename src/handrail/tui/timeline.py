@@ -45,7 +45,7 @@ def spans(events: Iterable[CallEvent], labels: dict[str, str]) -> list[Span]:
 def draw(rows: Sequence[Span], stream: tuple[float, float], width: int) -> str:
     """The rows as text of the given width, the model's stream on top, a scale below."""
     begin = min([stream[0], *(row.queued for row in rows)])
-    end = max([stream[1], *(row.ended or row.queued for row in rows)])
+    end = max([stream[1], *(row.queued if row.ended is None else row.ended for row in rows)])
     label = min(max((len(row.label) for row in rows), default=5), LABEL_MAX)
     columns = max(width - label - 20, 20)
     scale = columns / max(end - begin, 1e-9)
@@ -60,7 +60,8 @@ def draw(rows: Sequence[Span], stream: tuple[float, float], width: int) -> str:
 
     lines = [f"{'model'.ljust(label)}  {bar((STREAMING, *stream))}  {(stream[1] - stream[0]) * 1000:6.0f} ms streaming"]
     for row in rows:
-        started, ended = row.started or row.ended or row.queued, row.ended or end
+        started = next(at for at in (row.started, row.ended, row.queued) if at is not None)
+        ended = end if row.ended is None else row.ended
         parts = [(WAITING, row.queued, started)] if started - row.queued > 1 / scale else []
         text = row.label if len(row.label) <= label else row.label[: label - 3] + "..."
         lines.append(f"{text.ljust(label)}  {bar(*parts, (RUNNING, started, ended))}  {note(row, stream[1], started)}")
@@ -71,7 +72,7 @@ def draw(rows: Sequence[Span], stream: tuple[float, float], width: int) -> str:
 
 def note(row: Span, stream_end: float, started: float) -> str:
     """How long the call took, and what is remarkable about it."""
-    took = f"{((row.ended or started) - started) * 1000:6.0f} ms"
+    took = f"{0 if row.ended is None else (row.ended - started) * 1000:6.0f} ms"
     if row.status != "ok":
         return f"{took} {row.status}"
     return f"{took} early" if started < stream_end else took

@@ -1,0 +1,211 @@
+"""The commands, as a person runs them."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+LIGHT = {"handrail", "handrail.__main__", "importlib", "typing"}
+
+
+def handrail(
+    *arguments: str, cwd: Path, stdin: str = "", environment: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "handrail", *arguments],
+        cwd=cwd,
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={**os.environ, "HANDRAIL_STATE_DIR": str(cwd / "state"), **(environment or {})},
+    )
+
+
+def test_the_version_loads_nothing_but_itself(tmp_path: Path) -> None:
+    code = (
+        "import sys; before = set(sys.modules); sys.argv = ['handrail', '--version']\n"
+        "from handrail.__main__ import main\n"
+        "main(); print(' '.join(sorted(set(sys.modules) - before)))"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+
+    version, modules = ran.stdout.splitlines()
+    assert version.startswith("handrail 0.")
+    loaded = set(modules.split())
+    assert {name for name in loaded if name.startswith("handrail")} == {"handrail", "handrail.__main__"}
+    assert not {name.partition(".")[0] for name in loaded} & {
+        "argparse",
+        "asyncio",
+        "pydantic",
+        "anyio",
+        "json",
+        "logging",
+    }
+
+
+def test_a_call_loads_no_provider_and_no_user_interface(tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.argv = ['handrail', 'call', 'Sleep', '{\"seconds\": 0.001}']\n"
+        "from handrail.__main__ import main\n"
+        "main(); print(' '.join(sys.modules))"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+
+    loaded = set(ran.stdout.splitlines()[-1].split())
+    assert "handrail.builtin.sleep" in loaded
+    assert not loaded & {"httpx2", "rich", "prompt_toolkit", "jsonschema_rs", "tree_sitter", "mcp", "anyio"}
+
+
+@pytest.mark.proves("R14")
+def test_importing_handrail_loads_no_dependency_and_opens_nothing(tmp_path: Path) -> None:
+    code = (
+        "import sys; seen = []; sys.addaudithook(lambda event, args: seen.append(event))\n"
+        "before = set(sys.modules); import handrail\n"
+        "print(sorted(n for n in set(sys.modules) - before if n.startswith('handrail')))\n"
+        "print([e for e in seen if e.split('.')[0] in ('socket', 'subprocess', 'os') and e not in ('os.listdir',)])"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+
+    assert ran.stdout.splitlines() == ["['handrail']", "[]"]
+
+
+def test_the_tools_are_listed_with_their_flags(tmp_path: Path) -> None:
+    ran = handrail("tools", cwd=tmp_path)
+
+    assert ran.returncode == 0
+    assert [line.split()[:2] for line in ran.stdout.splitlines()] == [
+        ["name", "read-only"],
+        ["Glob", "yes"],
+        ["Read", "yes"],
+        ["Sleep", "yes"],
+        ["ToolSearch", "yes"],
+    ]
+
+
+def test_the_tools_are_listed_for_programs(tmp_path: Path) -> None:
+    listed = json.loads(handrail("tools", "--json", cwd=tmp_path).stdout)
+
+    by_name = {tool["name"]: tool for tool in listed}
+    assert by_name["Read"]["aliases"] == ["FileRead", "FileReadTool", "read_file", "NotebookRead"]
+    assert by_name["Sleep"]["interrupt"] == "cancel"
+    assert by_name["Glob"]["runs"] == "by what it touches"
+    assert by_name["Read"]["input_schema"]["required"] == ["file_path"]
+
+
+def test_a_call_prints_its_result(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\ntwo\n")
+
+    ran = handrail("call", "Read", '{"file_path": "a.txt"}', cwd=tmp_path)
+
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "1\tone\n2\ttwo\n", "")
+
+
+def test_a_call_takes_its_input_from_a_pipe_and_an_old_name(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\n")
+
+    ran = handrail("call", "FileRead", "-", cwd=tmp_path, stdin='{"file_path": "a.txt"}')
+
+    assert (ran.returncode, ran.stdout) == (0, "1\tone\n")
+
+
+def test_a_call_tells_programs_everything(tmp_path: Path) -> None:
+    told = json.loads(handrail("call", "Sleep", '{"seconds": "0.001"}', "--json", cwd=tmp_path).stdout)
+
+    assert told["status"] == "ok"
+    assert told["content"] == [{"type": "text", "text": "Waited 0.001 seconds."}]
+    assert told["decision"]["verdict"] == "allow"
+    assert set(told["seconds"]) == {"queued", "validated", "decided", "ran", "fitted"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        pytest.param(["call", "Reed", "{}"], 2, "Did you mean 'Read'?", id="an unknown tool with a near name"),
+        pytest.param(["call", "Read", "{"], 2, "the input is not JSON", id="broken JSON"),
+        pytest.param(["call", "Read", "[]"], 2, "a JSON list, and an object is needed", id="JSON that is no object"),
+        pytest.param(["call", "Read", "{}"], 2, "'file_path' is missing", id="an invalid input"),
+        pytest.param(["call", "Read", '{"file_path": "no"}'], 1, "does not exist", id="a tool error"),
+        pytest.param(["call", "Read"], 2, "required: JSON", id="a missing argument"),
+        pytest.param(["nonsense"], 2, "invalid choice", id="an unknown command"),
+        pytest.param([], 2, "COMMAND", id="no command"),
+    ],
+)
+def test_what_goes_wrong_is_said_and_told_by_the_exit_code(
+    arguments: list[str], code: int, says: str, tmp_path: Path
+) -> None:
+    ran = handrail(*arguments, cwd=tmp_path)
+
+    assert ran.returncode == code
+    assert says in ran.stderr
+    assert ran.stdout == ""
+
+
+def test_nothing_is_written_anywhere_without_need(tmp_path: Path) -> None:
+    handrail("call", "Glob", '{"pattern": "*"}', cwd=tmp_path)
+    handrail("tools", cwd=tmp_path)
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupted_call_ends_with_130(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-u", "-c", INTERRUPTED],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "running\n"
+
+    process.send_signal(signal.SIGINT)
+
+    _, errors = process.communicate(timeout=30)
+    assert (process.returncode, errors) == (130, "")
+
+
+INTERRUPTED = """
+import sys
+from handrail.builtin.sleep import Sleep
+from handrail.__main__ import main
+
+call = Sleep.call
+async def announced(self, args, ctx):
+    print("running")
+    return await call(self, args, ctx)
+Sleep.call = announced
+sys.argv = ["handrail", "call", "Sleep", '{"seconds": 60}']
+sys.exit(main())
+"""
+
+
+def test_a_reader_that_leaves_is_no_error(tmp_path: Path) -> None:
+    ran = subprocess.run(
+        f"{sys.executable} -m handrail tools --json | head -n 1",
+        shell=True,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert (ran.stdout, ran.stderr) == ("[\n", "")
+
+
+def test_the_demo_draws_ten_calls_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    ran = handrail("demo", "--width", "100", cwd=tmp_path, environment={"TMPDIR": str(tmp_path)})
+
+    assert ran.returncode == 0
+    lines = ran.stdout.splitlines()
+    rows = {line.split()[0]: line for line in lines if line[:2].strip().isdigit() and ("ms" in line)}
+    assert list(rows) == [str(number) for number in range(1, 11)]
+    assert all("early" in rows[number] for number in ("1", "2", "3", "4"))
+    assert "early" not in rows["5"]
+    assert "error" in rows["8"]
+    assert list(tmp_path.iterdir()) == []
