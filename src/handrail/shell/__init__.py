@@ -1,0 +1,35 @@
+"""Understanding shell commands without running them: `analyse(text)` says what a command line would do."""
+
+from handrail.shell.analysis import analyse
+from handrail.shell.explain import explain
+from handrail.shell.model import (
+    Analysis,
+    Does,
+    Effect,
+    Kind,
+    Piece,
+    Reason,
+    Redirection,
+    Requirement,
+    Segment,
+    Verdict,
+    Word,
+)
+from handrail.shell.reach import reads_outside
+
+__all__ = [
+    "Analysis",
+    "Does",
+    "Effect",
+    "Kind",
+    "Piece",
+    "Reason",
+    "Redirection",
+    "Requirement",
+    "Segment",
+    "Verdict",
+    "Word",
+    "analyse",
+    "explain",
+    "reads_outside",
+]

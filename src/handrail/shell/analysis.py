@@ -1,0 +1,50 @@
+"""From the text of a command line to its Analysis. The only entry is `analyse`."""
+
+from functools import lru_cache
+
+from handrail.shell.gate import Refused, check, join_lines
+from handrail.shell.model import Analysis, Reason, Segment, Verdict
+from handrail.shell.parser import Parser
+from handrail.shell.scope import Scope
+from handrail.shell.second import agree
+from handrail.shell.walk import MAX_INNER, Place, Walker
+
+CACHED = 1024
+
+
+def analyse(command: str) -> Analysis:
+    """What the command line would do, without running it. Answers for every text; never raises."""
+    return _analyse(command)
+
+
+@lru_cache(maxsize=CACHED)
+def _analyse(command: str) -> Analysis:
+    segments: list[Segment] = []
+    text = command
+    try:
+        check(command)
+        text = join_lines(command)
+        read(text, Place(), Scope(), segments)
+    except Refused as refused:
+        problem = Reason(Verdict.NOT_UNDERSTOOD, refused.text, refused.start, refused.end, refused.node, "")
+        return Analysis(command, text, tuple(segments), (problem,))
+    except Exception as error:  # noqa: BLE001 - whatever goes wrong here, the answer is "not understood"
+        problem = Reason(Verdict.NOT_UNDERSTOOD, f"internal error: {error!r}", 0, len(text), "text", "")
+        return Analysis(command, text, tuple(segments), (problem,))
+    return Analysis(command, text, tuple(segments))
+
+
+def read(text: str, place: Place, scope: Scope, segments: list[Segment]) -> None:
+    """Adds the segments of one text; called again for the texts of inner shells."""
+    parser = Parser(text)
+    script = parser.parse()
+
+    def inner(shell: str, where: Place, at: Scope) -> None:
+        if len(where.path) > MAX_INNER:
+            raise Refused(f"shells inside shells, more than {MAX_INNER} deep")
+        check(shell)
+        # The inner shell sees the folder but not the unexported variables of this one.
+        read(join_lines(shell), where, Scope(at.folders), segments)
+
+    Walker(parser.bodies, segments, inner).script(script, scope, place)
+    agree(text, parser.name_starts)

@@ -1,0 +1,80 @@
+"""
+The byte gate: what a command line may be made of at all, and the joining of continued lines.
+
+Characters that a person cannot see, that change the direction of text, or that shells and terminals
+take for blanks or commands are refused before anything is parsed.
+"""
+
+import re
+import unicodedata
+
+MAX_BYTES = 10_000
+
+# Cc control, Cf format (soft hyphen, direction marks, BOM, tags), Cs lone surrogates, Co private use,
+# Cn unassigned, Zl/Zp line and paragraph ends, Zs every blank but the space.
+REFUSED_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"})
+# Drawn as nothing or as a blank although their category is a letter, mark or symbol.
+INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0") | {chr(c) for c in range(0xFE00, 0xFE10)}
+VARIATION_SELECTORS = range(0xE0100, 0xE01F0)
+
+ASCII_OK = re.compile(r"[\t\n\x20-\x7e]*\Z")
+
+
+class Refused(Exception):
+    """Raised when a text cannot be understood: what it is about and where, as offsets into the text."""
+
+    def __init__(self, text: str, start: int = 0, end: int = 0, node: str = "text") -> None:
+        super().__init__(text)
+        self.text, self.start, self.end, self.node = text, start, end, node
+
+
+def check(text: str) -> None:
+    """Raises Refused for a character or size that is never understood."""
+    if len(text) > MAX_BYTES or len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
+        raise Refused(f"longer than {MAX_BYTES} bytes", 0, len(text))
+    if ASCII_OK.match(text):
+        return
+    for at, char in enumerate(text):
+        if char in "\t\n" or " " <= char <= "~":
+            continue
+        if unicodedata.category(char) in REFUSED_CATEGORIES or char in INVISIBLE or ord(char) in VARIATION_SELECTORS:
+            raise Refused(f"character U+{ord(char):04X} is invisible, a control or an odd blank", at, at + 1)
+
+
+def join_lines(text: str) -> str:
+    """
+    The text without backslash-newline pairs, as the shell joins them: not in single quotes, `$'...'` or comments.
+
+    Raises Refused where joining depends on more than quotes (here-documents, substitutions).
+    """
+    if "\\\n" not in text:
+        return text
+    if re.search(r"<<|`|\$\(|\$\{|[<>]\(", text):
+        raise Refused("a continued line together with a here-document or a substitution", 0, len(text))
+    out: list[str] = []
+    quote = ""
+    at = 0
+    while at < len(text):
+        char, pair = text[at], text[at : at + 2]
+        if quote == "#":
+            quote = "" if char == "\n" else quote
+        elif quote == "'":
+            quote = "" if char == "'" else quote
+        elif pair == "\\\n":
+            at += 2
+            continue
+        elif char == "\\":
+            out.append(pair)
+            at += 2
+            continue
+        elif quote == '"':
+            quote = "" if char == '"' else quote
+        elif pair == "$'":
+            raise Refused("a continued line together with $'...'", at, at + 2)
+        elif char in "'\"":
+            quote = char
+        elif char == "#" and (not out or out[-1] in " \t\n;&|()<>"):
+            quote = "#"
+        out.append(char)
+        at += 1
+    return "".join(out)

@@ -1,0 +1,114 @@
+"""
+Expressions of find (GNU findutils 4.9, find(1)): starting points, then a closed list of tests and actions.
+
+Names outside the lists are refused; -exec and its kin run another command, which is judged like any other.
+"""
+
+import re
+from dataclasses import replace
+
+from handrail.shell.gate import Refused
+from handrail.shell.model import Does, Effect, Kind, Piece, Word, literal_word
+
+LEADING = frozenset(("-H", "-L", "-P"))
+WITHOUT_VALUE = frozenset(
+    """
+    ( ) ! , -a -and -o -or -not -true -false -depth -d -daystart -follow -ignore_readdir_race -noignore_readdir_race
+    -mount -xdev -noleaf -nowarn -warn -empty -executable -readable -writable -nogroup -nouser -ls -print -print0
+    -prune -quit
+    """.split()
+)
+WITH_VALUE = frozenset(
+    """
+    -maxdepth -mindepth -regextype -amin -atime -cmin -ctime -mmin -mtime -fstype -gid -group -ilname -iname -inum
+    -ipath -iregex -iwholename -links -lname -name -path -perm -regex -size -type -uid -used -user -wholename -xtype
+    -context -printf
+    """.split()
+)
+WITH_FILE = re.compile(r"-(anewer|cnewer|newer|samefile|newer[aBcm][aBcmt])\Z")
+WRITES = {"-fprint": 1, "-fprint0": 1, "-fls": 1, "-fprintf": 2}
+RUNS = frozenset(("-exec", "-execdir", "-ok", "-okdir"))
+
+
+def read_words(words: tuple[Word, ...]) -> tuple[Effect, ...]:
+    left = list(words)
+    effects: list[Effect] = []
+    while left and left[0].literal in LEADING:
+        left.pop(0)
+    starts: list[Word] = []
+    while left and not begins_expression(left[0]):
+        starts.append(left.pop(0))
+    for start in starts or [literal_word(".")]:
+        effects.append(Effect(Does.READS, start, "searches this folder"))
+    while left:
+        step(left, effects, starts)
+    return tuple(effects)
+
+
+def begins_expression(word: Word) -> bool:
+    text = word.literal
+    if text is None:
+        if word.may_be_option:
+            raise Refused(f"{word} could become part of the expression", word.start, word.end, "find")
+        return word.prefix[:1] in ("(", "!")
+    return (text.startswith("-") and text != "-") or text in ("(", ")", "!", ",")
+
+
+def step(left: list[Word], effects: list[Effect], starts: list[Word]) -> None:
+    """Consumes one test, operator or action."""
+    word = left.pop(0)
+    name = word.literal
+    if name is None:
+        raise Refused(f"{word} could become any test or action", word.start, word.end, "find")
+    if name in WITHOUT_VALUE:
+        return
+    if name in WITH_VALUE or WITH_FILE.match(name):
+        value = take(left, word)
+        if WITH_FILE.match(name) and not name.endswith("t"):
+            effects.append(Effect(Does.LOOKS, value, "compares with this file"))
+    elif name in WRITES:
+        effects.append(Effect(Does.WRITES, take(left, word), f"{name} writes this file"))
+        if WRITES[name] == 2:
+            take(left, word)
+    elif name == "-delete":
+        effects.append(Effect(Does.WRITES, None, "-delete removes what it finds"))
+    elif name in RUNS:
+        effects.append(run(left, word, starts))
+    else:
+        raise Refused(f"{name} is not a listed test or action", word.start, word.end, "find")
+
+
+def take(left: list[Word], word: Word) -> Word:
+    if not left or not left[0].single:
+        raise Refused(f"{word} needs one value", word.start, word.end, "find")
+    return left.pop(0)
+
+
+def run(left: list[Word], action: Word, starts: list[Word]) -> Effect:
+    """`-exec command {} ;`: the command up to `;` or `{} +`, with the found path for `{}`."""
+    child: list[Word] = []
+    while left:
+        word = left.pop(0)
+        text = word.literal
+        if text == ";" or (text == "+" and child and str(child[-1]) == "{}"):
+            break
+        child.append(word)
+    else:
+        raise Refused(f"{action} without its end", action.start, action.end, "find")
+    if not child:
+        raise Refused(f"{action} without a command", action.start, action.end, "find")
+    why = f"{action} runs a command"
+    # -execdir gives ./name in a folder of its own, -ok asks on the terminal: looked into, not followed.
+    does = Does.RUNS if action.literal == "-exec" else Does.STARTS
+    return Effect(does, child[0], why, child=tuple(found(word, starts) for word in child))
+
+
+def found(word: Word, starts: list[Word]) -> Word:
+    """A word with `{}` in it becomes the path that was found: it begins like the starting point."""
+    if "{}" not in str(word):
+        return word
+    only = starts[0].literal if len(starts) == 1 else None if starts else "."
+    piece = Piece(Kind.INPUT, "{}", quoted=True)
+    if str(word) == "{}" and only and not only.startswith("-"):
+        return replace(word, pieces=(Piece(Kind.LITERAL, only, quoted=True), piece))
+    return replace(word, pieces=(piece,))

@@ -1,0 +1,254 @@
+"""
+The interpreter of table entries: from the words of one command to its effects.
+
+Options are read as getopt_long does (clusters, attached and separate values, `--`, permutation), with two
+differences: abbreviations are refused, and so is a word of unknown text where an option could stand.
+"""
+
+from dataclasses import dataclass, replace
+
+from handrail.shell import grammars, tables
+from handrail.shell.gate import Refused
+from handrail.shell.model import Does, Effect, Kind, Piece, Requirement, Word, literal_word
+from handrail.shell.tables.format import CARRIERS, ROLE_EFFECT, Command, Grammar, Option, Role, Unless, Use
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What one command does, by which entry."""
+
+    entry: str
+    effects: tuple[Effect, ...]
+    requires: tuple[Requirement, ...] = ()
+    lists_paths: bool = False
+
+
+def judge(words: tuple[Word, ...]) -> Judgement:
+    """The effects of a command that is not empty."""
+    name = words[0].literal
+    if name is None:
+        return Judgement("", (Effect(Does.UNKNOWN, words[0], "the name of the program is not known"),))
+    if "/" in name:
+        return Judgement("", (Effect(Does.UNLISTED, words[0], "a program named by its path is not trusted"),))
+    entry = tables.lookup(name)
+    if entry is None:
+        return Judgement("", (Effect(Does.UNLISTED, words[0], f"no table entry for {name!r}"),))
+    return Reading(entry, name).run(words[1:])
+
+
+class Reading:
+    """One pass over the words of one command with one entry."""
+
+    def __init__(self, entry: Command, name: str) -> None:
+        self.entry, self.name = entry, name
+        self.options = tables.options_of(entry)
+        self.seen: dict[str, Word | None] = {}  # options given, with the last value
+        self.effects: list[Effect] = []
+        self.operands: list[Word] = []
+        # A word that may turn out to be an option moves the role of every other word, so each counts as read.
+        self.loose = False
+
+    def run(self, words: tuple[Word, ...]) -> Judgement:
+        for role, why in self.entry.effect.items():
+            self.effects.append(Effect(ROLE_EFFECT[role][0], None, why))
+        rest = self.split(list(words))
+        if self.entry.subcommands and not self.done():
+            return self.subcommand(rest)
+        if self.entry.only_with and not self.seen.keys() & set(self.entry.only_with.split()):
+            self.effects.append(Effect(Does.UNLISTED, None, f"is read-only only with {self.entry.only_with}"))
+        else:
+            self.place()
+        return self.judgement()
+
+    def judgement(self) -> Judgement:
+        return Judgement(self.name, tuple(self.effects), self.entry.requires, self.entry.lists_paths)
+
+    def done(self) -> bool:
+        """True for forms like `git --version` that need no sub-command."""
+        return not self.operands and bool(self.seen.keys() & set(self.entry.only_with.split()))
+
+    def subcommand(self, rest: list[Word]) -> Judgement:
+        name = self.operands[0].literal if self.operands else None
+        inner = self.entry.subcommands.get(name) if name is not None else None
+        if inner is None:
+            what = f"{self.name} sub-command {name!r} is not listed" if name else f"{self.name} without a sub-command"
+            self.effects.append(Effect(Does.UNLISTED, self.operands[0] if self.operands else None, what))
+            return self.judgement()
+        found = Reading(inner, f"{self.name} {name}").run(tuple(rest))
+        return Judgement(
+            found.entry, (*self.effects, *found.effects), (*self.entry.requires, *found.requires), found.lists_paths
+        )
+
+    # options
+
+    def split(self, words: list[Word]) -> list[Word]:
+        """Sorts words into options and operands; returns what is left for a sub-command or another command."""
+        entry = self.entry
+        stops = entry.options_first or bool(entry.subcommands)
+        while words:
+            word = words.pop(0)
+            text = word.literal
+            if entry.plain:
+                self.operands.append(word)
+            elif text == "--":
+                self.operands += words[:1] if entry.subcommands else words
+                return words[1:]
+            elif text == "-" or not word.may_be_option:
+                self.operands.append(word)
+                if stops:
+                    if not entry.subcommands:
+                        self.operands += words
+                    return words
+            elif word.prefix.startswith("-") and len(word.prefix) > 1:
+                self.option(word, words)
+            elif entry.harmless_options:
+                self.loose = True
+                self.operands.append(word)
+            else:
+                self.effects.append(Effect(Does.UNLISTED, word, "a word of unknown text could become an option"))
+        return []
+
+    def option(self, word: Word, words: list[Word]) -> None:
+        text = word.prefix
+        if text.startswith("--"):
+            name, equals, _ = text.partition("=")
+            if not equals and word.literal is None:
+                self.unlisted(word, text)
+                return
+            self.apply(name, word, word.cut(len(name) + 1) if equals else None, words)
+            return
+        if self.entry.number and text[1:].isdigit() and word.literal:
+            self.seen["-0"] = None
+            return
+        self.cluster(word, text, words)
+
+    def cluster(self, word: Word, text: str, words: list[Word]) -> None:
+        """`-abcVALUE`: letters up to the first that takes a value."""
+        for at in range(1, len(text)):
+            name = f"-{text[at]}"
+            known = self.options.by_name.get(name)
+            takes = known is not None and known.use is not None
+            tail = word.cut(at + 1)
+            attached = tail if tail.pieces and str(tail) != "" else None
+            if takes:
+                self.apply(name, word, attached, words)
+                return
+            if not self.apply(name, word, None, words):
+                return
+        if word.literal is None:
+            self.unlisted(word, text)
+
+    def apply(self, name: str, word: Word, value: Word | None, words: list[Word]) -> bool:
+        """Notes one option with its value; False when it is refused."""
+        option = self.options.by_name.get(name)
+        if option is None:
+            self.unlisted(word, name)
+            return False
+        self.seen[name] = value
+        if option.never:
+            self.effects.append(Effect(Does.STATE, word, f"{name} {option.never}"))
+            return False
+        return self.value(option, word, value, words)
+
+    def value(self, option: Option, word: Word, value: Word | None, words: list[Word]) -> bool:
+        if option.use is None:
+            if value is not None:
+                self.effects.append(Effect(Does.UNLISTED, word, f"{option.name} takes no value"))
+            return value is None
+        if value is None and option.optional:
+            return True
+        if value is None and words and not option.attached:
+            value = words.pop(0)
+        if value is None:
+            self.effects.append(Effect(Does.UNLISTED, word, f"{option.name} needs a value"))
+            return False
+        if not value.single:
+            # It may become several words, and the second would not be this option's value.
+            self.effects.append(Effect(Does.UNLISTED, value, f"the value of {option.name} may be several words"))
+            return False
+        self.seen[option.name] = value
+        self.use(option.use, value)
+        return True
+
+    def unlisted(self, word: Word, name: str) -> None:
+        self.effects.append(Effect(Does.UNLISTED, word, f"option {name!r} of {self.name} is not listed"))
+
+    # operands
+
+    def place(self) -> None:
+        """Gives every operand its role."""
+        entry = self.entry
+        if entry.expression:
+            self.effects += grammars.read_words(entry.expression, tuple(self.operands))
+            return
+        if not self.operands:
+            self.effects += [Effect(ROLE_EFFECT[role][0], None, why) for role, why in entry.alone.items()]
+        left = list(self.operands)
+        for wanted in entry.operands:
+            use = self.wanted(wanted)
+            if use is None or not left:
+                continue
+            if use in CARRIERS:
+                self.hand_on(use, left)
+                return
+            word = left.pop(0)
+            if not word.single and (self.entry.rest is not use or isinstance(use, Grammar)):
+                self.effects.append(Effect(Does.UNLISTED, word, "may be several words, and the next has another role"))
+            self.use(use, word)
+        if left and entry.rest is None:
+            self.effects.append(Effect(Does.UNLISTED, left[0], f"{self.name} takes no such operand"))
+        elif entry.rest in CARRIERS and left:
+            self.hand_on(entry.rest, left)
+        elif entry.rest is not None:
+            for word in left:
+                self.use(entry.rest, word)
+            if not left and entry.default:
+                self.use(entry.rest, literal_word(entry.default))
+
+    def wanted(self, wanted: Use | Unless) -> Use | None:
+        if isinstance(wanted, Unless):
+            return None if self.seen.keys() & set(wanted.options.split()) else wanted.role
+        return wanted
+
+    def hand_on(self, use: Use | None, left: list[Word]) -> None:
+        """The operands are another command, or a text for a shell."""
+        if use in (Role.COMMAND, Role.FED_COMMAND):
+            words = self.fed(left) if use is Role.FED_COMMAND else tuple(left)
+            self.effects.append(Effect(Does.RUNS, left[0], "runs another command", child=words))
+            return
+        texts = [word.literal for word in (left if use is Role.EVAL else left[:1])]
+        known = [text for text in texts if text is not None]
+        if len(known) < len(texts):
+            self.effects.append(Effect(Does.UNKNOWN, left[0], "the text for the shell is not known"))
+        else:
+            self.effects.append(Effect(Does.RUNS, left[0], "runs a shell text", shell=" ".join(known)))
+
+    def fed(self, words: list[Word]) -> tuple[Word, ...]:
+        """A command with what comes in on standard input: added at the end, or in place of a mark (`xargs -I{}`)."""
+        mark = self.seen.get(self.entry.replaces)
+        if mark is None:
+            return (*words, Word((Piece(Kind.INPUT, "<input>"),), words[-1].start, words[-1].end))
+        text = mark.literal
+        if not text:
+            return (Word((Piece(Kind.INPUT, "<input>"),)), *words)
+        filled = Piece(Kind.INPUT, "<input>", quoted=True)
+        return tuple(replace(word, pieces=(filled,)) if text in str(word) else word for word in words)
+
+    def use(self, use: Use, word: Word) -> None:
+        """Adds what becomes of one word."""
+        if isinstance(use, Grammar):
+            self.effects += self.program(use, word)
+        elif use in CARRIERS:
+            self.hand_on(use, [word])
+        elif use is not Role.TEXT or self.loose:
+            does, why = ROLE_EFFECT[Role.READ if use is Role.TEXT else use]
+            self.effects.append(Effect(does, word, why))
+
+    def program(self, grammar: Grammar, word: Word) -> tuple[Effect, ...]:
+        text = word.literal
+        if text is None:
+            return (Effect(Does.UNKNOWN, word, f"the {grammar.name} program is not literal"),)
+        try:
+            return grammars.read_text(grammar.name, text)
+        except Refused as refused:
+            return (Effect(Does.UNKNOWN, word, f"{grammar.name} program: {refused.text}"),)

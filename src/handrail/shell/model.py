@@ -1,0 +1,313 @@
+"""
+What the analysis of a command line says, as frozen data.
+
+    Analysis -> Segment (one program that would start) -> Effect (one thing it would do)
+                                                       -> Reason (why it is not read-only)
+
+Byte ranges are offsets into the UTF-8 of `Analysis.text`; a segment found in an inner text
+(`sh -c '...'`) counts from the start of that text, and its `path` says which text it is.
+"""
+
+from dataclasses import dataclass, field
+from enum import Enum, IntEnum
+from itertools import product
+from typing import Any
+
+MAX_ALTERNATIVES = 16
+
+
+class Verdict(IntEnum):
+    """Ordered by strength: the whole is judged like its worst part."""
+
+    READ_ONLY = 0
+    NOT_READ_ONLY = 1
+    NOT_UNDERSTOOD = 2
+
+
+class Kind(Enum):
+    """What a piece of a word is before the shell expands it."""
+
+    LITERAL = "literal"
+    PARAMETER = "parameter"
+    SUBSTITUTION = "substitution"
+    PROCESS = "process substitution"
+    GLOB = "glob"
+    BRACE = "brace"
+    TILDE = "tilde"
+    ARITHMETIC = "arithmetic"
+    INPUT = "input"  # text that arrives on standard input (read, xargs) or is found (find -exec)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a word. `values` are all texts it can become, where they are known."""
+
+    kind: Kind
+    text: str
+    quoted: bool = False
+    values: tuple[str, ...] | None = None
+    script: object | None = field(default=None, compare=False, repr=False)  # syntax.Script of a substitution
+
+
+# What a piece can turn into: several words, and words that begin differently than the piece is written.
+SPLITS = frozenset({Kind.PARAMETER, Kind.SUBSTITUTION, Kind.ARITHMETIC, Kind.BRACE, Kind.INPUT})
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word of a command line, unquoted by us. Anything not literal keeps its mark."""
+
+    pieces: tuple[Piece, ...]
+    start: int = 0
+    end: int = 0
+
+    @property
+    def literal(self) -> str | None:
+        """The exact text, or None when any part is not known."""
+        if all(piece.kind is Kind.LITERAL for piece in self.pieces):
+            return "".join(piece.text for piece in self.pieces)
+        values = self.alternatives
+        return values[0] if values is not None and len(values) == 1 else None
+
+    @property
+    def alternatives(self) -> tuple[str, ...] | None:
+        """Every text this word can be, or None when that is not known."""
+        choices: list[tuple[str, ...]] = []
+        total = 1
+        for piece in self.pieces:
+            options = (piece.text,) if piece.kind is Kind.LITERAL else piece.values
+            if not options or (piece.kind is not Kind.LITERAL and not piece.quoted):
+                return None
+            total *= len(options)
+            if total > MAX_ALTERNATIVES:
+                return None
+            choices.append(options)
+        return tuple("".join(parts) for parts in product(*choices))
+
+    @property
+    def prefix(self) -> str:
+        """The literal text that every word made from this one surely starts with."""
+        if any(piece.kind in SPLITS and not piece.quoted for piece in self.pieces):
+            return ""
+        found = ""
+        for piece in self.pieces:
+            if piece.kind is not Kind.LITERAL:
+                break
+            found += piece.text
+        return found
+
+    @property
+    def single(self) -> bool:
+        """True when the shell makes exactly one argument of it."""
+        return not any(
+            piece.kind in (Kind.GLOB, Kind.BRACE) or (piece.kind in SPLITS and not piece.quoted)
+            for piece in self.pieces
+        )
+
+    @property
+    def may_be_option(self) -> bool:
+        """True unless no argument made from this word can begin with a dash."""
+        values = self.alternatives
+        if values is not None:
+            return any(value.startswith("-") for value in values)
+        if self.pieces and self.pieces[0].kind in (Kind.TILDE, Kind.PROCESS):
+            return not self.single
+        return not self.prefix or self.prefix.startswith("-")
+
+    def __str__(self) -> str:
+        return "".join(piece.text for piece in self.pieces)
+
+    def cut(self, count: int) -> "Word":
+        """The word without its first `count` characters, which must be literal."""
+        left, kept = count, list(self.pieces)
+        while left and kept and kept[0].kind is Kind.LITERAL:
+            head = kept.pop(0)
+            if len(head.text) > left:
+                kept.insert(0, Piece(Kind.LITERAL, head.text[left:], head.quoted))
+                left = 0
+            else:
+                left -= len(head.text)
+        return Word(tuple(kept), self.start, self.end)
+
+
+def literal_word(text: str, start: int = 0, end: int = 0) -> Word:
+    return Word((Piece(Kind.LITERAL, text, quoted=True),), start, end)
+
+
+class Does(Enum):
+    """One thing a program does to the world. The first three leave the world as it is."""
+
+    READS = "reads"  # opens a file; its contents may be shown
+    LOOKS = "looks at"  # name, size, kind or counts of a file, not its contents
+    RUNS = "runs"  # starts another command, which has its own segment
+    WRITES = "writes"
+    STARTS = "starts a program"  # one that cannot be looked into
+    NETWORK = "network"
+    STATE = "changes state"
+    SECRET = "secret"
+    UNLISTED = "not in the tables"  # no entry, or an option the entry does not list
+    UNKNOWN = "not understood"
+
+
+HARMLESS = frozenset({Does.READS, Does.LOOKS, Does.RUNS})
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """Something a segment does: to which file (`word`), with which command (`child`), and why we say so."""
+
+    does: Does
+    word: Word | None = None
+    why: str = ""
+    child: tuple[Word, ...] = ()
+    shell: str | None = None  # text handed to a shell
+
+    @property
+    def verdict(self) -> Verdict:
+        if self.does in HARMLESS:
+            return Verdict.READ_ONLY
+        return Verdict.NOT_UNDERSTOOD if self.does is Does.UNKNOWN else Verdict.NOT_READ_ONLY
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """A condition outside the command line: add `switches` to the command, or check `check` before running it."""
+
+    name: str
+    check: str
+    switches: tuple[str, ...] = ()
+    after_subcommand: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a segment has its verdict: where, in which construct, by which table entry."""
+
+    verdict: Verdict
+    text: str
+    start: int
+    end: int
+    node: str
+    entry: str
+
+
+@dataclass(frozen=True, slots=True)
+class Redirection:
+    operator: str
+    target: Word
+    fd: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One simple command, wherever it was found, and what it would do."""
+
+    argv: tuple[Word, ...]
+    start: int
+    end: int
+    node: str = "command"
+    entry: str = ""
+    path: tuple[str, ...] = ()  # the carriers around it, outermost first
+    env: tuple[tuple[str, Word], ...] = ()
+    cwds: tuple[str | None, ...] = (".",)  # the folders it may run in, relative to the start; None is any
+    redirections: tuple[Redirection, ...] = ()
+    effects: tuple[Effect, ...] = ()
+    requires: tuple[Requirement, ...] = ()
+    reasons: tuple[Reason, ...] = ()
+    lists_paths: bool = False  # prints names of files at or under what it reads, and nothing else
+    fed_by: "Segment | None" = None  # the command whose output it reads
+
+    @property
+    def verdict(self) -> Verdict:
+        return max((reason.verdict for reason in self.reasons), default=Verdict.READ_ONLY)
+
+    @property
+    def name(self) -> str:
+        """The basename of the program, for deny rules; empty when it is not literal."""
+        return (self.argv[0].literal or "").rpartition("/")[2] if self.argv else ""
+
+    def words(self, *does: Does) -> tuple[Word, ...]:
+        return tuple(effect.word for effect in self.effects if effect.does in does and effect.word is not None)
+
+    @property
+    def reads(self) -> tuple[Word, ...]:
+        return self.words(Does.READS, Does.LOOKS)
+
+    @property
+    def writes(self) -> tuple[Word, ...]:
+        return self.words(Does.WRITES)
+
+    def does(self, what: Does) -> bool:
+        return any(effect.does is what for effect in self.effects)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "argv": [word_json(word) for word in self.argv],
+            "range": [self.start, self.end],
+            "node": self.node,
+            "entry": self.entry,
+            "path": list(self.path),
+            "env": {name: word_json(word) for name, word in self.env},
+            "cwds": list(self.cwds),
+            "redirections": [
+                {"fd": r.fd, "operator": r.operator, "target": word_json(r.target)} for r in self.redirections
+            ],
+            "effects": [
+                {"does": e.does.value, "word": word_json(e.word) if e.word else None, "why": e.why}
+                for e in self.effects
+            ],
+            "requires": [{"name": r.name, "check": r.check, "switches": list(r.switches)} for r in self.requires],
+            "verdict": self.verdict.name,
+            "reasons": [reason_json(reason) for reason in self.reasons],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """What a command line would do. `text` is the line with continuations joined."""
+
+    command: str
+    text: str
+    segments: tuple[Segment, ...] = ()
+    problems: tuple[Reason, ...] = ()  # reasons that belong to the whole line
+
+    @property
+    def verdict(self) -> Verdict:
+        return max(
+            [reason.verdict for reason in self.problems] + [segment.verdict for segment in self.segments],
+            default=Verdict.READ_ONLY,
+        )
+
+    @property
+    def reasons(self) -> tuple[Reason, ...]:
+        return self.problems + tuple(reason for segment in self.segments for reason in segment.reasons)
+
+    @property
+    def requires(self) -> tuple[Requirement, ...]:
+        return tuple(dict.fromkeys(need for segment in self.segments for need in segment.requires))
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "command": self.command,
+            "verdict": self.verdict.name,
+            "problems": [reason_json(reason) for reason in self.problems],
+            "segments": [segment.to_json() for segment in self.segments],
+        }
+
+
+def word_json(word: Word) -> dict[str, Any]:
+    literal = word.literal
+    if literal is not None:
+        return {"text": literal, "range": [word.start, word.end]}
+    unknown = sorted({piece.kind.value for piece in word.pieces if piece.kind is not Kind.LITERAL})
+    return {"text": str(word), "unknown": unknown, "range": [word.start, word.end]}
+
+
+def reason_json(reason: Reason) -> dict[str, Any]:
+    return {
+        "verdict": reason.verdict.name,
+        "text": reason.text,
+        "range": [reason.start, reason.end],
+        "node": reason.node,
+        "entry": reason.entry,
+    }

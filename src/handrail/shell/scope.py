@@ -1,0 +1,93 @@
+"""
+What is known at one point of a script: possible working folders and variables set on the line.
+
+A variable is known only between its assignment on this line and its use; anything else is the environment's,
+whose values may be secrets. After a branch only what holds on every way is kept.
+"""
+
+import posixpath
+import re
+from dataclasses import dataclass, field, replace
+
+from handrail.shell.model import Kind, Piece, Word
+
+# Names a script may set without changing how the shell or a program behaves: lower case, not a proxy setting.
+PLAIN_NAME = re.compile(r"(?!.*_proxy\Z|histchars\Z|auto_resume\Z)[a-z_][a-z0-9_]*[a-z0-9][a-z0-9_]*\Z|[a-z]\Z")
+# Variables of the environment that name no secret. PWD is the working folder, HOME the home folder.
+SHOWN = frozenset(
+    "? # $ ! PWD HOME USER LOGNAME HOSTNAME UID EUID PPID SHLVL RANDOM SECONDS LINENO COLUMNS LINES SHELL TERM LANG "
+    "OSTYPE HOSTTYPE MACHTYPE BASH_VERSION OLDPWD".split()
+)
+NUMBERS = frozenset("? # $ ! UID EUID PPID SHLVL RANDOM SECONDS LINENO".split())
+# May be set for one command: they choose language, time zone or colour. (GNU libc, setlocale(3), tzset(3))
+HARMLESS_ENV = frozenset(
+    "LANG LC_ALL LC_CTYPE LC_COLLATE LC_MESSAGES LC_NUMERIC LC_TIME TZ NO_COLOR NODE_ENV CI".split()
+)
+HARMLESS_VALUE = re.compile(r"(?!.*\.\.)[A-Za-z0-9_.@+-][A-Za-z0-9_.@+/-]*\Z|\Z")
+PARAMETER = re.compile(r"\$\{?#?([A-Za-z_][A-Za-z0-9_]*|[?#$!])")
+MAX_FOLDERS = 4
+
+Folders = tuple[str | None, ...]
+# The texts a variable can hold, or Kind.INPUT when it was read from standard input, or Kind.PARAMETER for any text.
+Value = tuple[str, ...] | Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    folders: Folders = (".",)
+    variables: dict[str, Value] = field(default_factory=dict)
+
+    def with_variable(self, name: str, value: Value) -> "Scope":
+        return replace(self, variables={**self.variables, name: value})
+
+    def forgetting(self, names: set[str], moves: bool) -> "Scope":
+        kept = {name: value for name, value in self.variables.items() if name not in names}
+        return Scope((None,) if moves else self.folders, kept)
+
+    def entering(self, target: Word | None) -> "Scope":
+        """After a `cd` that worked."""
+        text = target.literal if target is not None else None
+        if text is None or text == "-":
+            return replace(self, folders=(None,))
+        joined = tuple(None if old is None else posixpath.normpath(posixpath.join(old, text)) for old in self.folders)
+        return replace(self, folders=tuple(dict.fromkeys(joined)))
+
+    def resolve(self, word: Word) -> Word:
+        """The word with variables of this line replaced by the values they can have."""
+        if not any(piece.kind is Kind.PARAMETER for piece in word.pieces):
+            return word
+        return replace(word, pieces=tuple(self.resolve_piece(piece) for piece in word.pieces))
+
+    def resolve_piece(self, piece: Piece) -> Piece:
+        name = piece.text[1:]
+        if piece.kind is not Kind.PARAMETER or name not in self.variables:
+            return piece
+        values = self.variables[name]
+        if isinstance(values, Kind):
+            return replace(piece, kind=values)
+        # Unquoted, a value is split and globbed; a value of these letters only is not.
+        plain = all(re.fullmatch(r"[A-Za-z0-9_./:@%+,=-]+", value) for value in values)
+        return replace(piece, values=values, quoted=piece.quoted or plain)
+
+    def secret(self, piece: Piece) -> bool:
+        """True for a parameter whose value is not ours to show."""
+        if piece.kind is not Kind.PARAMETER or piece.values is not None:
+            return False
+        found = PARAMETER.match(piece.text)
+        name = found.group(1) if found else ""
+        return name not in SHOWN and name not in self.variables
+
+
+def merge(one: Scope, two: Scope) -> Scope:
+    """What holds whichever way was taken."""
+    if one is two:
+        return one
+    folders: Folders = tuple(dict.fromkeys(one.folders + two.folders))
+    variables: dict[str, Value] = {}
+    for name in one.variables.keys() & two.variables.keys():
+        first, second = one.variables[name], two.variables[name]
+        if isinstance(first, tuple) and isinstance(second, tuple):
+            variables[name] = tuple(dict.fromkeys(first + second))
+        else:
+            variables[name] = Kind.PARAMETER
+    return Scope(folders if len(folders) <= MAX_FOLDERS else (None,), variables)

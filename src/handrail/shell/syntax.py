@@ -1,0 +1,44 @@
+"""The shape of a command line after parsing: scripts of pipelines of commands."""
+
+from dataclasses import dataclass
+
+from handrail.shell.model import Redirection, Word
+
+
+@dataclass(frozen=True, slots=True)
+class Simple:
+    """`A=1 name word ... > file`."""
+
+    assigns: tuple[tuple[str, Word], ...]
+    words: tuple[Word, ...]
+    redirections: tuple[Redirection, ...]
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Compound:
+    """A subshell, group, loop, conditional, case or function, with the scripts inside it in written order."""
+
+    kind: str
+    scripts: tuple["Script", ...]
+    start: int
+    end: int
+    words: tuple[Word, ...] = ()  # for: the values; case: the subject and the patterns
+    name: str = ""  # for: the variable; function: its name
+    redirections: tuple[Redirection, ...] = ()
+
+
+Command = Simple | Compound
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    parts: tuple[Command, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """Pipelines with the operator that follows each: `;` (also newline), `&`, `&&`, `||` or nothing."""
+
+    items: tuple[tuple[Pipeline, str], ...]

@@ -1,0 +1,81 @@
+"""
+What programs do, as data: one module per family, each with `COMMANDS: dict[str, Command]`.
+
+`FAMILIES` says which module knows a program; a module is imported when one of its programs is first met.
+
+How to write an entry
+---------------------
+Take the manual page, name it in `source`, and list what you have read there. What you do not list is refused, so
+a short entry is a safe entry:
+
+    "head": Command(
+        source="GNU coreutils 9.4, head(1)",
+        flags="-q --quiet --silent -v --verbose -z --zero-terminated",
+        values={"-c --bytes -n --lines": TEXT},
+        number=True,                      # head -5
+        rest=READ,                        # every operand is a file that is read
+        harmless_options=True,            # see below
+    ),
+
+1. Options without effect go into `flags`, with a value into `values` (the role says what becomes of the value), with
+   an attached optional value into `optional`. All spellings in one string. Abbreviations are refused by design.
+   Arity is what attacks live on: if the manual shows only `--opt=VALUE`, or you are not sure that `--opt VALUE` is
+   read as option and value, use `attached`, which refuses the bare option.
+2. An option that writes, runs, connects: if it takes a value, `values={"-o --output": WRITE}`: the file is reported
+   and the command is not read-only. If it takes none, `never={"-i --in-place": "edits files in place"}`. Leaving it
+   out is as safe, but the explanation is poorer and deny rules do not see the file.
+3. Operands: `operands=(TEXT,)` for leading ones with their own role, `rest` for all others, nothing for none.
+   `Unless(TEXT, "-e --regexp")` is an operand that disappears when an option stands in for it. `default="."` when
+   the program reads the working folder if no operand names another.
+4. `READ` or `LOOK`? LOOK only when no byte of the file's contents can be printed (ls, stat, wc, test -f).
+5. `harmless_options=True` only after reading *every* option in the manual: none writes, runs, connects or sets. It
+   lets `cmd *` and `xargs cmd` pass. When in doubt leave it out. `lists_paths=True` if the output is nothing but
+   paths found at or under the operands: it lets `cmd | xargs wc -l` pass.
+6. A program that runs another command: role COMMAND as an operand (timeout, nice, xargs) with `options_first=True`,
+   role SHELL for a text given to a shell (`sh -c`). The inner command gets its own segment, judged by its own entry.
+7. A word in a small language: `Grammar("awk")`, checked by `handrail.shell.grammars.awk.read(text)`, which returns
+   effects and raises Refused for anything outside its closed grammar. When all operands together are the language
+   (find, test): `expression="find"`, checked by `grammars.find.read_words(words)`.
+8. Sub-commands: `subcommands={"status": Command(...)}`; the outer entry then holds the global options. Whatever is
+   true outside the command line and decides whether it is safe (configured helpers): `requires=(Requirement(...),)`.
+
+How to test it
+--------------
+Add lines to `tests/shell/tables/test_<family>.py`: a table of read-only lines, and a table of lines that must not be
+(every option the manual gives an effect, in each spelling: `-oX`, `-o X`, `--output=X`, inside a cluster). Then
+`python tests/shell/misses.py` prints the corpus lines that are judged too loosely or too strictly, by class.
+"""
+
+from functools import cache
+from importlib import import_module
+
+from handrail.shell.tables.format import Command, Options
+
+FAMILIES: dict[str, str] = {
+    **dict.fromkeys("cat echo head ls printf pwd tail true false : wc".split(), "coreutils"),
+    **dict.fromkeys("grep egrep fgrep find".split(), "search"),
+    **dict.fromkeys("timeout env xargs sh bash dash eval command nice nohup".split(), "wrappers"),
+    **dict.fromkeys("cd read [ [[ test".split(), "builtins"),
+    "git": "git",
+}
+
+
+@cache
+def lookup(name: str) -> Command | None:
+    """The entry of a program by its bare name."""
+    family = FAMILIES.get(name)
+    if family is None:
+        return None
+    commands: dict[str, Command] = import_module(f"handrail.shell.tables.{family}").COMMANDS
+    return commands[name]
+
+
+_options: dict[int, tuple[Command, Options]] = {}
+
+
+def options_of(entry: Command) -> Options:
+    """The option index of an entry, built on first use (entries are few and live as long as the program)."""
+    known = _options.get(id(entry))
+    if known is None:
+        known = _options[id(entry)] = (entry, Options(entry))
+    return known[1]

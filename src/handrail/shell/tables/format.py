@@ -1,0 +1,142 @@
+"""The format of a table entry. See `handrail.shell.tables` for how to write one."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from handrail.shell.model import Does, Requirement
+
+
+class Role(Enum):
+    """What a program does with a word. Only the first group leaves a command read-only."""
+
+    TEXT = "text"  # a pattern, number, format, revision: no file is opened because of it
+    READ = "read"  # a file or folder whose contents are read
+    LOOK = "look"  # a file or folder whose name, size, kind or counts are shown, never its contents
+    COMMAND = "command"  # this word and all after it are another command
+    FED_COMMAND = "fed command"  # the same, with words from standard input added (xargs)
+    SHELL = "shell"  # a text for a shell; the words after it are its parameters
+    EVAL = "eval"  # this word and all after it, joined, are a text for this shell
+
+    WRITE = "write"  # a file that is written, created or removed
+    NAMES = "names"  # a file that names more files to read: what is read cannot be told
+    PROGRAM = "program"  # a program that is started
+    SCRIPT = "script"  # a file with a program in it that is run
+    NETWORK = "network"  # a host or address
+    STATE = "state"  # changes something that outlives the command
+    SECRET = "secret"  # shows something that may be secret
+
+
+TEXT, READ, LOOK = Role.TEXT, Role.READ, Role.LOOK
+COMMAND, FED_COMMAND, SHELL, EVAL = Role.COMMAND, Role.FED_COMMAND, Role.SHELL, Role.EVAL
+CARRIERS = frozenset((COMMAND, FED_COMMAND, SHELL, EVAL))
+WRITE, NAMES, PROGRAM, SCRIPT, NETWORK, STATE, SECRET = (
+    Role.WRITE,
+    Role.NAMES,
+    Role.PROGRAM,
+    Role.SCRIPT,
+    Role.NETWORK,
+    Role.STATE,
+    Role.SECRET,
+)
+
+ROLE_EFFECT: Mapping[Role, tuple[Does, str]] = {
+    Role.READ: (Does.READS, "reads this"),
+    Role.LOOK: (Does.LOOKS, "looks at this"),
+    Role.WRITE: (Does.WRITES, "writes this file"),
+    Role.NAMES: (Does.UNKNOWN, "reads files named in this one"),
+    Role.PROGRAM: (Does.STARTS, "starts this program"),
+    Role.SCRIPT: (Does.STARTS, "runs the program in this file"),
+    Role.NETWORK: (Does.NETWORK, "reaches the network"),
+    Role.STATE: (Does.STATE, "changes something that stays"),
+    Role.SECRET: (Does.SECRET, "may show a secret"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """A word that is a program in a small language; the checker `handrail.shell.grammars.<name>` reads it."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unless:
+    """A leading operand that is not there when one of these options is given (grep's pattern with -e)."""
+
+    role: "Role | Grammar"
+    options: str
+
+
+Use = Role | Grammar
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """
+    One program, or one sub-command of it.
+
+    Everything not listed is refused: an option, an abbreviation of one, an operand too many, a sub-command.
+    Option lists are blank-separated spellings of short (`-n`) and long (`--lines`) options.
+    """
+
+    source: str  # the manual the entry was written from
+    flags: str = ""  # options without a value and without an effect
+    values: Mapping[str, Use] = field(default_factory=dict)  # options with a value: -n5, -n 5, --lines=5, --lines 5
+    attached: Mapping[str, Use] = field(default_factory=dict)  # --format=VALUE; the bare option is refused
+    optional: Mapping[str, Use] = field(default_factory=dict)  # value only if attached: --color[=WHEN], -U[N]
+    never: Mapping[str, str] = field(default_factory=dict)  # never read-only with these: option -> what it does
+    only_with: str = ""  # read-only only if one of these is given
+    number: bool = False  # -5 is an option
+    operands: tuple[Use | Unless, ...] = ()  # roles of the first operands
+    rest: Use | None = None  # role of all further operands; None refuses them
+    default: str = ""  # what is read when there is no operand for `rest`: "." or ""
+    options_first: bool = False  # the first operand ends the options (POSIX, wrappers)
+    plain: bool = False  # no options at all: every word is an operand (echo, test)
+    # No option of this program, listed or not, does more than change what is read and printed. Only then may a
+    # word that is not known until run time ("$x", *.c, xargs input) stand where an option could.
+    harmless_options: bool = False
+    lists_paths: bool = False  # prints the paths of files it found at or under its operands, nothing else
+    expression: str = ""  # the checker that reads all operands (find, test)
+    subcommands: Mapping[str, "Command"] = field(default_factory=dict)
+    replaces: str = ""  # for FED_COMMAND: the option whose value stands for the added words (xargs -I)
+    effect: Mapping[Role, str] = field(default_factory=dict)  # what it always does: {STATE: "ends a process"}
+    alone: Mapping[Role, str] = field(default_factory=dict)  # what it does without operands: env shows variables
+    requires: tuple[Requirement, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    name: str
+    use: Use | None = None
+    optional: bool = False
+    attached: bool = False
+    never: str = ""
+
+
+class Options:
+    """An entry's options by spelling, built once."""
+
+    def __init__(self, entry: Command) -> None:
+        self.by_name: dict[str, Option] = {}
+        for name in entry.flags.split():
+            self.add(Option(name))
+        for names, use in entry.values.items():
+            for name in names.split():
+                self.add(Option(name, use))
+        for names, use in entry.optional.items():
+            for name in names.split():
+                self.add(Option(name, use, optional=True))
+        for names, use in entry.attached.items():
+            for name in names.split():
+                self.add(Option(name, use, attached=True))
+        for names, why in entry.never.items():
+            for name in names.split():
+                self.add(Option(name, never=why))
+
+    def add(self, option: Option) -> None:
+        if option.name in self.by_name or not option.name.startswith("-") or option.name in ("-", "--"):
+            raise ValueError(f"option {option.name!r} is listed twice or is no option")
+        if not option.name.startswith("--") and len(option.name) != 2:
+            raise ValueError(f"short option {option.name!r} must be one letter")
+        self.by_name[option.name] = option

@@ -1,0 +1,30 @@
+"""Programs that look for text and for files."""
+
+from handrail.shell.tables.format import READ, TEXT, Command, Unless
+
+GREP = Command(
+    source="GNU grep 3.11, grep(1)",
+    flags="-E --extended-regexp -F --fixed-strings -G --basic-regexp -P --perl-regexp -i --ignore-case "
+    "--no-ignore-case -y -v --invert-match -w --word-regexp -x --line-regexp -c --count -L --files-without-match -l "
+    "--files-with-matches -o --only-matching -q --quiet --silent -s --no-messages -b --byte-offset -H "
+    "--with-filename -h --no-filename -n --line-number -T --initial-tab -Z --null -a --text -I -r --recursive -R "
+    "--dereference-recursive --line-buffered -U --binary -z --null-data --no-group-separator --help -V --version",
+    values={
+        "-e --regexp -m --max-count --label -A --after-context -B --before-context -C --context --binary-files "
+        "-D --devices -d --directories --exclude --exclude-dir --include --group-separator": TEXT,
+        "-f --file --exclude-from": READ,
+    },
+    optional={"--color --colour": TEXT},
+    number=True,
+    operands=(Unless(TEXT, "-e --regexp -f --file"),),
+    rest=READ,
+    default=".",
+    harmless_options=True,
+)
+
+COMMANDS: dict[str, Command] = {
+    "grep": GREP,
+    "egrep": GREP,
+    "fgrep": GREP,
+    "find": Command(source="GNU findutils 4.9, find(1)", plain=True, expression="find", lists_paths=True),
+}

@@ -1,0 +1,310 @@
+"""
+The walk: from a parsed script to segments, in the order of the text, inside out.
+
+Every command is judged where it stands: with the working folders possible there, the variables set before it, and
+the command that feeds it. Commands inside substitutions, wrappers and inner shells become segments of their own,
+with the carriers around them in `path`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from handrail.shell.gate import Refused
+from handrail.shell.judge import Judgement, judge
+from handrail.shell.model import (
+    Does,
+    Effect,
+    Kind,
+    Reason,
+    Redirection,
+    Segment,
+    Verdict,
+    Word,
+)
+from handrail.shell.scope import HARMLESS_ENV, HARMLESS_VALUE, PLAIN_NAME, Scope, merge
+from handrail.shell.syntax import Compound, Pipeline, Script, Simple
+
+MAX_SEGMENTS = 400
+MAX_INNER = 6
+FREE_TARGETS = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr"))
+STATEFUL = frozenset(("cd", "read"))
+SOCKETS = ("/dev/tcp/", "/dev/udp/")
+
+Way = tuple[Scope, Scope]  # the scope after success, and after failure
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a command stands: carriers around it, and what feeds its standard input."""
+
+    path: tuple[str, ...] = ()
+    fed_by: Segment | None = None
+
+    def inside(self, carrier: str) -> "Place":
+        return replace(self, path=(*self.path, carrier))
+
+
+class Walker:
+    """Collects the segments of one parsed text. `inner` analyses the text of an inner shell."""
+
+    def __init__(self, bodies: dict[int, Word], segments: list[Segment], inner: Callable[[str, Place, Scope], None]):
+        self.bodies, self.segments, self.inner = bodies, segments, inner
+
+    # scripts
+
+    def script(self, script: Script, scope: Scope, place: Place) -> Way:
+        """Runs through the pipelines; `a && b` enters b only where a worked, `a || b` only where it failed."""
+        ok = fail = scope
+        before = ";"
+        for pipeline, operator in script.items:
+            if before == "&&":
+                done, failed = self.pipeline(pipeline, ok, place)
+                ok, fail = done, merge(fail, failed)
+            elif before == "||":
+                done, failed = self.pipeline(pipeline, fail, place)
+                ok, fail = merge(ok, done), failed
+            else:
+                ok, fail = self.pipeline(pipeline, merge(ok, fail), place)
+            if operator == "&":  # ran in a subshell, and the list it ended may have been skipped
+                ok = fail = merge(scope, merge(ok, fail))
+            before = operator
+        return ok, fail
+
+    def pipeline(self, pipeline: Pipeline, scope: Scope, place: Place) -> Way:
+        if len(pipeline.parts) == 1:
+            return self.command(pipeline.parts[0], scope, place)
+        fed_by = place.fed_by
+        for part in pipeline.parts:
+            before = len(self.segments)
+            self.command(part, scope, replace(place, fed_by=fed_by))
+            fed_by = self.segments[-1] if isinstance(part, Simple) and len(self.segments) > before else None
+        return scope, scope  # every part ran in a subshell
+
+    def command(self, command: Simple | Compound, scope: Scope, place: Place) -> Way:
+        if isinstance(command, Simple):
+            return self.simple(command, scope, place)
+        effects = self.redirections(command.redirections, scope, place)
+        effects += self.words(command.words, scope, place, command.kind)
+        if command.kind == "function":
+            effects.append(Effect(Does.UNKNOWN, None, f"defines the function {command.name!r}"))
+        if effects:
+            self.add(
+                Segment((), command.start, command.end, command.kind, redirections=command.redirections),
+                effects,
+                scope,
+                place,
+            )
+        if any(r.operator in ("<", "<<", "<<-", "<<<", "<&") for r in command.redirections):
+            place = replace(place, fed_by=None)
+        return self.bodies_of(command, scope, place.inside(command.kind))
+
+    def bodies_of(self, command: Compound, scope: Scope, place: Place) -> Way:
+        scripts = command.scripts
+        if command.kind == "group":
+            return self.script(scripts[0], scope, place)
+        if command.kind in ("subshell", "function"):
+            self.script(scripts[0], scope, place)
+            return scope, scope
+        if command.kind in ("for", "while"):  # a loop's body may run after itself
+            scope = scope.forgetting(*changes(scripts))
+        if command.kind == "for":
+            scope = self.loop_variable(command, scope)
+        after = scope
+        if command.kind == "while":
+            inside, outside = self.script(scripts[0], scope, place)
+            after = merge(merge(*self.script(scripts[1], inside, place)), outside)
+        elif command.kind == "if":
+            after = self.branches(scripts, scope, place)
+        else:
+            for script in scripts:
+                after = merge(after, merge(*self.script(script, scope, place)))
+        return after, after
+
+    def branches(self, scripts: tuple[Script, ...], scope: Scope, place: Place) -> Scope:
+        afters: list[Scope] = []
+        for at in range(0, len(scripts) - 1, 2):
+            yes, scope = self.script(scripts[at], scope, place)
+            afters.append(merge(*self.script(scripts[at + 1], yes, place)))
+        afters.append(merge(*self.script(scripts[-1], scope, place)) if len(scripts) % 2 else scope)
+        result = afters[0]
+        for other in afters[1:]:
+            result = merge(result, other)
+        return result
+
+    def loop_variable(self, command: Compound, scope: Scope) -> Scope:
+        if not PLAIN_NAME.match(command.name):
+            return scope
+        values: list[str] = []
+        for word in command.words:
+            alternatives = scope.resolve(word).alternatives
+            if alternatives is None:
+                return scope.with_variable(command.name, Kind.PARAMETER)
+            values += alternatives
+        return scope.with_variable(command.name, tuple(dict.fromkeys(values))) if values else scope
+
+    # simple commands
+
+    def simple(self, command: Simple, scope: Scope, place: Place) -> Way:
+        effects = self.redirections(command.redirections, scope, place)
+        effects += self.words(tuple(word for _, word in command.assigns), scope, place, "assignment")
+        effects += self.words(command.words, scope, place, "command")
+        if any(r.operator in ("<", "<<", "<<-", "<<<", "<&", "<>") for r in command.redirections):
+            place = replace(place, fed_by=None)
+        segment = Segment(
+            tuple(scope.resolve(word) for word in command.words),
+            command.start,
+            command.end,
+            env=command.assigns,
+            redirections=command.redirections,
+        )
+        if not command.words:
+            return self.assignments(command, segment, effects, scope, place)
+        effects += [effect for name, word in command.assigns if (effect := set_for_command(name, word))]
+        found = judge(segment.argv)
+        self.add(segment, [*effects, *found.effects], scope, place, found)
+        self.children(segment, found, scope, place)
+        return after(segment, found, scope)
+
+    def assignments(self, command: Simple, segment: Segment, effects: list[Effect], scope: Scope, place: Place) -> Way:
+        later = scope
+        for name, word in command.assigns:
+            if not PLAIN_NAME.match(name):
+                effects.append(Effect(Does.STATE, word, f"sets {name}, which may change what programs do"))
+            values = later.resolve(word).alternatives if word.pieces else ("",)
+            later = later.with_variable(name, values or Kind.PARAMETER)
+        self.add(replace(segment, node="assignment"), effects, scope, place)
+        return later, later
+
+    def children(self, segment: Segment, found: Judgement, scope: Scope, place: Place) -> None:
+        """The commands this one runs, as segments of their own."""
+        carrier = found.entry or segment.name
+        for effect in found.effects:
+            if effect.shell is not None:
+                self.inner(effect.shell, place.inside(carrier), scope)
+            if effect.child:
+                self.child(effect.child, segment, scope, place.inside(carrier))
+
+    def child(self, words: tuple[Word, ...], parent: Segment, scope: Scope, place: Place) -> None:
+        if len(place.path) > 3 * MAX_INNER:
+            raise Refused("wrapped too deep", parent.start, parent.end, "command")
+        segment = replace(parent, argv=words, start=words[0].start, env=(), redirections=())
+        found = judge(words)
+        effects = list(found.effects)
+        if found.entry in STATEFUL:
+            effects.append(Effect(Does.UNKNOWN, words[0], f"{found.entry} inside another command is not followed"))
+        self.add(segment, effects, scope, place, found)
+        self.children(segment, found, scope, place)
+
+    def add(
+        self, segment: Segment, effects: list[Effect], scope: Scope, place: Place, found: Judgement | None = None
+    ) -> None:
+        if len(self.segments) >= MAX_SEGMENTS:
+            raise Refused(f"more than {MAX_SEGMENTS} commands", segment.start, segment.end)
+        entry = found.entry if found else ""
+        reasons = tuple(
+            Reason(
+                effect.verdict,
+                f"{effect.word}: {effect.why}" if effect.word is not None and str(effect.word) else effect.why,
+                effect.word.start if effect.word is not None and effect.word.end else segment.start,
+                effect.word.end if effect.word is not None and effect.word.end else segment.end,
+                segment.node,
+                entry,
+            )
+            for effect in effects
+            if effect.verdict is not Verdict.READ_ONLY
+        )
+        self.segments.append(
+            replace(
+                segment,
+                effects=tuple(effects),
+                reasons=reasons,
+                entry=entry,
+                path=place.path,
+                cwds=scope.folders,
+                fed_by=place.fed_by,
+                requires=found.requires if found else (),
+                lists_paths=found.lists_paths if found else False,
+            )
+        )
+
+    # words and redirections
+
+    def words(self, words: tuple[Word, ...], scope: Scope, place: Place, node: str) -> list[Effect]:
+        """What the expansion of words does: substitutions become segments, unknown variables are effects."""
+        effects: list[Effect] = []
+        for word in words:
+            for piece in word.pieces:
+                if isinstance(piece.script, Script):
+                    carrier = "<(...)" if piece.kind is Kind.PROCESS else "$(...)"
+                    self.script(piece.script, scope, Place((*place.path, carrier)))
+                if scope.secret(piece):
+                    effects.append(
+                        Effect(Does.SECRET, word, f"the value of {piece.text} is not known and may be secret")
+                    )
+        return effects
+
+    def redirections(self, redirections: tuple[Redirection, ...], scope: Scope, place: Place) -> list[Effect]:
+        effects: list[Effect] = []
+        for redirection in redirections:
+            heredoc = redirection.operator in ("<<", "<<-")
+            target = self.bodies[redirection.target.start] if heredoc else redirection.target
+            effects += self.words((target,), scope, place, "redirection")
+            if not heredoc and redirection.operator != "<<<":
+                effects += redirect(redirection.operator, scope.resolve(target))
+        return effects
+
+
+def redirect(operator: str, target: Word) -> list[Effect]:
+    """The file a redirection reads or writes."""
+    text = target.literal
+    if operator in (">&", "<&") and text is not None and (text.isdigit() or text == "-"):
+        return []
+    if text is not None and text.startswith(SOCKETS):
+        return [Effect(Does.NETWORK, target, "opens a connection")]
+    if not target.single:
+        return [Effect(Does.UNKNOWN, target, "the target of the redirection is not one known word")]
+    if operator == "<":
+        return [Effect(Does.READS, target, "read by redirection")]
+    if text in FREE_TARGETS and operator in (">", ">>", "&>", "&>>", ">|", ">&"):
+        return []
+    return [Effect(Does.WRITES, target, "written by redirection")]
+
+
+def set_for_command(name: str, word: Word) -> Effect | None:
+    """`NAME=value command`: only names and values that cannot load, run or redirect anything."""
+    text = word.literal if word.pieces else ""
+    if name in HARMLESS_ENV and text is not None and HARMLESS_VALUE.match(text):
+        return None
+    return Effect(Does.STATE, word, f"runs the command with {name} set, which may change what it does")
+
+
+def after(segment: Segment, found: Judgement, scope: Scope) -> Way:
+    """What `cd` and `read` leave behind; other commands change nothing that is known here."""
+    if found.entry == "cd":
+        target = next((effect.word for effect in found.effects if effect.does is Does.LOOKS), None)
+        return scope.entering(target), scope
+    if found.entry == "read":
+        later = scope
+        for word in segment.argv[1:]:
+            if (text := word.literal) and PLAIN_NAME.match(text):
+                later = later.with_variable(text, Kind.INPUT)
+        return later, scope
+    return scope, scope
+
+
+def changes(scripts: tuple[Script, ...]) -> tuple[set[str], bool]:
+    """The variables that scripts may set, and whether they may change the working folder."""
+    names, moves = set[str](), False
+    for script in scripts:
+        for pipeline, _ in script.items:
+            for part in pipeline.parts:
+                if isinstance(part, Compound):
+                    inner, moved = changes(part.scripts)
+                    names |= inner | {part.name}
+                    moves = moves or moved
+                    continue
+                first = part.words[0].literal if part.words else None
+                names |= {name for name, _ in part.assigns}
+                names |= {word.literal or "" for word in part.words} if first == "read" else set()
+                moves = moves or first == "cd"
+    return names, moves

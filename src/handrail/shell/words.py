@@ -1,0 +1,202 @@
+"""
+Words: our own unquoting, one character at a time, exactly as far as we can follow bash.
+
+Everything outside the closed set of forms raises Refused: `$[`, `$"`, `${x:=`, `${!x}`, `${x@P}`, arithmetic
+with names in it (bash evaluates what variables hold), backslashes inside backticks.
+"""
+
+import re
+from collections.abc import Callable
+
+from handrail.shell.gate import Refused
+from handrail.shell.model import Kind, Piece, Word
+from handrail.shell.syntax import Script
+
+META = frozenset(" \t\n|&;()<>")
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+SPECIAL = frozenset("?#$!@*-0123456789")
+# ${name}, ${#name}, and ${name OP text} where the text can be nothing but text.
+BRACED = re.compile(r"\$\{(#?)([A-Za-z_][A-Za-z0-9_]*|[?#$!])(?:(:?[-+]|%%?|##?|//?)([A-Za-z0-9_./*?,:= -]*))?\}")
+SAFE_ARITHMETIC = re.compile(r"\$\(\([0-9 \t+*/%<>=&|^!~?:-]*\)\)")
+ANSI = re.compile(r"\\(?:([abeEfnrtv\\'\"?])|x([0-9A-Fa-f]{1,2})|([0-7]{1,3})|u([0-9A-Fa-f]{1,4}))")
+ANSI_ONE = {"a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+GLOBS = frozenset("*?[")
+
+ScriptReader = Callable[[int, str], tuple[Script, int]]  # reads from an offset to a closing `)` or "`"
+
+
+class WordReader:
+    """Reads words of `text`; `read_script` is asked for what stands inside a substitution."""
+
+    def __init__(self, text: str, byte: Callable[[int], int], read_script: ScriptReader) -> None:
+        self.text, self.byte, self.read_script = text, byte, read_script
+
+    def refuse(self, what: str, start: int, end: int, node: str = "word") -> Refused:
+        return Refused(what, self.byte(start), self.byte(end), node)
+
+    def word(self, start: int, end: int) -> tuple[Word, int]:
+        """The word at `start`, and the offset behind it."""
+        at, pieces = start, list[Piece]()
+        while at < end:
+            char = self.text[at]
+            if char in META and self.text[at : at + 2] not in ("<(", ">("):
+                break
+            if char in META:
+                at = self.process(at, pieces)
+            elif char == "\\":
+                if at + 1 >= end:
+                    raise self.refuse("a backslash at the end", at, end)
+                pieces.append(Piece(Kind.LITERAL, self.text[at + 1], quoted=True))
+                at += 2
+            elif char == "'":
+                close = self.text.find("'", at + 1, end)
+                if close < 0:
+                    raise self.refuse("a single quote that is not closed", at, end, "string")
+                pieces.append(Piece(Kind.LITERAL, self.text[at + 1 : close], quoted=True))
+                at = close + 1
+            elif char == '"':
+                at = self.double(at + 1, end, pieces)
+            elif char == "$":
+                at = self.dollar(at, end, pieces, quoted=False)
+            elif char == "`":
+                at = self.backtick(at, end, pieces, quoted=False)
+            else:
+                pieces.append(Piece(Kind.GLOB if char in GLOBS else Kind.LITERAL, char))
+                at += 1
+        return Word(settle(pieces), self.byte(start), self.byte(at)), at
+
+    def double(self, at: int, end: int, pieces: list[Piece], *, heredoc: bool = False) -> int:
+        """The inside of double quotes, or of an unquoted here-document up to `end`."""
+        begin = at
+        pieces.append(Piece(Kind.LITERAL, "", quoted=True))
+        while at < end:
+            char = self.text[at]
+            if char == '"' and not heredoc:
+                return at + 1
+            if char == "\\" and self.text[at + 1 : at + 2] in ("$", "`", "\\", *(() if heredoc else ('"',))):
+                pieces.append(Piece(Kind.LITERAL, self.text[at + 1], quoted=True))
+                at += 2
+            elif char == "$":
+                at = self.dollar(at, end, pieces, quoted=True)
+            elif char == "`":
+                at = self.backtick(at, end, pieces, quoted=True)
+            else:
+                pieces.append(Piece(Kind.LITERAL, char, quoted=True))
+                at += 1
+        if heredoc:
+            return at
+        raise self.refuse("a double quote that is not closed", begin - 1, end, "string")
+
+    def dollar(self, at: int, end: int, pieces: list[Piece], *, quoted: bool) -> int:
+        text = self.text
+        following = text[at + 1 : at + 2] if at + 1 < end else ""
+        if found := SAFE_ARITHMETIC.match(text, at, end):
+            pieces.append(Piece(Kind.ARITHMETIC, found.group(), quoted))
+            return found.end()
+        if text.startswith("$((", at):
+            raise self.refuse("arithmetic with more than numbers in it", at, at + 3, "arithmetic")
+        if following == "(":
+            script, close = self.read_script(at + 2, ")")
+            pieces.append(Piece(Kind.SUBSTITUTION, text[at:close], quoted, script=script))
+            return close
+        if following == "{":
+            found = BRACED.match(text, at, end)
+            if not found:
+                raise self.refuse("an expansion of a form that is not read", at, at + 2, "expansion")
+            return self.parameter(found, pieces, quoted)
+        if name := NAME.match(text, at + 1, end):
+            pieces.append(Piece(Kind.PARAMETER, "$" + name.group(), quoted))
+            return name.end()
+        if following and following in SPECIAL:
+            pieces.append(Piece(Kind.PARAMETER, "$" + following, quoted))
+            return at + 2
+        if following == "[" or (not quoted and following == '"'):
+            raise self.refuse(f"${following} is not read", at, at + 2, "expansion")
+        if following == "'" and not quoted:
+            return self.ansi(at, end, pieces)
+        pieces.append(Piece(Kind.LITERAL, "$", quoted=True))
+        return at + 1
+
+    def parameter(self, found: re.Match[str], pieces: list[Piece], quoted: bool) -> int:
+        length, name, operator, _ = found.groups()
+        if length and operator:
+            raise self.refuse("an expansion of a form that is not read", found.start(), found.end(), "expansion")
+        plain = not length and not operator
+        pieces.append(Piece(Kind.PARAMETER, f"${name}" if plain else found.group(), quoted))
+        return found.end()
+
+    def ansi(self, at: int, end: int, pieces: list[Piece]) -> int:
+        begin, out = at, ""
+        at += 2
+        while at < end and self.text[at] != "'":
+            if self.text[at] != "\\":
+                out += self.text[at]
+                at += 1
+                continue
+            found = ANSI.match(self.text, at, end)
+            if not found:
+                raise self.refuse("an escape that is not read", at, at + 2, "ansi string")
+            one, hexa, octal, uni = found.groups()
+            char = ANSI_ONE.get(one, one) if one else chr(int(hexa or uni, 16) if hexa or uni else int(octal, 8))
+            if char == "\0" or (not uni and not one and ord(char) > 126):
+                raise self.refuse("an escape that is not read", at, found.end(), "ansi string")
+            out += char
+            at = found.end()
+        if at >= end:
+            raise self.refuse("a quote that is not closed", begin, end, "ansi string")
+        pieces.append(Piece(Kind.LITERAL, out, quoted=True))
+        return at + 1
+
+    def backtick(self, at: int, end: int, pieces: list[Piece], *, quoted: bool) -> int:
+        close = self.text.find("`", at + 1, end)
+        if close < 0 or "\\" in self.text[at:close]:
+            raise self.refuse("backticks that are not closed or hold a backslash", at, end, "substitution")
+        script, _ = self.read_script(at + 1, "`")
+        pieces.append(Piece(Kind.SUBSTITUTION, self.text[at : close + 1], quoted, script=script))
+        return close + 1
+
+    def process(self, at: int, pieces: list[Piece]) -> int:
+        if self.text[at] == ">":
+            raise self.refuse("a process substitution that writes", at, at + 2, "process substitution")
+        if pieces:
+            raise self.refuse("a process substitution inside a word", at, at + 2, "process substitution")
+        script, close = self.read_script(at + 2, ")")
+        pieces.append(Piece(Kind.PROCESS, self.text[at:close], quoted=True, script=script))
+        return close
+
+
+def settle(pieces: list[Piece]) -> tuple[Piece, ...]:
+    """Neighbouring literals joined; tildes and braces marked where bash would expand them; lone `[` set right."""
+    text = "".join(piece.text for piece in pieces)
+    if not any(piece.text == "]" and not piece.quoted for piece in pieces):
+        pieces = [Piece(Kind.LITERAL, p.text) if p.kind is Kind.GLOB and p.text == "[" else p for p in pieces]
+    if pieces and pieces[0].text == "~" and not pieces[0].quoted:
+        pieces = tilde(pieces)
+    if "{" in text and ("," in text or ".." in text):
+        pieces = mark_braces(pieces)
+    out: list[Piece] = []
+    for piece in pieces:
+        if not piece.text and len(pieces) > 1 and (out or piece is not pieces[-1]):
+            continue
+        if out and piece.kind is Kind.LITERAL and out[-1].kind is Kind.LITERAL:
+            out[-1] = Piece(Kind.LITERAL, out[-1].text + piece.text, out[-1].quoted or piece.quoted)
+        else:
+            out.append(piece)
+    return tuple(out)
+
+
+def tilde(pieces: list[Piece]) -> list[Piece]:
+    """`~`, `~user`, `~+` up to the first slash become one piece."""
+    size = 1
+    while size < len(pieces) and pieces[size].kind is Kind.LITERAL and pieces[size].text != "/":
+        size += 1
+    return [Piece(Kind.TILDE, "".join(piece.text for piece in pieces[:size])), *pieces[size:]]
+
+
+def mark_braces(pieces: list[Piece]) -> list[Piece]:
+    """A `{` with a `,` or `..` and a `}` behind it, all unquoted, is taken for a brace expansion."""
+    plain = "".join(p.text if not p.quoted and p.kind is Kind.LITERAL else "x" for p in pieces)
+    if len(plain) != len(pieces):
+        raise ValueError("unquoted literals are read one character at a time")
+    last = min(plain.rfind("}"), max(plain.rfind(","), plain.rfind("..")))
+    return [Piece(Kind.BRACE, "{") if plain[at] == "{" and at < last else p for at, p in enumerate(pieces)]
