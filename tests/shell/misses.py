@@ -1,12 +1,9 @@
-"""Prints, by class, the corpus lines judged too loosely or too strictly: `python tests/shell/misses.py [class ...]`."""
+"""Prints, by class, the corpus lines judged too loosely or too strictly: `python -m tests.shell.misses [class ...]`."""
 
 import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parent))
-from corpus_report import WORKSPACE, HOME, Line, score
 
 from handrail.shell import analyse, reads_outside
+from tests.shell.corpus_report import HOME, WORKSPACE, Line, score
 
 
 def reason(line: Line) -> str:

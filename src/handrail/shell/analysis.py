@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-from handrail.shell.gate import Refused, check, join_lines
+from handrail.shell.gate import UnclearError, check, join_lines
 from handrail.shell.model import Analysis, Reason, Segment, Verdict
 from handrail.shell.parser import Parser
 from handrail.shell.scope import Scope
@@ -25,7 +25,7 @@ def _analyse(command: str) -> Analysis:
         check(command)
         text = join_lines(command)
         read(text, Place(), Scope(), segments)
-    except Refused as refused:
+    except UnclearError as refused:
         problem = Reason(Verdict.NOT_UNDERSTOOD, refused.text, refused.start, refused.end, refused.node, "")
         return Analysis(command, text, tuple(segments), (problem,))
     except Exception as error:  # noqa: BLE001 - whatever goes wrong here, the answer is "not understood"
@@ -41,7 +41,7 @@ def read(text: str, place: Place, scope: Scope, segments: list[Segment]) -> None
 
     def inner(shell: str, where: Place, at: Scope) -> None:
         if len(where.path) > MAX_INNER:
-            raise Refused(f"shells inside shells, more than {MAX_INNER} deep")
+            raise UnclearError(f"shells inside shells, more than {MAX_INNER} deep")
         check(shell)
         # The inner shell sees the folder but not the unexported variables of this one.
         read(join_lines(shell), where, Scope(at.folders), segments)

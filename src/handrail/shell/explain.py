@@ -22,9 +22,11 @@ def describe(segment: Segment) -> list[str]:
     words = " ".join(str(word) for word in segment.argv) or segment.node
     inside = f" in {' > '.join(segment.path)}" if segment.path else ""
     lines = [f"- {words}{inside}: {HEADLINE[segment.verdict]}"]
-    for does in (Does.READS, Does.LOOKS, Does.WRITES):
-        if found := segment.words(does):
-            lines.append(f"    {does.value} {', '.join(str(word) for word in found)}")
+    lines += [
+        f"    {does.value} {', '.join(str(word) for word in found)}"
+        for does in (Does.READS, Does.LOOKS, Does.WRITES)
+        if (found := segment.words(does))
+    ]
     for reason in segment.reasons:
         entry = f", entry {reason.entry!r}" if reason.entry else ""
         lines.append(f"    {reason.text} (bytes {reason.start}-{reason.end}, {reason.node}{entry})")

@@ -20,7 +20,7 @@ VARIATION_SELECTORS = range(0xE0100, 0xE01F0)
 ASCII_OK = re.compile(r"[\t\n\x20-\x7e]*\Z")
 
 
-class Refused(Exception):
+class UnclearError(Exception):
     """Raised when a text cannot be understood: what it is about and where, as offsets into the text."""
 
     def __init__(self, text: str, start: int = 0, end: int = 0, node: str = "text") -> None:
@@ -29,52 +29,35 @@ class Refused(Exception):
 
 
 def check(text: str) -> None:
-    """Raises Refused for a character or size that is never understood."""
+    """Raises UnclearError for a character or size that is never understood."""
     if len(text) > MAX_BYTES or len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
-        raise Refused(f"longer than {MAX_BYTES} bytes", 0, len(text))
+        raise UnclearError(f"longer than {MAX_BYTES} bytes", 0, len(text))
     if ASCII_OK.match(text):
         return
     for at, char in enumerate(text):
         if char in "\t\n" or " " <= char <= "~":
             continue
         if unicodedata.category(char) in REFUSED_CATEGORIES or char in INVISIBLE or ord(char) in VARIATION_SELECTORS:
-            raise Refused(f"character U+{ord(char):04X} is invisible, a control or an odd blank", at, at + 1)
+            raise UnclearError(f"character U+{ord(char):04X} is invisible, a control or an odd blank", at, at + 1)
+
+
+QUOTED_OR_ESCAPED = re.compile(r"""'[^']*'|"(?:[^"\\]|\\.)*"|\\.""", re.DOTALL)
+ESCAPED = re.compile(r"\\.", re.DOTALL)
+# Where it takes more than quotes to know whether a backslash-newline counts: here-documents, substitutions, $'...',
+# comments.
+JOIN_DEPENDS = re.compile(r"<<|`|\$[({']|[<>]\(|#")
 
 
 def join_lines(text: str) -> str:
-    """
-    The text without backslash-newline pairs, as the shell joins them: not in single quotes, `$'...'` or comments.
-
-    Raises Refused where joining depends on more than quotes (here-documents, substitutions).
-    """
+    """The text without backslash-newline pairs, as the shell joins them. Raises UnclearError where that depends."""
     if "\\\n" not in text:
         return text
-    if re.search(r"<<|`|\$\(|\$\{|[<>]\(", text):
-        raise Refused("a continued line together with a here-document or a substitution", 0, len(text))
-    out: list[str] = []
-    quote = ""
-    at = 0
-    while at < len(text):
-        char, pair = text[at], text[at : at + 2]
-        if quote == "#":
-            quote = "" if char == "\n" else quote
-        elif quote == "'":
-            quote = "" if char == "'" else quote
-        elif pair == "\\\n":
-            at += 2
-            continue
-        elif char == "\\":
-            out.append(pair)
-            at += 2
-            continue
-        elif quote == '"':
-            quote = "" if char == '"' else quote
-        elif pair == "$'":
-            raise Refused("a continued line together with $'...'", at, at + 2)
-        elif char in "'\"":
-            quote = char
-        elif char == "#" and (not out or out[-1] in " \t\n;&|()<>"):
-            quote = "#"
-        out.append(char)
-        at += 1
-    return "".join(out)
+    if found := JOIN_DEPENDS.search(text):
+        raise UnclearError(f"a continued line together with {found.group()}", found.start(), found.end())
+    return QUOTED_OR_ESCAPED.sub(joined, text)
+
+
+def joined(found: re.Match[str]) -> str:
+    if found.group().startswith("'"):
+        return found.group()
+    return ESCAPED.sub(lambda pair: "" if pair.group() == "\\\n" else pair.group(), found.group())

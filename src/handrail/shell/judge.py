@@ -5,16 +5,15 @@ Options are read as getopt_long does (clusters, attached and separate values, `-
 differences: abbreviations are refused, and so is a word of unknown text where an option could stand.
 """
 
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from handrail.shell import grammars, tables
-from handrail.shell.gate import Refused
+from handrail.shell.gate import UnclearError
 from handrail.shell.model import Does, Effect, Kind, Piece, Requirement, Word, literal_word
 from handrail.shell.tables.format import CARRIERS, ROLE_EFFECT, Command, Grammar, Option, Role, Unless, Use
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgement(NamedTuple):
     """What one command does, by which entry."""
 
     entry: str
@@ -186,24 +185,28 @@ class Reading:
         left = list(self.operands)
         for wanted in entry.operands:
             use = self.wanted(wanted)
+            if use in CARRIERS and not left and not entry.alone:
+                self.effects.append(Effect(Does.UNLISTED, None, f"{self.name} without a command to run"))
             if use is None or not left:
                 continue
             if use in CARRIERS:
                 self.hand_on(use, left)
                 return
             word = left.pop(0)
-            if not word.single and (self.entry.rest is not use or isinstance(use, Grammar)):
+            if not word.single and (entry.rest is not use or isinstance(use, Grammar)):
                 self.effects.append(Effect(Does.UNLISTED, word, "may be several words, and the next has another role"))
             self.use(use, word)
-        if left and entry.rest is None:
-            self.effects.append(Effect(Does.UNLISTED, left[0], f"{self.name} takes no such operand"))
-        elif entry.rest in CARRIERS and left:
-            self.hand_on(entry.rest, left)
-        elif entry.rest is not None:
-            for word in left:
-                self.use(entry.rest, word)
-            if not left and entry.default:
-                self.use(entry.rest, literal_word(entry.default))
+        self.place_rest(left)
+
+    def place_rest(self, left: list[Word]) -> None:
+        use = self.entry.rest
+        if use is None:
+            self.effects += [Effect(Does.UNLISTED, word, f"{self.name} takes no such operand") for word in left[:1]]
+        elif use in CARRIERS and left:
+            self.hand_on(use, left)
+        else:
+            for word in left or ([literal_word(self.entry.default)] if self.entry.default else []):
+                self.use(use, word)
 
     def wanted(self, wanted: Use | Unless) -> Use | None:
         if isinstance(wanted, Unless):
@@ -232,7 +235,7 @@ class Reading:
         if not text:
             return (Word((Piece(Kind.INPUT, "<input>"),)), *words)
         filled = Piece(Kind.INPUT, "<input>", quoted=True)
-        return tuple(replace(word, pieces=(filled,)) if text in str(word) else word for word in words)
+        return tuple(word._replace(pieces=(filled,)) if text in str(word) else word for word in words)
 
     def use(self, use: Use, word: Word) -> None:
         """Adds what becomes of one word."""
@@ -250,5 +253,5 @@ class Reading:
             return (Effect(Does.UNKNOWN, word, f"the {grammar.name} program is not literal"),)
         try:
             return grammars.read_text(grammar.name, text)
-        except Refused as refused:
+        except UnclearError as refused:
             return (Effect(Does.UNKNOWN, word, f"{grammar.name} program: {refused.text}"),)

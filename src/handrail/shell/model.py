@@ -6,12 +6,15 @@ What the analysis of a command line says, as frozen data.
 
 Byte ranges are offsets into the UTF-8 of `Analysis.text`; a segment found in an inner text
 (`sh -c '...'`) counts from the start of that text, and its `path` says which text it is.
+
+The small values are NamedTuples: they are made by the hundred, and a frozen dataclass costs eight times as much to
+define and three times as much to make.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum, IntEnum
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 MAX_ALTERNATIVES = 16
 
@@ -38,23 +41,21 @@ class Kind(Enum):
     INPUT = "input"  # text that arrives on standard input (read, xargs) or is found (find -exec)
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(NamedTuple):
     """A part of a word. `values` are all texts it can become, where they are known."""
 
     kind: Kind
     text: str
     quoted: bool = False
     values: tuple[str, ...] | None = None
-    script: object | None = field(default=None, compare=False, repr=False)  # syntax.Script of a substitution
+    script: object | None = None  # syntax.Script of a substitution
 
 
 # What a piece can turn into: several words, and words that begin differently than the piece is written.
 SPLITS = frozenset({Kind.PARAMETER, Kind.SUBSTITUTION, Kind.ARITHMETIC, Kind.BRACE, Kind.INPUT})
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(NamedTuple):
     """One word of a command line, unquoted by us. Anything not literal keeps its mark."""
 
     pieces: tuple[Piece, ...]
@@ -144,7 +145,7 @@ class Does(Enum):
     STARTS = "starts a program"  # one that cannot be looked into
     NETWORK = "network"
     STATE = "changes state"
-    SECRET = "secret"
+    SECRET = "secret"  # noqa: S105 - a word for an effect, not a password
     UNLISTED = "not in the tables"  # no entry, or an option the entry does not list
     UNKNOWN = "not understood"
 
@@ -152,8 +153,7 @@ class Does(Enum):
 HARMLESS = frozenset({Does.READS, Does.LOOKS, Does.RUNS})
 
 
-@dataclass(frozen=True, slots=True)
-class Effect:
+class Effect(NamedTuple):
     """Something a segment does: to which file (`word`), with which command (`child`), and why we say so."""
 
     does: Does
@@ -169,8 +169,7 @@ class Effect:
         return Verdict.NOT_UNDERSTOOD if self.does is Does.UNKNOWN else Verdict.NOT_READ_ONLY
 
 
-@dataclass(frozen=True, slots=True)
-class Requirement:
+class Requirement(NamedTuple):
     """A condition outside the command line: add `switches` to the command, or check `check` before running it."""
 
     name: str
@@ -179,8 +178,7 @@ class Requirement:
     after_subcommand: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Reason:
+class Reason(NamedTuple):
     """Why a segment has its verdict: where, in which construct, by which table entry."""
 
     verdict: Verdict
@@ -191,8 +189,7 @@ class Reason:
     entry: str
 
 
-@dataclass(frozen=True, slots=True)
-class Redirection:
+class Redirection(NamedTuple):
     operator: str
     target: Word
     fd: str = ""

@@ -8,13 +8,13 @@ It reads a closed part of the language. Functions are read but never trusted; ar
 import re
 from collections.abc import Callable
 
-from handrail.shell.gate import Refused
+from handrail.shell.gate import UnclearError
 from handrail.shell.model import Kind, Piece, Redirection, Word
 from handrail.shell.syntax import Command, Compound, Pipeline, Script, Simple
 from handrail.shell.words import META, NAME, WordReader
 
 MAX_DEPTH = 30
-MAX_COMMANDS = 300
+MAX_COMMANDS = 200
 REDIRECT = re.compile(r"([0-9]*)(<<<|<<-|<<|<>|<&|>&|>>|>\||<|>)|(&>>|&>)")
 ASSIGN = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?=)")
 KEYWORDS = frozenset("if then elif else fi for while until do done case esac { } [[ ! time in".split())
@@ -43,8 +43,8 @@ class Parser:
         self.no_heredocs()
         return script
 
-    def refuse(self, what: str, size: int = 1, node: str = "command") -> Refused:
-        return Refused(what, self.byte(self.at), self.byte(min(self.at + size, self.end)), node)
+    def refuse(self, what: str, size: int = 1, node: str = "command") -> UnclearError:
+        return UnclearError(what, self.byte(self.at), self.byte(min(self.at + size, self.end)), node)
 
     # blanks, tokens
 
@@ -401,6 +401,8 @@ class Parser:
         self.blanks()
         start = self.at
         delimiter = self.word()
+        if self.heredocs:
+            raise self.refuse("two here-documents on one line", 1, "here-document")
         if any(piece.kind is not Kind.LITERAL for piece in delimiter.pieces) or not delimiter.literal:
             raise self.refuse("a here-document delimiter that is not plain", 1, "here-document")
         quoted = any(mark in self.text[start : self.at] for mark in "'\"\\")

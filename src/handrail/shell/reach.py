@@ -18,13 +18,12 @@ def reads_outside(
         for segment in analysis.segments
         for effect in segment.effects
         if effect.does in (Does.READS, Does.LOOKS) and effect.word is not None
-        if not inside(segment, effect, effect.word, cwd, roots, home)
+        if not from_listing(segment, effect, effect.word)
+        if not inside(segment, effect.word, cwd, roots, home)
     )
 
 
-def inside(segment: Segment, effect: Effect, word: Word, cwd: str, roots: tuple[str, ...], home: str) -> bool:
-    if from_listing(segment, effect, word):
-        return True
+def inside(segment: Segment, word: Word, cwd: str, roots: tuple[str, ...], home: str) -> bool:
     return all(
         folder is not None and path is not None and within(posixpath.join(cwd, folder, path), roots)
         for folder in segment.cwds

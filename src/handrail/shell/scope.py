@@ -7,7 +7,8 @@ whose values may be secrets. After a branch only what holds on every way is kept
 
 import posixpath
 import re
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from typing import NamedTuple
 
 from handrail.shell.model import Kind, Piece, Word
 
@@ -18,7 +19,6 @@ SHOWN = frozenset(
     "? # $ ! PWD HOME USER LOGNAME HOSTNAME UID EUID PPID SHLVL RANDOM SECONDS LINENO COLUMNS LINES SHELL TERM LANG "
     "OSTYPE HOSTTYPE MACHTYPE BASH_VERSION OLDPWD".split()
 )
-NUMBERS = frozenset("? # $ ! UID EUID PPID SHLVL RANDOM SECONDS LINENO".split())
 # May be set for one command: they choose language, time zone or colour. (GNU libc, setlocale(3), tzset(3))
 HARMLESS_ENV = frozenset(
     "LANG LC_ALL LC_CTYPE LC_COLLATE LC_MESSAGES LC_NUMERIC LC_TIME TZ NO_COLOR NODE_ENV CI".split()
@@ -32,13 +32,12 @@ Folders = tuple[str | None, ...]
 Value = tuple[str, ...] | Kind
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(NamedTuple):
     folders: Folders = (".",)
-    variables: dict[str, Value] = field(default_factory=dict)
+    variables: Mapping[str, Value] = {}  # never changed in place
 
     def with_variable(self, name: str, value: Value) -> "Scope":
-        return replace(self, variables={**self.variables, name: value})
+        return self._replace(variables={**self.variables, name: value})
 
     def forgetting(self, names: set[str], moves: bool) -> "Scope":
         kept = {name: value for name, value in self.variables.items() if name not in names}
@@ -48,15 +47,15 @@ class Scope:
         """After a `cd` that worked."""
         text = target.literal if target is not None else None
         if text is None or text == "-":
-            return replace(self, folders=(None,))
+            return self._replace(folders=(None,))
         joined = tuple(None if old is None else posixpath.normpath(posixpath.join(old, text)) for old in self.folders)
-        return replace(self, folders=tuple(dict.fromkeys(joined)))
+        return self._replace(folders=tuple(dict.fromkeys(joined)))
 
     def resolve(self, word: Word) -> Word:
         """The word with variables of this line replaced by the values they can have."""
         if not any(piece.kind is Kind.PARAMETER for piece in word.pieces):
             return word
-        return replace(word, pieces=tuple(self.resolve_piece(piece) for piece in word.pieces))
+        return word._replace(pieces=tuple(self.resolve_piece(piece) for piece in word.pieces))
 
     def resolve_piece(self, piece: Piece) -> Piece:
         name = piece.text[1:]
@@ -64,10 +63,10 @@ class Scope:
             return piece
         values = self.variables[name]
         if isinstance(values, Kind):
-            return replace(piece, kind=values)
+            return piece._replace(kind=values)
         # Unquoted, a value is split and globbed; a value of these letters only is not.
         plain = all(re.fullmatch(r"[A-Za-z0-9_./:@%+,=-]+", value) for value in values)
-        return replace(piece, values=values, quoted=piece.quoted or plain)
+        return piece._replace(values=values, quoted=piece.quoted or plain)
 
     def secret(self, piece: Piece) -> bool:
         """True for a parameter whose value is not ours to show."""

@@ -6,11 +6,11 @@ the same places. Neither parser is trusted alone: each has misreadings the other
 """
 
 from functools import cache
+from importlib import import_module
 
 import tree_sitter
-import tree_sitter_bash
 
-from handrail.shell.gate import Refused
+from handrail.shell.gate import UnclearError
 
 NAMED = frozenset(
     """
@@ -29,14 +29,16 @@ COMMANDS = frozenset(("command_name", "declaration_command", "unset_command", "t
 
 @cache
 def parser() -> tree_sitter.Parser:
+    # Loaded with the first command: its package costs more to import than all of ours.
+    tree_sitter_bash = import_module("tree_sitter_bash")
     return tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
 
 
 def agree(text: str, name_starts: set[int]) -> None:
-    """Raises Refused unless tree-sitter finds commands at exactly these byte offsets."""
+    """Raises UnclearError unless tree-sitter finds commands at exactly these byte offsets."""
     root = parser().parse(text.encode()).root_node
     if root.has_error:
-        raise Refused("the second parser finds an error", 0, len(text), "program")
+        raise UnclearError("the second parser finds an error", 0, len(text), "program")
     found: set[int] = set()
     cursor = root.walk()
     while True:
@@ -44,7 +46,7 @@ def agree(text: str, name_starts: set[int]) -> None:
         assert node is not None
         if node.is_named:
             if node.type not in NAMED or node.is_missing:
-                raise Refused("a construct that is not read", node.start_byte, node.end_byte, node.type)
+                raise UnclearError("a construct that is not read", node.start_byte, node.end_byte, node.type)
             if node.type in COMMANDS:
                 found.add(node.start_byte)
         if cursor.goto_first_child() or cursor.goto_next_sibling():
@@ -56,4 +58,4 @@ def agree(text: str, name_starts: set[int]) -> None:
             break
     if found != name_starts:
         at = min(found ^ name_starts)
-        raise Refused("the two parsers do not find the same commands", at, at + 1, "command")
+        raise UnclearError("the two parsers do not find the same commands", at, at + 1, "command")

@@ -1,12 +1,11 @@
 """The shape of a command line after parsing: scripts of pipelines of commands."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from handrail.shell.model import Redirection, Word
 
 
-@dataclass(frozen=True, slots=True)
-class Simple:
+class Simple(NamedTuple):
     """`A=1 name word ... > file`."""
 
     assigns: tuple[tuple[str, Word], ...]
@@ -16,8 +15,7 @@ class Simple:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Compound:
+class Compound(NamedTuple):
     """A subshell, group, loop, conditional, case or function, with the scripts inside it in written order."""
 
     kind: str
@@ -32,13 +30,11 @@ class Compound:
 Command = Simple | Compound
 
 
-@dataclass(frozen=True, slots=True)
-class Pipeline:
+class Pipeline(NamedTuple):
     parts: tuple[Command, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Script:
+class Script(NamedTuple):
     """Pipelines with the operator that follows each: `;` (also newline), `&`, `&&`, `||` or nothing."""
 
     items: tuple[tuple[Pipeline, str], ...]

@@ -7,9 +7,10 @@ with the carriers around them in `path`.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
-from handrail.shell.gate import Refused
+from handrail.shell.gate import UnclearError
 from handrail.shell.judge import Judgement, judge
 from handrail.shell.model import (
     Does,
@@ -33,15 +34,14 @@ SOCKETS = ("/dev/tcp/", "/dev/udp/")
 Way = tuple[Scope, Scope]  # the scope after success, and after failure
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Where a command stands: carriers around it, and what feeds its standard input."""
 
     path: tuple[str, ...] = ()
     fed_by: Segment | None = None
 
     def inside(self, carrier: str) -> "Place":
-        return replace(self, path=(*self.path, carrier))
+        return self._replace(path=(*self.path, carrier))
 
 
 class Walker:
@@ -76,7 +76,7 @@ class Walker:
         fed_by = place.fed_by
         for part in pipeline.parts:
             before = len(self.segments)
-            self.command(part, scope, replace(place, fed_by=fed_by))
+            self.command(part, scope, place._replace(fed_by=fed_by))
             fed_by = self.segments[-1] if isinstance(part, Simple) and len(self.segments) > before else None
         return scope, scope  # every part ran in a subshell
 
@@ -84,7 +84,7 @@ class Walker:
         if isinstance(command, Simple):
             return self.simple(command, scope, place)
         effects = self.redirections(command.redirections, scope, place)
-        effects += self.words(command.words, scope, place, command.kind)
+        effects += self.words(command.words, scope, place)
         if command.kind == "function":
             effects.append(Effect(Does.UNKNOWN, None, f"defines the function {command.name!r}"))
         if effects:
@@ -95,7 +95,7 @@ class Walker:
                 place,
             )
         if any(r.operator in ("<", "<<", "<<-", "<<<", "<&") for r in command.redirections):
-            place = replace(place, fed_by=None)
+            place = place._replace(fed_by=None)
         return self.bodies_of(command, scope, place.inside(command.kind))
 
     def bodies_of(self, command: Compound, scope: Scope, place: Place) -> Way:
@@ -146,10 +146,10 @@ class Walker:
 
     def simple(self, command: Simple, scope: Scope, place: Place) -> Way:
         effects = self.redirections(command.redirections, scope, place)
-        effects += self.words(tuple(word for _, word in command.assigns), scope, place, "assignment")
-        effects += self.words(command.words, scope, place, "command")
+        effects += self.words(tuple(word for _, word in command.assigns), scope, place)
+        effects += self.words(command.words, scope, place)
         if any(r.operator in ("<", "<<", "<<-", "<<<", "<&", "<>") for r in command.redirections):
-            place = replace(place, fed_by=None)
+            place = place._replace(fed_by=None)
         segment = Segment(
             tuple(scope.resolve(word) for word in command.words),
             command.start,
@@ -186,7 +186,7 @@ class Walker:
 
     def child(self, words: tuple[Word, ...], parent: Segment, scope: Scope, place: Place) -> None:
         if len(place.path) > 3 * MAX_INNER:
-            raise Refused("wrapped too deep", parent.start, parent.end, "command")
+            raise UnclearError("wrapped too deep", parent.start, parent.end, "command")
         segment = replace(parent, argv=words, start=words[0].start, env=(), redirections=())
         found = judge(words)
         effects = list(found.effects)
@@ -199,7 +199,7 @@ class Walker:
         self, segment: Segment, effects: list[Effect], scope: Scope, place: Place, found: Judgement | None = None
     ) -> None:
         if len(self.segments) >= MAX_SEGMENTS:
-            raise Refused(f"more than {MAX_SEGMENTS} commands", segment.start, segment.end)
+            raise UnclearError(f"more than {MAX_SEGMENTS} commands", segment.start, segment.end)
         entry = found.entry if found else ""
         reasons = tuple(
             Reason(
@@ -229,7 +229,7 @@ class Walker:
 
     # words and redirections
 
-    def words(self, words: tuple[Word, ...], scope: Scope, place: Place, node: str) -> list[Effect]:
+    def words(self, words: tuple[Word, ...], scope: Scope, place: Place) -> list[Effect]:
         """What the expansion of words does: substitutions become segments, unknown variables are effects."""
         effects: list[Effect] = []
         for word in words:
@@ -237,10 +237,10 @@ class Walker:
                 if isinstance(piece.script, Script):
                     carrier = "<(...)" if piece.kind is Kind.PROCESS else "$(...)"
                     self.script(piece.script, scope, Place((*place.path, carrier)))
-                if scope.secret(piece):
-                    effects.append(
-                        Effect(Does.SECRET, word, f"the value of {piece.text} is not known and may be secret")
-                    )
+            secret = next((piece for piece in word.pieces if scope.secret(piece)), None)
+            if secret is not None:
+                why = f"the value of {secret.text} is not known and may be secret"
+                effects.append(Effect(Does.SECRET, word, why))
         return effects
 
     def redirections(self, redirections: tuple[Redirection, ...], scope: Scope, place: Place) -> list[Effect]:
@@ -248,7 +248,7 @@ class Walker:
         for redirection in redirections:
             heredoc = redirection.operator in ("<<", "<<-")
             target = self.bodies[redirection.target.start] if heredoc else redirection.target
-            effects += self.words((target,), scope, place, "redirection")
+            effects += self.words((target,), scope, place)
             if not heredoc and redirection.operator != "<<<":
                 effects += redirect(redirection.operator, scope.resolve(target))
         return effects

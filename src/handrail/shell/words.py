@@ -1,14 +1,14 @@
 """
 Words: our own unquoting, one character at a time, exactly as far as we can follow bash.
 
-Everything outside the closed set of forms raises Refused: `$[`, `$"`, `${x:=`, `${!x}`, `${x@P}`, arithmetic
+Everything outside the closed set of forms raises UnclearError: `$[`, `$"`, `${x:=`, `${!x}`, `${x@P}`, arithmetic
 with names in it (bash evaluates what variables hold), backslashes inside backticks.
 """
 
 import re
 from collections.abc import Callable
 
-from handrail.shell.gate import Refused
+from handrail.shell.gate import UnclearError
 from handrail.shell.model import Kind, Piece, Word
 from handrail.shell.syntax import Script
 
@@ -20,6 +20,11 @@ BRACED = re.compile(r"\$\{(#?)([A-Za-z_][A-Za-z0-9_]*|[?#$!])(?:(:?[-+]|%%?|##?|
 SAFE_ARITHMETIC = re.compile(r"\$\(\([0-9 \t+*/%<>=&|^!~?:-]*\)\)")
 ANSI = re.compile(r"\\(?:([abeEfnrtv\\'\"?])|x([0-9A-Fa-f]{1,2})|([0-7]{1,3})|u([0-9A-Fa-f]{1,4}))")
 ANSI_ONE = {"a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+# Runs that are taken whole. Outside quotes what braces and tildes are made of is read one character at a time.
+PLAIN = re.compile("[A-Za-z0-9_:=@%+^\u0080-\U0010ffff-]+")
+IN_QUOTES = re.compile(r'[^"$`\\]+')
+IN_HEREDOC = re.compile(r"[^$`\\]+")
+MAX_PIECES = 2000
 GLOBS = frozenset("*?[")
 
 ScriptReader = Callable[[int, str], tuple[Script, int]]  # reads from an offset to a closing `)` or "`"
@@ -30,40 +35,48 @@ class WordReader:
 
     def __init__(self, text: str, byte: Callable[[int], int], read_script: ScriptReader) -> None:
         self.text, self.byte, self.read_script = text, byte, read_script
+        self.count = 0
 
-    def refuse(self, what: str, start: int, end: int, node: str = "word") -> Refused:
-        return Refused(what, self.byte(start), self.byte(end), node)
+    def refuse(self, what: str, start: int, end: int, node: str = "word") -> UnclearError:
+        return UnclearError(what, self.byte(start), self.byte(end), node)
 
     def word(self, start: int, end: int) -> tuple[Word, int]:
         """The word at `start`, and the offset behind it."""
         at, pieces = start, list[Piece]()
-        while at < end:
-            char = self.text[at]
-            if char in META and self.text[at : at + 2] not in ("<(", ">("):
-                break
-            if char in META:
-                at = self.process(at, pieces)
-            elif char == "\\":
-                if at + 1 >= end:
-                    raise self.refuse("a backslash at the end", at, end)
-                pieces.append(Piece(Kind.LITERAL, self.text[at + 1], quoted=True))
-                at += 2
-            elif char == "'":
-                close = self.text.find("'", at + 1, end)
-                if close < 0:
-                    raise self.refuse("a single quote that is not closed", at, end, "string")
-                pieces.append(Piece(Kind.LITERAL, self.text[at + 1 : close], quoted=True))
-                at = close + 1
-            elif char == '"':
-                at = self.double(at + 1, end, pieces)
-            elif char == "$":
-                at = self.dollar(at, end, pieces, quoted=False)
-            elif char == "`":
-                at = self.backtick(at, end, pieces, quoted=False)
-            else:
-                pieces.append(Piece(Kind.GLOB if char in GLOBS else Kind.LITERAL, char))
-                at += 1
+        while at < end and (self.text[at] not in META or self.text.startswith(("<(", ">("), at)):
+            at = self.piece(at, end, pieces)
+        self.count += len(pieces) + 1
+        if self.count > MAX_PIECES:
+            raise self.refuse(f"more than {MAX_PIECES} words and parts of words", start, at)
         return Word(settle(pieces), self.byte(start), self.byte(at)), at
+
+    def piece(self, at: int, end: int, pieces: list[Piece]) -> int:
+        """Adds what stands at `at` outside quotes; returns the offset behind it."""
+        char = self.text[at]
+        if found := PLAIN.match(self.text, at, end):
+            pieces.append(Piece(Kind.LITERAL, found.group()))
+            return found.end()
+        if char in META:
+            return self.process(at, pieces)
+        if char == "\\":
+            if at + 1 >= end:
+                raise self.refuse("a backslash at the end", at, end)
+            pieces.append(Piece(Kind.LITERAL, self.text[at + 1], quoted=True))
+            return at + 2
+        if char == "'":
+            close = self.text.find("'", at + 1, end)
+            if close < 0:
+                raise self.refuse("a single quote that is not closed", at, end, "string")
+            pieces.append(Piece(Kind.LITERAL, self.text[at + 1 : close], quoted=True))
+            return close + 1
+        if char == '"':
+            return self.double(at + 1, end, pieces)
+        if char == "$":
+            return self.dollar(at, end, pieces, quoted=False)
+        if char == "`":
+            return self.backtick(at, end, pieces, quoted=False)
+        pieces.append(Piece(Kind.GLOB if char in GLOBS else Kind.LITERAL, char))
+        return at + 1
 
     def double(self, at: int, end: int, pieces: list[Piece], *, heredoc: bool = False) -> int:
         """The inside of double quotes, or of an unquoted here-document up to `end`."""
@@ -81,8 +94,10 @@ class WordReader:
             elif char == "`":
                 at = self.backtick(at, end, pieces, quoted=True)
             else:
-                pieces.append(Piece(Kind.LITERAL, char, quoted=True))
-                at += 1
+                found = IN_HEREDOC.match(self.text, at, end) if heredoc else IN_QUOTES.match(self.text, at, end)
+                run = found.group() if found else char
+                pieces.append(Piece(Kind.LITERAL, run, quoted=True))
+                at += len(run)
         if heredoc:
             return at
         raise self.refuse("a double quote that is not closed", begin - 1, end, "string")
@@ -188,15 +203,13 @@ def settle(pieces: list[Piece]) -> tuple[Piece, ...]:
 def tilde(pieces: list[Piece]) -> list[Piece]:
     """`~`, `~user`, `~+` up to the first slash become one piece."""
     size = 1
-    while size < len(pieces) and pieces[size].kind is Kind.LITERAL and pieces[size].text != "/":
+    while size < len(pieces) and pieces[size].kind is Kind.LITERAL and pieces[size].text[:1] != "/":
         size += 1
     return [Piece(Kind.TILDE, "".join(piece.text for piece in pieces[:size])), *pieces[size:]]
 
 
 def mark_braces(pieces: list[Piece]) -> list[Piece]:
     """A `{` with a `,` or `..` and a `}` behind it, all unquoted, is taken for a brace expansion."""
-    plain = "".join(p.text if not p.quoted and p.kind is Kind.LITERAL else "x" for p in pieces)
-    if len(plain) != len(pieces):
-        raise ValueError("unquoted literals are read one character at a time")
+    plain = "".join(p.text if p.kind is Kind.LITERAL and not p.quoted and len(p.text) == 1 else "x" for p in pieces)
     last = min(plain.rfind("}"), max(plain.rfind(","), plain.rfind("..")))
     return [Piece(Kind.BRACE, "{") if plain[at] == "{" and at < last else p for at, p in enumerate(pieces)]

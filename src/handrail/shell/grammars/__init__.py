@@ -1,5 +1,5 @@
 """
-Checkers for small languages inside words: closed grammars that answer with effects, or raise Refused.
+Checkers for small languages inside words: closed grammars that answer with effects, or raise UnclearError.
 
 A module `<name>` offers `read(text: str) -> tuple[Effect, ...]` for a program text, or
 `read_words(words: tuple[Word, ...]) -> tuple[Effect, ...]` for a language made of all operands.

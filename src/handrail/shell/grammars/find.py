@@ -5,9 +5,8 @@ Names outside the lists are refused; -exec and its kin run another command, whic
 """
 
 import re
-from dataclasses import replace
 
-from handrail.shell.gate import Refused
+from handrail.shell.gate import UnclearError
 from handrail.shell.model import Does, Effect, Kind, Piece, Word, literal_word
 
 LEADING = frozenset(("-H", "-L", "-P"))
@@ -38,8 +37,7 @@ def read_words(words: tuple[Word, ...]) -> tuple[Effect, ...]:
     starts: list[Word] = []
     while left and not begins_expression(left[0]):
         starts.append(left.pop(0))
-    for start in starts or [literal_word(".")]:
-        effects.append(Effect(Does.READS, start, "searches this folder"))
+    effects += [Effect(Does.READS, start, "searches this folder") for start in starts or [literal_word(".")]]
     while left:
         step(left, effects, starts)
     return tuple(effects)
@@ -49,7 +47,7 @@ def begins_expression(word: Word) -> bool:
     text = word.literal
     if text is None:
         if word.may_be_option:
-            raise Refused(f"{word} could become part of the expression", word.start, word.end, "find")
+            raise UnclearError(f"{word} could become part of the expression", word.start, word.end, "find")
         return word.prefix[:1] in ("(", "!")
     return (text.startswith("-") and text != "-") or text in ("(", ")", "!", ",")
 
@@ -59,7 +57,7 @@ def step(left: list[Word], effects: list[Effect], starts: list[Word]) -> None:
     word = left.pop(0)
     name = word.literal
     if name is None:
-        raise Refused(f"{word} could become any test or action", word.start, word.end, "find")
+        raise UnclearError(f"{word} could become any test or action", word.start, word.end, "find")
     if name in WITHOUT_VALUE:
         return
     if name in WITH_VALUE or WITH_FILE.match(name):
@@ -75,12 +73,12 @@ def step(left: list[Word], effects: list[Effect], starts: list[Word]) -> None:
     elif name in RUNS:
         effects.append(run(left, word, starts))
     else:
-        raise Refused(f"{name} is not a listed test or action", word.start, word.end, "find")
+        raise UnclearError(f"{name} is not a listed test or action", word.start, word.end, "find")
 
 
 def take(left: list[Word], word: Word) -> Word:
     if not left or not left[0].single:
-        raise Refused(f"{word} needs one value", word.start, word.end, "find")
+        raise UnclearError(f"{word} needs one value", word.start, word.end, "find")
     return left.pop(0)
 
 
@@ -94,9 +92,9 @@ def run(left: list[Word], action: Word, starts: list[Word]) -> Effect:
             break
         child.append(word)
     else:
-        raise Refused(f"{action} without its end", action.start, action.end, "find")
+        raise UnclearError(f"{action} without its end", action.start, action.end, "find")
     if not child:
-        raise Refused(f"{action} without a command", action.start, action.end, "find")
+        raise UnclearError(f"{action} without a command", action.start, action.end, "find")
     why = f"{action} runs a command"
     # -execdir gives ./name in a folder of its own, -ok asks on the terminal: looked into, not followed.
     does = Does.RUNS if action.literal == "-exec" else Does.STARTS
@@ -110,5 +108,5 @@ def found(word: Word, starts: list[Word]) -> Word:
     only = starts[0].literal if len(starts) == 1 else None if starts else "."
     piece = Piece(Kind.INPUT, "{}", quoted=True)
     if str(word) == "{}" and only and not only.startswith("-"):
-        return replace(word, pieces=(Piece(Kind.LITERAL, only, quoted=True), piece))
-    return replace(word, pieces=(piece,))
+        return word._replace(pieces=(Piece(Kind.LITERAL, only, quoted=True), piece))
+    return word._replace(pieces=(piece,))

@@ -1,14 +1,14 @@
 """Names of variables, as `read` takes them: plain lower-case names, since a subscript is evaluated by the shell."""
 
-from handrail.shell.gate import Refused
+from handrail.shell.gate import UnclearError
 from handrail.shell.model import Effect, Word
 from handrail.shell.scope import PLAIN_NAME
 
 
 def read_words(words: tuple[Word, ...]) -> tuple[Effect, ...]:
     if not words:
-        raise Refused("read without a name sets REPLY", node="command")
+        raise UnclearError("read without a name sets REPLY", node="command")
     for word in words:
         if not PLAIN_NAME.match(word.literal or ""):
-            raise Refused(f"{word} is not a plain name", word.start, word.end, "word")
+            raise UnclearError(f"{word} is not a plain name", word.start, word.end, "word")
     return ()

@@ -1,16 +1,16 @@
 """
 Conditions of `test`, `[` and `[[` (bash 5.2, CONDITIONAL EXPRESSIONS).
 
-Words are read in order; every file operator looks at a file. Refused: -v and -R (subscripts are evaluated), and
+Words are read in order; every file operator looks at a file. UnclearError: -v and -R (subscripts are evaluated), and
 arithmetic comparisons of anything but whole numbers.
 """
 
 import re
 
-from handrail.shell.gate import Refused
+from handrail.shell.gate import UnclearError
 from handrail.shell.model import Does, Effect, Kind, Word
 
-FILE_TESTS = frozenset(f"-{letter}" for letter in "abcdefghkprstuwxGLNOS")
+FILE_TESTS = frozenset(f"-{letter}" for letter in "bcdefghkprstuwxGLNOS")
 TEXT_TESTS = frozenset(("-z", "-n"))
 FILE_PAIRS = frozenset(("-nt", "-ot", "-ef"))
 TEXT_PAIRS = frozenset(("=", "==", "!=", "<", ">"))
@@ -42,21 +42,21 @@ def read_words(words: tuple[Word, ...]) -> tuple[Effect, ...]:
 def pair(left: Word, operator: str, right: Word) -> list[Effect]:
     single(left)
     if operator in NUMBER_PAIRS and not (NUMBER.match(left.literal or "") and NUMBER.match(right.literal or "")):
-        raise Refused(f"{operator} with more than numbers", left.start, right.end, "test")
+        raise UnclearError(f"{operator} with more than numbers", left.start, right.end, "test")
     if operator in FILE_PAIRS:
         return [Effect(Does.LOOKS, single(word), "compares this file") for word in (left, right)]
-    if any(piece.kind in (Kind.BRACE,) for piece in right.pieces):
-        raise Refused("a word of unknown size in a condition", right.start, right.end, "test")
+    if any(piece.kind is Kind.BRACE for piece in right.pieces):
+        raise UnclearError("a word of unknown size in a condition", right.start, right.end, "test")
     return []
 
 
 def single(word: Word) -> Word:
     if not word.single:
-        raise Refused("a word of unknown size in a condition", word.start, word.end, "test")
+        raise UnclearError("a word of unknown size in a condition", word.start, word.end, "test")
     return word
 
 
 def bare(word: Word) -> None:
     """A word on its own: true when not empty. It must not be an operator we do not know."""
     if word.literal is None or (word.literal.startswith("-") and len(word.literal) > 1):
-        raise Refused(f"{word} in a condition", word.start, word.end, "test")
+        raise UnclearError(f"{word} in a condition", word.start, word.end, "test")

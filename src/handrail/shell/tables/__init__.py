@@ -34,7 +34,7 @@ a short entry is a safe entry:
 6. A program that runs another command: role COMMAND as an operand (timeout, nice, xargs) with `options_first=True`,
    role SHELL for a text given to a shell (`sh -c`). The inner command gets its own segment, judged by its own entry.
 7. A word in a small language: `Grammar("awk")`, checked by `handrail.shell.grammars.awk.read(text)`, which returns
-   effects and raises Refused for anything outside its closed grammar. When all operands together are the language
+   effects and raises UnclearError for anything outside its closed grammar. When all operands together are the language
    (find, test): `expression="find"`, checked by `grammars.find.read_words(words)`.
 8. Sub-commands: `subcommands={"status": Command(...)}`; the outer entry then holds the global options. Whatever is
    true outside the command line and decides whether it is safe (configured helpers): `requires=(Requirement(...),)`.
@@ -43,7 +43,7 @@ How to test it
 --------------
 Add lines to `tests/shell/tables/test_<family>.py`: a table of read-only lines, and a table of lines that must not be
 (every option the manual gives an effect, in each spelling: `-oX`, `-o X`, `--output=X`, inside a cluster). Then
-`python tests/shell/misses.py` prints the corpus lines that are judged too loosely or too strictly, by class.
+`python -m tests.shell.misses` prints the corpus lines that are judged too loosely or too strictly, by class.
 """
 
 from functools import cache

@@ -48,8 +48,8 @@ COMMANDS: dict[str, Command] = {
         flags="-a --all -A --almost-all --author -b --escape -B --ignore-backups -c -C -d --directory -D --dired -f -F "
         "-g -G --no-group --group-directories-first --file-type -h --human-readable --si -H --dereference-command-line "
         "--dereference-command-line-symlink-to-dir -i --inode -k --kibibytes -l -L --dereference -m -n "
-        "--numeric-uid-gid -N --literal -o -p -q --hide-control-chars --show-control-chars -Q --quote-name -r --reverse "
-        "-R --recursive -s --size -S -t -u -U -v -x -X -Z --context -1 --zero --full-time --help --version",
+        "--numeric-uid-gid -N --literal -o -p -q --hide-control-chars --show-control-chars -Q --quote-name -r "
+        "--reverse -R --recursive -s --size -S -t -u -U -v -x -X -Z --context -1 --zero --full-time --help --version",
         values={
             "--block-size --format --hide --indicator-style -I --ignore --quoting-style --sort --time --time-style "
             "-T --tabsize -w --width": TEXT

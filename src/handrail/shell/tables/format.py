@@ -1,8 +1,9 @@
 """The format of a table entry. See `handrail.shell.tables` for how to write one."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import Enum
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from handrail.shell.model import Does, Requirement
 
@@ -24,7 +25,7 @@ class Role(Enum):
     SCRIPT = "script"  # a file with a program in it that is run
     NETWORK = "network"  # a host or address
     STATE = "state"  # changes something that outlives the command
-    SECRET = "secret"  # shows something that may be secret
+    SECRET = "secret"  # noqa: S105 - shows something that may be secret
 
 
 TEXT, READ, LOOK = Role.TEXT, Role.READ, Role.LOOK
@@ -53,15 +54,13 @@ ROLE_EFFECT: Mapping[Role, tuple[Does, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Grammar:
+class Grammar(NamedTuple):
     """A word that is a program in a small language; the checker `handrail.shell.grammars.<name>` reads it."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Unless:
+class Unless(NamedTuple):
     """A leading operand that is not there when one of these options is given (grep's pattern with -e)."""
 
     role: "Role | Grammar"
@@ -71,8 +70,10 @@ class Unless:
 Use = Role | Grammar
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+NOTHING: Mapping[Any, Any] = MappingProxyType({})
+
+
+class Command(NamedTuple):
     """
     One program, or one sub-command of it.
 
@@ -82,10 +83,10 @@ class Command:
 
     source: str  # the manual the entry was written from
     flags: str = ""  # options without a value and without an effect
-    values: Mapping[str, Use] = field(default_factory=dict)  # options with a value: -n5, -n 5, --lines=5, --lines 5
-    attached: Mapping[str, Use] = field(default_factory=dict)  # --format=VALUE; the bare option is refused
-    optional: Mapping[str, Use] = field(default_factory=dict)  # value only if attached: --color[=WHEN], -U[N]
-    never: Mapping[str, str] = field(default_factory=dict)  # never read-only with these: option -> what it does
+    values: Mapping[str, Use] = NOTHING  # options with a value: -n5, -n 5, --lines=5, --lines 5
+    attached: Mapping[str, Use] = NOTHING  # --format=VALUE; the bare option is refused
+    optional: Mapping[str, Use] = NOTHING  # value only if attached: --color[=WHEN], -U[N]
+    never: Mapping[str, str] = NOTHING  # never read-only with these: option -> what it does
     only_with: str = ""  # read-only only if one of these is given
     number: bool = False  # -5 is an option
     operands: tuple[Use | Unless, ...] = ()  # roles of the first operands
@@ -98,15 +99,14 @@ class Command:
     harmless_options: bool = False
     lists_paths: bool = False  # prints the paths of files it found at or under its operands, nothing else
     expression: str = ""  # the checker that reads all operands (find, test)
-    subcommands: Mapping[str, "Command"] = field(default_factory=dict)
+    subcommands: Mapping[str, "Command"] = NOTHING
     replaces: str = ""  # for FED_COMMAND: the option whose value stands for the added words (xargs -I)
-    effect: Mapping[Role, str] = field(default_factory=dict)  # what it always does: {STATE: "ends a process"}
-    alone: Mapping[Role, str] = field(default_factory=dict)  # what it does without operands: env shows variables
+    effect: Mapping[Role, str] = NOTHING  # what it always does: {STATE: "ends a process"}
+    alone: Mapping[Role, str] = NOTHING  # what it does without operands: env shows variables
     requires: tuple[Requirement, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(NamedTuple):
     name: str
     use: Use | None = None
     optional: bool = False

@@ -29,8 +29,8 @@ PRETTY = Grammar("git_pretty")
 DIFF_FLAGS = (
     "-p -u --patch -s --no-patch --raw --patch-with-raw --indent-heuristic --no-indent-heuristic --minimal --patience "
     "--histogram --compact-summary --numstat --shortstat --summary --patch-with-stat -z --name-only --name-status "
-    "--no-color --no-color-moved --no-color-moved-ws --no-renames --rename-empty --no-rename-empty --check --full-index "
-    "--binary -D --irreversible-delete --pickaxe-all --pickaxe-regex -R -a --text --ignore-cr-at-eol "
+    "--no-color --no-color-moved --no-color-moved-ws --no-renames --rename-empty --no-rename-empty --check "
+    "--full-index --binary -D --irreversible-delete --pickaxe-all --pickaxe-regex -R -a --text --ignore-cr-at-eol "
     "--ignore-space-at-eol -b --ignore-space-change -w --ignore-all-space --ignore-blank-lines -W --function-context "
     "--exit-code --quiet --no-ext-diff --no-textconv --default-prefix --no-prefix -t --cumulative"
 )
@@ -40,8 +40,8 @@ DIFF_ATTACHED = (
     "--dst-prefix --line-prefix --word-diff-regex --find-object"
 )
 DIFF_OPTIONAL = (
-    "--stat --dirstat --submodule --color --color-moved --color-moved-ws --word-diff --color-words --abbrev -U --unified "
-    "-M --find-renames -C --find-copies -B --break-rewrites --relative --ignore-submodules -X"
+    "--stat --dirstat --submodule --color --color-moved --color-moved-ws --word-diff --color-words --abbrev -U "
+    "--unified -M --find-renames -C --find-copies -B --break-rewrites --relative --ignore-submodules -X"
 )
 DIFF_NEVER = {"--ext-diff": "runs the configured diff program", "--textconv": "runs the configured conversion program"}
 

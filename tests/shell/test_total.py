@@ -1,0 +1,47 @@
+"""The analysis answers for every text, the same each time, as frozen data that can be printed."""
+
+import json
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from handrail.shell import Verdict, analyse, explain
+from tests.shell.corpus_report import lines
+
+FRAGMENTS = st.sampled_from(
+    ["ls", "cat", " ", "\n", ";", "&&", "|", "(", ")", "{", "}", "$(", "`", '"', "'", "\\", "$x", "${x}", "<<E", "E",
+    ">", "<",
+     "if", "then", "fi", "for", "in", "do", "done", "case", "esac", "*", "~", "-", "--", "a=1", "#", "[[", "]]", "é",
+     "\t", "<("]
+)  # fmt: skip
+
+
+@given(
+    st.one_of(
+        st.text(max_size=60),
+        st.lists(FRAGMENTS, max_size=30).map("".join),
+        st.lists(FRAGMENTS, max_size=30).map(" ".join),
+    )
+)
+@settings(max_examples=300, deadline=None)
+def test_every_text_gets_an_answer_that_is_no_internal_error(text: str) -> None:
+    analysis = analyse(text)
+    assert not [reason for reason in analysis.reasons if "internal error" in reason.text]
+    json.dumps(analysis.to_json())
+    assert explain(analysis)
+
+
+def test_no_corpus_line_ends_in_an_internal_error() -> None:
+    broken = [
+        line.command for line in lines() for reason in analyse(line.command).reasons if "internal error" in reason.text
+    ]
+    assert broken == []
+
+
+@given(st.lists(FRAGMENTS, max_size=12).map(" ".join))
+@settings(max_examples=200, deadline=None)
+def test_a_write_appended_to_any_line_is_never_read_only(text: str) -> None:
+    for line in (f"{text}\ntouch pwned", f"{text}; touch pwned", f"{text} > f", f"echo $({text}; touch pwned)"):
+        analysis = analyse(line)
+        hidden = "'" in text or '"' in text or "#" in text or "\\" in text or "<<E" in text or "`" in text
+        assert hidden or analysis.verdict is not Verdict.READ_ONLY, line
