@@ -60,7 +60,13 @@ class Reading:
         return self.judgement()
 
     def judgement(self) -> Judgement:
-        return Judgement(self.name, tuple(self.effects), self.entry.requires, self.entry.lists_paths)
+        return Judgement(self.name, tuple(self.effects), self.entry.requires, self.lists_paths())
+
+    def lists_paths(self) -> bool:
+        """True if nothing was given that could put other text into the output: a value, or a word the entry names."""
+        other = set(self.entry.not_paths_with.split())
+        plain = not any(word.literal is None or word.literal in other for word in self.operands)
+        return self.entry.lists_paths and plain and all(value is None for value in self.seen.values())
 
     def done(self) -> bool:
         """True for forms like `git --version` that need no sub-command."""
@@ -116,7 +122,7 @@ class Reading:
                 return
             self.apply(name, word, word.cut(len(name) + 1) if equals else None, words)
             return
-        if self.entry.number and text[1:].isdigit() and word.literal:
+        if self.entry.number and text[1:].isdecimal() and text.isascii() and word.literal:
             self.seen["-0"] = None
             return
         self.cluster(word, text, words)
@@ -178,7 +184,7 @@ class Reading:
         """Gives every operand its role."""
         entry = self.entry
         if entry.expression:
-            self.effects += grammars.read_words(entry.expression, tuple(self.operands))
+            self.effects += self.expression(entry.expression)
             return
         if not self.operands:
             self.effects += [Effect(ROLE_EFFECT[role][0], None, why) for role, why in entry.alone.items()]
@@ -246,6 +252,12 @@ class Reading:
         elif use is not Role.TEXT or self.loose:
             does, why = ROLE_EFFECT[Role.READ if use is Role.TEXT else use]
             self.effects.append(Effect(does, word, why))
+
+    def expression(self, name: str) -> tuple[Effect, ...]:
+        try:
+            return grammars.read_words(name, tuple(self.operands))
+        except UnclearError as unclear:
+            return (Effect(Does.UNKNOWN, None, unclear.text),)
 
     def program(self, grammar: Grammar, word: Word) -> tuple[Effect, ...]:
         text = word.literal

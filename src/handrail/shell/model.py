@@ -38,7 +38,8 @@ class Kind(Enum):
     BRACE = "brace"
     TILDE = "tilde"
     ARITHMETIC = "arithmetic"
-    INPUT = "input"  # text that arrives on standard input (read, xargs) or is found (find -exec)
+    INPUT = "input"  # text that arrives on standard input (read, xargs)
+    FOUND = "found"  # the rest of a path below what is written before it (find -exec)
 
 
 class Piece(NamedTuple):

@@ -123,8 +123,10 @@ class Parser:
         return script
 
     def pipeline(self) -> Pipeline:
+        was_timed = False
         while self.token() in ("!", "time"):
             timed = self.token() == "time"
+            was_timed = was_timed or timed
             if timed:
                 self.name_starts.add(self.byte(self.at))
             self.at += len(self.token())
@@ -135,6 +137,8 @@ class Parser:
             if self.at >= self.end or self.text[self.at] in "|&;)\n-":
                 raise self.refuse("no command after ! or time")
         parts = [self.command()]
+        if was_timed and isinstance(parts[0], Simple) and parts[0].words:
+            self.name_starts.discard(parts[0].words[0].start)  # the second parser takes `time` for the command
         while True:
             self.blanks()
             if not self.text.startswith("|", self.at, self.end) or self.text.startswith("||", self.at, self.end):

@@ -53,6 +53,8 @@ def paths(word: Word, cwd: str, home: str) -> tuple[str | None, ...]:
     for at, piece in enumerate(word.pieces):
         if piece.kind in (Kind.LITERAL, Kind.GLOB):
             text += piece.text
+        elif piece.kind is Kind.FOUND:
+            text += "/x"
         elif at == 0 and piece.text == "$PWD":
             text += cwd
         elif at == 0 and piece.text in ("$HOME", "~"):

@@ -85,6 +85,8 @@ class Walker:
             return self.simple(command, scope, place)
         effects = self.redirections(command.redirections, scope, place)
         effects += self.words(command.words, scope, place)
+        if command.kind == "for" and not PLAIN_NAME.match(command.name):
+            effects.append(Effect(Does.STATE, None, f"sets {command.name}, which may change what programs do"))
         if command.kind == "function":
             effects.append(Effect(Does.UNKNOWN, None, f"defines the function {command.name!r}"))
         if effects:
@@ -159,7 +161,8 @@ class Walker:
         )
         if not command.words:
             return self.assignments(command, segment, effects, scope, place)
-        effects += [effect for name, word in command.assigns if (effect := set_for_command(name, word))]
+        name = command.words[0].literal
+        effects += [effect for variable, word in command.assigns if (effect := set_for_command(variable, word, name))]
         found = judge(segment.argv)
         self.add(segment, [*effects, *found.effects], scope, place, found)
         self.children(segment, found, scope, place)
@@ -270,10 +273,12 @@ def redirect(operator: str, target: Word) -> list[Effect]:
     return [Effect(Does.WRITES, target, "written by redirection")]
 
 
-def set_for_command(name: str, word: Word) -> Effect | None:
+def set_for_command(name: str, word: Word, command: str | None) -> Effect | None:
     """`NAME=value command`: only names and values that cannot load, run or redirect anything."""
     text = word.literal if word.pieces else ""
-    if name in HARMLESS_ENV and text is not None and HARMLESS_VALUE.match(text):
+    if name == "IFS" and command == "read":  # how this one line is cut into fields
+        return None
+    if name in HARMLESS_ENV and text is not None and HARMLESS_VALUE.match(text) and ("/" not in text or name == "TZ"):
         return None
     return Effect(Does.STATE, word, f"runs the command with {name} set, which may change what it does")
 

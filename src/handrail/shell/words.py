@@ -187,6 +187,8 @@ def settle(pieces: list[Piece]) -> tuple[Piece, ...]:
         pieces = [Piece(Kind.LITERAL, p.text) if p.kind is Kind.GLOB and p.text == "[" else p for p in pieces]
     if pieces and pieces[0].text == "~" and not pieces[0].quoted:
         pieces = tilde(pieces)
+    if "~" in text:
+        pieces = [inner_tilde(piece, before) for piece, before in zip(pieces, [None, *pieces[:-1]], strict=True)]
     if "{" in text and ("," in text or ".." in text):
         pieces = mark_braces(pieces)
     out: list[Piece] = []
@@ -206,6 +208,13 @@ def tilde(pieces: list[Piece]) -> list[Piece]:
     while size < len(pieces) and pieces[size].kind is Kind.LITERAL and pieces[size].text[:1] != "/":
         size += 1
     return [Piece(Kind.TILDE, "".join(piece.text for piece in pieces[:size])), *pieces[size:]]
+
+
+def inner_tilde(piece: Piece, before: Piece | None) -> Piece:
+    """In `name=~` and `name=a:~` bash expands the tilde, in arguments too."""
+    if before is None or piece.text != "~" or piece.quoted or before.text[-1:] not in ("=", ":") or before.quoted:
+        return piece
+    return Piece(Kind.TILDE, "~")
 
 
 def mark_braces(pieces: list[Piece]) -> list[Piece]:

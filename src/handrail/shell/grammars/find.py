@@ -57,7 +57,8 @@ def step(left: list[Word], effects: list[Effect], starts: list[Word]) -> None:
     word = left.pop(0)
     name = word.literal
     if name is None:
-        raise UnclearError(f"{word} could become any test or action", word.start, word.end, "find")
+        effects.append(Effect(Does.UNKNOWN, word, "could become any test or action of find"))
+        return
     if name in WITHOUT_VALUE:
         return
     if name in WITH_VALUE or WITH_FILE.match(name):
@@ -73,7 +74,7 @@ def step(left: list[Word], effects: list[Effect], starts: list[Word]) -> None:
     elif name in RUNS:
         effects.append(run(left, word, starts))
     else:
-        raise UnclearError(f"{name} is not a listed test or action", word.start, word.end, "find")
+        effects.append(Effect(Does.UNLISTED, word, "is not a listed test or action of find"))
 
 
 def take(left: list[Word], word: Word) -> Word:
@@ -106,7 +107,6 @@ def found(word: Word, starts: list[Word]) -> Word:
     if "{}" not in str(word):
         return word
     only = starts[0].literal if len(starts) == 1 else None if starts else "."
-    piece = Piece(Kind.INPUT, "{}", quoted=True)
     if str(word) == "{}" and only and not only.startswith("-"):
-        return word._replace(pieces=(Piece(Kind.LITERAL, only, quoted=True), piece))
-    return word._replace(pieces=(piece,))
+        return word._replace(pieces=(Piece(Kind.LITERAL, only, quoted=True), Piece(Kind.FOUND, "/{}", quoted=True)))
+    return word._replace(pieces=(Piece(Kind.INPUT, "{}", quoted=True),))

@@ -98,6 +98,7 @@ class Command(NamedTuple):
     # word that is not known until run time ("$x", *.c, xargs input) stand where an option could.
     harmless_options: bool = False
     lists_paths: bool = False  # prints the paths of files it found at or under its operands, nothing else
+    not_paths_with: str = ""  # words with which it prints other things too (find -printf)
     expression: str = ""  # the checker that reads all operands (find, test)
     subcommands: Mapping[str, "Command"] = NOTHING
     replaces: str = ""  # for FED_COMMAND: the option whose value stands for the added words (xargs -I)

@@ -26,5 +26,11 @@ COMMANDS: dict[str, Command] = {
     "grep": GREP,
     "egrep": GREP,
     "fgrep": GREP,
-    "find": Command(source="GNU findutils 4.9, find(1)", plain=True, expression="find", lists_paths=True),
+    "find": Command(
+        source="GNU findutils 4.9, find(1)",
+        plain=True,
+        expression="find",
+        lists_paths=True,
+        not_paths_with="-printf -ls -exec -execdir -ok -okdir",
+    ),
 }
