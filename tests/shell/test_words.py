@@ -1,8 +1,11 @@
 """Unquoting to words, and the marks on what is not literal."""
 
+from string import ascii_letters, digits
+
 import pytest
 
 from handrail.shell import Kind, Verdict, Word, analyse
+from handrail.shell.words import PLAIN
 
 
 def words(line: str) -> tuple[Word, ...]:
@@ -78,6 +81,11 @@ def test_a_brace_or_substitution_hides_no_command() -> None:
 )  # fmt: skip
 def test_a_word_may_be_an_option_unless_its_beginning_is_known(line: str, may_be_option: bool) -> None:
     assert words(line)[-1].may_be_option is may_be_option
+
+
+def test_runs_taken_whole_hold_no_character_the_shell_knows() -> None:
+    taken = {chr(code) for code in range(128) if PLAIN.fullmatch(chr(code))}
+    assert taken == set(ascii_letters + digits + "_:=@%+^-")
 
 
 def test_byte_ranges_count_bytes_of_the_text() -> None:

@@ -7,11 +7,10 @@ What the analysis of a command line says, as frozen data.
 Byte ranges are offsets into the UTF-8 of `Analysis.text`; a segment found in an inner text
 (`sh -c '...'`) counts from the start of that text, and its `path` says which text it is.
 
-The small values are NamedTuples: they are made by the hundred, and a frozen dataclass costs eight times as much to
-define and three times as much to make.
+The values are NamedTuples rather than frozen dataclasses: those take eight times as long to define, and importing
+`dataclasses` alone takes a fifth of what this package may cost to import.
 """
 
-from dataclasses import dataclass
 from enum import Enum, IntEnum
 from itertools import product
 from typing import Any, NamedTuple
@@ -196,8 +195,7 @@ class Redirection(NamedTuple):
     fd: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(NamedTuple):
     """One simple command, wherever it was found, and what it would do."""
 
     argv: tuple[Word, ...]
@@ -260,8 +258,7 @@ class Segment:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Analysis:
+class Analysis(NamedTuple):
     """What a command line would do. `text` is the line with continuations joined."""
 
     command: str

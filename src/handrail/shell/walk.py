@@ -7,7 +7,6 @@ with the carriers around them in `path`.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import NamedTuple
 
 from handrail.shell.gate import UnclearError
@@ -175,7 +174,7 @@ class Walker:
                 effects.append(Effect(Does.STATE, word, f"sets {name}, which may change what programs do"))
             values = later.resolve(word).alternatives if word.pieces else ("",)
             later = later.with_variable(name, values or Kind.PARAMETER)
-        self.add(replace(segment, node="assignment"), effects, scope, place)
+        self.add(segment._replace(node="assignment"), effects, scope, place)
         return later, later
 
     def children(self, segment: Segment, found: Judgement, scope: Scope, place: Place) -> None:
@@ -190,7 +189,7 @@ class Walker:
     def child(self, words: tuple[Word, ...], parent: Segment, scope: Scope, place: Place) -> None:
         if len(place.path) > 3 * MAX_INNER:
             raise UnclearError("wrapped too deep", parent.start, parent.end, "command")
-        segment = replace(parent, argv=words, start=words[0].start, env=(), redirections=())
+        segment = parent._replace(argv=words, start=words[0].start, env=(), redirections=())
         found = judge(words)
         effects = list(found.effects)
         if found.entry in STATEFUL:
@@ -217,8 +216,7 @@ class Walker:
             if effect.verdict is not Verdict.READ_ONLY
         )
         self.segments.append(
-            replace(
-                segment,
+            segment._replace(
                 effects=tuple(effects),
                 reasons=reasons,
                 entry=entry,

@@ -21,7 +21,7 @@ SAFE_ARITHMETIC = re.compile(r"\$\(\([0-9 \t+*/%<>=&|^!~?:-]*\)\)")
 ANSI = re.compile(r"\\(?:([abeEfnrtv\\'\"?])|x([0-9A-Fa-f]{1,2})|([0-7]{1,3})|u([0-9A-Fa-f]{1,4}))")
 ANSI_ONE = {"a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 # Runs that are taken whole. Outside quotes what braces and tildes are made of is read one character at a time.
-PLAIN = re.compile("[A-Za-z0-9_:=@%+^\u0080-\U0010ffff-]+")
+PLAIN = re.compile(r"[^\x00-$&-*,./;<>?\[-\]`{-\x7f]+")  # letters, digits, _:=@%+^- and all beyond ASCII
 IN_QUOTES = re.compile(r'[^"$`\\]+')
 IN_HEREDOC = re.compile(r"[^$`\\]+")
 MAX_PIECES = 2000
