@@ -22,7 +22,6 @@ class ChatReader(Reader):
         self._text: Block | None = None
         self._thinking: Block | None = None
         self._details: list[Any] = []
-        self._legacy = False
         self._reason: str | None = None
         self._usage: Mapping[str, Any] = {}
 
@@ -70,13 +69,17 @@ class ChatReader(Reader):
 
     def _delta(self, delta: Mapping[str, Any]) -> None:
         content = delta.get("content")
+        if len(delta) > 1 or not content:  # else the common case: nothing but text
+            self._reasoning(delta)
         if content:
             if isinstance(content, str):
                 self._say(content)
             elif isinstance(content, list):
                 self._parts(content)
-        if len(delta) == 1 and content is not None:  # the common case: nothing but text
-            return
+        if len(delta) > 1 or not content:
+            self._refusal_and_calls(delta)
+
+    def _reasoning(self, delta: Mapping[str, Any]) -> None:
         for field in REASONING_FIELDS:
             reasoning = delta.get(field)
             if reasoning and isinstance(reasoning, str):
@@ -85,17 +88,18 @@ class ChatReader(Reader):
         details = delta.get("reasoning_details")
         if isinstance(details, list):
             self._details.extend(details)
+
+    def _refusal_and_calls(self, delta: Mapping[str, Any]) -> None:
         refusal = delta.get("refusal")
         if refusal and isinstance(refusal, str):
             self._say(refusal)
         calls = delta.get("tool_calls")
+        legacy = delta.get("function_call")
+        if legacy and isinstance(legacy, dict):
+            calls = [{"index": 0, "function": legacy}]
         if calls and isinstance(calls, list):
             self._end_words()
             self._calls.feed(calls)
-        legacy = delta.get("function_call")
-        if legacy and isinstance(legacy, dict):
-            self._end_words()
-            self._calls.feed([{"index": 0, "function": legacy}])
 
     def _say(self, text: str) -> None:
         if self._thinking is not None:

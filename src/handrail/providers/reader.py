@@ -18,7 +18,7 @@ from handrail.conversation.stream import (
     UsageUpdate,
 )
 from handrail.providers.failures import broken, from_payload
-from handrail.providers.sse import EventReader, EventTooLarge
+from handrail.providers.sse import EventReader, EventTooLargeError
 from handrail.providers.wire import arguments, parse, whole_characters
 
 MAX_ANSWER = 256 * 1024 * 1024
@@ -94,7 +94,7 @@ class Reader:
         else:
             try:
                 events = self._sse.feed(data)
-            except EventTooLarge as error:
+            except EventTooLargeError as error:
                 self.fail(StreamFailure("oversized", str(error), retryable=False))
             else:
                 self._events(events)
@@ -169,7 +169,7 @@ class Reader:
         self.close(block, Text(block.text))
 
     def close_call(self, block: Block, problem: str = "", value: Mapping[str, Any] | None = None) -> None:
-        """A call is complete: a ToolUse if its name and arguments are whole and `problem` is empty, else a broken one."""
+        """A call is complete: a ToolUse if name and arguments are whole and there is no `problem`, else a broken one."""
         if block.ended:
             return
         raw = block.text

@@ -4,7 +4,7 @@ MAX_EVENT = 32 * 1024 * 1024
 BOM = "\ufeff"
 
 
-class EventTooLarge(Exception):
+class EventTooLargeError(Exception):
     """A line or event grew over the cap; nothing of it is kept."""
 
 
@@ -61,7 +61,7 @@ class EventReader:
         self._rest_size += len(piece)
         if self._rest_size > self._limit:
             self._rest.clear()
-            raise EventTooLarge(f"a line of the event stream is over {self._limit} bytes")
+            raise EventTooLargeError(f"a line of the event stream is over {self._limit} bytes")
         self._rest.append(piece)
 
     def _lines(self, text: str) -> list[tuple[str, str]]:
@@ -89,7 +89,7 @@ class EventReader:
         self._data_size += len(value)
         if self._data_size > self._limit:
             self._data.clear()
-            raise EventTooLarge(f"an event of the stream is over {self._limit} characters")
+            raise EventTooLargeError(f"an event of the stream is over {self._limit} characters")
         self._data.append(value)
 
     def _rare(self, line: str) -> None:
