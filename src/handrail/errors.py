@@ -5,6 +5,8 @@ Every exception that handrail raises.
       ToolError          a tool could not do what was asked; the text goes to the model
       InputError         a tool's input does not fit its schema
       ToolDefinitionError  a tool is declared in a way that cannot work
+      PairingError       a history in which calls and results do not match
+      ProviderSetupError  a model cannot be asked with the settings given
 """
 
 
@@ -26,3 +28,11 @@ class InputError(HandrailError):
 
 class ToolDefinitionError(HandrailError):
     """A tool is declared in a way that cannot work; raised where it is declared, never during a call."""
+
+
+class PairingError(HandrailError):
+    """A history breaks the rule that every call has exactly one result, in call order, in the next turn."""
+
+
+class ProviderSetupError(HandrailError):
+    """A model cannot be asked with the settings given; the message says what is missing and how to set it."""

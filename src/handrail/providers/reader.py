@@ -1,6 +1,6 @@
 """What all readers share: bytes to payloads, payloads to events, and how a call becomes a ToolUse."""
 
-import uuid
+import os
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
@@ -27,7 +27,7 @@ CUT_REASONS = frozenset({"max_tokens", "length", "model_context_window_exceeded"
 
 def fresh_id() -> str:
     """An id for a call that came without one."""
-    return f"call_{uuid.uuid4().hex}"
+    return f"call_{os.urandom(16).hex()}"
 
 
 class Block:

@@ -1,0 +1,79 @@
+"""A wire format as one value: how requests are written, how answers are read."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import sha1
+from typing import Protocol
+
+from handrail.providers.quirks import Quirks
+from handrail.providers.reader import Reader
+from handrail.providers.request import Encoded, Request, ToolDefinition
+
+Headers = tuple[tuple[str, str], ...]
+
+BAD_NAME_CHARACTER = re.compile(r"[^a-zA-Z0-9_-]")
+
+
+class Writer(Protocol):
+    """Turns requests into bytes. Pure: the same request gives the same bytes."""
+
+    def body(self, request: Request, stream: bool) -> bytes:
+        """The request's body."""
+        ...
+
+    def headers(self, request: Request) -> Headers:
+        """What this request needs beyond the endpoint's own headers."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """`path` is added to the base URL; `auth` names the header a plain key goes into."""
+
+    name: str
+    path: str
+    auth: str
+    headers: Headers
+    writer: Callable[[Quirks], Writer]
+    reader: Callable[..., Reader]
+
+
+def wire_id(call_id: str, pattern: str) -> str:
+    """`call_id`, or a stable stand-in if this provider refuses its shape (it may come from another provider)."""
+    if re.fullmatch(pattern, call_id):
+        return call_id
+    digest = sha1(call_id.encode("utf-8", "replace"), usedforsecurity=False).hexdigest()
+    long = f"call_{digest[:24]}"
+    return long if re.fullmatch(pattern, long) else digest[:9]
+
+
+def wire_name(name: str, longest: int = 64) -> str:
+    """A tool name as models must see it; what a model made up is bent into shape, because history must be accepted."""
+    return BAD_NAME_CHARACTER.sub("_", name)[:longest] or "unnamed"
+
+
+def split_tools(request: Request) -> tuple[list[ToolDefinition], list[str]]:
+    """For apis without deferred tools: the tools to send, found ones at the end, and the names of all deferred ones."""
+    deferred = {tool.name: tool for tool in request.tools if tool.deferred}
+    loaded = [tool for tool in request.tools if not tool.deferred]
+    found = [deferred[name] for name in dict.fromkeys(request.activated) if name in deferred]
+    return loaded + found, list(deferred)
+
+
+def deferred_note(names: list[str]) -> str:
+    """Tells the model of tools that are not loaded. It lists found ones too, so that finding one changes nothing here."""
+    return (
+        "More tools exist. Their definitions are loaded when you search for them; until then only their names are known: "
+        + (", ".join(names))
+    )
+
+
+def marked(encoded: Encoded, mark: bytes) -> bytes:
+    """The history with `mark` at its two newest places."""
+    settled, turn = encoded.settled, encoded.turn
+    if mark and encoded.settled_mark >= 0:
+        settled = settled[: encoded.settled_mark] + mark + settled[encoded.settled_mark :]
+    if mark and encoded.turn_mark >= 0:
+        turn = turn[: encoded.turn_mark] + mark + turn[encoded.turn_mark :]
+    return settled + b"," + turn if settled and turn else settled + turn
