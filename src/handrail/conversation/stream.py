@@ -24,7 +24,7 @@ class Usage:
     Tokens of one request as the provider counts them. None = the provider did not say.
 
     Providers disagree on what includes what: `cache_in_input` says that `input_tokens` holds the cached ones too
-    (OpenAI's way; Anthropic counts them apart), `reasoning_apart` that `output_tokens` leaves the reasoning out (xAI's way).
+    (OpenAI's way; Anthropic counts them apart), `reasoning_apart` that `output_tokens` leaves reasoning out (xAI's way).
     """
 
     input_tokens: int | None = None
@@ -96,7 +96,7 @@ class UsageUpdate:
 
 @dataclass(frozen=True, slots=True)
 class MessageEnd:
-    """The answer is whole. `stop_reason` is the provider's own word, `detail` what it adds; neither decides anything."""
+    """The answer is whole. `stop_reason` is the provider's own word, `detail` what it adds; neither decides."""
 
     stop_reason: str
     detail: str = ""

@@ -62,11 +62,9 @@ def split_tools(request: Request) -> tuple[list[ToolDefinition], list[str]]:
 
 
 def deferred_note(names: list[str]) -> str:
-    """Tells the model of tools that are not loaded. It lists found ones too, so that finding one changes nothing here."""
-    return (
-        "More tools exist. Their definitions are loaded when you search for them; until then only their names are known: "
-        + (", ".join(names))
-    )
+    """Tells the model of tools that are not loaded. Found ones stay listed: finding one changes nothing here."""
+    listed = ", ".join(names)
+    return f"More tools exist. Search for one to load its definition; until then only its name is known: {listed}"
 
 
 def marked(encoded: Encoded, mark: bytes) -> bytes:

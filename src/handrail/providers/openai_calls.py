@@ -3,9 +3,9 @@ Puts the calls of a chat.completions stream together.
 
 No mark in this format ends a call, and servers disagree on almost everything else. The rules:
 
-    which call a piece belongs to     its index; else its id; else its name; else its place in the chunk; else the last call
+    which call a piece belongs to     its index; else its id, its name, its place in the chunk; else the last call
     a new call under an old index     another id, or a name although the arguments so far are whole
-    early end                         a later call has begun, this one's arguments are a whole object, all before it have ended
+    early end                         a later call has begun, this one's arguments are a whole object, as are all before
     certain end                       finish_reason, [DONE]
 """
 
@@ -43,7 +43,7 @@ class CallAssembler:
             if call.ended:
                 continue
             problem = ""
-            if reason in CUT_REASONS and (call is last and not call.size or isinstance(arguments(call.text), str)):
+            if reason in CUT_REASONS and ((call is last and not call.size) or isinstance(arguments(call.text), str)):
                 problem = f"the answer was cut by the output limit (finish_reason {reason!r})"
             elif stray and call.name and not call.size:
                 problem = "its arguments arrived under another call and cannot be told apart"

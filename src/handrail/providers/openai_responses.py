@@ -28,7 +28,7 @@ from handrail.providers.wire import dump, parse
 
 
 class ResponsesWriter:
-    """Resends all items (`store` is off), reasoning encrypted. Order on the wire: options, tools, instructions, input."""
+    """Resends all items (`store` is off), reasoning encrypted. Order: options, tools, instructions, input."""
 
     def __init__(self, quirks: Quirks) -> None:
         self._quirks = quirks

@@ -57,6 +57,7 @@ class Reader:
     """
     One answer: bytes in, events out. Says MessageEnd or StreamFailure exactly once; `done` from then on.
 
+    `announced` tells that a ToolUse was among the events: from then on its side effect may have begun.
     `taken` are the call ids of the conversation so far, `tools` the names the model was offered.
     A body that is one JSON value instead of an event stream is understood too (the non-streaming form).
     """
@@ -68,6 +69,7 @@ class Reader:
         new_id: Callable[[], str] = fresh_id,
     ) -> None:
         self.done = False
+        self.announced = False
         self.out: list[StreamEvent] = []
         self.tools = tools
         self._taken = taken
@@ -169,7 +171,7 @@ class Reader:
         self.close(block, Text(block.text))
 
     def close_call(self, block: Block, problem: str = "", value: Mapping[str, Any] | None = None) -> None:
-        """A call is complete: a ToolUse if name and arguments are whole and there is no `problem`, else a broken one."""
+        """A call is complete: a ToolUse if name and arguments are whole and there is no `problem`, else broken."""
         if block.ended:
             return
         raw = block.text
@@ -182,6 +184,7 @@ class Reader:
         if problem or isinstance(given, str):
             self.close(block, BrokenToolUse(call_id, block.name, raw, problem))
         else:
+            self.announced = True
             self.close(block, ToolUse(call_id, block.name, given, block.extra))
 
     def usage(self, usage: Usage) -> None:

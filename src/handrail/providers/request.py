@@ -5,7 +5,8 @@ The history is kept serialised. A new request encodes only what was added since 
 are sent again. That keeps turn 200 as cheap as turn 2, and the prefix of consecutive requests byte-identical.
 """
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
 
@@ -107,7 +108,7 @@ class History:
     """
     The messages of one conversation, in order; append-only but for `replace`.
 
-    Messages of the user's side that stand together (results, words, attachments) are one turn on the wire, results first.
+    Messages of the user's side that stand together (results, words, attachments) are one turn, results first.
     """
 
     def __init__(self, messages: Iterable[Message] = ()) -> None:
@@ -124,7 +125,7 @@ class History:
         return self._messages
 
     @property
-    def call_ids(self) -> Set[str]:
+    def call_ids(self) -> AbstractSet[str]:
         """The ids of all calls so far; no new call may have one of them."""
         return self._ids
 
