@@ -4,11 +4,11 @@ from typing import Any
 
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import UserMessage
+from handrail.conversation.request import History, Request
 from handrail.conversation.stream import StreamEvent
 from handrail.providers import anthropic, openai_chat, openai_responses
 from handrail.providers.client import Endpoint, Provider
 from handrail.providers.http import HttpTransport
-from handrail.providers.request import History, Request
 from handrail.testing.model_server import ModelServer
 from handrail.testing.virtual_clock import VirtualClock
 

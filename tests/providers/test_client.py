@@ -7,6 +7,7 @@ import anyio
 import pytest
 
 from handrail.conversation.blocks import AssistantBlock, Text, Thinking, ToolUse
+from handrail.conversation.request import Chain
 from handrail.conversation.stream import (
     BlockEnd,
     Delta,
@@ -18,7 +19,6 @@ from handrail.conversation.stream import (
 )
 from handrail.providers.client import Endpoint, Provider
 from handrail.providers.http import HttpTransport
-from handrail.providers.request import Chain
 from handrail.providers.retry import RetryPolicy
 from handrail.providers.transport import Outgoing, Recorded
 from handrail.testing.model_server import ModelServer, Reply

@@ -12,15 +12,61 @@ from handrail.providers import reader as reader_module
 from handrail.providers.reader import Reader
 from tests.providers.reading import READERS, read
 
-KEYS = (
-    "type index id name delta choices message content tool_calls function arguments usage error finish_reason text thinking "
-    "item output_index item_id call_id response output content_block partial_json stop_reason reasoning_details code status"
-).split()
-VALUES = (
-    "content_block_start content_block_delta content_block_stop message_start message_delta message_stop error tool_use text "
-    "text_delta input_json_delta response.created response.output_item.added response.output_item.done response.completed "
-    "response.output_text.delta response.function_call_arguments.delta function_call message reasoning {} null stop"
-).split()
+KEYS = [
+    "type",
+    "index",
+    "id",
+    "name",
+    "delta",
+    "choices",
+    "message",
+    "content",
+    "tool_calls",
+    "function",
+    "arguments",
+    "usage",
+    "error",
+    "finish_reason",
+    "text",
+    "thinking",
+    "item",
+    "output_index",
+    "item_id",
+    "call_id",
+    "response",
+    "output",
+    "content_block",
+    "partial_json",
+    "stop_reason",
+    "reasoning_details",
+    "code",
+    "status",
+]
+VALUES = [
+    "content_block_start",
+    "content_block_delta",
+    "content_block_stop",
+    "message_start",
+    "message_delta",
+    "message_stop",
+    "error",
+    "tool_use",
+    "text",
+    "text_delta",
+    "input_json_delta",
+    "response.created",
+    "response.output_item.added",
+    "response.output_item.done",
+    "response.completed",
+    "response.output_text.delta",
+    "response.function_call_arguments.delta",
+    "function_call",
+    "message",
+    "reasoning",
+    "{}",
+    "null",
+    "stop",
+]
 scalars = (
     st.none()
     | st.booleans()

@@ -20,11 +20,11 @@ from handrail.conversation.blocks import (
     UserBlock,
 )
 from handrail.conversation.messages import AssistantMessage, Attachment, Message, SystemNote, UserMessage
+from handrail.conversation.request import History, Request, ToolChoice, ToolDefinition
+from handrail.conversation.request import Thinking as ThinkingOptions
 from handrail.errors import PairingError
 from handrail.providers.api import Api, Writer
 from handrail.providers.quirks import PLAIN, quirks_of
-from handrail.providers.request import History, Request, ToolChoice, ToolDefinition
-from handrail.providers.request import Thinking as ThinkingOptions
 from handrail.testing.pairing import pairing_problem
 from tests.providers.asking import APIS
 

@@ -19,10 +19,10 @@ from handrail.conversation.blocks import (
     UserBlock,
 )
 from handrail.conversation.messages import AssistantMessage
+from handrail.conversation.request import Request, ToolDefinition
 from handrail.providers.anthropic_reader import AnthropicReader
 from handrail.providers.api import Api, Headers, deferred_note, marked, split_tools, wire_id, wire_name
 from handrail.providers.quirks import Quirks
-from handrail.providers.request import Request, ToolDefinition
 from handrail.providers.wire import dump, parse
 
 CACHE_MARK = b',"cache_control":{"type":"ephemeral"}'

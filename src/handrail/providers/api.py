@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from hashlib import sha1
 from typing import Protocol
 
+from handrail.conversation.request import Encoded, Request, ToolDefinition
 from handrail.providers.quirks import Quirks
 from handrail.providers.reader import Reader
-from handrail.providers.request import Encoded, Request, ToolDefinition
 
 Headers = tuple[tuple[str, str], ...]
 

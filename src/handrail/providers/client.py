@@ -15,12 +15,12 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from handrail.conversation.request import Request
 from handrail.conversation.stream import MessageEnd, StreamEvent, StreamFailure, StreamRetry
 from handrail.providers.api import Api, Headers, Writer
 from handrail.providers.failures import broken, from_status, retry_after
 from handrail.providers.quirks import quirks_of
 from handrail.providers.reader import Reader
-from handrail.providers.request import Request
 from handrail.providers.retry import RetryPolicy, next_step
 from handrail.providers.transport import Outgoing, Reply, Transport, TransportError
 

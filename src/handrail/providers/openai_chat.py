@@ -18,10 +18,10 @@ from handrail.conversation.blocks import (
     UserBlock,
 )
 from handrail.conversation.messages import AssistantMessage
+from handrail.conversation.request import Request
 from handrail.providers.api import Api, Headers, deferred_note, marked, split_tools, wire_id, wire_name
 from handrail.providers.openai_chat_reader import REASONING_FIELDS, ChatReader
 from handrail.providers.quirks import Quirks
-from handrail.providers.request import Request
 from handrail.providers.wire import dump, parse
 
 EFFORTS = {"minimal": "minimal", "low": "low", "medium": "medium", "high": "high", "xhigh": "xhigh", "max": "xhigh"}
@@ -45,7 +45,7 @@ class ChatWriter:
         comma = b"," if system and messages else b""
         return b"".join((options, tools, b',"messages":[', system, comma, messages, b"]}"))
 
-    def headers(self, request: Request) -> Headers:  # noqa: ARG002 - this format needs none
+    def headers(self, request: Request) -> Headers:
         """Nothing."""
         return ()
 

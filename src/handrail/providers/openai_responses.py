@@ -19,11 +19,11 @@ from handrail.conversation.blocks import (
     UserBlock,
 )
 from handrail.conversation.messages import AssistantMessage
+from handrail.conversation.request import Request
 from handrail.providers.api import Api, Headers, deferred_note, marked, split_tools, wire_id, wire_name
 from handrail.providers.openai_chat import EFFORTS, document_text, is_strict
 from handrail.providers.openai_responses_reader import ResponsesReader
 from handrail.providers.quirks import Quirks
-from handrail.providers.request import Request
 from handrail.providers.wire import dump, parse
 
 
@@ -44,7 +44,7 @@ class ResponsesWriter:
         items = marked(request.history.encode(self), b"")
         return b"".join((options, tools, system, b',"input":[', items, b"]}"))
 
-    def headers(self, request: Request) -> Headers:  # noqa: ARG002 - this format needs none
+    def headers(self, request: Request) -> Headers:
         """Nothing."""
         return ()
 

@@ -22,7 +22,7 @@ class VirtualClock:
         self.now += seconds
         await asyncio.sleep(0)
 
-    def timeout(self, seconds: float) -> AbstractAsyncContextManager[object]:  # noqa: ARG002 - a test decides when
+    def timeout(self, seconds: float) -> AbstractAsyncContextManager[object]:
         """A timeout that `expire` lets run out."""
         timeout = asyncio.timeout(None)
         self._timeouts.append(timeout)
