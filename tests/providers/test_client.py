@@ -7,7 +7,6 @@ import anyio
 import pytest
 
 from handrail.conversation.blocks import AssistantBlock, Text, Thinking, ToolUse
-from handrail.conversation.request import Chain
 from handrail.conversation.stream import (
     BlockEnd,
     Delta,
@@ -18,7 +17,7 @@ from handrail.conversation.stream import (
     StreamRetry,
 )
 from handrail.providers.client import Endpoint, Provider
-from handrail.providers.http import HttpTransport
+from handrail.conversation.request import Chain
 from handrail.providers.retry import RetryPolicy
 from handrail.providers.transport import Outgoing, Recorded
 from handrail.testing.model_server import ModelServer, Reply
@@ -223,7 +222,7 @@ async def test_a_call_that_was_not_handed_out_yet_does_not_stop_a_retry() -> Non
 APIS_ANTHROPIC_CALL = (
     b'data: {"type":"message_start","message":{}}\n\n',
     b'data: {"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"a","name":"R"}}\n\n',
-    b'data: {"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{\\"a\\":1}"}}\n\n',
+    b'data: {"type":"content_block_delta","delta":{"type":"input_json_delta","partial_json":"{\\"a\\":1}"}}\n\n',
     b'data: {"type":"content_block_stop","index":0}\n\n',
 )
 
@@ -318,7 +317,8 @@ async def test_a_request_carries_its_query_chain() -> None:
 
 async def test_a_recorded_answer_takes_the_place_of_the_wire() -> None:
     class Tape:
-        asked: list[Outgoing] = []
+        def __init__(self) -> None:
+            self.asked: list[Outgoing] = []
 
         async def send(self, outgoing: Outgoing) -> Recorded:
             self.asked.append(outgoing)
@@ -339,4 +339,3 @@ async def test_an_endpoint_never_shows_its_credentials() -> None:
 
     assert "sk-secret" not in repr(endpoint)
     assert "sk-secret" not in f"{[endpoint]}"
-    assert HttpTransport({}) is not None

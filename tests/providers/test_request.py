@@ -107,7 +107,12 @@ def test_a_history_with_everything_is_accepted_by_a_strict_server(api: str) -> N
 
 
 def test_a_turn_on_the_wire_has_results_first_then_words() -> None:
-    turns = [user("Hi"), calls("a"), user("late words", result("a")), Attachment("note", (Text("more"),))]
+    turns: list[Message] = [
+        user("Hi"),
+        calls("a"),
+        user("late words", result("a")),
+        Attachment("note", (Text("more"),)),
+    ]
 
     assert sent("anthropic", Request("m", History(turns)))["messages"][2] == {
         "role": "user",
@@ -318,7 +323,11 @@ class TestGoingBack:
 
     def back(self, api: str, *blocks: Any, base_url: str = "", model: str = "m") -> Any:
         made = [block for block in blocks if isinstance(block, ToolUse | BrokenToolUse)]
-        turns = [user("Hi"), AssistantMessage(tuple(blocks)), user(*(result(call.id) for call in made), "go on")]
+        turns: list[Message] = [
+            user("Hi"),
+            AssistantMessage(tuple(blocks)),
+            user(*(result(call.id) for call in made), "go on"),
+        ]
         body = sent(api, Request(model, History(turns)), base_url)
         return body["input"][1:-1] if api == "openai-responses" else body["messages"][1:-1]
 
@@ -337,7 +346,7 @@ class TestGoingBack:
         assert message["content"] == [{"type": "text", "text": "Hi"}]
 
     def test_encrypted_reasoning_stands_before_its_call_and_never_alone(self) -> None:
-        raw = {"type": "reasoning", "id": "rs", "summary": [], "encrypted_content": "x", "status": None}
+        raw: dict[str, Any] = {"type": "reasoning", "id": "rs", "summary": [], "encrypted_content": "x", "status": None}
         call = ToolUse("a", "Read", {})
         wire = {"type": "reasoning", "id": "rs", "summary": [], "encrypted_content": "x"}
 

@@ -24,7 +24,7 @@ class Usage:
     Tokens of one request as the provider counts them. None = the provider did not say.
 
     Providers disagree on what includes what: `cache_in_input` says that `input_tokens` holds the cached ones too
-    (OpenAI's way; Anthropic counts them apart), `reasoning_apart` that `output_tokens` leaves reasoning out (xAI's way).
+    (OpenAI's way; Anthropic counts them apart), `reasoning_apart` that `output_tokens` has no reasoning (xAI's way).
     """
 
     input_tokens: int | None = None

@@ -9,6 +9,7 @@ Answers are taken in order. The requests it got are kept in `requests`.
 
 import asyncio
 import json
+import ssl
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -25,7 +26,8 @@ class Reply:
     One answer, and what goes wrong with it.
 
     `piece`: characters per delta. `chunk`: bytes per write (0 = one event per write). `gates`: events to wait for
-    before the frame with that number. `cut_after`, `stall_after`: after so many frames the connection breaks or falls silent.
+    before the frame with that number. `cut_after`, `stall_after`: after so many frames the connection breaks or falls
+    silent.
     A `status` other than 200 sends `error` instead; `raw` sends these chunks as they are. `headers` are added.
     """
 
@@ -65,10 +67,13 @@ class Received:
 class ModelServer:
     """`strict` answers 400 to a history that real servers refuse. `left` is set when a client hangs up mid-answer."""
 
-    def __init__(self, replies: Iterable[Reply] = (), *, strict: bool = False, port: int = 0) -> None:
+    def __init__(
+        self, replies: Iterable[Reply] = (), *, strict: bool = False, port: int = 0, tls: ssl.SSLContext | None = None
+    ) -> None:
         self._replies = iter(replies)
         self._strict = strict
         self._port = port
+        self._tls = tls
         self._tasks: set[asyncio.Task[None]] = set()
         self._connections = 0
         self.requests: list[Received] = []
@@ -77,8 +82,8 @@ class ModelServer:
         self.url = ""
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", self._port, limit=1 << 20)
-        self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", self._port, limit=1 << 20, ssl=self._tls)
+        self.url = f"{'https' if self._tls else 'http'}://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
         return self
 
     async def __aexit__(
