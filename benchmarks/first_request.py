@@ -5,19 +5,17 @@ import sys
 
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import UserMessage
+from handrail.conversation.request import History, Request
 from handrail.conversation.stream import Delta
 from handrail.providers.choose import Wishes, choose, open_provider
-from handrail.providers.request import History, Request
 
 
 async def main(url: str) -> None:
     """Ask once."""
     choice = choose(Wishes(provider="anthropic", base_url=url, model="m"), {})
     provider = open_provider(choice, {})
-    texts: list[str] = []
-    async for event in provider.stream(Request(choice.model, History([UserMessage((Text("Hi"),))]))):
-        if isinstance(event, Delta):
-            texts.append(event.text)
+    answer = provider.stream(Request(choice.model, History([UserMessage((Text("Hi"),))])))
+    texts = [event.text async for event in answer if isinstance(event, Delta)]
     await provider.aclose()
     print("".join(texts))
 

@@ -1,7 +1,7 @@
 """
 Providers against a floor program (plain Python and httpx2 by hand), with a model server in a second process.
 
-    python benchmarks/providers_bench.py
+    python -m benchmarks.providers_bench      from the folder of the project
 
 Prints ratios; the promise is beside each. Both sides take turns inside one run, and the median counts.
 """
@@ -16,15 +16,15 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-import floor
 import httpx2
+from benchmarks import floor
 
 from handrail.conversation.blocks import Text, ToolResult, ToolUse
 from handrail.conversation.messages import AssistantMessage, UserMessage
+from handrail.conversation.request import History, Request
 from handrail.conversation.stream import BlockEnd, Delta
 from handrail.providers.choose import Choice, open_provider
 from handrail.providers.client import Provider
-from handrail.providers.request import History, Request
 from handrail.testing.wire_answers import Spoken, anthropic_events
 
 HERE = Path(__file__).parent
@@ -88,9 +88,8 @@ async def median_of(rounds: int, *sides: Callable[[], Awaitable[None]]) -> list[
 def report(what: str, ours: float, base: float, promise: float, unit: float, name: str) -> None:
     """One line."""
     verdict = "ok" if ours / base <= promise else "TOO SLOW"
-    print(
-        f"{what:<46} {ours * unit:9.2f} {name}  floor {base * unit:9.2f}  ratio {ours / base:5.2f}  (at most {promise})  {verdict}"
-    )
+    figures = f"{ours * unit:9.2f} {name}  floor {base * unit:9.2f}  ratio {ours / base:5.2f}"
+    print(f"{what:<46} {figures}  (at most {promise})  {verdict}")
 
 
 async def streams(url: str) -> None:
@@ -155,7 +154,8 @@ def starts(url: str) -> None:
 
 def main() -> None:
     """All of it."""
-    with subprocess.Popen([sys.executable, __file__, "serve"], stdout=subprocess.PIPE, text=True) as server:
+    command = [sys.executable, "-m", "benchmarks.providers_bench", "serve"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=HERE.parent) as server:
         assert server.stdout is not None
         url = f"http://127.0.0.1:{server.stdout.readline().strip()}"
         try:

@@ -1,15 +1,10 @@
-"""Async tests run on asyncio."""
+"""Connections that tests of providers leave open are closed after them."""
 
 from collections.abc import AsyncIterator
 
 import pytest
 
 from tests.providers.asking import OPENED
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import anyio
 import pytest
 
 from handrail.conversation.blocks import AssistantBlock, Text, Thinking, ToolUse
+from handrail.conversation.request import Chain
 from handrail.conversation.stream import (
     BlockEnd,
     Delta,
@@ -17,7 +18,6 @@ from handrail.conversation.stream import (
     StreamRetry,
 )
 from handrail.providers.client import Endpoint, Provider
-from handrail.conversation.request import Chain
 from handrail.providers.retry import RetryPolicy
 from handrail.providers.transport import Outgoing, Recorded
 from handrail.testing.model_server import ModelServer, Reply

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.conversation.stream import StreamFailure
@@ -83,7 +83,6 @@ values = st.recursive(
 payloads = st.dictionaries(st.sampled_from(KEYS), values, max_size=6)
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.sampled_from(sorted(READERS)), st.lists(payloads, max_size=6), st.booleans())
 def test_any_json_gives_an_end_or_a_failure(api: str, events: list[Any], done: bool) -> None:
     body = b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in events)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.conversation.stream import Usage
@@ -53,7 +53,6 @@ def test_a_recorded_stream_is_understood_in_one_piece_and_byte_by_byte(expected:
     check(expected, [body[at : at + 1] for at in range(len(body))])
 
 
-@settings(max_examples=150, deadline=None)
 @given(data=st.data(), line_end=st.sampled_from([b"\n", b"\r\n", b"\r"]), bom=st.booleans(), noise=st.booleans())
 def test_a_recorded_stream_is_understood_however_its_bytes_are_cut(
     data: st.DataObject, line_end: bytes, bom: bool, noise: bool
