@@ -21,6 +21,12 @@ ANTHROPIC_URL, OPENAI_URL = "https://api.anthropic.com", "https://api.openai.com
         ),
         pytest.param(
             Wishes(),
+            {"ANTHROPIC_API_KEY": " k\n"},
+            Choice("anthropic", CLAUDE, ANTHROPIC_URL, "k"),
+            id="a key with a line end",
+        ),
+        pytest.param(
+            Wishes(),
             {"ANTHROPIC_AUTH_TOKEN": "t"},
             Choice("anthropic", CLAUDE, ANTHROPIC_URL, "t", bearer=True),
             id="anthropic token",
@@ -100,6 +106,9 @@ def test_choice(wishes: Wishes, env: dict[str, str], expected: Choice) -> None:
         pytest.param(Wishes(provider="gemini"), {}, ["'gemini'", "openai-responses"], id="unknown provider"),
         pytest.param(Wishes(base_url="localhost:1"), {}, ["'localhost:1'", "https://"], id="not a URL"),
         pytest.param(Wishes(base_url="http://h:x/"), {}, ["'http://h:x/'"], id="not a port"),
+        pytest.param(Wishes(base_url="http://me:pw@h/"), {}, ["user name", "OPENAI_API_KEY"], id="a user name"),
+        pytest.param(Wishes(), {"ANTHROPIC_API_KEY": "sk\u2013x"}, ["Copy it again"], id="a dash that is none"),
+        pytest.param(Wishes(), {"ANTHROPIC_API_KEY": "sk\nx"}, ["Copy it again"], id="a key of two lines"),
     ],
 )
 def test_what_is_missing_is_said_with_how_to_set_it(wishes: Wishes, env: dict[str, str], words: list[str]) -> None:
@@ -107,6 +116,7 @@ def test_what_is_missing_is_said_with_how_to_set_it(wishes: Wishes, env: dict[st
         choose(wishes, env)
 
     assert all(word in str(caught.value) for word in words)
+    assert "pw" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

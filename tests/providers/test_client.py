@@ -315,6 +315,14 @@ async def test_a_request_carries_its_query_chain() -> None:
     assert (headers["x-handrail-chain"], headers["x-handrail-depth"]) == ("chain-1", "2")
 
 
+async def test_a_request_says_who_asks() -> None:
+    with anyio.fail_after(5):
+        async with ModelServer([HELLO]) as server:
+            await everything(asking(server), question())
+
+    assert server.requests[0].headers["user-agent"].startswith("handrail/")
+
+
 async def test_a_recorded_answer_takes_the_place_of_the_wire() -> None:
     class Tape:
         def __init__(self) -> None:

@@ -505,3 +505,40 @@ def test_half_a_character_waits_for_its_other_half() -> None:
 
     assert seen.content == [Text("a\U0001f600b")]
     assert seen.texts == {0: "a\U0001f600b"}
+
+
+def test_the_model_is_known_although_the_first_chunk_only_reports_filters() -> None:
+    body = [b'data: {"choices":[],"model":"","prompt_filter_results":[]}\n\n', chunk({"content": "x"}, "stop"), DONE]
+
+    assert read("openai-chat", body).model == "m"
+
+
+def test_a_message_that_repeats_the_deltas_adds_nothing() -> None:
+    again = {"choices": [{"delta": {}, "message": {"content": "Hi"}, "finish_reason": "stop"}]}
+    bare = {"choices": [{"message": {"content": "Hi"}}]}
+    body = [chunk({"content": "Hi"}), *(b"data: " + json.dumps(end).encode() + b"\n\n" for end in (bare, again)), DONE]
+
+    assert read("openai-chat", body).content == [Text("Hi")]
+
+
+def test_reasoning_may_come_in_details_alone() -> None:
+    body = [
+        chunk({"reasoning_details": [{"type": "reasoning.text", "text": "hm"}]}),
+        chunk({"content": "Hi"}, "stop"),
+        DONE,
+    ]
+
+    assert [getattr(block, "text", "") for block in read("openai-chat", body).content] == ["hm", "Hi"]
+
+
+def test_reasoning_may_come_as_a_summary_among_the_content_parts() -> None:
+    part = {"type": "reasoning", "summary": [{"type": "summary_text", "text": "hm"}]}
+    body = [chunk({"content": [part, {"type": "text", "text": "Hi"}]}, "stop"), DONE]
+
+    assert [getattr(block, "text", "") for block in read("openai-chat", body).content] == ["hm", "Hi"]
+
+
+def test_tool_calls_may_be_one_object_instead_of_a_list() -> None:
+    body = [chunk({"tool_calls": piece(index=0, id="a", name="Read", args='{"p":1}')}, "tool_calls"), DONE]
+
+    assert read("openai-chat", body).content == [READ_A]

@@ -76,10 +76,11 @@ class Encoded:
     """
     The history in one wire format: `settled` without the open user turn, `turn` the open one.
 
+    `settled` is the living buffer, not a copy: use it at once, and do not keep it.
     `settled_mark` and `turn_mark` are the places inside them where a cache mark may be put (-1 = nowhere).
     """
 
-    settled: bytes
+    settled: bytearray
     settled_mark: int
     turn: bytes
     turn_mark: int
@@ -171,7 +172,7 @@ class History:
                 wire.append(*encoder.user(turn))
         wire.next = closed
         turn_bytes, turn_mark = encoder.user(open_turn) if open_turn is not None else (b"", -1)
-        return Encoded(bytes(wire.bytes), wire.mark, turn_bytes, turn_mark)
+        return Encoded(wire.bytes, wire.mark, turn_bytes, turn_mark)
 
     def _add_user(self, blocks: Sequence[UserBlock]) -> None:
         last = self._turns[-1] if self._turns else None

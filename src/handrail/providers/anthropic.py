@@ -49,7 +49,7 @@ class AnthropicWriter:
         """The request's body."""
         options = dump(self._options(request, stream))[:-1]
         messages = marked(request.history.encode(self), self._mark)
-        return b"".join((options, self._tools(request), self._system(request), b',"messages":[', messages, b"]}"))
+        return b"".join((options, self._tools(request), self._system(request), b',"messages":[', *messages, b"]}"))
 
     def headers(self, request: Request) -> Headers:
         """Beta switches."""

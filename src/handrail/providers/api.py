@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from hashlib import sha1
 from typing import Protocol
 
 from handrail.conversation.request import Encoded, Request, ToolDefinition
@@ -43,6 +42,8 @@ def wire_id(call_id: str, pattern: str) -> str:
     """`call_id`, or a stable stand-in if this provider refuses its shape (it may come from another provider)."""
     if re.fullmatch(pattern, call_id):
         return call_id
+    from hashlib import sha1  # noqa: PLC0415 - few ids need it, and it costs start-up time
+
     digest = sha1(call_id.encode("utf-8", "replace"), usedforsecurity=False).hexdigest()
     long = f"call_{digest[:24]}"
     return long if re.fullmatch(pattern, long) else digest[:9]
@@ -67,11 +68,12 @@ def deferred_note(names: list[str]) -> str:
     return f"More tools exist. Search for one to load its definition; until then only its name is known: {listed}"
 
 
-def marked(encoded: Encoded, mark: bytes) -> bytes:
-    """The history with `mark` at its two newest places."""
-    settled, turn = encoded.settled, encoded.turn
-    if mark and encoded.settled_mark >= 0:
-        settled = settled[: encoded.settled_mark] + mark + settled[encoded.settled_mark :]
-    if mark and encoded.turn_mark >= 0:
-        turn = turn[: encoded.turn_mark] + mark + turn[encoded.turn_mark :]
-    return settled + b"," + turn if settled and turn else settled + turn
+def marked(encoded: Encoded, mark: bytes) -> list[bytes | memoryview]:
+    """The history with `mark` at its two newest places, in pieces to be joined at once: nothing is copied here."""
+    settled, turn = memoryview(encoded.settled), memoryview(encoded.turn)
+    comma = b"," if settled and turn else b""
+    return [*_with_mark(settled, encoded.settled_mark, mark), comma, *_with_mark(turn, encoded.turn_mark, mark)]
+
+
+def _with_mark(piece: memoryview, at: int, mark: bytes) -> list[bytes | memoryview]:
+    return [piece[:at], mark, piece[at:]] if mark and at >= 0 else [piece]

@@ -78,9 +78,13 @@ def choose(wishes: Wishes, env: Mapping[str, str]) -> Choice:
     provider = _provider(wishes, env)
     prefix = "ANTHROPIC" if provider == "anthropic" else "OPENAI"
     base_url = wishes.base_url or env.get(f"{prefix}_BASE_URL") or DEFAULT_URLS[provider]
-    target_of(base_url)
+    if target_of(base_url).credentials:
+        raise ProviderSetupError(f"The base URL holds a user name. Leave it out, and set {prefix}_API_KEY instead.")
     model = wishes.model or env.get(f"{prefix}_MODEL") or DEFAULT_MODELS[provider]
     key, bearer = _key(provider, wishes, env)
+    key = key.strip()
+    if not (key.isascii() and key.isprintable()):
+        raise ProviderSetupError(f"The key for {base_url} holds characters no key has. Copy it again.")
     if not key and base_url.rstrip("/") == DEFAULT_URLS[provider]:
         raise ProviderSetupError(
             f"There is no key for {base_url} (model {model!r}). Set {prefix}_API_KEY, "

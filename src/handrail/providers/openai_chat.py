@@ -42,8 +42,8 @@ class ChatWriter:
         tools = b',"tools":[' + b",".join(_tool(tool.definition) for tool in loaded) + b"]" if loaded else b""
         system = self._system(request, names)
         messages = marked(request.history.encode(self), b"")
-        comma = b"," if system and messages else b""
-        return b"".join((options, tools, b',"messages":[', system, comma, messages, b"]}"))
+        comma = b"," if system and any(messages) else b""
+        return b"".join((options, tools, b',"messages":[', system, comma, *messages, b"]}"))
 
     def headers(self, request: Request) -> Headers:
         """Nothing."""

@@ -30,14 +30,17 @@ class ChatReader(Reader):
         if payload.get("error") or name == "error":
             self.fail(from_payload(payload))
             return
-        if not self._started:
-            self.start(string(payload.get("id")), string(payload.get("model")))
         choices = payload.get("choices")
         choice = mapping(choices[0]) if isinstance(choices, list) and choices else None
+        if not self._started and (choice or payload.get("model")):  # a chunk that only reports filters names no model
+            self.start(string(payload.get("id")), string(payload.get("model")))
         usage = payload.get("usage") or mapping(payload.get("x_groq")).get("usage")
         if choice is not None and not choice.get("index"):  # further choices are answers nobody asked for
             usage = usage or choice.get("usage")
-            self._delta(mapping(choice.get("delta") or choice.get("message")))
+            if "delta" in choice:
+                self._delta(mapping(choice["delta"]))
+            elif not self._slots:  # the whole message; beside deltas it only repeats them
+                self._delta(mapping(choice.get("message")))
             reason = choice.get("finish_reason")
             if reason and self._reason is None:
                 self._reason = string(reason)
@@ -80,20 +83,25 @@ class ChatReader(Reader):
             self._refusal_and_calls(delta)
 
     def _reasoning(self, delta: Mapping[str, Any]) -> None:
+        details = delta.get("reasoning_details")
+        if isinstance(details, list):
+            self._details.extend(details)
         for field in REASONING_FIELDS:
             reasoning = delta.get(field)
             if reasoning and isinstance(reasoning, str):
                 self._think(field, reasoning)
-                break
-        details = delta.get("reasoning_details")
-        if isinstance(details, list):
-            self._details.extend(details)
+                return
+        for detail in map(mapping, details if isinstance(details, list) else ()):
+            if text := string(detail.get("text")) or string(detail.get("summary")):
+                self._think("reasoning", text)
 
     def _refusal_and_calls(self, delta: Mapping[str, Any]) -> None:
         refusal = delta.get("refusal")
         if refusal and isinstance(refusal, str):
             self._say(refusal)
         calls = delta.get("tool_calls")
+        if isinstance(calls, dict):
+            calls = [calls]
         legacy = delta.get("function_call")
         if legacy and isinstance(legacy, dict):
             calls = [{"index": 0, "function": legacy}]
@@ -116,8 +124,8 @@ class ChatReader(Reader):
 
     def _parts(self, parts: list[Any]) -> None:
         for part in map(mapping, parts):
-            if part.get("type") == "thinking":
-                thought = part.get("thinking")
+            if part.get("type") in {"thinking", "reasoning"}:
+                thought = part.get("thinking") or part.get("summary")
                 pieces = thought if isinstance(thought, list) else [{"text": thought}]
                 for piece in pieces:
                     text = string(mapping(piece).get("text"))

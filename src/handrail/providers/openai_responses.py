@@ -42,7 +42,7 @@ class ResponsesWriter:
         parts = [part for part in request.system if part.strip()] + ([deferred_note(names)] if names else [])
         system = b',"instructions":' + dump("\n\n".join(parts)) if parts else b""
         items = marked(request.history.encode(self), b"")
-        return b"".join((options, tools, system, b',"input":[', items, b"]}"))
+        return b"".join((options, tools, system, b',"input":[', *items, b"]}"))
 
     def headers(self, request: Request) -> Headers:
         """Nothing."""

@@ -3,7 +3,7 @@
 import base64
 from collections.abc import Mapping
 from dataclasses import dataclass
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from handrail.errors import ProviderSetupError
 
@@ -67,10 +67,10 @@ def target_of(url: str) -> Target:
         raise ProviderSetupError(f"{url!r} is not a URL: {error}. Give one like https://host:port/v1.") from None
     if parts.scheme not in PORTS or not parts.hostname:
         raise ProviderSetupError(f"{url!r} is not an http or https URL. Give one like https://host:port/v1.")
-    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    path = quote((parts.path or "/") + (f"?{parts.query}" if parts.query else ""), safe="/?%:@!$&'()*+,;=~-._")
     user = unquote(parts.username or "")
     credentials = f"{user}:{unquote(parts.password or '')}" if user else ""
-    return Target(parts.scheme, parts.hostname, port or PORTS[parts.scheme], path.encode("utf-8"), credentials)
+    return Target(parts.scheme, parts.hostname, port or PORTS[parts.scheme], path.encode(), credentials)
 
 
 def proxy_for(target: Target, env: Mapping[str, str]) -> Target | None:
