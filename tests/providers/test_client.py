@@ -320,7 +320,7 @@ async def test_a_request_says_who_asks() -> None:
         async with ModelServer([HELLO]) as server:
             await everything(asking(server), question())
 
-    assert server.requests[0].headers["user-agent"].startswith("handrail/")
+    assert server.requests[0].headers["user-agent"] == "handrail"
 
 
 async def test_a_recorded_answer_takes_the_place_of_the_wire() -> None:

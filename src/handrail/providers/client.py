@@ -15,7 +15,6 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from handrail import __version__
 from handrail.conversation.request import Request
 from handrail.conversation.stream import MessageEnd, StreamEvent, StreamFailure, StreamRetry
 from handrail.providers.api import Api, Headers, Writer
@@ -131,7 +130,7 @@ class Provider:
         chain = request.chain
         tracking = (("x-handrail-chain", chain.id), ("x-handrail-depth", str(chain.depth))) if chain.id else ()
         headers = (
-            ("user-agent", f"handrail/{__version__}"),
+            ("user-agent", "handrail"),
             ("content-type", "application/json"),
             ("accept", "text/event-stream" if stream else "application/json"),
             *self.api.headers,
