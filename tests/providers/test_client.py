@@ -101,6 +101,19 @@ async def test_a_final_refusal_is_not_asked_again(status: int) -> None:
     assert len(server.requests) == 1
 
 
+@pytest.mark.parametrize(
+    ("status", "word", "requests"), [(400, "true", 1), (401, "true", 1), (500, "false", 1), (422, "true", 2)]
+)
+async def test_the_server_may_say_whether_to_ask_again_but_never_for_a_wrong_request(
+    status: int, word: str, requests: int
+) -> None:
+    with anyio.fail_after(5):
+        async with ModelServer([Reply(status=status, headers={"x-should-retry": word}), HELLO]) as server:
+            await everything(asking(server), question())
+
+    assert len(server.requests) == requests
+
+
 async def test_delays_double_with_jitter_and_end() -> None:
     clock = VirtualClock()
     policy = RetryPolicy(attempts=5, first_delay=1.0, longest_delay=3.0)

@@ -33,6 +33,7 @@ def test_an_unknown_model_has_no_price_and_makes_the_sum_unknown() -> None:
 
     spent = Spent().plus(Usage(1_000_000, 0), PRICE).plus(Usage(1, 1), None)
     assert (spent.answers, spent.dollars) == (2, None)
+    assert spent.plus(Usage(1_000_000, 0), PRICE).dollars is None
     assert Spent().plus(Usage(1_000_000, 0), PRICE).dollars == 2.0
 
 

@@ -20,6 +20,9 @@ def events(*chunks: bytes) -> list[tuple[str, str]]:
         pytest.param([b"data: a\r\n\r\ndata: b\r\n\r\n"], [("", "a"), ("", "b")], id="CRLF"),
         pytest.param([b"data: a\r\rdata: b\r\r"], [("", "a"), ("", "b")], id="CR"),
         pytest.param([b"data: a\r", b"\n\r", b"\ndata: b\r\n\r\n"], [("", "a"), ("", "b")], id="cut between CR and LF"),
+        pytest.param(
+            [b"event: x\r", b"\ndata: a\r", b"\ndata: b\r\n\r\n"], [("x", "a\nb")], id="cut inside CRLF lines"
+        ),
         pytest.param([b"data: a\r", b"\rdata: b\r\r"], [("", "a"), ("", "b")], id="cut between two CR"),
         pytest.param([b"event: x\ndata: a\n\ndata: b\n\n"], [("x", "a"), ("", "b")], id="a name holds for one event"),
         pytest.param([b"data: a\nevent: x\n\n"], [("x", "a")], id="name after data"),
@@ -49,10 +52,12 @@ def test_any_split_gives_the_same_events(data: st.DataObject, texts: list[str]) 
     body = b""
     for text in texts:
         end = data.draw(st.sampled_from([b"\n", b"\r\n", b"\r"]))
-        body += b"data: " + text.encode() + end + end
+        body += b"event: x" + end + b"data: " + text.encode() + end + b"data: more" + end + end
     cuts = sorted(data.draw(st.lists(st.integers(0, len(body)), max_size=20)))
 
-    assert events(*(body[a:b] for a, b in zip([0, *cuts], [*cuts, len(body)], strict=True))) == [("", t) for t in texts]
+    assert events(*(body[a:b] for a, b in zip([0, *cuts], [*cuts, len(body)], strict=True))) == [
+        ("x", f"{text}\nmore") for text in texts
+    ]
 
 
 @pytest.mark.proves("R6")

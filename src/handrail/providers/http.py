@@ -45,9 +45,6 @@ class HttpReply:
             except NETWORK_ERRORS as error:
                 self.abort()
                 raise TransportError("cut", f"the connection broke off: {_reason(error)}") from error
-            except BaseException:
-                self.abort()
-                raise
             if isinstance(event, h11.Data):
                 if event.data:
                     return bytes(event.data)

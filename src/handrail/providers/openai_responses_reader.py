@@ -25,7 +25,6 @@ class ResponsesReader(Reader):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._open: dict[Key, Block] = {}
-        self._closed: set[int | str] = set()
         self._names: dict[str, int] = {}
         self._last: int | str = 0
 
@@ -108,9 +107,6 @@ class ResponsesReader(Reader):
         self.add(block, text)
 
     def _item_done(self, key: int | str, item: Mapping[str, Any], cut: bool = False) -> None:
-        if key in self._closed:
-            return
-        self._closed.add(key)
         type_ = string(item.get("type"))
         if type_ == "message":
             self._message_done(key, item)
@@ -153,9 +149,9 @@ class ResponsesReader(Reader):
         cut = status == "incomplete"
         items = response.get("output")
         for index, item in enumerate(map(mapping, items if isinstance(items, list) else ())):
-            known = self._names.get(string(item.get("id")), index)
             item_id = string(item.get("id"))
-            self._item_done(item_id if item_id in self._closed or (item_id, 0) in self._open else known, item, cut)
+            key = item_id if (item_id, 0) in self._open else self._names.get(item_id, index)
+            self._item_done(key, item, cut)
         self._end_rest(cut)
         usage = mapping(response.get("usage"))
         if usage:
