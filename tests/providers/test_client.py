@@ -273,23 +273,60 @@ async def test_a_silent_stream_is_given_up_and_asked_again() -> None:
 
 
 @pytest.mark.proves("K5")
-async def test_cancelling_closes_the_connection_at_once() -> None:
+@pytest.mark.parametrize("frames", [1, 3], ids=["at the beginning", "in the middle"])
+async def test_cancelling_closes_the_connection_at_once(frames: int) -> None:
     with anyio.fail_after(5):
-        async with ModelServer([Reply((Text("Hello"),), stall_after=2)]) as server:
+        async with ModelServer([Reply((Text("Hello"),), stall_after=frames)]) as server:
             answer = asking(server).stream(question())
+            heard = asyncio.Event()
 
             async def listen() -> None:
                 async for _ in answer:
-                    pass
+                    heard.set()
 
             task = asyncio.create_task(listen())
+            await heard.wait()
             await server.stalled.wait()
+            await anyio.wait_all_tasks_blocked()
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
             await server.left.wait()
 
     assert len(server.requests) == 1
+
+
+async def test_cancelling_before_the_answer_begins_closes_the_connection_too() -> None:
+    with anyio.fail_after(5):
+        async with ModelServer([Reply((Text("Hello"),), stall_after=0)]) as server:
+            task = asyncio.create_task(everything(asking(server), question()))
+            await server.stalled.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            await server.left.wait()
+
+
+async def test_a_kept_connection_that_dies_under_the_request_is_replaced_silently() -> None:
+    with anyio.fail_after(5):
+        async with ModelServer([HELLO, Reply(status=0), HELLO]) as server:
+            provider = asking(server)
+            await everything(provider, question())
+            events = await everything(provider, question())
+
+    assert [request.connection for request in server.requests] == [1, 1, 2]
+    assert retries(events) == []
+    assert blocks(events) == [Text("Hello, you")]
+
+
+async def test_an_answer_that_was_whole_before_the_connection_broke_is_whole() -> None:
+    last = b'data: {"choices":[{"delta":{"content":"Hi"},"finish_reason":"stop"}]}\n\n'
+    with anyio.fail_after(5):
+        async with ModelServer([Reply(raw=(last, b"never sent"), cut_after=1)]) as server:
+            events = await everything(asking(server, "openai"), question())
+
+    assert blocks(events) == [Text("Hi")]
+    assert isinstance(events[-1], MessageEnd)
 
 
 async def test_closing_an_answer_early_closes_the_connection() -> None:

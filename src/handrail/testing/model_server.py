@@ -28,7 +28,7 @@ class Reply:
     `piece`: characters per delta. `chunk`: bytes per write (0 = one event per write). `gates`: events to wait for
     before the frame with that number. `cut_after`, `stall_after`: after so many frames the connection breaks or falls
     silent.
-    A `status` other than 200 sends `error` instead; `raw` sends these chunks as they are. `headers` are added.
+    A `status` other than 200 sends `error` instead, 0 hangs up. `raw` sends these chunks as they are, with `headers`.
     """
 
     content: tuple[AssistantBlock, ...] = ()
@@ -126,6 +126,8 @@ class ModelServer:
 
     async def _answer(self, received: Received, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         reply = self._reply_to(received)
+        if not reply.status:
+            raise ConnectionResetError
         if reply.status != 200:
             _whole(writer, reply.status, {"error": {"type": "scripted", "message": reply.error}}, reply.headers)
             return
