@@ -6,7 +6,8 @@ from typing import Any
 import anyio
 import pytest
 
-from handrail.conversation.blocks import AssistantBlock, Text, Thinking, ToolUse
+from handrail.conversation.blocks import AssistantBlock, Text, Thinking, ToolResult, ToolUse
+from handrail.conversation.messages import AssistantMessage, UserMessage
 from handrail.conversation.request import Chain
 from handrail.conversation.stream import (
     BlockEnd,
@@ -56,6 +57,25 @@ async def test_an_answer_comes_whole_over_a_socket(api: str, chunk: int, plain: 
     assert got[0].text == "hm, ä"
     assert got[1:] == [Text("Let me see."), READ, ToolUse("b", "Now", {})]
     assert server.requests[0].body["stream"] is not plain
+
+
+@pytest.mark.proves("E37", "R1", "R5")
+@pytest.mark.parametrize("api", sorted(APIS))
+async def test_a_second_round_with_the_result_gives_the_final_answer(api: str) -> None:
+    call = Reply((Thinking("hm"), Text("Let me see."), READ, ToolUse("b", "Now", {})))
+    with anyio.fail_after(5):
+        async with ModelServer([call, HELLO], strict=True) as server:
+            provider, request = asking(server, api), question()
+            first = blocks(await everything(provider, request))
+            request.history.append(AssistantMessage(tuple(first)))
+            results = (ToolResult("a", (Text("text"),)), ToolResult("b", (Text("no clock"),), is_error=True))
+            request.history.append(UserMessage((*results, Text("Go on."))))
+            second = blocks(await everything(provider, request))
+
+    assert second == [Text("Hello, you")]
+    mark = b',"cache_control":{"type":"ephemeral"}'
+    before, after = (sent.raw.replace(mark, b"") for sent in server.requests)
+    assert after.startswith(before.removesuffix(b"]}"))
 
 
 async def test_consecutive_requests_share_a_connection() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import gc
 import ssl
 import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -252,6 +253,24 @@ async def test_an_answer_without_length_ends_with_the_connection() -> None:
             events = await everything(provider, question())
 
     assert said(events) == [Text("Hello")]
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_provider_may_be_used_in_one_event_loop_after_another() -> None:
+    transport = HttpTransport({})
+    port = 0
+
+    async def ask() -> list[object]:
+        nonlocal port
+        async with ModelServer([HELLO], port=port) as server:
+            port = int(server.url.rpartition(":")[2])
+            provider = Provider(APIS["anthropic"], Endpoint(server.url), transport, retry=ONCE)
+            return said(await everything(provider, question()))
+
+    assert asyncio.run(ask()) == [Text("Hello")]
+    assert asyncio.run(ask()) == [Text("Hello")]
+    asyncio.run(transport.aclose())
+    gc.collect()  # the connections left behind complain here, not in another test
 
 
 async def test_idle_connections_close_with_the_provider() -> None:

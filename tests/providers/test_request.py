@@ -478,6 +478,13 @@ class TestMedia:
             {"thinking": {"type": "enabled", "budget_tokens": 40_000}, "max_tokens": 41_024},
         ),
         ("anthropic", "", {"effort": "high"}, {"output_config": {"effort": "high"}}),
+        ("anthropic", "", {"effort": "minimal"}, {"output_config": {"effort": "low"}}),
+        (
+            "anthropic",
+            "",
+            {"thinking": ThinkingOptions("adaptive"), "tools": (definition("Read"),), "tool_choice": ToolChoice("any")},
+            {"thinking": {"type": "disabled"}, "tool_choice": {"type": "any"}},
+        ),
         ("anthropic", "", {"max_tokens": 7}, {"max_tokens": 7}),
         ("openai", "", {"effort": "high", "max_tokens": 7}, {"reasoning_effort": "high", "max_tokens": 7}),
         ("openai", "https://api.openai.com/v1", {"max_tokens": 7}, {"max_completion_tokens": 7}),

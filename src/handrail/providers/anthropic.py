@@ -74,14 +74,17 @@ class AnthropicWriter:
         limit = next((limit for name, limit in MAX_TOKENS if request.model.startswith(name)), DEFAULT_MAX_TOKENS)
         options: dict[str, Any] = {"model": request.model, "max_tokens": request.max_tokens or limit, "stream": stream}
         thinking = request.thinking
-        if thinking.budget is not None:
+        forced = bool(request.tools) and (request.tool_choice.tool or request.tool_choice.mode == "any")
+        if forced and (thinking.budget is not None or thinking.mode == "adaptive"):
+            options["thinking"] = {"type": "disabled"}  # the api refuses to think about a call it is forced to make
+        elif thinking.budget is not None:
             options["thinking"] = {"type": "enabled", "budget_tokens": thinking.budget}
             options["max_tokens"] = max(options["max_tokens"], thinking.budget + 1024)
         elif thinking.mode != "default":
             options["thinking"] = {"type": "disabled" if thinking.mode == "off" else "adaptive"}
         output: dict[str, Any] = {}
         if request.effort is not None:
-            output["effort"] = request.effort
+            output["effort"] = "low" if request.effort == "minimal" else request.effort
         if request.schema is not None:
             output["format"] = {"type": "json_schema", "schema": parse(request.schema.decode())}
         if output:

@@ -7,6 +7,7 @@ rest of a first request (benchmarks/providers_bench.py measures it).
 
 import asyncio
 import contextlib
+import socket
 import ssl
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -19,6 +20,7 @@ from handrail.providers.transport import Outgoing, TransportError
 CONNECT_TIMEOUT = 30.0
 KEEP_ALIVE = 60.0
 DRAIN_TIMEOUT = 0.02
+HAPPY_EYEBALLS = 0.25
 MAX_IDLE = 8
 READ_SIZE = 256 * 1024
 NETWORK_ERRORS = (OSError, EOFError, ssl.SSLError, h11.RemoteProtocolError)
@@ -79,6 +81,7 @@ class Connection:
         self._state = h11.Connection(h11.CLIENT, max_incomplete_event_size=1024 * 1024)
         self._parked = False
         self.idle_since = 0.0
+        self.loop = asyncio.get_running_loop()
 
     async def usable(self) -> bool:
         """Whether another request may be sent: still open, and the last answer has ended."""
@@ -143,7 +146,8 @@ class Connection:
 
     def drop(self) -> None:
         """Close at once, without a farewell."""
-        self._writer.transport.abort()
+        if not self.loop.is_closed():
+            self._writer.transport.abort()
 
 
 class HttpTransport:
@@ -183,6 +187,8 @@ class HttpTransport:
         return self._clock() if self._clock is not None else asyncio.get_running_loop().time()
 
     async def _reuse(self, route: Route) -> Connection | None:
+        loop = asyncio.get_running_loop()
+        self._idle = [connection for connection in self._idle if connection.loop is loop]  # others died with their loop
         for connection in reversed(self._idle):
             if connection.route == route:
                 self._idle.remove(connection)
@@ -215,7 +221,10 @@ class HttpTransport:
         try:
             async with asyncio.timeout(CONNECT_TIMEOUT):
                 tls = self._tls() if first.secure else None
-                reader, writer = await asyncio.open_connection(first.host, first.port, ssl=tls, limit=2 * READ_SIZE)
+                reader, writer = await asyncio.open_connection(
+                    first.host, first.port, ssl=tls, limit=2 * READ_SIZE, happy_eyeballs_delay=HAPPY_EYEBALLS
+                )
+                writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
                 connection = Connection(self, route, reader, writer)
                 if proxy is not None and target.secure:
                     await self._tunnel(connection, target, proxy)
