@@ -248,3 +248,26 @@ def test_the_non_streaming_form_gives_the_same_events() -> None:
         ToolUse("b", "Now", {}),
     ]
     assert seen.usage == Usage(input_tokens=3, output_tokens=4)
+
+
+def test_words_without_a_block_start_are_still_words() -> None:
+    body = more(0, "text_delta", text="Hi") + stop(0)
+
+    assert answer(body, reason="end_turn").content == [Text("Hi")]
+
+
+def test_arguments_without_a_block_start_are_nobodys() -> None:
+    assert answer(part(3, "{}"), stop(3), reason="end_turn").content == []
+
+
+def test_events_without_an_index_speak_of_the_last_block() -> None:
+    delta = {"type": "input_json_delta", "partial_json": '{"p":1}'}
+    body = [TOOL, event("content_block_delta", delta=delta), event("content_block_stop")]
+
+    assert answer(*body).content == [ToolUse("a", "Read", {"p": 1})]
+
+
+def test_an_object_where_a_fragment_belongs_is_taken_as_it_is() -> None:
+    body = more(0, "input_json_delta", partial_json={"p": 1})
+
+    assert answer(TOOL, body, stop(0)).content == [ToolUse("a", "Read", {"p": 1})]
