@@ -12,9 +12,14 @@ from typing import Any, Literal
 
 from pydantic_core import to_json
 
-from handrail.tools.tool import McpInfo, PromptView, Tool
+from handrail.errors import ToolDefinitionError
+from handrail.tools.context import RunContext
+from handrail.tools.tool import PLAIN_VIEW, McpInfo, PromptView, Tool
 
 AnyTool = Tool[Any]
+
+SEARCH_TOOL = "ToolSearch"
+"""The tool that loads what is held back. Without it nothing is held back, and without deferral it is not there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +73,15 @@ class Definition:
 class Pool(Sequence[AnyTool]):
     """An immutable, ordered list of tools; `active` is what a request carries in full."""
 
-    __slots__ = ("_by_name", "_definitions", "activated", "active", "deferred", "own_count", "tools")
+    __slots__ = ("_by_name", "_definitions", "_own", "activated", "active", "deferred", "held", "own_count", "tools")
 
     def __init__(
         self, own: Sequence[AnyTool], mcp: Sequence[AnyTool], held: frozenset[str], activated: tuple[str, ...]
     ):
         self.tools: tuple[AnyTool, ...] = (*own, *mcp)
+        self.held = held
+        """Names of the tools that wait, or waited, to be searched for."""
+        self._own = frozenset(tool.name for tool in own)
         by_alias = {alias: tool for tool in reversed(self.tools) for alias in tool.aliases}
         self._by_name: dict[str, AnyTool] = by_alias | {tool.name: tool for tool in self.tools}
         self.activated = tuple(name for name in activated if name in self._by_name)
@@ -103,6 +111,10 @@ class Pool(Sequence[AnyTool]):
         """All names and aliases a call may use."""
         return tuple(self._by_name)
 
+    def view(self, run: RunContext) -> PromptView:
+        """What the texts of these tools may depend on in a run. MCP tools come and go, so they are not in it."""
+        return PromptView(run.options.interactive, run.permissions.mode, self._own, run.options.agents)
+
     def definitions(self, view: PromptView) -> tuple[Definition, ...]:
         """The active tools as the model sees them. Computed once per view."""
         if view not in self._definitions:
@@ -112,7 +124,8 @@ class Pool(Sequence[AnyTool]):
 
 def definition_json(tool: AnyTool, view: PromptView) -> bytes:
     """Name, description and schema, in this order."""
-    return to_json({"name": tool.name, "description": tool.prompt(view), "input_schema": tool.input_schema})
+    name, description = to_json(tool.name), to_json(tool.prompt(view))
+    return b'{"name":%b,"description":%b,"input_schema":%b}' % (name, description, tool.schema_json)
 
 
 def serialise(definitions: Iterable[Definition]) -> bytes:
@@ -139,16 +152,20 @@ class Ingredients:
     denied: Denied = nothing_denied
     deferral: Deferral = NO_DEFERRAL
     activated: tuple[str, ...] = ()
+    sent: frozenset[str] = frozenset()
+    """Names of tools that the model was sent in full before holding back began: they keep their places."""
 
 
 def assemble(what: Ingredients) -> Pool:
     """The one way to a pool: gates, conditions, simple mode, deny filter, enabled, no doubles, sorted, deferred."""
     wanted = [entry for entry in what.entries if _wanted(entry, what)]
-    own = _unique([*(entry.load() for entry in wanted), *_kept(what.custom, what)])
+    own = _unique([*map(_loaded, wanted), *_kept(what.custom, what)])
     taken = {name for tool in own for name in (tool.name, *tool.aliases)}
-    mcp = _unique(tool for tool in _kept(what.mcp, what) if tool.name not in taken)
-    held = _held_back(own, mcp, what.deferral)
-    return Pool(_sorted(own), _sorted(mcp), held, what.activated)
+    mcp = _unique(sorted((tool for tool in _kept(what.mcp, what) if tool.name not in taken), key=_origin))
+    can_search = what.deferral.mode != "off" and any(tool.name == SEARCH_TOOL for tool in own)
+    new = [tool for tool in (*own, *mcp) if tool.name not in what.sent]
+    held = _held_back(new, what.deferral) if can_search else frozenset[str]()
+    return Pool(sorted(own, key=_origin), mcp, held, what.activated)
 
 
 def with_activated(what: Ingredients, names: Iterable[str]) -> Ingredients:
@@ -161,9 +178,17 @@ def _wanted(entry: Entry, what: Ingredients) -> bool:
     return (
         (not entry.feature or entry.feature in environment.features)
         and (entry.simple or not environment.simple)
+        and (entry.name != SEARCH_TOOL or what.deferral.mode != "off")
         and entry.when(environment)
         and not what.denied(entry.name, None)
     )
+
+
+def _loaded(entry: Entry) -> AnyTool:
+    tool = entry.load()
+    if tool.name != entry.name:  # the deny filter has only seen the name of the entry
+        raise ToolDefinitionError(f"The entry {entry.name!r} loads a tool called {tool.name!r}. Give both one name.")
+    return tool
 
 
 def _kept(tools: Iterable[AnyTool], what: Ingredients) -> Iterable[AnyTool]:
@@ -179,16 +204,20 @@ def _unique(tools: Iterable[AnyTool]) -> list[AnyTool]:
     return list(first.values())
 
 
-def _sorted(tools: Iterable[AnyTool]) -> list[AnyTool]:
-    return sorted(tools, key=lambda tool: tool.name)
+def _origin(tool: AnyTool) -> tuple[str, str, str]:
+    """The order of tools; the origin settles which of two MCP tools of one name is the first, whoever came first."""
+    return (tool.name, tool.mcp.server, tool.mcp.tool) if tool.mcp else (tool.name, "", "")
 
 
-def _held_back(own: Sequence[AnyTool], mcp: Sequence[AnyTool], deferral: Deferral) -> frozenset[str]:
-    if deferral.mode == "off":
-        return frozenset()
-    waiting = [tool for tool in (*own, *mcp) if not tool.always_load and (tool.should_defer or tool.mcp is not None)]
+def _held_back(tools: Sequence[AnyTool], deferral: Deferral) -> frozenset[str]:
+    waiting = [tool for tool in tools if _can_wait(tool)]
     names = frozenset(tool.name for tool in waiting)
     if deferral.mode == "on" or len(waiting) > deferral.count:
         return names
-    size = sum(len(definition_json(tool, PromptView())) for tool in waiting)
+    size = sum(len(definition_json(tool, PLAIN_VIEW)) for tool in waiting)
     return names if size > deferral.share * deferral.context_chars else frozenset()
+
+
+def _can_wait(tool: AnyTool) -> bool:
+    """Whether the definition may be held back: asked for by the tool, or because it comes from a server."""
+    return (tool.should_defer or tool.mcp is not None) and not tool.always_load and tool.name != SEARCH_TOOL

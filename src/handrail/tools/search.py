@@ -70,7 +70,7 @@ class SearchIndex:
             for word, times in count.items():
                 postings[word].append((number, times))
         self._lower = [name.lower() for name in self._names]
-        self._by_name = {name: name for name in self._names} | {name.lower(): name for name in self._names}
+        self._by_name = {name.lower(): name for name in self._names} | {name: name for name in self._names}
         average = sum(lengths) / len(lengths) if lengths else 1.0
         total = len(lengths)
         # the whole weight of a word in a tool is known now, so that a query only adds numbers up
@@ -93,7 +93,8 @@ class SearchIndex:
         """The names of the best matches, best first; equal ones in the order of the list."""
         query = parse_query(text)
         if query.select:
-            return list(dict.fromkeys(self._by_name[name] for name in query.select if name in self._by_name))
+            chosen = (self._by_name.get(name) or self._by_name.get(name.lower()) for name in query.select)
+            return list(dict.fromkeys(name for name in chosen if name))
         scores = self._scores(query.words)
         if query.required:
             matching = (n for n, name in enumerate(self._lower) if all(term in name for term in query.required))
