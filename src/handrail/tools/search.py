@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 NAME_WEIGHT, HINT_WEIGHT, DESCRIPTION_WEIGHT = 6, 3, 1
 K1, B = 1.2, 0.6
@@ -30,6 +31,14 @@ class Query:
     select: tuple[str, ...] = ()
     required: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
+
+
+class Searching(Protocol):
+    """Finds tools and loads them: what a search tool needs of the catalog of a run."""
+
+    def search(self, query: str, limit: int) -> list[str]: ...
+
+    def activate(self, names: Iterable[str]) -> None: ...
 
 
 def parse_query(text: str) -> Query:
