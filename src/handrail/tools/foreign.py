@@ -64,7 +64,8 @@ def _parts(node: Json, root: Json) -> Iterator[Any]:
     for word in COMBINATIONS:
         yield from _list(node.get(word))
     for word in CONDITIONS:
-        yield node.get(word)
+        if word in node:
+            yield node[word]
     if "$ref" in node:
         yield _followed(node, root)
 

@@ -63,9 +63,8 @@ class RawTool(Tool[Json], ABC):
                 pattern_options=jsonschema_rs.FancyRegexOptions(backtrack_limit=MAX_BACKTRACKING),
             )
         except ValueError as error:
-            raise ToolDefinitionError(
-                f"The input schema of {self.name!r} cannot be used: {cut(first_line(error), 300)}"
-            ) from error
+            reason = cut(first_line(error).rpartition("ValueError: ")[2], 300)
+            raise ToolDefinitionError(f"The input schema of {self.name!r} cannot be used: {reason}.") from error
 
     def parse(self, raw: Json) -> Json:
         errors = self._errors(raw)
@@ -93,37 +92,43 @@ def _refuse(uri: str) -> Any:
 
 def _meant(errors: Iterable[Error]) -> tuple[dict[Path, int | float], set[Path]]:
     """
-    The numbers that strings in the input mean, and all places where the schema takes no string.
+    The numbers that strings in the input mean, and the places whose type is refused.
 
-    A string that some part of a union takes stays what it is.
+    A string that some part of a union would take stays what it is.
     """
     numbers: dict[Path, int | float] = {}
     refused: set[Path] = set()
     for error in errors:
         path = tuple(error.instance_path)
         match error.kind:
-            case Kind.Type(types=types) if isinstance(error.instance, str):
+            case Kind.Type(types=types):
                 refused.add(path)
                 number = as_number(error.instance, whole="number" not in types)
                 if number is not None and {"number", "integer"} & set(types):
                     numbers[path] = number
             case Kind.AnyOf(context=branches) | Kind.OneOfNotValid(context=branches):
-                found = [_meant(branch) for branch in branches]
-                everywhere = set.intersection(*(places for _, places in found))
-                refused |= everywhere
-                for some, _ in found:
-                    numbers |= {place: number for place, number in some.items() if place in everywhere}
+                parts = [_meant(branch) for branch in branches]
+                places = {
+                    place for _, some in parts for place in some if all(_lies_in(place, each) for _, each in parts)
+                }
+                refused |= places
+                numbers |= {place: number for found, _ in parts for place, number in found.items() if place in places}
     return numbers, refused
 
 
-def as_number(text: str, *, whole: bool) -> int | float | None:
-    """The finite number that a text spells in JSON's way (a sign is fine), or nothing."""
-    spelled = NUMBER.fullmatch(text.strip())
+def _lies_in(place: Path, places: set[Path]) -> bool:
+    """Whether the place itself or something around it is among the places."""
+    return any(place[:length] in places for length in range(len(place) + 1))
+
+
+def as_number(text: object, *, whole: bool) -> int | float | None:
+    """The finite number that a text spells with plain digits, or nothing."""
+    spelled = NUMBER.fullmatch(text.strip()) if isinstance(text, str) else None
     if spelled is None:
         return None
     if not spelled["fraction"] and not spelled["exponent"]:
-        return int(text)
-    number = float(text)
+        return int(spelled[0])
+    number = float(spelled[0])
     return number if math.isfinite(number) and not whole else None
 
 

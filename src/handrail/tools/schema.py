@@ -1,6 +1,7 @@
 """From a Pydantic model to the JSON Schema a model sees, and from its errors to sentences a model can act on."""
 
 import difflib
+import reprlib
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
@@ -17,9 +18,10 @@ MAX_KNOWN = 20
 INPUT_CONFIG = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, protected_namespaces=())
 HOLDS_NAMES = frozenset({"properties", "$defs"})
 HOLDS_VALUES = frozenset({"default", "examples", "enum", "const"})
-AN_OBJECT = dict.fromkeys(
-    ("model_type", "model_attributes_type", "dataclass_type", "dict_type"), "it should be an object"
-) | {"recursion_loop": "it is nested too deeply"}
+IN_PLAIN_WORDS = {
+    **dict.fromkeys(("model_type", "model_attributes_type", "dataclass_type", "dict_type"), "it should be an object"),
+    **dict.fromkeys(("recursion_loop", "recursion_depth_exceeded"), "it is nested too deeply"),
+}
 
 
 class Input(BaseModel):
@@ -91,7 +93,7 @@ def _sentences(error: ValidationError, model: type[BaseModel], raw: Json) -> Ite
         elif problem["type"] == "extra_forbidden":
             yield unexpected(path, known if len(path) == 1 else ())
         else:
-            wrong.setdefault(path, []).append(AN_OBJECT.get(problem["type"]) or _plain(problem["msg"]))
+            wrong.setdefault(path, []).append(IN_PLAIN_WORDS.get(problem["type"]) or _plain(problem["msg"]))
             values.setdefault(path, problem["input"])
     for path, reasons in wrong.items():
         yield f"{where(path)} is wrong: {', or '.join(dict.fromkeys(reasons))}; got {shown(values[path])}."
@@ -147,7 +149,10 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 def shown(value: object, limit: int = 100) -> str:
     """A value as it may stand in a message: bounded, and with its type where that is the point."""
-    return cut(repr(value), limit)
+    try:
+        return cut(repr(value), limit)
+    except RecursionError:
+        return cut(reprlib.repr(value), limit)
 
 
 def cut(text: str, limit: int) -> str:
