@@ -77,8 +77,8 @@ def test_in_any_tree_a_signal_has_the_first_reason_given_to_it_or_to_one_above(
         signals.append(signals[parent % (number + 1)].child())
         above.append(parent % (number + 1))
     expected: list[AbortReason | None] = [None] * len(signals)
-    for at, reason in aborts:
-        at %= len(signals)
+    for chosen, reason in aborts:
+        at = chosen % len(signals)
         signals[at].abort(reason)
         expected[at] = expected[at] or reason
         for number in range(1, len(signals)):

@@ -1,5 +1,6 @@
 """Tools described by a JSON Schema that somebody else wrote."""
 
+import itertools
 import json
 import math
 from pathlib import Path
@@ -201,7 +202,7 @@ def doubling(levels: int, word: str) -> dict[str, Any]:
     """Each definition names the next one twice."""
     names = [f"d{number}" for number in range(levels)]
     definitions: dict[str, Any] = {
-        name: {word: [{"$ref": f"#/$defs/{after}"}] * 2} for name, after in zip(names, names[1:], strict=False)
+        name: {word: [{"$ref": f"#/$defs/{after}"}] * 2} for name, after in itertools.pairwise(names)
     }
     return {"$defs": {**definitions, names[-1]: STRING}, "properties": {"x": {"$ref": "#/$defs/d0"}}}
 

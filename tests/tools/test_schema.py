@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from enum import Enum
 from typing import Any, Literal
@@ -38,7 +39,7 @@ class Shape(Input):
 
     title: str = "untitled"
     sides: int = Field(default=3, ge=3, description="How many sides.")
-    corners: list[Corner] = []
+    corners: list[Corner] = Field(default=[])
     colour: Colour = Colour.RED
     label: int | str | None = None
     opacity: float = 1.0
@@ -100,7 +101,7 @@ def test_fields_may_be_named_like_words_of_the_schema() -> None:
 
 class Tree(Input):
     name: str
-    children: list[Tree] = []
+    children: list[Tree] = Field(default=[])
 
 
 def test_a_model_that_refers_to_itself_still_has_an_object_at_its_root() -> None:
@@ -161,8 +162,10 @@ def test_a_word_is_no_number(word: str) -> None:
             {"corners": [{"y": 1}, {"x": "left"}]},
             [
                 "The required field 'corners.0.x' is missing.",
-                "The field 'corners.1.x' is wrong: it should be a valid number, "
-                "unable to parse string as a number; got 'left'.",
+                (
+                    "The field 'corners.1.x' is wrong: it should be a valid number, "
+                    "unable to parse string as a number; got 'left'."
+                ),
             ],
             id="nested fields are named with their way",
         ),
@@ -181,8 +184,10 @@ def test_a_word_is_no_number(word: str) -> None:
         pytest.param(
             {"pet": {"kind": "cat", "lives": "many"}},
             [
-                "The field 'pet.lives' is wrong: it should be a valid integer, "
-                "unable to parse string as an integer; got 'many'."
+                (
+                    "The field 'pet.lives' is wrong: it should be a valid integer, "
+                    "unable to parse string as an integer; got 'many'."
+                )
             ],
             id="the tag of a union is no field",
         ),
@@ -201,8 +206,10 @@ def test_a_word_is_no_number(word: str) -> None:
         pytest.param(
             {"zzz": 1},
             [
-                "The field 'zzz' is unexpected. Known fields: title, sides, corners, colour, label, opacity, meta, "
-                "pet, pathName."
+                (
+                    "The field 'zzz' is unexpected. Known fields: title, sides, corners, colour, label, opacity, meta, "
+                    "pet, pathName."
+                )
             ],
             id="no near name",
         ),
@@ -242,11 +249,12 @@ def test_endless_nesting_is_a_problem_and_not_a_crash() -> None:
 )
 def test_any_value_gives_an_input_or_bounded_sentences(value: Any) -> None:
     for raw in ({"corners": value, "label": value, "pet": value}, {"sides": value, "meta": value}):
-        try:
+        with contextlib.suppress(InputError):
             parse_model(Shape, raw)
-        except InputError as error:
-            assert all(sentence.endswith((".", "?")) for sentence in error.problems)
-            assert len(str(error)) < 50_000
+            continue
+        told = problems(Shape, raw)
+        assert all(sentence.endswith((".", "?")) for sentence in told)
+        assert len("".join(told)) < 50_000
 
 
 def test_words_in_messages_are_bounded_and_hints_are_near() -> None:

@@ -94,7 +94,7 @@ class Post(Tool[NoteInput]):
         return Check(Verdict.ALLOW, "it is harmless", {"text": args.text.strip()})
 
     def permission_matcher(self, args: NoteInput) -> Callable[[str], bool]:
-        return lambda content: args.text.startswith(content)
+        return args.text.startswith
 
     async def call(self, args: NoteInput, ctx: ToolContext) -> Output:
         ctx.progress(LinesWritten("writing", fraction=0.5, lines=3))

@@ -12,7 +12,7 @@ from typing import Protocol
 NAME_WEIGHT, HINT_WEIGHT, DESCRIPTION_WEIGHT = 6, 3, 1
 K1, B = 1.2, 0.6
 PREFIX_MIN, PREFIX_TERMS, PREFIX_SHARE = 3, 24, 0.5
-WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_]+")
+WORDS = re.compile(r"[0-9]+|[A-Z]+(?![^\W\d_A-Z])|[^\W_][^\W\d_A-Z]*")
 
 
 @dataclass(frozen=True, slots=True)
