@@ -5,11 +5,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from handrail.conversation.blocks import ToolUse
 from handrail.tools.abort import AbortSignal
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.permission import Decision, Verdict
+
+
+settings.register_profile("handrail", deadline=None)  # a busy machine is no bug
+settings.load_profile("handrail")
 
 
 @pytest.fixture

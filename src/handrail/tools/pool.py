@@ -8,7 +8,8 @@ Assembling is a pure function of what is handed in. A pool never changes; activa
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from operator import attrgetter
+from typing import Any, Literal, NamedTuple
 
 from pydantic_core import to_json
 
@@ -62,8 +63,7 @@ class Deferral:
 NO_DEFERRAL = Deferral(mode="off")
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
+class Definition(NamedTuple):
     """One tool as the model sees it, serialised: always the same bytes for the same tool."""
 
     name: str
@@ -82,17 +82,19 @@ class Pool(Sequence[AnyTool]):
         self.held = held
         """Names of the tools that wait, or waited, to be searched for."""
         self._own = frozenset(tool.name for tool in own)
-        by_alias = {alias: tool for tool in reversed(self.tools) for alias in tool.aliases}
-        self._by_name: dict[str, AnyTool] = by_alias | {tool.name: tool for tool in self.tools}
+        self._by_name: dict[str, AnyTool] = {alias: tool for tool in reversed(self.tools) for alias in tool.aliases}
+        self._by_name.update((tool.name, tool) for tool in self.tools)
         self.activated = tuple(name for name in activated if name in self._by_name)
         """Names of deferred tools that were found, in the order they were found."""
         ahead = [tool for tool in own if tool.name not in held]
         self.own_count = len(ahead)
         """How many of `active` are own tools: the cache breakpoint stands after them."""
+        behind = [tool for tool in mcp if tool.name not in held] if held else mcp
         appended = [self._by_name[name] for name in self.activated if name in held]
-        self.active: tuple[AnyTool, ...] = (*ahead, *(tool for tool in mcp if tool.name not in held), *appended)
-        self.deferred: tuple[str, ...] = tuple(
-            tool.name for tool in self.tools if tool.name in held and tool.name not in self.activated
+        self.active: tuple[AnyTool, ...] = (*ahead, *behind, *appended)
+        waiting = held.difference(self.activated)
+        self.deferred: tuple[str, ...] = (
+            tuple(tool.name for tool in self.tools if tool.name in waiting) if waiting else ()
         )
         """Names whose definitions are held back; they are announced outside the cached prefix."""
         self._definitions: dict[PromptView, tuple[Definition, ...]] = {}
@@ -124,14 +126,16 @@ class Pool(Sequence[AnyTool]):
 
 def definition_json(tool: AnyTool, view: PromptView) -> bytes:
     """Name, description and schema, in this order."""
-    name, description = to_json(tool.name), to_json(tool.prompt(view))
-    return b'{"name":%b,"description":%b,"input_schema":%b}' % (name, description, tool.schema_json)
+    head = to_json({"name": tool.name, "description": tool.prompt(view)})
+    return b'%b,"input_schema":%b}' % (head[:-1], tool.schema_json)
 
 
 def serialise(definitions: Iterable[Definition]) -> bytes:
     """The list of definitions as one JSON array."""
-    return b"[" + b",".join(definition.json for definition in definitions) + b"]"
+    return b"[" + b",".join([definition.json for definition in definitions]) + b"]"
 
+
+BY_NAME: Callable[[AnyTool], str] = attrgetter("name")
 
 Denied = Callable[[str, McpInfo | None], bool]
 
@@ -161,11 +165,11 @@ def assemble(what: Ingredients) -> Pool:
     wanted = [entry for entry in what.entries if _wanted(entry, what)]
     own = _unique([*map(_loaded, wanted), *_kept(what.custom, what)])
     taken = {name for tool in own for name in (tool.name, *tool.aliases)}
-    mcp = _unique(sorted((tool for tool in _kept(what.mcp, what) if tool.name not in taken), key=_origin))
+    mcp = _unique(tool for tool in _kept(what.mcp, what) if tool.name not in taken)
     can_search = what.deferral.mode != "off" and any(tool.name == SEARCH_TOOL for tool in own)
     new = [tool for tool in (*own, *mcp) if tool.name not in what.sent]
     held = _held_back(new, what.deferral) if can_search else frozenset[str]()
-    return Pool(sorted(own, key=_origin), mcp, held, what.activated)
+    return Pool(sorted(own, key=BY_NAME), sorted(mcp, key=BY_NAME), held, what.activated)
 
 
 def with_activated(what: Ingredients, names: Iterable[str]) -> Ingredients:
@@ -196,17 +200,14 @@ def _kept(tools: Iterable[AnyTool], what: Ingredients) -> Iterable[AnyTool]:
 
 
 def _unique(tools: Iterable[AnyTool]) -> list[AnyTool]:
-    """Enabled tools, the first of each name."""
-    first: dict[str, AnyTool] = {}
+    """Enabled tools, one of each name: the first, or of MCP tools the one whose server comes first in the alphabet."""
+    kept: dict[str, AnyTool] = {}
     for tool in tools:
         if tool.is_enabled():
-            first.setdefault(tool.name, tool)
-    return list(first.values())
-
-
-def _origin(tool: AnyTool) -> tuple[str, str, str]:
-    """The order of tools; the origin settles which of two MCP tools of one name is the first, whoever came first."""
-    return (tool.name, tool.mcp.server, tool.mcp.tool) if tool.mcp else (tool.name, "", "")
+            other = kept.setdefault(tool.name, tool)
+            if tool.mcp and other.mcp and tool.mcp < other.mcp:
+                kept[tool.name] = tool
+    return list(kept.values())
 
 
 def _held_back(tools: Sequence[AnyTool], deferral: Deferral) -> frozenset[str]:

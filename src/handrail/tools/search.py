@@ -3,7 +3,7 @@
 import heapq
 import math
 import re
-from bisect import bisect_left
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from typing import Protocol
 
 NAME_WEIGHT, HINT_WEIGHT, DESCRIPTION_WEIGHT = 6, 3, 1
 K1, B = 1.2, 0.6
-PREFIX_MIN, PREFIX_TERMS, PREFIX_SHARE = 3, 24, 0.5
+PREFIX_MIN, PREFIX_TERMS, PREFIX_SHARE, ENDING = 3, 24, 0.5, 2
 WORDS = re.compile(r"[0-9]+|[A-Z]+(?![^\W\d_A-Z])|[^\W_][^\W\d_A-Z]*")
 
 
@@ -105,29 +105,31 @@ class SearchIndex:
             chosen = (self._by_name.get(name) or self._by_name.get(name.lower()) for name in query.select)
             return list(dict.fromkeys(name for name in chosen if name))
         scores = self._scores(query.words)
-        if query.required:
-            matching = (n for n, name in enumerate(self._lower) if all(term in name for term in query.required))
-            scores = {n: scores.get(n, 0.0) for n in matching}
-        best = heapq.nsmallest(limit, scores.items(), key=lambda item: (-item[1], item[0]))
-        return [self._names[number] for number, _ in best]
+        candidates: Sequence[int] = range(len(self._names))
+        for term in query.required:
+            candidates = [number for number in candidates if term in self._lower[number]]
+        best = heapq.nlargest(limit, candidates, key=scores.__getitem__)
+        return [self._names[number] for number in best if query.required or scores[number] > 0]
 
-    def _scores(self, asked: Sequence[str]) -> dict[int, float]:
-        scores: dict[int, float] = {}
+    def _scores(self, asked: Sequence[str]) -> list[float]:
+        scores = [0.0] * len(self._names)
         for word in asked:
             for term, share in self._terms(word):
                 for number, weight in self._weights[term]:
-                    scores[number] = scores.get(number, 0.0) + weight * share
+                    scores[number] += weight * share
         return scores
 
     def _terms(self, word: str) -> Iterable[tuple[str, float]]:
-        """The word itself, and the words that begin with it, which count less."""
+        """The word itself, and words that begin with it, which count less; a known word only adds its endings."""
+        longest = math.inf
         if word in self._weights:
             yield word, 1.0
+            longest = len(word) + ENDING
         if len(word) < PREFIX_MIN:
             return
-        start = bisect_left(self._vocabulary, word)
+        start = bisect_right(self._vocabulary, word)
         for term in self._vocabulary[start : start + PREFIX_TERMS]:
             if not term.startswith(word):
                 return
-            if term != word:
+            if len(term) <= longest:
                 yield term, PREFIX_SHARE

@@ -33,7 +33,7 @@ NAME = re.compile(r"[A-Za-z0-9_-]{1,128}")
 HINT_WORDS = range(3, 11)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class McpInfo:
     """Where an MCP tool comes from, under the names its server uses."""
 
