@@ -6,7 +6,6 @@ from handrail.tools.abort import AbortSignal
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.permission import Decision, Verdict
 
-
 settings.register_profile("handrail", deadline=None)  # a busy machine is no bug
 settings.load_profile("handrail")
 

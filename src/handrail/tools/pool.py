@@ -6,7 +6,7 @@ The pool: the tools of a request, in an order that keeps the prompt cache warm.
 Assembling is a pure function of what is handed in. A pool never changes; activation and refreshing make a new one.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple
@@ -83,7 +83,7 @@ class Pool(Sequence[AnyTool]):
         """Names of the tools that wait, or waited, to be searched for."""
         self._own = frozenset(tool.name for tool in own)
         self._by_name: dict[str, AnyTool] = {alias: tool for tool in reversed(self.tools) for alias in tool.aliases}
-        self._by_name.update((tool.name, tool) for tool in self.tools)
+        self._by_name |= {tool.name: tool for tool in self.tools}
         self.activated = tuple(name for name in activated if name in self._by_name)
         """Names of deferred tools that were found, in the order they were found."""
         ahead = [tool for tool in own if tool.name not in held]
@@ -162,13 +162,10 @@ class Ingredients:
 
 def assemble(what: Ingredients) -> Pool:
     """The one way to a pool: gates, conditions, simple mode, deny filter, enabled, no doubles, sorted, deferred."""
-    wanted = [entry for entry in what.entries if _wanted(entry, what)]
-    own = _unique([*map(_loaded, wanted), *_kept(what.custom, what)])
-    taken = {name for tool in own for name in (tool.name, *tool.aliases)}
-    mcp = _unique(tool for tool in _kept(what.mcp, what) if tool.name not in taken)
-    can_search = what.deferral.mode != "off" and any(tool.name == SEARCH_TOOL for tool in own)
-    new = [tool for tool in (*own, *mcp) if tool.name not in what.sent]
-    held = _held_back(new, what.deferral) if can_search else frozenset[str]()
+    loaded = [_loaded(entry) for entry in what.entries if _wanted(entry, what)]
+    own = _chosen((*loaded, *what.custom), what.denied, frozenset())
+    mcp = _chosen(what.mcp, what.denied, {name for tool in own for name in (tool.name, *tool.aliases)})
+    held = _held_back(own, mcp, what)
     return Pool(sorted(own, key=BY_NAME), sorted(mcp, key=BY_NAME), held, what.activated)
 
 
@@ -195,23 +192,27 @@ def _loaded(entry: Entry) -> AnyTool:
     return tool
 
 
-def _kept(tools: Iterable[AnyTool], what: Ingredients) -> Iterable[AnyTool]:
-    return (tool for tool in tools if not what.denied(tool.name, tool.mcp))
+def _chosen(tools: Iterable[AnyTool], denied: Denied, taken: Collection[str]) -> list[AnyTool]:
+    """
+    Tools that are allowed, enabled and of a name that is not taken, one of each name.
 
-
-def _unique(tools: Iterable[AnyTool]) -> list[AnyTool]:
-    """Enabled tools, one of each name: the first, or of MCP tools the one whose server comes first in the alphabet."""
+    The first one wins; of two MCP tools the one whose server comes first in the alphabet, whoever connected first.
+    """
     kept: dict[str, AnyTool] = {}
     for tool in tools:
-        if tool.is_enabled():
-            other = kept.setdefault(tool.name, tool)
-            if tool.mcp and other.mcp and tool.mcp < other.mcp:
-                kept[tool.name] = tool
+        if tool.name in taken or denied(tool.name, tool.mcp) or not tool.is_enabled():
+            continue
+        other = kept.setdefault(tool.name, tool)
+        if other is not tool and tool.mcp and other.mcp and tool.mcp < other.mcp:
+            kept[tool.name] = tool
     return list(kept.values())
 
 
-def _held_back(tools: Sequence[AnyTool], deferral: Deferral) -> frozenset[str]:
-    waiting = [tool for tool in tools if _can_wait(tool)]
+def _held_back(own: Sequence[AnyTool], mcp: Sequence[AnyTool], what: Ingredients) -> frozenset[str]:
+    deferral = what.deferral
+    if deferral.mode == "off" or all(tool.name != SEARCH_TOOL for tool in own):
+        return frozenset()
+    waiting = [tool for tool in (*own, *mcp) if tool.name not in what.sent and _can_wait(tool)]
     names = frozenset(tool.name for tool in waiting)
     if deferral.mode == "on" or len(waiting) > deferral.count:
         return names
