@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -357,6 +358,13 @@ def test_what_cannot_be_a_tool_fails_where_it_is_declared(function: Callable[...
 
     assert problem in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_default_that_is_no_json_fails_also_where_warnings_are_not_shown() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(ToolDefinitionError, match="the parameter 'a' cannot be described"):
+            tool(opaque_default)
 
 
 def test_a_hint_or_alias_that_does_not_work_fails_too() -> None:
