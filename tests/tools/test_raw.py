@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.errors import InputError, ToolDefinitionError
+from handrail.tools import raw
 from handrail.tools.foreign import flattened, unfolding
 from handrail.tools.raw import MAX_SCHEMA_BYTES, RawTool, as_number
 from handrail.tools.tool import PromptView
@@ -65,11 +66,12 @@ def test_the_schema_goes_out_as_it_came_and_checks_the_input() -> None:
 
 
 def test_a_schema_that_its_owner_changes_later_does_not_change_the_tool() -> None:
-    schema: dict[str, Any] = {"type": "object"}
+    schema: dict[str, Any] = {"type": "object", "properties": {}}
     foreign = Foreign("t", schema)
     schema["type"] = "array"
+    schema["properties"]["a"] = True
 
-    assert foreign.input_schema == {"type": "object"}
+    assert json.loads(foreign.schema_json) == {"type": "object", "properties": {}}
 
 
 @pytest.mark.parametrize(
@@ -182,7 +184,7 @@ def nested(levels: int) -> dict[str, Any]:
     [
         pytest.param(nested(100_000), "depth", id="deeply nested"),
         pytest.param(
-            {"type": "object", "description": "x" * MAX_SCHEMA_BYTES}, "no more than 200,000 go to a model", id="huge"
+            {"type": "object", "description": "x" * MAX_SCHEMA_BYTES}, "at most 200,000 go to a model", id="huge"
         ),
         pytest.param({"type": "object", "default": "\ud800"}, "is no JSON", id="not to be encoded"),
     ],
@@ -197,12 +199,13 @@ def test_a_name_that_no_api_accepts_is_refused() -> None:
         Foreign("a b", {"type": "object"})
 
 
-def doubling(*words: str) -> dict[str, Any]:
+def doubling(*words: str, at: str = "#/$defs/d") -> dict[str, Any]:
     """Forty definitions that each name the next one twice or more."""
     definitions: dict[str, Any] = {"d40": STRING}
     for number in range(40):
-        after = {"$ref": f"#/$defs/d{number + 1}"}
-        definitions[f"d{number}"] = {word: [after, after] if word.endswith("Of") else after for word in words}
+        after = {"$ref": f"{at}{number + 1}"}
+        twice = {"dependentSchemas": {"a": after, "x": after}, "allOf": [after, after], "anyOf": [after, after]}
+        definitions[f"d{number}"] = {word: twice.get(word, after) for word in words}
     return {"$defs": definitions, "properties": {"x": {"$ref": "#/$defs/d0"}}}
 
 
@@ -210,12 +213,24 @@ def doubling(*words: str) -> dict[str, Any]:
     ("parts", "problem"),
     [
         pytest.param(
-            {"properties": {"a": {"$ref": "http://127.0.0.1:9/x"}}}, "never followed", id="a remote reference"
+            {"properties": {"a": {"$ref": "http://127.0.0.1:9/x"}}}, "only references such as", id="a remote reference"
         ),
-        pytest.param({"$ref": "file:///etc/hostname"}, "never followed", id="a file reference"),
-        pytest.param({"$id": "http://h/a", "properties": {"a": {"$ref": "b"}}}, "never followed", id="a relative one"),
+        pytest.param({"$ref": "file:///etc/hostname"}, "only references such as", id="a file reference"),
+        pytest.param(
+            {"$id": "http://h/a", "properties": {"a": {"$ref": "b"}}}, "only references such as", id="a relative one"
+        ),
         pytest.param({"$schema": "http://127.0.0.1:9/s"}, "Unknown meta-schema", id="a strange dialect"),
-        pytest.param({"properties": {"a": {"$ref": "#/$defs/no"}}}, "does not exist", id="a reference to nothing"),
+        pytest.param(
+            {"properties": {"a": {"$ref": "#/$defs/no"}}}, "only references such as", id="a reference to nothing"
+        ),
+        pytest.param({"$dynamicRef": "#node"}, "only references such as", id="a reference that depends"),
+        pytest.param({"properties": {"a": {"$id": "http://h/a"}}}, "an address of their own", id="an address inside"),
+        pytest.param(
+            {"$schema": "http://json-schema.org/draft-04/schema#", "properties": {"a": {"id": "http://h/a"}}},
+            "an address of their own",
+            id="an address of an old dialect",
+        ),
+        pytest.param({"$defs": {"a": {"$anchor": "a"}}}, "an address of their own", id="an anchor"),
         pytest.param({"properties": 5}, "cannot be used", id="no schema at all"),
         pytest.param({"properties": {"a": {"pattern": "["}}}, "is not a", id="a broken pattern"),
         pytest.param(
@@ -223,9 +238,11 @@ def doubling(*words: str) -> dict[str, Any]:
         ),
         pytest.param(doubling("allOf"), "multiplies without end", id="a schema that doubles at every step"),
         pytest.param(doubling("anyOf"), "multiplies without end", id="also with alternatives"),
+        pytest.param(doubling("allOf", at="#/%24defs/d"), "multiplies without end", id="also in another spelling"),
+        pytest.param(doubling("dependentSchemas"), "multiplies without end", id="also when a field is there"),
         pytest.param(doubling("if", "then", "else"), "multiplies without end", id="also in conditions"),
         pytest.param(
-            {"$defs": {f"d{n}": {"$ref": f"#/$defs/d{n + 1}"} for n in range(3000)}},
+            {"$defs": {"d3000": True} | {f"d{n}": {"$ref": f"#/$defs/d{n + 1}"} for n in range(3000)}},
             "multiplies without end",
             id="a chain without end",
         ),
@@ -239,10 +256,13 @@ def test_a_hostile_schema_is_never_followed_and_says_why(parts: dict[str, Any], 
             hostile.parse({"a": "x", "x": "y"})
 
 
-def test_a_reference_to_a_file_does_not_open_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("unseen", [False, True])
+def test_a_reference_to_a_file_does_not_open_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unseen: bool) -> None:
     (tmp_path / "schema.json").write_text('{"type": "string"}')
+    if unseen:  # the validator itself would not fetch it either
+        monkeypatch.setattr(raw, "trouble", lambda schema, limit: "")
 
-    with pytest.raises(ToolDefinitionError, match="never followed"):
+    with pytest.raises(ToolDefinitionError, match="is not fetched" if unseen else "only references such as"):
         tool({"a": {"$ref": (tmp_path / "schema.json").as_uri()}}).parse({"a": 5})
 
 
@@ -266,6 +286,25 @@ def test_a_schema_may_refer_to_itself() -> None:
 
     assert tree.parse({"children": [{"size": "1"}, {"children": []}]}) == {"children": [{"size": 1}, {"children": []}]}
     assert problems(tree, {"children": [{"siez": 1}]}) == ("The field 'children.0.siez' is unexpected. Leave it out.",)
+
+
+@pytest.mark.parametrize(
+    "reference", ["#/$defs/n", "#/%24defs/n", "#/properties/list/prefixItems/0", "#/$defs/odd~1name"]
+)
+def test_every_way_to_point_into_the_document_is_followed(reference: str) -> None:
+    foreign = tool(
+        {"a": {"$ref": reference}, "list": {"prefixItems": [INTEGER]}}, **{"$defs": {"n": INTEGER, "odd/name": INTEGER}}
+    )
+
+    assert foreign.parse({"a": "5"}) == {"a": 5}
+
+
+@pytest.mark.parametrize(
+    "reference", ["#/properties/list/prefixItems/9", "#/properties/list/prefixItems/x", "##", "a#"]
+)
+def test_a_pointer_to_nowhere_is_refused(reference: str) -> None:
+    with pytest.raises(ToolDefinitionError, match="only references such as"):
+        tool({"a": {"$ref": reference}, "list": {"prefixItems": [INTEGER]}}).parse({})
 
 
 def test_boolean_schemas_of_fields_are_fine() -> None:

@@ -2,12 +2,15 @@
 
 from collections.abc import Iterator, Mapping
 from typing import Any
+from urllib.parse import unquote
 
 from handrail.conversation.blocks import Json
+from handrail.tools.schema import cut
 
 ALTERNATIVES = ("anyOf", "oneOf")
 COMBINATIONS = ("allOf", *ALTERNATIVES)
 CONDITIONS = ("not", "if", "then", "else")
+REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 MAX_CHAIN = 100
 
 
@@ -33,6 +36,25 @@ def flattened(schema: Json) -> dict[str, Any]:
             required += [name for names in needed for name in names]
     flat = {word: value for word, value in schema.items() if word not in COMBINATIONS}
     return flat | {"properties": properties, "required": list(dict.fromkeys(map(str, required)))}
+
+
+def trouble(schema: Json, limit: int) -> str:
+    """
+    Why the schema cannot be trusted to a validator; empty when it can.
+
+    Only references that this module can follow itself are let through, because it has to count what they lead to.
+    """
+    addresses = ("$id", "$anchor", "id") if "draft-04" in str(schema.get("$schema")) else ("$id", "$anchor")
+    for node in _mappings(schema):
+        for word in REFERENCES:
+            reference = node.get(word)
+            if isinstance(reference, str) and (word != "$ref" or _at(reference, schema) is None):
+                return f"it refers to {cut(reference, 100)!r}; only references such as '#/$defs/name' are followed"
+        if node is not schema and any(isinstance(node.get(word), str) for word in addresses):
+            return "parts of it have an address of their own ($id or $anchor), and references could mean those"
+    if unfolding(schema, limit) > limit:
+        return "it multiplies without end when its references are followed"
+    return ""
 
 
 def unfolding(schema: Json, limit: int) -> int:
@@ -66,6 +88,7 @@ def _parts(node: Json, root: Json) -> Iterator[Any]:
     for word in CONDITIONS:
         if word in node:
             yield node[word]
+    yield from _mapping(node.get("dependentSchemas")).values()
     if "$ref" in node:
         yield _followed(node, root)
 
@@ -73,11 +96,19 @@ def _parts(node: Json, root: Json) -> Iterator[Any]:
 def _followed(part: Any, root: Json) -> Any:
     """What a reference inside the document points to; anything else as it is."""
     reference = part.get("$ref") if isinstance(part, Mapping) else None
-    if not isinstance(reference, str) or not reference.startswith("#"):
-        return part
-    node: Any = root
-    for step in reference.split("/")[1:]:
-        node = _mapping(node).get(step.replace("~1", "/").replace("~0", "~"))
+    return _at(reference, root) if isinstance(reference, str) else part
+
+
+def _at(reference: str, root: Json) -> Any:
+    """The part of the document that a pointer such as `#/$defs/name` means; None when it means none."""
+    start, *steps = unquote(reference).split("/")
+    node: Any = root if start == "#" else None
+    for step in steps:
+        name = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(node, list):
+            node = node[int(name)] if name.isdecimal() and int(name) < len(node) else None
+        else:
+            node = _mapping(node).get(name)
     return node
 
 

@@ -9,11 +9,11 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 import jsonschema_rs
-from pydantic_core import PydanticSerializationError, to_json
+from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from handrail.conversation.blocks import Json
 from handrail.errors import InputError, ToolDefinitionError
-from handrail.tools.foreign import flattened, unfolding
+from handrail.tools.foreign import flattened, trouble
 from handrail.tools.schema import bounded, cut, first_line, shown, unexpected, where
 from handrail.tools.tool import Tool, check_name
 
@@ -38,14 +38,14 @@ class RawTool(Tool[Json], ABC):
                 f"The input schema of {name!r} has the root {shown(root)}. It must be of type 'object'."
             )
         self.name = name
-        self._original = dict(schema)
         try:
-            size = len(self.schema_json)
-        except PydanticSerializationError as error:
+            written = to_json(schema)
+            self._original: Json = from_json(written)  # a copy of our own, and certainly JSON
+        except ValueError as error:
             raise ToolDefinitionError(f"The input schema of {name!r} is no JSON: {first_line(error)}.") from error
-        if size > MAX_SCHEMA_BYTES:
+        if len(written) > MAX_SCHEMA_BYTES:
             raise ToolDefinitionError(
-                f"The input schema of {name!r} has {size:,} bytes; no more than {MAX_SCHEMA_BYTES:,} go to a model."
+                f"The input schema of {name!r} has {len(written):,} bytes; at most {MAX_SCHEMA_BYTES:,} go to a model."
             )
 
     @cached_property
@@ -54,16 +54,16 @@ class RawTool(Tool[Json], ABC):
 
     @cached_property
     def _validator(self) -> jsonschema_rs.Validator:
-        if unfolding(self._original, MAX_UNFOLDED) > MAX_UNFOLDED:
-            raise ToolDefinitionError(f"The input schema of {self.name!r} multiplies without end when it is followed.")
+        if reason := trouble(self._original, MAX_UNFOLDED):
+            raise ToolDefinitionError(f"The input schema of {self.name!r} cannot be used: {reason}.")
         try:
             return jsonschema_rs.validator_for(
-                self._original,
+                dict(self._original),
                 retriever=_refuse,
                 pattern_options=jsonschema_rs.FancyRegexOptions(backtrack_limit=MAX_BACKTRACKING),
             )
         except ValueError as error:
-            reason = cut(first_line(error).rpartition("ValueError: ")[2], 300)
+            reason = cut(first_line(error), 500)
             raise ToolDefinitionError(f"The input schema of {self.name!r} cannot be used: {reason}.") from error
 
     def parse(self, raw: Json) -> Json:
@@ -87,7 +87,7 @@ class RawTool(Tool[Json], ABC):
 
 
 def _refuse(uri: str) -> Any:
-    raise ValueError(f"it refers to {uri!r}, and references to other documents are never followed")
+    raise ValueError(f"{uri!r} is not fetched")
 
 
 def _meant(errors: Iterable[Error]) -> tuple[dict[Path, int | float], set[Path]]:
@@ -123,7 +123,7 @@ def _lies_in(place: Path, places: set[Path]) -> bool:
 
 def as_number(text: object, *, whole: bool) -> int | float | None:
     """The finite number that a text spells with plain digits, or nothing."""
-    spelled = NUMBER.fullmatch(text.strip()) if isinstance(text, str) else None
+    spelled = NUMBER.fullmatch(text.strip(" \t\r\n")) if isinstance(text, str) else None
     if spelled is None:
         return None
     if not spelled["fraction"] and not spelled["exponent"]:
