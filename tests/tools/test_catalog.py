@@ -1,7 +1,7 @@
 """The catalog of a run: refreshing, searching, activating, announcing."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handrail.builtin.tool_search import ToolSearch
@@ -102,6 +102,7 @@ def test_the_tools_of_a_run_can_change() -> None:
 
 @pytest.mark.proves("R5", "B21")
 @pytest.mark.parametrize("mode", ["off", "auto", "on"])
+@settings(max_examples=30)
 @given(st.data())
 def test_a_server_that_flaps_keeps_its_places_and_everybody_elses(mode: str, data: st.DataObject) -> None:
     servers = {name: server(name) for name in "abc"}

@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
@@ -93,6 +93,7 @@ JSON_LIKE: st.SearchStrategy[Any] = st.recursive(
 )
 
 
+@settings(max_examples=60)
 @given(JSON_LIKE, st.text(st.characters(codec=None)))
 def test_whatever_a_tool_returns_can_be_encoded(data: object, text: str) -> None:
     for output in (Output(data=data), Output(text=text)):

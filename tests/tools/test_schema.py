@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any, Literal
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field, RootModel, field_validator, model_validator
 
@@ -242,6 +242,7 @@ def test_endless_nesting_is_a_problem_and_not_a_crash() -> None:
     assert len(problem) < 10_000
 
 
+@settings(max_examples=50)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(), lambda x: st.lists(x) | st.dictionaries(st.text(), x)

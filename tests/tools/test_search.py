@@ -81,6 +81,13 @@ def test_required_words_must_be_in_the_name_and_the_rest_ranks(query: str, expec
     assert INDEX.find(query, 5) == expected
 
 
+def test_a_known_word_also_finds_its_endings_but_not_every_longer_word() -> None:
+    index = SearchIndex([Searchable(name, "", "") for name in ("filesystem", "files", "file", "other")])
+
+    assert index.find("file", 5) == ["file", "files"]
+    assert index.find("filesy", 5) == ["filesystem"]
+
+
 def test_the_limit_and_ties_follow_the_list() -> None:
     index = SearchIndex([Searchable(f"tool_{letter}", "", "same words") for letter in "cab"])
 
