@@ -120,7 +120,7 @@ class Pool(Sequence[AnyTool]):
     def definitions(self, view: PromptView) -> tuple[Definition, ...]:
         """The active tools as the model sees them. Computed once per view."""
         if view not in self._definitions:
-            self._definitions[view] = tuple(Definition(t.name, definition_json(t, view)) for t in self.active)
+            self._definitions[view] = tuple([Definition(t.name, definition_json(t, view)) for t in self.active])
         return self._definitions[view]
 
 

@@ -39,18 +39,25 @@ class RawTool(Tool[Json], ABC):
             )
         self.name = name
         try:
-            written = to_json(schema)
-            self._original: Json = from_json(written)  # a copy of our own, and certainly JSON
+            self._written = to_json(schema)  # ten thousand schemas wait as bytes better than as dicts
+            original = from_json(self._written)
         except ValueError as error:
             raise ToolDefinitionError(f"The input schema of {name!r} is no JSON: {first_line(error)}.") from error
-        if len(written) > MAX_SCHEMA_BYTES:
+        if len(self._written) > MAX_SCHEMA_BYTES:
             raise ToolDefinitionError(
-                f"The input schema of {name!r} has {len(written):,} bytes; at most {MAX_SCHEMA_BYTES:,} go to a model."
+                f"The input schema of {name!r} has {len(self._written):,} bytes; "
+                f"at most {MAX_SCHEMA_BYTES:,} go to a model."
             )
+        self.schema_json = to_json(flattened(original))
 
-    @cached_property
+    @property
     def input_schema(self) -> Json:
         return flattened(self._original)
+
+    @cached_property
+    def _original(self) -> dict[str, Any]:
+        schema: dict[str, Any] = from_json(self._written)
+        return schema
 
     @cached_property
     def _validator(self) -> jsonschema_rs.Validator:
@@ -58,7 +65,7 @@ class RawTool(Tool[Json], ABC):
             raise ToolDefinitionError(f"The input schema of {self.name!r} cannot be used: {reason}.")
         try:
             return jsonschema_rs.validator_for(
-                dict(self._original),
+                self._original,
                 retriever=_refuse,
                 pattern_options=jsonschema_rs.FancyRegexOptions(backtrack_limit=MAX_BACKTRACKING),
             )
