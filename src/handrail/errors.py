@@ -7,6 +7,7 @@ Every exception that handrail raises.
       ToolDefinitionError  a tool is declared in a way that cannot work
       PairingError       a history in which calls and results do not match
       ProviderSetupError  a model cannot be asked with the settings given
+      RunError           a prompt did not come to an answer
 """
 
 
@@ -36,3 +37,11 @@ class PairingError(HandrailError):
 
 class ProviderSetupError(HandrailError):
     """A model cannot be asked with the settings given; the message says what is missing and how to set it."""
+
+
+class RunError(HandrailError):
+    """A prompt did not come to an answer. `ended` is the run's last event, which says everything about it."""
+
+    def __init__(self, message: str, ended: object) -> None:
+        super().__init__(message)
+        self.ended = ended

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import Any
 
 from handrail.tools.catalog import Catalog
-from handrail.tools.pool import AnyTool, Deferral, Entry, Environment, Ingredients
+from handrail.tools.pool import AnyTool, Deferral, Denied, Entry, Environment, Ingredients, nothing_denied
 
 TOOL_SEARCH = "tool-search"
 
@@ -34,6 +34,7 @@ def make_catalog(
     custom: tuple[AnyTool, ...] = (),
     deferral: Deferral = Deferral(),  # noqa: B008  # frozen
     environment: Environment | None = None,
+    denied: Denied = nothing_denied,
 ) -> Catalog:
     """The catalog of a run: the built-ins, the caller's own tools, and a way to search for what is held back."""
     surroundings = environment or Environment(variables=variables)
@@ -45,5 +46,8 @@ def make_catalog(
         return search
 
     entries = (*BUILTINS, Entry("ToolSearch", tool_search, feature=TOOL_SEARCH))
-    catalog = Catalog(Ingredients(entries=entries, custom=custom, environment=surroundings, deferral=deferral))
+    ingredients = Ingredients(
+        entries=entries, custom=custom, environment=surroundings, denied=denied, deferral=deferral
+    )
+    catalog = Catalog(ingredients)
     return catalog

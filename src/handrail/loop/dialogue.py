@@ -1,5 +1,6 @@
 """What lives as long as a conversation: its history, the tools, and the messages that wait for their turn."""
 
+import asyncio
 import os
 from collections import deque
 from collections.abc import Callable
@@ -52,3 +53,10 @@ class Dialogue:
     history: History = field(default_factory=History)
     mailbox: Mailbox = field(default_factory=Mailbox)
     chain: Chain = field(default_factory=new_chain)
+    working: asyncio.Task[None] | None = None
+    """The attempt that may still write to the history."""
+
+    async def quiet(self) -> None:
+        """Wait until a run that was left early has written what it has to write."""
+        if self.working is not None and not self.working.done():
+            await asyncio.wait((self.working,))

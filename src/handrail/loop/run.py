@@ -96,6 +96,11 @@ class Run:
             await self._leave()
             raise
 
+    @property
+    def active(self) -> bool:
+        """Whether it has begun and is not over."""
+        return self._began is not None and not self._closed and not self.state.over
+
     def interrupt(self) -> None:
         """Stop everything; RunEnded follows when it has stopped."""
         self.signal.abort(AbortReason.USER)
@@ -127,6 +132,7 @@ class Run:
 
     async def _ask(self) -> None:
         if self._began is None:
+            await self._dialogue.quiet()
             self._begin()
             return
         deadline = self._deadline()
@@ -143,7 +149,7 @@ class Run:
         last = self._number >= self._setup.stream_attempts
         question = Question(request, self.state.turn + 1, plain=plain, last=last)
         attempt = Attempt(self._setup, self._dialogue, question, self.signal, self._journal)
-        attempt.start(deadline)
+        self._dialogue.working = attempt.start(deadline)
         self._attempt = attempt
         messages = len(self._dialogue.history.messages)
         self._tell(

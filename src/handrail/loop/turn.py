@@ -96,13 +96,14 @@ class Attempt:
 
     # What the run does
 
-    def start(self, deadline: float | None) -> None:
+    def start(self, deadline: float | None) -> asyncio.Task[None]:
         """Begin; at the deadline (on the loop's clock) it is stopped."""
         loop = asyncio.get_running_loop()
         self.signal.listen(self._aborted)
         if deadline is not None:
             self._timer = loop.call_at(deadline, self.stop, Why.MAX_SECONDS)
         self._task = loop.create_task(self._work())
+        return self._task
 
     def stop(self, why: Why | None = None) -> None:
         """End it soon; by default as if the user had interrupted."""
