@@ -107,8 +107,6 @@ class Run:
 
     async def aclose(self) -> None:
         """Stop, and wait until nothing of this run is left. The history can be continued."""
-        self._closed = True
-        self._out.clear()
         self.signal.abort(AbortReason.USER)
         await self._leave()
 
@@ -119,6 +117,7 @@ class Run:
     async def _leave(self) -> None:
         attempt, self._attempt = self._attempt, None
         self._closed = True
+        self._out.clear()
         if attempt is None or attempt.settled:
             return
         attempt.stop()
@@ -126,7 +125,7 @@ class Run:
             await attempt.ended()
         finally:
             if attempt.stopped:
-                self._add_interruption(attempt.stopped)
+                self._dialogue.history.append(interruption(attempt.stopped))
 
     # Asking
 
