@@ -82,13 +82,14 @@ class Run:
             while not self._out:
                 if self._closed or self.state.over:
                     raise StopAsyncIteration
-                if self._attempt is None:
+                attempt = self._attempt
+                if attempt is None:
                     await self._ask()
                     continue
                 try:
-                    return await self._attempt.events.__anext__()
+                    return await attempt.events.__anext__()
                 except StopAsyncIteration:
-                    await self._turned(self._attempt)
+                    await self._turned(attempt)
             return self._out.popleft()
         except StopAsyncIteration:
             raise
@@ -199,6 +200,8 @@ class Run:
 
     async def _turned(self, attempt: Attempt) -> None:
         await attempt.ended()
+        if self._closed:
+            return  # by another task, while this one was waiting
         self._attempt = None
         attempt.reraise()
         self._count(attempt)

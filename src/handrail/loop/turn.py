@@ -233,8 +233,11 @@ class Attempt:
         """Two answers side by side; nothing of them is run before the caller has chosen."""
         assert self._setup.choose is not None
         drafts = [self._draft, Draft(self._draft.model, self._dialogue.history.call_ids)]
-        async with asyncio.TaskGroup() as group:
-            heard = [group.create_task(self._hear(draft, tell=False)) for draft in drafts]
+        try:
+            async with asyncio.TaskGroup() as group:
+                heard = [group.create_task(self._hear(draft, tell=False)) for draft in drafts]
+        except ExceptionGroup as raised:
+            raise raised.exceptions[0] from raised
         if self.failure:
             return
         first, second = (draft.message(task.result()) for draft, task in zip(drafts, heard, strict=True))
