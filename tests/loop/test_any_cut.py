@@ -17,9 +17,9 @@ from handrail import Agent, CarefulGate, Limits, Rails, Scheduling, tool
 from handrail.conversation.blocks import BrokenToolUse, ToolUse
 from handrail.conversation.messages import UserMessage
 from handrail.conversation.stream import BlockEnd, BlockStart, Delta, MessageEnd, StreamFailure
-from handrail.testing import ScriptedModel, pause, run_virtual, say
+from handrail.testing import pause, run_virtual, say
 from handrail.testing.model import Step
-from tests.scenarios.playing import refused
+from tests.scenarios.playing import refused, scripted
 
 Cut = Literal["cancel", "interrupt", "close", "drop", "send", "submit", "nothing"]
 
@@ -127,7 +127,7 @@ async def cut_at(agent: Agent, cut: Cut, moment: int) -> None:
 
 async def check(script: list[Any], cut: tuple[Cut, int], options: dict[str, Any]) -> None:
     rails = Rails(CarefulGate(trusting=True))
-    agent = Agent(ScriptedModel(script), TOOLS, builtin_tools=False, env={}, rails=rails, **options)
+    agent = Agent(scripted(script), TOOLS, builtin_tools=False, env={}, rails=rails, **options)
 
     await cut_at(agent, *cut)
     assert not refused([*agent.messages, UserMessage((say("Next."),))])

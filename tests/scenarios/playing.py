@@ -11,6 +11,7 @@ from handrail.loop.events import LoopEvent, RunEnded
 from handrail.loop.run import Run
 from handrail.providers.anthropic import AnthropicWriter
 from handrail.providers.quirks import ANTHROPIC
+from handrail.testing.model import ScriptedModel
 from handrail.testing.pairing import pairing_problem
 from handrail.tools.pool import AnyTool
 
@@ -19,6 +20,11 @@ Event = TypeVar("Event")
 
 def an_agent(model: Any, *tools: AnyTool, **options: Any) -> Agent:
     return Agent(model, tools, **{"builtin_tools": False, "env": {}, **options})
+
+
+def scripted(answers: Any) -> ScriptedModel:
+    """Lists of different things have no type of their own."""
+    return ScriptedModel(answers)
 
 
 async def played(run: Run) -> list[LoopEvent]:

@@ -23,10 +23,10 @@ from handrail.loop.events import (
 )
 from handrail.loop.setup import Shortened, Situation
 from handrail.loop.state import Move, Why
-from handrail.testing import GatedTool, ScriptedModel, gate, say, use
+from handrail.testing import GatedTool, gate, say, use
 from handrail.tools.events import CallStarted
 from handrail.tools.outcome import Cause, Status
-from tests.scenarios.playing import an_agent, ending, only, played, refused, roles
+from tests.scenarios.playing import an_agent, ending, only, played, refused, roles, scripted
 
 pytestmark = pytest.mark.anyio
 
@@ -46,7 +46,7 @@ async def shout(text: str) -> str:
 @pytest.mark.proves("K8", "E28", "R1")
 async def test_an_answer_that_breaks_off_after_a_call_is_given_up_and_asked_for_again_in_one_piece() -> None:
     script = [[say("I look."), use("1", "shout", text="a"), CUT], [use("2", "shout", text="a")], [say("Done.")]]
-    agent = an_agent(ScriptedModel(script), shout)
+    agent = an_agent(scripted(script), shout)
 
     events = await played(agent.run("Go."))
 
@@ -66,7 +66,7 @@ async def test_a_side_effect_of_a_given_up_answer_is_not_repeated() -> None:
     writing.open_all("1", "2")
     done = asyncio.Event()
     script = [[use("1", "Write", file="a"), gate(done), CUT], [use("2", "Write", file="a")], [say("Done.")]]
-    agent = an_agent(ScriptedModel(script), writing, rails=TRUSTING, scheduling=Scheduling(early_start="all"))
+    agent = an_agent(scripted(script), writing, rails=TRUSTING, scheduling=Scheduling(early_start="all"))
     run = agent.run("Go.")
 
     events = []
@@ -84,10 +84,9 @@ async def test_a_side_effect_of_a_given_up_answer_is_not_repeated() -> None:
 @pytest.mark.proves("K8")
 async def test_a_side_effect_that_the_second_answer_does_not_ask_for_is_told() -> None:
     writing = GatedTool("Write", shared=False)
-    script = [[use("1", "Write", file="a"), gate(asyncio.Event())], [use("2", "shout", text="b")], [say("Done.")]]
     cut = asyncio.Event()
-    script[0][1:] = [gate(cut), CUT]  # type: ignore[list-item]
-    agent = an_agent(ScriptedModel(script), writing, shout, rails=TRUSTING, scheduling=Scheduling(early_start="all"))
+    script = [[use("1", "Write", file="a"), gate(cut), CUT], [use("2", "shout", text="b")], [say("Done.")]]
+    agent = an_agent(scripted(script), writing, shout, rails=TRUSTING, scheduling=Scheduling(early_start="all"))
     run = agent.run("Go.")
 
     events = []
@@ -107,7 +106,7 @@ async def test_a_side_effect_that_the_second_answer_does_not_ask_for_is_told() -
 @pytest.mark.proves("K6", "R1")
 async def test_after_three_broken_answers_the_run_fails_and_keeps_the_results_of_the_last() -> None:
     script = [[use(str(n), "shout", text="a"), CUT] for n in range(3)]
-    agent = an_agent(ScriptedModel(script), shout)
+    agent = an_agent(scripted(script), shout)
 
     events = await played(agent.run("Go."))
 
@@ -126,7 +125,7 @@ async def test_a_stream_that_just_ends_has_broken_off() -> None:
             if self.asked == 1:
                 yield BlockEnd(0, ToolUse("1", "shout", {"text": "a"}))
                 return
-            async for event in ScriptedModel([[say("Done.")]]).stream(request):
+            async for event in scripted([[say("Done.")]]).stream(request):
                 yield event
 
     events = await played(an_agent(Abrupt(), shout).run("Go."))
@@ -151,7 +150,7 @@ def steered(messages: Sequence[object]) -> list[int]:
 
 
 async def test_a_model_that_repeats_a_failing_call_is_steered_and_then_stopped() -> None:
-    agent = an_agent(ScriptedModel([[use(str(n), "look", path="a")] for n in range(9)]), look)
+    agent = an_agent(scripted([[use(str(n), "look", path="a")] for n in range(9)]), look)
 
     ended = ending(await played(agent.run("Go.")))
 
@@ -166,7 +165,7 @@ async def test_a_model_that_repeats_a_failing_call_is_steered_and_then_stopped()
 async def test_another_input_or_a_success_in_between_starts_the_count_again() -> None:
     paths = ["a", "a", "b", "a", "a", "b", "a", "a"]
     script = [[use(str(n), "look", path=path)] for n, path in enumerate(paths)]
-    agent = an_agent(ScriptedModel([*script, [say("I give up.")]]), look)
+    agent = an_agent(scripted([*script, [say("I give up.")]]), look)
 
     assert (await agent.ask("Go.")).text == "I give up."
     assert steered(agent.messages) == []
@@ -174,7 +173,7 @@ async def test_another_input_or_a_success_in_between_starts_the_count_again() ->
 
 async def test_many_equal_failures_in_one_answer_count_once() -> None:
     same = [use(str(n), "look", path="a") for n in range(6)]
-    agent = an_agent(ScriptedModel([same, [say("I see.")]]), look)
+    agent = an_agent(scripted([same, [say("I see.")]]), look)
 
     assert (await agent.ask("Go.")).text == "I see."
     assert steered(agent.messages) == []
@@ -192,19 +191,19 @@ SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required"
 
 
 async def test_a_structured_answer_is_checked_data() -> None:
-    agent = an_agent(ScriptedModel([[say('{"city": "Bern", "degrees": 7}')]]), output=Weather)
+    agent = an_agent(scripted([[say('{"city": "Bern", "degrees": 7}')]]), output=Weather)
 
     assert (await agent.ask("Weather?")).structured == Weather(city="Bern", degrees=7)
 
 
 async def test_a_schema_gives_a_mapping_also_out_of_a_fence() -> None:
-    agent = an_agent(ScriptedModel([[say('Here:\n```json\n{"n": 1}\n```')]]), output=SCHEMA)
+    agent = an_agent(scripted([[say('Here:\n```json\n{"n": 1}\n```')]]), output=SCHEMA)
 
     assert (await agent.ask("Count.")).structured == {"n": 1}
 
 
 async def test_an_unfit_answer_is_asked_for_again_with_the_problem() -> None:
-    agent = an_agent(ScriptedModel([[say("one")], [say('{"n": "one"}')], [say('{"n": 1}')]]), output=SCHEMA)
+    agent = an_agent(scripted([[say("one")], [say('{"n": "one"}')], [say('{"n": 1}')]]), output=SCHEMA)
 
     answer = await agent.ask("Count.")
 
@@ -215,7 +214,7 @@ async def test_an_unfit_answer_is_asked_for_again_with_the_problem() -> None:
 
 
 async def test_unfit_answers_end_the_run_after_the_retries() -> None:
-    agent = an_agent(ScriptedModel([[say("no")]] * 4), output=SCHEMA)
+    agent = an_agent(scripted([[say("no")]] * 4), output=SCHEMA)
 
     with pytest.raises(RunError, match="no answer fitted the schema: it is not JSON"):
         await agent.ask("Count.")
@@ -224,7 +223,7 @@ async def test_unfit_answers_end_the_run_after_the_retries() -> None:
 
 async def test_a_schema_that_is_none_is_refused_at_once() -> None:
     with pytest.raises(HandrailError, match="cannot be used"):
-        an_agent(ScriptedModel([]), output={"type": "no such type"})
+        an_agent(scripted([]), output={"type": "no such type"})
 
 
 # Two answers to choose from
@@ -254,7 +253,7 @@ async def test_a_caller_chooses_between_two_answers_before_any_tool_runs() -> No
         [say("C")],
         [say("D")],
     ]
-    agent = an_agent(ScriptedModel(script), note, choose=second)
+    agent = an_agent(scripted(script), note, choose=second)
 
     events = await played(agent.run("Go."))
 
@@ -271,7 +270,7 @@ async def test_an_interrupt_while_the_caller_chooses_runs_nothing() -> None:
         agent.interrupt()
         return one
 
-    agent = an_agent(ScriptedModel([[use("1", "shout", text="a")]] * 2), shout, choose=stop)
+    agent = an_agent(scripted([[use("1", "shout", text="a")]] * 2), shout, choose=stop)
 
     events = await played(agent.run("Go."))
 
@@ -294,7 +293,7 @@ async def test_the_history_can_be_shortened_before_a_request() -> None:
 
     used = UsageUpdate(Usage(input_tokens=99, output_tokens=1))
     script = [[used, use("1", "shout", text="a")], [say("Done.")]]
-    agent = an_agent(ScriptedModel(script), shout, compact=shorten)
+    agent = an_agent(scripted(script), shout, compact=shorten)
 
     events = await played(agent.run("Go."))
 
@@ -309,7 +308,7 @@ async def test_a_request_that_is_too_long_is_shortened_and_made_again_once() -> 
     async def shorten(situation: Situation) -> Shortened | None:
         return Shortened(situation.history.messages[-1:], "full") if situation.forced else None
 
-    agent = an_agent(ScriptedModel([[too_long], [too_long]]), compact=shorten)
+    agent = an_agent(scripted([[too_long], [too_long]]), compact=shorten)
 
     events = await played(agent.run("Go."))
 
@@ -321,7 +320,7 @@ async def test_a_request_that_is_too_long_is_shortened_and_made_again_once() -> 
 async def test_each_request_carries_its_options_and_its_chain() -> None:
     from handrail.conversation.request import Thinking
 
-    model = ScriptedModel([[use("1", "shout", text="a")], [say("Done.")]])
+    model = scripted([[use("1", "shout", text="a")], [say("Done.")]])
     options: dict[str, Any] = {"model_name": "big", "thinking": Thinking("adaptive"), "effort": "low", "max_tokens": 9}
     agent = an_agent(model, shout, chain=Chain("c1", 2), **options)
 

@@ -22,10 +22,10 @@ from handrail.loop.events import (
 )
 from handrail.loop.run import Run
 from handrail.loop.state import Move, Why
-from handrail.testing import GatedTool, ScriptedModel, gate, run_virtual, say, use
+from handrail.testing import GatedTool, gate, run_virtual, say, use
 from handrail.tools.events import CallFinished, CallStarted
 from handrail.tools.outcome import Cause
-from tests.scenarios.playing import an_agent, ending, only, played, refused, roles
+from tests.scenarios.playing import an_agent, ending, only, played, refused, roles, scripted
 
 pytestmark = pytest.mark.anyio
 
@@ -41,7 +41,7 @@ async def until(run: Run, kind: type[object], count: int = 1) -> list[LoopEvent]
 @pytest.mark.proves("K5", "L6", "L7")
 async def test_an_interrupt_while_the_model_talks_keeps_what_was_said() -> None:
     half = [say("First."), BlockStart(1, "text"), Delta(1, "Second, al"), gate(asyncio.Event())]
-    agent = an_agent(ScriptedModel([half, [say("Yes?")]]))
+    agent = an_agent(scripted([half, [say("Yes?")]]))
     run = agent.run("Talk.")
 
     with anyio.fail_after(5):
@@ -62,7 +62,7 @@ async def test_an_interrupt_while_the_model_talks_keeps_what_was_said() -> None:
 @pytest.mark.proves("K5", "L6", "L7", "R1")
 async def test_an_interrupt_while_tools_run_gives_each_call_a_result() -> None:
     slow = GatedTool("Slow")
-    agent = an_agent(ScriptedModel([[use("1", "Slow"), use("2", "Slow")]]), slow)
+    agent = an_agent(scripted([[use("1", "Slow"), use("2", "Slow")]]), slow)
     run = agent.run("Go.")
 
     with anyio.fail_after(5):
@@ -82,7 +82,7 @@ async def test_an_interrupt_while_tools_run_gives_each_call_a_result() -> None:
 async def test_an_interrupt_while_a_tool_runs_beside_the_stream_stops_both() -> None:
     before = asyncio.all_tasks()
     slow = GatedTool("Slow")
-    agent = an_agent(ScriptedModel([[say("I look."), use("1", "Slow"), gate(asyncio.Event())]]), slow)
+    agent = an_agent(scripted([[say("I look."), use("1", "Slow"), gate(asyncio.Event())]]), slow)
     run = agent.run("Go.")
 
     with anyio.fail_after(5):
@@ -99,7 +99,7 @@ async def test_an_interrupt_while_a_tool_runs_beside_the_stream_stops_both() -> 
 @pytest.mark.proves("K5")
 @pytest.mark.parametrize("kind", [RequestSent, MessageComplete, ResultsComplete])
 async def test_an_interrupt_between_two_steps_ends_the_run_before_the_next_request(kind: type[object]) -> None:
-    model = ScriptedModel([[use("1", "Slow")], [say("Never asked.")]])
+    model = scripted([[use("1", "Slow")], [say("Never asked.")]])
     slow = GatedTool("Slow")
     slow.open_all("1")
     agent = an_agent(model, slow)
@@ -116,7 +116,7 @@ async def test_an_interrupt_between_two_steps_ends_the_run_before_the_next_reque
 
 @pytest.mark.proves("K5")
 async def test_an_interrupt_before_the_first_request_sends_none() -> None:
-    model = ScriptedModel([])
+    model = scripted([])
     agent = an_agent(model)
     run = agent.run("Go.")
 
@@ -132,9 +132,7 @@ async def test_an_interrupt_before_the_first_request_sends_none() -> None:
 @pytest.mark.proves("L2", "L4", "L5", "L6")
 async def test_a_new_message_stops_what_gives_way_lets_the_rest_finish_and_is_answered() -> None:
     reading, writing = GatedTool("Reading"), GatedTool("Writing", read_only=True, interrupt="block")
-    agent = an_agent(
-        ScriptedModel([[use("1", "Reading"), use("2", "Writing")], [say("Blue it is.")]]), reading, writing
-    )
+    agent = an_agent(scripted([[use("1", "Reading"), use("2", "Writing")], [say("Blue it is.")]]), reading, writing)
     run = agent.run("Paint it red.")
 
     with anyio.fail_after(5):
@@ -153,7 +151,7 @@ async def test_a_new_message_stops_what_gives_way_lets_the_rest_finish_and_is_an
 
 
 async def test_a_message_that_comes_during_the_last_answer_is_answered_too() -> None:
-    agent = an_agent(ScriptedModel([[say("One.")], [say("Two.")]]))
+    agent = an_agent(scripted([[say("One.")], [say("Two.")]]))
     run = agent.run("1?")
 
     await until(run, RequestSent)
@@ -166,7 +164,7 @@ async def test_a_message_that_comes_during_the_last_answer_is_answered_too() -> 
 
 
 async def test_messages_without_a_run_wait_for_the_next_prompt() -> None:
-    agent = an_agent(ScriptedModel([[say("Both.")]]))
+    agent = an_agent(scripted([[say("Both.")]]))
     agent.send("First,")
 
     await agent.ask("second.")
@@ -189,7 +187,7 @@ def steps(count: int, *usage: UsageUpdate) -> list[Any]:
 
 
 async def test_the_limit_of_turns_ends_the_run_after_the_results() -> None:
-    agent = an_agent(ScriptedModel([*steps(3), [say("Done.")]]), step, limits=Limits(turns=3))
+    agent = an_agent(scripted([*steps(3), [say("Done.")]]), step, limits=Limits(turns=3))
 
     ended = ending(await played(agent.run("Go.")))
 
@@ -200,7 +198,7 @@ async def test_the_limit_of_turns_ends_the_run_after_the_results() -> None:
 
 
 async def test_a_last_answer_within_the_limit_is_an_answer() -> None:
-    agent = an_agent(ScriptedModel([*steps(2), [say("Done.")]]), step, limits=Limits(turns=3))
+    agent = an_agent(scripted([*steps(2), [say("Done.")]]), step, limits=Limits(turns=3))
 
     assert (await agent.ask("Go.")).turns == 3
 
@@ -208,7 +206,7 @@ async def test_a_last_answer_within_the_limit_is_an_answer() -> None:
 @pytest.mark.proves("K9")
 async def test_the_limit_of_dollars_ends_the_run() -> None:
     used = UsageUpdate(Usage(input_tokens=100_000, output_tokens=10_000))
-    model = ScriptedModel([*steps(5, used)])
+    model = scripted([*steps(5, used)])
     agent = an_agent(model, step, limits=Limits(dollars=0.9), model_name="claude-sonnet-4-6")
 
     ended = ending(await played(agent.run("Go.")))
@@ -220,7 +218,7 @@ async def test_the_limit_of_dollars_ends_the_run() -> None:
 
 @pytest.mark.proves("K9")
 async def test_a_limit_of_dollars_without_a_price_is_said_not_to_hold() -> None:
-    agent = an_agent(ScriptedModel([*steps(2), [say("Done.")]]), step, limits=Limits(dollars=0.01))
+    agent = an_agent(scripted([*steps(2), [say("Done.")]]), step, limits=Limits(dollars=0.01))
 
     events = await played(agent.run("Go."))
 
@@ -232,7 +230,7 @@ async def test_a_limit_of_dollars_without_a_price_is_said_not_to_hold() -> None:
 
 async def test_the_limit_of_tokens_ends_the_run() -> None:
     used = UsageUpdate(Usage(input_tokens=90, output_tokens=10))
-    agent = an_agent(ScriptedModel(steps(5, used)), step, limits=Limits(tokens=250))
+    agent = an_agent(scripted(steps(5, used)), step, limits=Limits(tokens=250))
 
     ended = ending(await played(agent.run("Go.")))
 
@@ -244,7 +242,7 @@ def test_the_limit_of_seconds_stops_what_runs(phase: str) -> None:
     async def main() -> None:
         slow = GatedTool("Slow")
         script = [use("1", "Slow"), *([gate(asyncio.Event())] if phase == "streaming" else [])]
-        agent = an_agent(ScriptedModel([script, [say("Late.")]]), slow, limits=Limits(seconds=10))
+        agent = an_agent(scripted([script, [say("Late.")]]), slow, limits=Limits(seconds=10))
 
         ended = ending(await played(agent.run("Go.")))
 
@@ -258,7 +256,7 @@ def test_the_limit_of_seconds_stops_what_runs(phase: str) -> None:
 
 def test_time_that_is_used_up_between_turns_prevents_the_next_request() -> None:
     async def main() -> None:
-        model = ScriptedModel([*steps(1), [say("Never asked.")]])
+        model = scripted([*steps(1), [say("Never asked.")]])
         agent = an_agent(model, step, limits=Limits(seconds=10))
         run = agent.run("Go.")
         await until(run, ResultsComplete)
@@ -282,7 +280,7 @@ async def test_closing_a_run_early_leaves_no_task_and_a_good_history(kind: type[
         slow.open_all("1")
     stuck = [] if kind in {MessageComplete, ResultsComplete} else [gate(asyncio.Event())]
     first = [[say("I look."), use("1", "Slow"), *stuck]] if kind is not RequestSent else []  # it is not asked at all
-    agent = an_agent(ScriptedModel([*first, [say("Here.")]]), slow)
+    agent = an_agent(scripted([*first, [say("Here.")]]), slow)
     run = agent.run("Go.")
 
     with anyio.fail_after(5):
@@ -299,7 +297,7 @@ async def test_closing_a_run_early_leaves_no_task_and_a_good_history(kind: type[
 @pytest.mark.proves("R1")
 async def test_a_run_that_is_dropped_stops_by_itself() -> None:
     slow = GatedTool("Slow")
-    agent = an_agent(ScriptedModel([[use("1", "Slow"), gate(asyncio.Event())], [say("Here.")]]), slow)
+    agent = an_agent(scripted([[use("1", "Slow"), gate(asyncio.Event())], [say("Here.")]]), slow)
 
     with anyio.fail_after(5):
         async for event in agent.run("Go."):
@@ -314,7 +312,7 @@ async def test_a_run_that_is_dropped_stops_by_itself() -> None:
 
 
 async def test_a_second_prompt_beside_a_running_one_is_refused() -> None:
-    agent = an_agent(ScriptedModel([[say("Hi.")]]))
+    agent = an_agent(scripted([[say("Hi.")]]))
     run = agent.run("1")
     await anext(run)
 
@@ -325,7 +323,7 @@ async def test_a_second_prompt_beside_a_running_one_is_refused() -> None:
 
 async def test_results_of_a_stopped_run_say_that_they_are_none() -> None:
     slow = GatedTool("Slow")
-    agent = an_agent(ScriptedModel([[use("1", "Slow")]]), slow)
+    agent = an_agent(scripted([[use("1", "Slow")]]), slow)
     run = agent.run("Go.")
     await until(run, CallStarted)
     await run.aclose()

@@ -19,11 +19,11 @@ from handrail.loop.events import (
     RunStarted,
 )
 from handrail.loop.state import Move, Why
-from handrail.testing import FixedApprover, GatedTool, ScriptedModel, gate, say, use
+from handrail.testing import FixedApprover, GatedTool, gate, say, use
 from handrail.tools.context import ToolContext
 from handrail.tools.events import CallFinished, CallQueued, CallStarted
 from handrail.tools.outcome import Cause, Status
-from tests.scenarios.playing import an_agent, ending, only, played, refused, roles
+from tests.scenarios.playing import an_agent, ending, only, played, refused, roles, scripted
 
 pytestmark = pytest.mark.anyio
 
@@ -48,7 +48,7 @@ async def write(text: str) -> str:
 
 @pytest.mark.proves("K1", "K4", "E1")
 async def test_an_answer_without_calls_ends_the_run() -> None:
-    agent = an_agent(ScriptedModel([[say("Hello.")]]))
+    agent = an_agent(scripted([[say("Hello.")]]))
 
     events = await played(agent.run("Hi"))
 
@@ -66,7 +66,7 @@ async def test_an_answer_without_calls_ends_the_run() -> None:
 
 @pytest.mark.proves("K2", "K3", "E2", "E4", "F14")
 async def test_results_go_back_and_the_model_is_asked_again() -> None:
-    model = ScriptedModel([[say("I shout."), use("1", "shout", text="a")], [say("Done.")]])
+    model = scripted([[say("I shout."), use("1", "shout", text="a")], [say("Done.")]])
     agent = an_agent(model, shout)
 
     events = await played(agent.run("Shout."))
@@ -86,7 +86,7 @@ async def test_results_go_back_and_the_model_is_asked_again() -> None:
 @pytest.mark.parametrize("stop_reason", ["end_turn", "stop", "max_tokens", "refusal", "pause_turn", ""])
 async def test_calls_keep_the_loop_going_whatever_the_stop_reason_says(stop_reason: str) -> None:
     call = ToolUse("1", "shout", {"text": "a"})
-    model = ScriptedModel([[call, MessageEnd(stop_reason)], [say("Done.")]])
+    model = scripted([[call, MessageEnd(stop_reason)], [say("Done.")]])
 
     answer = await an_agent(model, shout).ask("Shout.")
 
@@ -95,7 +95,7 @@ async def test_calls_keep_the_loop_going_whatever_the_stop_reason_says(stop_reas
 
 @pytest.mark.proves("E1", "K4")
 async def test_a_stop_reason_that_promises_calls_does_not_keep_it_going() -> None:
-    model = ScriptedModel([[say("No call after all."), MessageEnd("tool_use")]])
+    model = scripted([[say("No call after all."), MessageEnd("tool_use")]])
 
     assert (await an_agent(model, shout).ask("Hi")).turns == 1
 
@@ -103,9 +103,7 @@ async def test_a_stop_reason_that_promises_calls_does_not_keep_it_going() -> Non
 @pytest.mark.proves("E3", "E7", "R11")
 async def test_reads_start_and_finish_while_the_model_still_talks() -> None:
     slow, more = GatedTool("Slow"), asyncio.Event()
-    model = ScriptedModel(
-        [[use("1", "Slow"), use("2", "shout", text="b"), gate(more), say("And so on.")], [say("End.")]]
-    )
+    model = scripted([[use("1", "Slow"), use("2", "shout", text="b"), gate(more), say("And so on.")], [say("End.")]])
     agent = an_agent(model, slow, shout)
     run = agent.run("Go.")
     seen: list[object] = []
@@ -115,7 +113,7 @@ async def test_reads_start_and_finish_while_the_model_still_talks() -> None:
             seen.append(event)
             if isinstance(event, CallFinished) and event.outcome.use.id == "2":
                 assert slow.started == ["1"]
-                assert not only(seen, MessageComplete)  # type: ignore[type-var, arg-type]
+                assert not only(seen, MessageComplete)  # type: ignore[arg-type]
                 slow.open_all("1")
             if isinstance(event, CallFinished) and event.outcome.use.id == "1":
                 more.set()
@@ -135,7 +133,7 @@ async def test_blocks_that_arrive_side_by_side_are_called_in_the_order_of_the_an
         BlockEnd(1, second),
         BlockEnd(0, first),
     ]
-    agent = an_agent(ScriptedModel([script, [say("Done.")]]), write)
+    agent = an_agent(scripted([script, [say("Done.")]]), write)
 
     events = await played(agent.run("Go."))
 
@@ -145,7 +143,7 @@ async def test_blocks_that_arrive_side_by_side_are_called_in_the_order_of_the_an
 
 
 async def test_a_refused_call_is_told_to_the_model_and_counted() -> None:
-    agent = an_agent(ScriptedModel([[use("1", "write", text="a")], [say("Sorry.")]]), write)
+    agent = an_agent(scripted([[use("1", "write", text="a")], [say("Sorry.")]]), write)
 
     ended = ending(await played(agent.run("Write.")))
 
@@ -159,7 +157,7 @@ async def test_a_person_who_refuses_may_also_stop_the_run() -> None:
     from handrail import CarefulGate, Rails
 
     person = FixedApprover(allow=False, reason="no", interrupt=True)
-    model = ScriptedModel([[use("1", "write", text="a"), use("2", "write", text="b")]])
+    model = scripted([[use("1", "write", text="a"), use("2", "write", text="b")]])
     agent = an_agent(model, write, rails=Rails(CarefulGate(person)))
 
     ended = ending(await played(agent.run("Write.")))
@@ -172,7 +170,7 @@ async def test_a_person_who_refuses_may_also_stop_the_run() -> None:
 async def test_unknown_broken_and_failing_calls_get_error_results_and_the_run_goes_on() -> None:
     broken = BrokenToolUse("2", "shout", '{"text": ', "its JSON ends too early")
     script = [use("1", "Nope"), BlockEnd(7, broken), BlockEnd(8, ToolUse("3", "fail", {"text": "x"}))]
-    agent = an_agent(ScriptedModel([script, [say("Done.")]]), shout, fail)
+    agent = an_agent(scripted([script, [say("Done.")]]), shout, fail)
 
     events = await played(agent.run("Go."))
 
@@ -188,7 +186,7 @@ async def test_unknown_broken_and_failing_calls_get_error_results_and_the_run_go
 
 async def test_a_broken_call_alone_still_gets_its_result() -> None:
     broken = BrokenToolUse("1", "shout", "{", "it was cut off by the output limit")
-    agent = an_agent(ScriptedModel([[BlockEnd(0, broken), MessageEnd("max_tokens")], [say("Done.")]]), shout)
+    agent = an_agent(scripted([[BlockEnd(0, broken), MessageEnd("max_tokens")], [say("Done.")]]), shout)
 
     events = await played(agent.run("Go."))
 
@@ -200,7 +198,7 @@ async def test_a_broken_call_alone_still_gets_its_result() -> None:
 @pytest.mark.proves("R1")
 async def test_call_ids_that_were_used_before_are_replaced() -> None:
     script = [[use("1", "shout", text="a"), use("1", "shout", text="b")], [use("1", "shout", text="c")], [say("Done.")]]
-    agent = an_agent(ScriptedModel(script), shout)
+    agent = an_agent(scripted(script), shout)
 
     events = await played(agent.run("Go."))
 
@@ -221,7 +219,7 @@ async def test_what_tools_and_the_program_add_stands_after_all_results() -> None
     def reminders() -> list[Attachment]:
         return [Attachment("reminder", (Text("Mind the gap."),))]
 
-    model = ScriptedModel([[use("1", "remind"), use("2", "shout", text="b")], [say("Done.")]])
+    model = scripted([[use("1", "remind"), use("2", "shout", text="b")], [say("Done.")]])
     agent = an_agent(model, remind, shout, attach=reminders)
 
     events = await played(agent.run("Go."))
@@ -235,7 +233,7 @@ async def test_what_tools_and_the_program_add_stands_after_all_results() -> None
 
 
 async def test_an_empty_answer_is_asked_for_once_more() -> None:
-    agent = an_agent(ScriptedModel([[], [say("Here.")]]))
+    agent = an_agent(scripted([[], [say("Here.")]]))
 
     events = await played(agent.run("Hi"))
 
@@ -245,7 +243,7 @@ async def test_an_empty_answer_is_asked_for_once_more() -> None:
 
 
 async def test_two_empty_answers_in_a_row_are_taken_as_the_end() -> None:
-    agent = an_agent(ScriptedModel([[say(" ")], []]))
+    agent = an_agent(scripted([[say(" ")], []]))
 
     ended = ending(await played(agent.run("Hi")))
 
@@ -258,7 +256,7 @@ async def test_a_pause_of_the_vendor_is_continued_with_nothing_added() -> None:
         "server_tool_use", {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}
     )
     script = [[BlockEnd(0, searching), MessageEnd("pause_turn")], [say("Found.")]]
-    agent = an_agent(ScriptedModel(script), attach=lambda: [Attachment("reminder", (Text("x"),))])
+    agent = an_agent(scripted(script), attach=lambda: [Attachment("reminder", (Text("x"),))])
 
     events = await played(agent.run("Search."))
 
@@ -268,7 +266,7 @@ async def test_a_pause_of_the_vendor_is_continued_with_nothing_added() -> None:
 
 async def test_text_that_was_cut_off_is_continued_a_few_times() -> None:
     cut = [say("more and "), MessageEnd("max_tokens")]
-    agent = an_agent(ScriptedModel([cut, cut, cut, cut]))
+    agent = an_agent(scripted([cut, cut, cut, cut]))
 
     events = await played(agent.run("Tell me everything."))
 
@@ -277,7 +275,7 @@ async def test_text_that_was_cut_off_is_continued_a_few_times() -> None:
 
 
 async def test_a_refusal_of_the_model_ends_the_run_as_such() -> None:
-    ended = ending(await played(an_agent(ScriptedModel([[say("I will not."), MessageEnd("refusal")]])).run("Hi")))
+    ended = ending(await played(an_agent(scripted([[say("I will not."), MessageEnd("refusal")]])).run("Hi")))
 
     assert (ended.move, ended.why, ended.stop_reason) == (Move.STOPPED, Why.REFUSED, "refusal")
 
@@ -285,7 +283,7 @@ async def test_a_refusal_of_the_model_ends_the_run_as_such() -> None:
 @pytest.mark.proves("K6")
 async def test_a_failure_nobody_can_answer_ends_the_run_and_the_conversation_goes_on() -> None:
     failure = StreamFailure("authentication_error", "the key is wrong", retryable=False, status=401)
-    agent = an_agent(ScriptedModel([[failure], [say("Hello.")]]))
+    agent = an_agent(scripted([[failure], [say("Hello.")]]))
 
     with pytest.raises(RunError, match=r"the model could not answer: the key is wrong \(status 401\)") as raised:
         await agent.ask("Hi")
@@ -297,7 +295,7 @@ async def test_a_failure_nobody_can_answer_ends_the_run_and_the_conversation_goe
 
 async def test_what_was_said_before_a_final_failure_is_kept_with_results() -> None:
     failure = StreamFailure("bad", "no", retryable=False)
-    agent = an_agent(ScriptedModel([[say("I look."), use("1", "shout", text="a"), failure]]), shout)
+    agent = an_agent(scripted([[say("I look."), use("1", "shout", text="a"), failure]]), shout)
 
     ended = ending(await played(agent.run("Hi")))
 
@@ -307,7 +305,7 @@ async def test_what_was_said_before_a_final_failure_is_kept_with_results() -> No
 
 
 async def test_a_model_that_raises_raises_here_and_leaves_a_good_history() -> None:
-    agent = an_agent(ScriptedModel([[use("1", "shout", text="a")]]), shout)
+    agent = an_agent(scripted([[use("1", "shout", text="a")]]), shout)
 
     with pytest.raises(LookupError):
         await played(agent.run("Hi"))
@@ -319,7 +317,7 @@ async def test_a_model_that_raises_raises_here_and_leaves_a_good_history() -> No
 @pytest.mark.proves("E4", "R1")
 async def test_fifty_turns() -> None:
     script = [*([use(str(n), "shout", text=str(n))] for n in range(50)), [say("Done.")]]
-    agent = an_agent(ScriptedModel(script), shout)
+    agent = an_agent(scripted(script), shout)
 
     ended = ending(await played(agent.run("Go.")))
 
@@ -329,7 +327,7 @@ async def test_fifty_turns() -> None:
 
 
 async def test_several_prompts_are_one_conversation() -> None:
-    model = ScriptedModel([[say("One.")], [say("Two.")]])
+    model = scripted([[say("One.")], [say("Two.")]])
     agent = an_agent(model)
 
     assert [(await agent.ask("1?")).text, (await agent.ask("2?")).text] == ["One.", "Two."]
@@ -344,7 +342,7 @@ async def test_partial_text_reaches_the_reader_as_it_comes() -> None:
         Delta(0, "llo"),
         BlockEnd(0, Text("Hello")),
     ]
-    events = await played(an_agent(ScriptedModel([script])).run("Hi"))
+    events = await played(an_agent(scripted([script])).run("Hi"))
 
     assert [event.text for event in only(events, Delta)] == ["He", "llo"]
     [block] = only(events, BlockComplete)

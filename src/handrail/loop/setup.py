@@ -1,6 +1,6 @@
 """What a run is given: a model, tools, rails, limits, and the few points where others may step in."""
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
@@ -17,9 +17,7 @@ from handrail.tools.tool import PLAIN_VIEW, PromptView
 class Stream(Protocol):
     """One answer as it arrives. Closing it drops the connection."""
 
-    def __aiter__(self) -> "Stream": ...
-
-    def __anext__(self) -> Awaitable[StreamEvent]: ...
+    def __aiter__(self) -> AsyncIterator[StreamEvent]: ...
 
     def aclose(self) -> Awaitable[Any]: ...
 
