@@ -9,7 +9,7 @@ An agent in a few lines: a model, tools and rails, ready for prompts.
 import asyncio
 import os
 import weakref
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
@@ -150,6 +150,11 @@ class Agent:
         return self._dialogue.history.messages
 
     @property
+    def tools(self) -> Sequence[AnyTool]:
+        """All tools that the model may use, in the order it sees them."""
+        return self._dialogue.catalog.pool
+
+    @property
     def model(self) -> str:
         """The name of the model that is asked."""
         return self._setup.model_name
@@ -250,7 +255,9 @@ class Agent:
         await self.aclose()
 
 
-async def query(prompt: Prompt, model: str | Streaming | None = None, **options: Any) -> AsyncIterator[LoopEvent]:
+async def query(
+    prompt: Prompt, model: str | Streaming | None = None, **options: Any
+) -> AsyncGenerator[LoopEvent, None]:
     """One prompt, all its events; `options` are those of Agent."""
     async with Agent(model, **options) as agent:
         run = agent.run(prompt)
