@@ -8,7 +8,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from handrail.app.agent import Agent, Answer, query
+    from handrail.app.agent import Agent, query
+    from handrail.app.answers import Answer
     from handrail.conversation.blocks import BrokenToolUse, Document, Image, Text, ToolResult, ToolUse
     from handrail.dispatch.executor import Scheduling, ToolExecutor
     from handrail.dispatch.gate import CarefulGate, Rails
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
-    "app.agent": ("Agent", "Answer", "query"),
+    "app.agent": ("Agent", "query"),
+    "app.answers": ("Answer",),
     "conversation.blocks": ("BrokenToolUse", "Document", "Image", "Text", "ToolResult", "ToolUse"),
     "dispatch.executor": ("Scheduling", "ToolExecutor"),
     "dispatch.gate": ("CarefulGate", "Rails"),

@@ -8,7 +8,7 @@ import anyio
 import pytest
 from pydantic import BaseModel
 
-from handrail import CarefulGate, Rails, Scheduling, Text, ToolUse, tool
+from handrail import CarefulGate, Limits, Rails, Scheduling, Text, ToolUse, tool
 from handrail.conversation.messages import AssistantMessage, Attachment, UserMessage
 from handrail.conversation.request import Chain
 from handrail.conversation.stream import BlockEnd, StreamFailure, Usage, UsageUpdate
@@ -23,7 +23,7 @@ from handrail.loop.events import (
 )
 from handrail.loop.setup import Shortened, Situation
 from handrail.loop.state import Move, Why
-from handrail.testing import GatedTool, gate, say, use
+from handrail.testing import GatedTool, gate, run_virtual, say, use
 from handrail.tools.events import CallStarted
 from handrail.tools.outcome import Cause, Status
 from tests.scenarios.playing import an_agent, ending, only, played, refused, roles, scripted
@@ -314,6 +314,34 @@ async def test_a_request_that_is_too_long_is_shortened_and_made_again_once() -> 
 
     assert len(only(events, Compacted)) == 1
     assert ending(events).failure == too_long
+
+
+@pytest.mark.parametrize("how", ["interrupt", "time", "cancel"])
+def test_shortening_can_be_stopped_like_an_answer(how: str) -> None:
+    async def for_ever(situation: Situation) -> Shortened | None:
+        asyncio.get_running_loop().call_later(5, stop)
+        await asyncio.Event().wait()
+        return None
+
+    def stop() -> None:
+        if how == "interrupt":
+            agent.interrupt()
+        elif how == "cancel":
+            reading[0].cancel()
+
+    async def main() -> None:
+        reading.append(asyncio.create_task(played(agent.run("Go."))))
+        if how == "cancel":
+            with pytest.raises(asyncio.CancelledError):
+                await reading[0]
+        else:
+            expected = Why.ABORTED_STREAMING if how == "interrupt" else Why.MAX_SECONDS
+            assert ending(await reading[0]).why is expected
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    reading: list[asyncio.Task[Any]] = []
+    agent = an_agent(scripted([]), compact=for_ever, limits=Limits(seconds=9))
+    run_virtual(main())
 
 
 @pytest.mark.proves("K10", "K11")

@@ -1,6 +1,7 @@
 """Whole turns through the public API with a scripted model."""
 
 import asyncio
+from collections.abc import Sequence
 
 import anyio
 import pytest
@@ -22,7 +23,7 @@ from handrail.loop.state import Move, Why
 from handrail.testing import FixedApprover, GatedTool, gate, say, use
 from handrail.tools.context import ToolContext
 from handrail.tools.events import CallFinished, CallQueued, CallStarted
-from handrail.tools.outcome import Cause, Status
+from handrail.tools.outcome import Cause, Outcome, Status
 from tests.scenarios.playing import an_agent, ending, only, played, refused, roles, scripted
 
 pytestmark = pytest.mark.anyio
@@ -216,19 +217,19 @@ async def test_what_tools_and_the_program_add_stands_after_all_results() -> None
         """Bring a message along."""
         return Output(text="ok", messages=(Attachment("from_tool", (Text("By the way."),)), SystemNote("for people")))
 
-    def reminders() -> list[Attachment]:
+    def reminders(outcomes: Sequence[Outcome]) -> list[Attachment]:
         return [Attachment("reminder", (Text("Mind the gap."),))]
 
     model = scripted([[use("1", "remind"), use("2", "shout", text="b")], [say("Done.")]])
-    agent = an_agent(model, remind, shout, attach=reminders)
+    agent = an_agent(model, remind, shout, attach=reminders, opening=lambda: [Attachment("facts", (Text("Monday"),))])
 
     events = await played(agent.run("Go."))
 
     assert roles(agent.messages) == [
-        "user", "reminder", "assistant", "results", "from_tool", "note", "reminder", "assistant",
+        "facts", "user", "reminder", "assistant", "results", "from_tool", "note", "reminder", "assistant",
     ]  # fmt: skip
     added = [event.message.kind for event in only(events, MessageAdded) if isinstance(event.message, Attachment)]
-    assert added == ["reminder", "from_tool", "reminder"]
+    assert added == ["facts", "reminder", "from_tool", "reminder"]
     assert not refused(agent.messages)
 
 
@@ -256,7 +257,7 @@ async def test_a_pause_of_the_vendor_is_continued_with_nothing_added() -> None:
         "server_tool_use", {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}
     )
     script = [[BlockEnd(0, searching), MessageEnd("pause_turn")], [say("Found.")]]
-    agent = an_agent(scripted(script), attach=lambda: [Attachment("reminder", (Text("x"),))])
+    agent = an_agent(scripted(script), attach=lambda _: [Attachment("reminder", (Text("x"),))])
 
     events = await played(agent.run("Search."))
 
@@ -272,6 +273,7 @@ async def test_text_that_was_cut_off_is_continued_a_few_times() -> None:
 
     assert [sent.why for sent in only(events, RequestSent)] == [Why.PROMPT, *[Why.CUT_ANSWER] * 3]
     assert (ending(events).move, ending(events).why) == (Move.ERROR, Why.CUT_ANSWERS)
+    assert ending(events).text == "more and " * 4
 
 
 async def test_a_refusal_of_the_model_ends_the_run_as_such() -> None:

@@ -10,7 +10,7 @@ import asyncio
 import os
 import weakref
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -19,7 +19,8 @@ from typing import Any, Self, TypeAlias
 
 from pydantic import BaseModel
 
-from handrail.app.models import ChosenModel, Streaming, model_by_name, model_by_object
+from handrail.app.answers import Answer, answer_of
+from handrail.app.models import Streaming, chosen_model
 from handrail.app.state import result_store
 from handrail.app.tools import BUILTINS, make_catalog
 from handrail.conversation.blocks import Json, Text, UserBlock
@@ -27,14 +28,12 @@ from handrail.conversation.messages import Message, UserMessage
 from handrail.conversation.request import Chain, Effort, History, Thinking, ToolChoice
 from handrail.dispatch.executor import DEFAULT_RAILS, DEFAULT_SCHEDULING, Scheduling
 from handrail.dispatch.gate import Rails
-from handrail.errors import HandrailError, RunError, ToolDefinitionError
+from handrail.errors import HandrailError, ToolDefinitionError
 from handrail.loop.dialogue import Dialogue, new_chain
-from handrail.loop.events import LoopEvent, RunEnded
+from handrail.loop.events import LoopEvent
 from handrail.loop.limits import NO_LIMITS, Limits
 from handrail.loop.run import Run
-from handrail.loop.setup import Attach, Choose, Compact, Options, Setup, StructuredOutput
-from handrail.loop.spending import Spent
-from handrail.loop.state import Move, Why
+from handrail.loop.setup import Attach, Choose, Compact, Opening, Options, Setup, StructuredOutput, nothing_attached
 from handrail.providers.choose import Wishes
 from handrail.tools.context import RunContext, RunOptions
 from handrail.tools.pool import NO_DEFERRAL, AnyTool, Deferral
@@ -46,22 +45,6 @@ SYSTEM_PROMPT = (
     "You are an agent that works for a person on their machine. Use the tools you were given; "
     "look before you act, and say in the end what you did."
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What came of a prompt. `dollars` is None when the price is not known."""
-
-    text: str
-    structured: Any
-    dollars: float | None
-    turns: int
-    ended: RunEnded
-
-    @property
-    def spent(self) -> Mapping[str, Spent]:
-        """Tokens by model."""
-        return self.ended.spent
 
 
 class Agent:
@@ -103,7 +86,8 @@ class Agent:
         api_key: str = "",
         fallback_models: tuple[str, ...] = (),
         model_name: str = "",
-        attach: Attach = tuple,
+        opening: Opening = tuple,
+        attach: Attach = nothing_attached,
         compact: Compact | None = None,
         choose: Choose | None = None,
         history: Iterable[Message] = (),
@@ -112,7 +96,7 @@ class Agent:
         env: Mapping[str, str] | None = None,
     ) -> None:
         variables = os.environ if env is None else env
-        chosen = _chosen(model, model_name, Wishes(provider, "", base_url, api_key, fallback_models), variables)
+        chosen = chosen_model(model, model_name, Wishes(provider, "", base_url, api_key, fallback_models), variables)
         custom = tuple(_checked(tool) for tool in tools)
         catalog = make_catalog(
             variables=variables,
@@ -133,6 +117,7 @@ class Agent:
             scheduling=scheduling,
             limits=limits,
             cost=chosen.cost,
+            opening=opening,
             attach=attach,
             compact=compact,
             choose=choose,
@@ -187,7 +172,7 @@ class Agent:
         finally:
             await run.aclose()
         assert run.ended is not None
-        return _answer(run.ended)
+        return answer_of(run.ended)
 
     def send(self, prompt: Prompt, *, interrupt: bool = False) -> None:
         """
@@ -268,31 +253,6 @@ async def query(
             await run.aclose()
 
 
-WHAT_HAPPENED: dict[Why, str] = {
-    Why.ABORTED_STREAMING: "it was interrupted",
-    Why.ABORTED_TOOLS: "it was interrupted while tools were running",
-    Why.MAX_TURNS: "the limit of turns was reached",
-    Why.MAX_DOLLARS: "the limit of dollars was reached",
-    Why.MAX_TOKENS: "the limit of tokens was reached",
-    Why.MAX_SECONDS: "the limit of seconds was reached",
-    Why.MODEL_FAILED: "the model could not answer",
-    Why.REPEATED_FAILURE: "the model repeated a call that fails",
-    Why.UNFIT_ANSWERS: "no answer fitted the schema",
-    Why.CUT_ANSWERS: "the answer was cut off by the output limit again and again",
-}
-
-
-def _answer(ended: RunEnded) -> Answer:
-    if ended.move is Move.STOPPED:
-        return Answer(ended.text, ended.structured, ended.dollars, ended.turns, ended)
-    details = [ended.problem]
-    if ended.failure:
-        status = f" (status {ended.failure.status})" if ended.failure.status else ""
-        details.append(f"{ended.failure.message}{status}")
-    why = ": ".join([WHAT_HAPPENED[ended.why], *filter(None, details)])
-    raise RunError(f"The prompt was not answered, because {why}. The conversation can go on from here.", ended)
-
-
 def _message(prompt: Prompt) -> UserMessage:
     match prompt:
         case UserMessage():
@@ -301,12 +261,6 @@ def _message(prompt: Prompt) -> UserMessage:
             return UserMessage((Text(prompt),))
         case _:
             return UserMessage(tuple(prompt))
-
-
-def _chosen(model: str | Streaming | None, name: str, wishes: Wishes, env: Mapping[str, str]) -> ChosenModel:
-    if model is None or isinstance(model, str):
-        return model_by_name(replace(wishes, model=model or ""), env)
-    return model_by_object(model, name or "model")
 
 
 def _checked(tool: AnyTool) -> AnyTool:

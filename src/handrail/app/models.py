@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Protocol
 
@@ -40,6 +40,13 @@ class OneWay:
     def stream(self, request: Request, *, plain: bool = False) -> Stream:
         """The answer; `plain` makes no difference."""
         return self.inner.stream(request)
+
+
+def chosen_model(model: str | Streaming | None, name: str, wishes: Wishes, env: Mapping[str, str]) -> ChosenModel:
+    """A name, somebody's own object, or None for what the environment says."""
+    if model is None or isinstance(model, str):
+        return model_by_name(replace(wishes, model=model or ""), env)
+    return model_by_object(model, name or "model")
 
 
 def model_by_name(wishes: Wishes, env: Mapping[str, str]) -> ChosenModel:

@@ -9,9 +9,9 @@ Leaving it early is safe: `aclose` waits until nothing of it runs; a run that is
 
 import asyncio
 from collections import deque
+from collections.abc import Sequence
 
 from handrail.conversation.messages import AssistantMessage, Attachment, UserMessage
-from handrail.conversation.request import Request
 from handrail.conversation.stream import StreamFailure
 from handrail.loop.asking import Tools, request_for
 from handrail.loop.dialogue import Dialogue
@@ -32,13 +32,17 @@ from handrail.loop.events import (
 )
 from handrail.loop.guard import Guard
 from handrail.loop.journal import TurnJournal
+from handrail.loop.ledger import Ledger
 from handrail.loop.notes import interruption, note_for
 from handrail.loop.setup import Setup, Situation
-from handrail.loop.spending import Spent, dollars
+from handrail.loop.shortening import shortened, too_long
 from handrail.loop.state import Move, State, Turned, Why, after
 from handrail.loop.turn import Attempt, Question
 from handrail.tools.abort import AbortReason, AbortSignal
-from handrail.tools.outcome import Status
+from handrail.tools.outcome import Outcome, Status
+
+CONTINUED = frozenset({Why.CUT_ANSWER, Why.PAUSED})
+"""After these an answer goes on where the one before it stopped."""
 
 
 class Run:
@@ -58,7 +62,7 @@ class Run:
         self._journal = TurnJournal()
         self._guard = Guard()
         self._tools = Tools(setup.view)
-        self._spent: dict[str, Spent] = {}
+        self._ledger = Ledger(setup.limits, setup.cost)
         self._denials: list[Denial] = []
         self._failure: StreamFailure | None = None
         self._problem = ""
@@ -66,10 +70,7 @@ class Run:
         self._text = ""
         self._structured: object = None
         self._began: float | None = None
-        self._model_seconds = 0.0
-        self._context_tokens = 0
-        self._shortened = False
-        self._warned = False
+        self._made_room = False
         self._closed = False
 
     # What readers see
@@ -135,66 +136,79 @@ class Run:
             await self._dialogue.quiet()
             self._begin()
             return
-        deadline = self._deadline()
-        if self.signal.aborted:
-            self._stop_between()
-            return
-        if deadline is not None and asyncio.get_running_loop().time() >= deadline:
-            self._end(self.state.to(Why.MAX_SECONDS))
+        if self._hindered():
             return
         await self._shorten(forced=False)
-        request = self._request()
+        if self._hindered():
+            return
         self._number += 1
-        plain = self._number > 1
-        last = self._number >= self._setup.stream_attempts
-        question = Question(request, self.state.turn + 1, plain=plain, last=last)
+        question = Question(
+            request_for(self._setup, self._dialogue, self._tools),
+            turn=self.state.turn + 1,
+            plain=self._number > 1,
+            last=self._number >= self._setup.stream_attempts,
+        )
         attempt = Attempt(self._setup, self._dialogue, question, self.signal, self._journal)
-        self._dialogue.working = attempt.start(deadline)
+        self._dialogue.working = attempt.start(self._deadline)
         self._attempt = attempt
-        messages = len(self._dialogue.history.messages)
         self._tell(
-            RequestSent(request, question.turn, self.state.why, self._number, plain, messages, self._context_tokens)
+            RequestSent(
+                question.request,
+                question.turn,
+                self.state.why,
+                self._number,
+                question.plain,
+                len(self._dialogue.history.messages),
+                self._ledger.context_tokens,
+            )
         )
 
     def _begin(self) -> None:
         dialogue = self._dialogue
         self._began = asyncio.get_running_loop().time()
+        names = tuple(tool.name for tool in dialogue.catalog.pool.active)
+        self._tell(RunStarted(self._prompt, self._setup.model_name, names, dialogue.context.cwd, dialogue.chain))
+        if not dialogue.history.messages:
+            for attachment in self._setup.opening():
+                self._add(attachment)
         for message in dialogue.mailbox.take():
             self._take(message)
         dialogue.history.append(self._prompt)
-        names = tuple(tool.name for tool in dialogue.catalog.pool.active)
-        self._tell(RunStarted(self._prompt, self._setup.model_name, names, dialogue.context.cwd, dialogue.chain))
-        for attachment in self._setup.attach():
+        for attachment in self._setup.attach(()):
             self._add(attachment)
 
-    def _request(self) -> Request:
-        return request_for(self._setup, self._dialogue, self._tools)
+    def _hindered(self) -> bool:
+        """Interrupted, or out of time, while nothing ran: between two turns, or before the first."""
+        if self.signal.aborted:
+            why = Why.ABORTED_TOOLS if self.state.why is Why.TOOL_RESULTS else Why.ABORTED_STREAMING
+            self._add_interruption(why)
+            self._end(self.state.to(why))
+        elif self._deadline is not None and asyncio.get_running_loop().time() >= self._deadline:
+            self._end(self.state.to(Why.MAX_SECONDS))
+        return self.state.over
 
-    async def _shorten(self, *, forced: bool) -> bool:
-        """Let somebody shorten the history; whether it was."""
-        if self._setup.compact is None:
-            return False
-        history = self._dialogue.history
-        situation = Situation(history, self._setup.model_name, self._context_tokens, forced)
-        shortened = await self._setup.compact(situation)
-        if shortened is None:
-            return False
-        before = len(history.messages)
-        history.replace(shortened.messages)
-        tokens, self._context_tokens = self._context_tokens, 0
-        self._tell(Compacted(shortened.kind, before, len(history.messages), tokens, shortened.note))
-        return True
-
+    @property
     def _deadline(self) -> float | None:
         seconds = self._setup.limits.seconds
-        assert self._began is not None
-        return None if seconds is None else self._began + seconds
+        return None if seconds is None or self._began is None else self._began + seconds
 
-    def _stop_between(self) -> None:
-        """Interrupted while nothing ran: between two turns, or before the first."""
-        why = Why.ABORTED_TOOLS if self.state.why is Why.TOOL_RESULTS else Why.ABORTED_STREAMING
-        self._add_interruption(why)
-        self._end(self.state.to(why))
+    async def _shorten(self, *, forced: bool) -> bool:
+        """Let somebody shorten the history. False = everything is as it was."""
+        if self._setup.compact is None:
+            return False
+        left = None if self._deadline is None else self._deadline - asyncio.get_running_loop().time()
+        history, tokens = self._dialogue.history, self._ledger.context_tokens
+        situation = Situation(history, self._setup.model_name, tokens, forced)
+        done = await shortened(self._setup.compact, situation, self.signal, left)
+        if done is None:
+            return self.signal.aborted
+        before = len(history.messages)
+        history.replace(done.messages)
+        for model, usage in done.used:
+            self._ledger.enter(model, usage)
+        self._ledger.context_tokens = 0
+        self._tell(Compacted(done.kind, before, len(history.messages), tokens, done.note))
+        return True
 
     # After a turn
 
@@ -209,28 +223,23 @@ class Run:
             assert attempt.failure is not None
             self._tell(AnswerDiscarded(attempt.failure, attempt.calls, self.state.turn + 1, self._number))
             return
-        if attempt.failure and await self._made_room(attempt.failure):
-            return
         self._number = 0
+        if attempt.failure and not self._made_room and too_long(attempt.failure):
+            self._made_room = True
+            if await self._shorten(forced=True):
+                return
+        self._settle(attempt)
+
+    def _settle(self, attempt: Attempt) -> None:
         self._note_results(attempt)
         turned = self._what_happened(attempt)
         state = after(self.state, turned, self._setup.structured_retries)
-        if attempt.whole:
-            self._last = attempt.whole
-            self._text = attempt.whole.text or self._text
         if state.move is Move.ABORTED or turned.stopped:
             self._add_interruption(state.why)
         if state.over:
             self._end(state)
         else:
-            self._prepare(state)
-
-    async def _made_room(self, failure: StreamFailure) -> bool:
-        """A request that was too long is made once more with a shorter history."""
-        if self._shortened or not _too_long(failure):
-            return False
-        self._shortened = True
-        return await self._shorten(forced=True)
+            self._prepare(state, attempt.outcomes)
 
     def _note_results(self, attempt: Attempt) -> None:
         turn = self.state.turn + 1
@@ -244,6 +253,10 @@ class Run:
                 self._denials.append(Denial(outcome.use, outcome.decision.reason))
         self._guard = self._guard.after(attempt.outcomes)
         self._failure = attempt.failure
+        if attempt.whole:
+            self._last = attempt.whole
+            before = self._text if self.state.why in CONTINUED else ""
+            self._text = before + attempt.whole.text or self._text
 
     def _what_happened(self, attempt: Attempt) -> Turned:
         said = attempt.whole
@@ -261,17 +274,17 @@ class Run:
             failed=attempt.failure is not None,
             queued=len(self._dialogue.mailbox) > 0,
             stuck=self._guard.stuck,
-            unfit=final and self._unfit(said.text if said else ""),
-            passed=self._passed_limit(),
+            unfit=final and self._unfit(),
+            passed=self._ledger.passed(self.state.turn + 1),
         )
 
-    def _unfit(self, text: str) -> bool:
+    def _unfit(self) -> bool:
         if self._setup.structured is None:
             return False
-        self._structured, self._problem = self._setup.structured.check(text)
+        self._structured, self._problem = self._setup.structured.check(self._text)
         return bool(self._problem)
 
-    def _prepare(self, state: State) -> None:
+    def _prepare(self, state: State, outcomes: Sequence[Outcome]) -> None:
         """Everything that goes into the next request besides the results."""
         self.state = state
         if state.why is Why.PAUSED:
@@ -283,7 +296,7 @@ class Run:
             self._add(steering)
         if note := note_for(state.why, self._problem):
             self._add(note)
-        for attachment in self._setup.attach():
+        for attachment in self._setup.attach(outcomes):
             self._add(attachment)
         for message in self._dialogue.mailbox.take():
             self._take(message)
@@ -303,9 +316,9 @@ class Run:
             structured,
             state.turn,
             asyncio.get_running_loop().time() - self._began,
-            self._model_seconds,
-            dict(self._spent),
-            dollars(self._spent.values()),
+            self._ledger.model_seconds,
+            dict(self._ledger.spent),
+            self._ledger.dollars,
             tuple(self._denials),
             self._failure,
             problem,
@@ -313,34 +326,15 @@ class Run:
         )
         self._tell(self.ended)
 
-    # Counting
+    # History and events
 
     def _count(self, attempt: Attempt) -> None:
-        self._model_seconds += attempt.seconds
+        self._ledger.model_seconds += attempt.seconds
         for draft in attempt.used:
-            cost = self._setup.cost(draft.model, draft.usage)
-            self._spent[draft.model] = self._spent.get(draft.model, Spent()).plus(draft.usage, cost)
-            self._context_tokens = draft.usage.whole_input + draft.usage.whole_output
-            if cost is None and self._setup.limits.dollars is not None and not self._warned:
-                self._warned = True
-                self._tell(
-                    Notice(
-                        f"The limit of {self._setup.limits.dollars:g} dollars cannot be kept: the price of "
-                        f"{draft.model!r} is not known. Limit turns, tokens or seconds instead."
-                    )
-                )
-
-    def _passed_limit(self) -> Why | None:
-        limits, spent = self._setup.limits, self._spent.values()
-        if limits.turns is not None and self.state.turn + 1 >= limits.turns:
-            return Why.MAX_TURNS
-        if limits.dollars is not None and sum(each.dollars or 0.0 for each in spent) >= limits.dollars:
-            return Why.MAX_DOLLARS
-        if limits.tokens is not None and sum(each.tokens for each in spent) >= limits.tokens:
-            return Why.MAX_TOKENS
-        return None
-
-    # History and events
+            self._ledger.enter(draft.model, draft.usage)
+            self._ledger.context_tokens = draft.usage.whole_input + draft.usage.whole_output
+        if warning := self._ledger.warning():
+            self._tell(Notice(warning))
 
     def _add(self, message: UserMessage | Attachment) -> None:
         self._dialogue.history.append(message)
@@ -356,12 +350,3 @@ class Run:
 
     def _tell(self, event: LoopEvent) -> None:
         self._out.append(event)
-
-
-def _too_long(failure: StreamFailure) -> bool:
-    """Whether the model refused the request because of its length, as far as its words tell."""
-    words = failure.message.lower()
-    return failure.status in {400, 413} and any(hint in words for hint in TOO_LONG)
-
-
-TOO_LONG = ("too long", "context length", "context window", "maximum context", "too large", "too many tokens")

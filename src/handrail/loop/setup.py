@@ -6,11 +6,12 @@ from typing import Any, Protocol, TypeAlias
 
 from handrail.conversation.messages import AssistantMessage, Attachment, Message
 from handrail.conversation.request import Effort, History, Request, Thinking, ToolChoice
-from handrail.conversation.stream import StreamEvent
+from handrail.conversation.stream import StreamEvent, Usage
 from handrail.dispatch.executor import DEFAULT_RAILS, DEFAULT_SCHEDULING, Scheduling
 from handrail.dispatch.gate import Rails
 from handrail.loop.limits import NO_LIMITS, Limits
 from handrail.loop.spending import Cost, no_price
+from handrail.tools.outcome import Outcome
 from handrail.tools.tool import PLAIN_VIEW, PromptView
 
 
@@ -31,8 +32,16 @@ class Model(Protocol):
 Choose: TypeAlias = Callable[[AssistantMessage, AssistantMessage], Awaitable[AssistantMessage]]
 """Picks one of two answers to the same request, before any tool of them runs."""
 
-Attach: TypeAlias = Callable[[], Iterable[Attachment]]
-"""What the program wants to add to the user's turn now, after the tool results."""
+Attach: TypeAlias = Callable[[Sequence[Outcome]], Iterable[Attachment]]
+"""What the program wants to add to the user's turn, after the results of these calls (none: after a prompt)."""
+
+Opening: TypeAlias = Callable[[], Iterable[Attachment]]
+"""What stands before the first prompt of a conversation: facts about the place, memory."""
+
+
+def nothing_attached(_outcomes: Sequence[Outcome]) -> Iterable[Attachment]:
+    """For programs that have nothing to add."""
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +56,16 @@ class Situation:
 
 @dataclass(frozen=True, slots=True)
 class Shortened:
-    """The messages that take the history's place. `kind` is `micro` or `full`; `note` is for people."""
+    """
+    The messages that take the history's place. `kind` is `micro` or `full`; `note` is for people.
+
+    `used` is what was asked of which model for it: it goes on the same bill.
+    """
 
     messages: Sequence[Message]
     kind: str
     note: str = ""
+    used: Sequence[tuple[str, Usage]] = ()
 
 
 Compact: TypeAlias = Callable[[Situation], Awaitable[Shortened | None]]
@@ -93,7 +107,8 @@ class Setup:
     scheduling: Scheduling = DEFAULT_SCHEDULING
     limits: Limits = NO_LIMITS
     cost: Cost = no_price
-    attach: Attach = tuple
+    opening: Opening = tuple
+    attach: Attach = nothing_attached
     compact: Compact | None = None
     choose: Choose | None = None
     structured: StructuredOutput | None = None
