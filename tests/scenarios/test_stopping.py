@@ -321,6 +321,16 @@ async def test_a_second_prompt_beside_a_running_one_is_refused() -> None:
     await run.aclose()
 
 
+async def test_two_runs_made_before_either_began_do_not_mix() -> None:
+    agent = an_agent(scripted([[say("Hi.")]]))
+    first, second = agent.run("1"), agent.run("2")
+    await anext(first)
+
+    with pytest.raises(HandrailError, match="still being worked on"):
+        await anext(second)
+    assert ending(await played(first)).text == "Hi."
+
+
 async def test_results_of_a_stopped_run_say_that_they_are_none() -> None:
     slow = GatedTool("Slow")
     agent = an_agent(scripted([[use("1", "Slow")]]), slow)

@@ -5,6 +5,7 @@ import os
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from handrail.conversation.messages import UserMessage
 from handrail.conversation.request import Chain, History
@@ -43,6 +44,17 @@ def new_chain(depth: int = 0) -> Chain:
     return Chain(os.urandom(16).hex(), depth)
 
 
+class Holder(Protocol):
+    """A run, as far as the conversation is concerned."""
+
+    @property
+    def active(self) -> bool: ...
+
+
+def _nobody() -> Holder | None:
+    return None
+
+
 @dataclass(slots=True)
 class Dialogue:
     """One conversation. `context` is replaced when a tool changed it for the calls after it."""
@@ -55,6 +67,9 @@ class Dialogue:
     chain: Chain = field(default_factory=new_chain)
     working: asyncio.Task[None] | None = None
     """The attempt that may still write to the history."""
+
+    holder: Callable[[], Holder | None] = _nobody
+    """The run that works on it, as long as somebody holds that run."""
 
     async def quiet(self) -> None:
         """Wait until a run that was left early has written what it has to write."""

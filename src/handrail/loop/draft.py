@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from handrail.conversation.blocks import AssistantBlock, BrokenToolUse, Text, Thinking, ToolUse
 from handrail.conversation.messages import AssistantMessage
-from handrail.conversation.stream import BlockEnd, BlockStart, Delta, MessageStart, Usage
+from handrail.conversation.stream import BlockEnd, BlockStart, Delta, MessageStart, StreamRetry, Usage, UsageUpdate
 
 
 class Draft:
@@ -36,17 +36,22 @@ class Draft:
         self._waiting: dict[int, ToolUse | BrokenToolUse] = {}
         self._used: set[str] = set()
 
-    def start(self, event: MessageStart) -> None:
-        """The answer begins."""
-        self.id = event.id
-        self.model = event.model or self.model
-
-    def open(self, event: BlockStart) -> None:
-        """A block begins."""
-        if event.kind == "text":
-            self._texts[event.slot] = []
-        elif event.kind == "tool_use":
-            self._open_calls.add(event.slot)
+    def note(self, event: MessageStart | BlockStart | UsageUpdate | StreamRetry) -> None:
+        """What is neither more of a block nor the end of one."""
+        match event:
+            case MessageStart():
+                self.id = event.id
+                self.model = event.model or self.model
+            case BlockStart(slot, "text"):
+                self._texts[slot] = []
+            case BlockStart(slot, "tool_use"):
+                self._open_calls.add(slot)
+            case UsageUpdate():
+                self.usage = event.usage
+            case StreamRetry():
+                self.clear()
+            case _:
+                pass
 
     def add(self, event: Delta) -> None:
         """More of a block; only text is kept, because half a call or half a thought is of no use."""

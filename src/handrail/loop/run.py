@@ -8,11 +8,13 @@ Leaving it early is safe: `aclose` waits until nothing of it runs; a run that is
 """
 
 import asyncio
+import weakref
 from collections import deque
 from collections.abc import Sequence
 
 from handrail.conversation.messages import AssistantMessage, Attachment, UserMessage
 from handrail.conversation.stream import StreamFailure
+from handrail.errors import HandrailError
 from handrail.loop.asking import Tools, request_for
 from handrail.loop.dialogue import Dialogue
 from handrail.loop.draft import is_empty
@@ -133,7 +135,7 @@ class Run:
 
     async def _ask(self) -> None:
         if self._began is None:
-            await self._dialogue.quiet()
+            await self._take_hold()
             self._begin()
             return
         if self._hindered():
@@ -162,6 +164,14 @@ class Run:
                 self._ledger.context_tokens,
             )
         )
+
+    async def _take_hold(self) -> None:
+        dialogue = self._dialogue
+        await dialogue.quiet()
+        holder = dialogue.holder()
+        if holder is not None and holder.active:
+            raise HandrailError("Another prompt of this conversation is still being worked on. Close its run first.")
+        dialogue.holder = weakref.ref(self)
 
     def _begin(self) -> None:
         dialogue = self._dialogue

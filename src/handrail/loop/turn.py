@@ -20,13 +20,9 @@ from handrail.conversation.messages import AssistantMessage, Attachment, Message
 from handrail.conversation.request import Request
 from handrail.conversation.stream import (
     BlockEnd,
-    BlockStart,
     Delta,
     MessageEnd,
-    MessageStart,
     StreamFailure,
-    StreamRetry,
-    UsageUpdate,
 )
 from handrail.dispatch.channel import Channel
 from handrail.dispatch.executor import ToolExecutor
@@ -217,7 +213,7 @@ class Attempt:
                     self.failure = event
                     return ""
                 case _:
-                    _note(draft, event)
+                    draft.note(event)
                     put(event)
         self.failure = ENDED_EARLY
         put(ENDED_EARLY)
@@ -278,18 +274,6 @@ class Attempt:
             self.added = _brought(self.outcomes)
             for extra in self.added:
                 history.append(extra)
-
-
-def _note(draft: Draft, event: MessageStart | BlockStart | UsageUpdate | StreamRetry) -> None:
-    match event:
-        case MessageStart():
-            draft.start(event)
-        case BlockStart():
-            draft.open(event)
-        case UsageUpdate():
-            draft.usage = event.usage
-        case StreamRetry():
-            draft.clear()
 
 
 def _brought(outcomes: Sequence[Outcome]) -> tuple[Message, ...]:
