@@ -8,6 +8,9 @@ Every exception that handrail raises.
       PairingError       a history in which calls and results do not match
       ProviderSetupError  a model cannot be asked with the settings given
       RunError           a prompt did not come to an answer
+      PatternError       a pattern of the settings is not understood
+      CassetteError      a recording cannot be written or read
+        CassetteMissError  a request that was not recorded
 """
 
 
@@ -45,3 +48,15 @@ class RunError(HandrailError):
     def __init__(self, message: str, ended: object) -> None:
         super().__init__(message)
         self.ended = ended
+
+
+class PatternError(HandrailError):
+    """A pattern of the settings is not understood."""
+
+
+class CassetteError(HandrailError):
+    """A recording cannot be written or read."""
+
+
+class CassetteMissError(CassetteError):
+    """A request that was not recorded; the message shows how it differs from the nearest one that was."""
