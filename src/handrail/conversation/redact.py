@@ -33,27 +33,28 @@ SECRET_HEADERS = frozenset(
     }
 )
 
+MARKER = r"\[redacted:[^\[\]]*\]"
 _EDGE = r"(?<![A-Za-z0-9])"
 _VALUE = r"(?![$<{\[])[^\s\"'\\,;]"  # not the name of a variable, not something already taken out
 
 # label, a literal that is part of every match, the shape; a group named `secret` is what is taken out, else all of it
 SHAPES: tuple[tuple[str, str, str], ...] = (
-    ("anthropic-key", "sk-ant-", rf"{_EDGE}sk-ant-[\w-]{{16,}}"),
+    ("anthropic-key", "sk-ant-", r"sk-ant-[\w-]{16,}"),
     ("api-key", "sk-", rf"{_EDGE}sk-(?!ant-)(?=[A-Za-z_-]*[0-9])[\w-]{{20,}}"),
     ("stripe-key", "k_", rf"{_EDGE}[rs]k_(?:live|test)_[A-Za-z0-9]{{16,}}"),
-    ("github-token", "gh", rf"{_EDGE}gh[oprsu]_[A-Za-z0-9]{{30,}}"),
-    ("github-token", "github_pat_", rf"{_EDGE}github_pat_\w{{22,}}"),
-    ("gitlab-token", "glpat-", rf"{_EDGE}glpat-[\w-]{{18,}}"),
+    ("github-token", "gh", r"gh[oprsu]_[A-Za-z0-9]{30,}"),
+    ("github-token", "github_pat_", r"github_pat_\w{22,}"),
+    ("gitlab-token", "glpat-", r"glpat-[\w-]{18,}"),
     ("aws-key", "A", rf"{_EDGE}A(?:KI|SI)A[0-9A-Z]{{16}}(?![0-9A-Z])"),
-    ("google-key", "AIza", rf"{_EDGE}AIza[\w-]{{35}}"),
-    ("google-token", "ya29.", rf"{_EDGE}ya29\.[\w-]{{20,}}"),
-    ("slack-token", "xox", rf"{_EDGE}xox[abeoprs]-[A-Za-z0-9-]{{10,}}"),
-    ("npm-token", "npm_", rf"{_EDGE}npm_[A-Za-z0-9]{{36}}"),
-    ("pypi-token", "pypi-", rf"{_EDGE}pypi-[\w-]{{40,}}"),
+    ("google-key", "AIza", r"AIza[\w-]{35}"),
+    ("google-token", "ya29.", r"ya29\.[\w-]{20,}"),
+    ("slack-token", "xox", r"xox[abeoprs]-[A-Za-z0-9-]{10,}"),
+    ("npm-token", "npm_", r"npm_[A-Za-z0-9]{36}"),
+    ("pypi-token", "pypi-", r"pypi-[\w-]{40,}"),
     ("huggingface-token", "hf_", rf"{_EDGE}hf_[A-Za-z0-9]{{30,}}"),
-    ("groq-key", "gsk_", rf"{_EDGE}gsk_[A-Za-z0-9]{{30,}}"),
+    ("groq-key", "gsk_", r"gsk_[A-Za-z0-9]{30,}"),
     ("xai-key", "xai-", rf"{_EDGE}xai-[A-Za-z0-9]{{30,}}"),
-    ("jwt", "eyJ", rf"{_EDGE}eyJ[\w-]{{8,}}\.eyJ[\w-]{{8,}}\.[\w-]{{8,}}"),
+    ("jwt", "eyJ", r"eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}"),
     (
         "private-key",
         "PRIVATE KEY-----",
@@ -104,7 +105,7 @@ class Redactor:
                 found += _matches(text, _compiled(shape), label)
         for pattern in self.patterns:
             found += _matches(text, pattern, "pattern")
-        return _merged(found)
+        return _merged(_outside(text, found))
 
     def text(self, text: str) -> str:
         """`text` without secrets."""
@@ -180,6 +181,12 @@ def _occurrences(text: str, value: str, label: str) -> list[Span]:
 def _matches(text: str, pattern: re.Pattern[str], label: str) -> list[Span]:
     group = "secret" if "secret" in pattern.groupindex else 0
     return [Span(*found.span(group), label) for found in pattern.finditer(text) if found[group]]
+
+
+def _outside(text: str, spans: list[Span]) -> list[Span]:
+    """Without those inside what was taken out before."""
+    done = [match.span() for match in _compiled(MARKER).finditer(text)] if spans and "[redacted:" in text else []
+    return [span for span in spans if not any(start <= span.start and span.end <= end for start, end in done)]
 
 
 def _merged(spans: list[Span]) -> tuple[Span, ...]:
