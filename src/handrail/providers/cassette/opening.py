@@ -11,13 +11,24 @@ from handrail.providers.cassette.tape import Cassette, load
 from handrail.providers.choose import ADAPTERS, DEFAULT_URLS, Choice, Wishes, open_provider
 from handrail.providers.client import Provider
 
+NO_PLACES: Mapping[str, Path] = {}
+
 
 def surroundings_of(
-    cwd: Path, env: Mapping[str, str], *, secrets: Iterable[str] = (), volatile: Iterable[str] = ()
+    cwd: Path,
+    env: Mapping[str, str],
+    *,
+    secrets: Iterable[str] = (),
+    volatile: Iterable[str] = (),
+    places: Mapping[str, Path] = NO_PLACES,
 ) -> Surroundings:
-    """Secrets of the environment and the patterns `secrets` are never written; places and `volatile` do not matter."""
-    names = {"cwd": str(cwd), "state": env.get("HANDRAIL_STATE_DIR"), "home": env.get("HOME")}
-    places = {name: Path(path) if path else None for name, path in names.items()}
+    """
+    Secrets of the environment and the patterns `secrets` are never written.
+
+    Where the folders lie (the working, home and state folder, and `places` by name) and `volatile` do not matter.
+    """
+    own = {"cwd": str(cwd), "state": env.get("HANDRAIL_STATE_DIR"), "home": env.get("HOME")}
+    places = {**places, **{name: Path(path) for name, path in own.items() if path}}
     return make_surroundings(make_redactor(env, secrets), places, volatile)
 
 

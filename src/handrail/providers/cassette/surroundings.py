@@ -90,9 +90,7 @@ class Surroundings:
 _VOLATILE = tuple((name, re.compile(pattern)) for name, pattern in VOLATILE)
 
 
-def make_surroundings(
-    redactor: Redactor, places: Mapping[str, Path | None], volatile: Iterable[str] = ()
-) -> Surroundings:
+def make_surroundings(redactor: Redactor, places: Mapping[str, Path], volatile: Iterable[str] = ()) -> Surroundings:
     """
     `places` by name, for example cwd and home; a folder inside another one wins.
 
@@ -102,7 +100,7 @@ def make_surroundings(
     known: dict[str, str] = {}
     for name, path in places.items():
         # the path as it was given comes first: it is the one put back on replay
-        for form in dict.fromkeys((str(path), str(path.resolve()))) if path is not None else ():
+        for form in dict.fromkeys((str(path), str(path.resolve()))):
             if form == "/":
                 continue
             if not SAFE_PATH.fullmatch(form):
