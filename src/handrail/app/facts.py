@@ -8,7 +8,6 @@ can make git run programs; every such switch is turned off, and a repository tha
 
 import os
 import select
-import shutil
 import subprocess
 import time
 from collections.abc import Mapping
@@ -53,10 +52,10 @@ class GitProbe:
             return
         folder = git_folder(self._root)
         self._branch = branch_of(folder) if folder else ""
-        program = shutil.which("git", path=env.get("PATH", os.defpath))
+        program = _git_program(env, self._root)
         if folder is None:
             self._note = ".git leads nowhere"
-        elif not program or not Path(program).is_absolute() or Path(program).is_relative_to(self._root):
+        elif program is None:
             self._note = "there is no git program"
         elif runs_filters(folder):
             self._note = "the repository defines filters or includes, which git status could run"
@@ -151,6 +150,16 @@ def parse_status(output: bytes) -> tuple[str, tuple[str, ...]]:
             if record[0] in "RC":
                 next(records, "")  # the old name follows as a record of its own
     return upstream, tuple(changes)
+
+
+def _git_program(env: Mapping[str, str], root: Path) -> str | None:
+    """The first git on the path that no project brings along."""
+    for folder in map(Path, env.get("PATH", os.defpath).split(os.pathsep)):
+        program = folder / "git"
+        foreign = folder.is_absolute() and not folder.is_relative_to(root)
+        if foreign and program.is_file() and os.access(program, os.X_OK):
+            return str(program)
+    return None
 
 
 def _start(program: str, root: Path, env: Mapping[str, str]) -> subprocess.Popen[bytes]:

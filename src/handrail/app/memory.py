@@ -9,9 +9,8 @@ import codecs
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from handrail.app.facts import repository_of
 from handrail.loop.memory import (
@@ -38,8 +37,7 @@ MAX_BYTES = 4 * MAX_FILE
 POLICY_FOLDERS = (Path("/etc/handrail"), Path("/etc/claude-code"))
 
 
-@dataclass(frozen=True, slots=True)
-class Places:
+class Places(NamedTuple):
     """Where to look. `tree` is the root of the repository, or the working folder if there is none."""
 
     cwd: Path
@@ -56,8 +54,7 @@ def places(cwd: Path, env: Mapping[str, str]) -> Places:
     return Places(cwd, repository_of(cwd) or cwd, home, (config, home / ".claude"))
 
 
-@dataclass(frozen=True, slots=True)
-class Switches:
+class Switches(NamedTuple):
     """`approved` are real paths that project files may reach, `excludes` globs; without `project` none is read."""
 
     approved: frozenset[Path] = frozenset()
@@ -97,8 +94,7 @@ def read_memory_near(path: Path, where: Places, known: Memory, switches: Switche
     return reading.result(touched=path)
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(NamedTuple):
     """Who wrote a file. `border` is the folder that it and its imports must lie in (None = anywhere)."""
 
     scope: Scope
@@ -125,7 +121,7 @@ class _Reading:
         above = not folder.is_relative_to(self._where.tree)
         origin = Origin("project", folder, folder if above else self._where.tree, above)
         self.first_of(folder, PROJECT_NAMES, origin)
-        self.first_of(folder, ("CLAUDE.local.md",), replace(origin, scope="local"))
+        self.first_of(folder, ("CLAUDE.local.md",), origin._replace(scope="local"))
         self.rules(folder / ".claude" / "rules", origin)
 
     def first_of(self, folder: Path, names: Iterable[str], origin: Origin) -> None:

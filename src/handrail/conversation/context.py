@@ -9,12 +9,11 @@ import re
 
 PERSONAL_SCOPES = ("policy", "user")
 
-_TAG = re.compile(r"<(?=/?(?:environment|memory|memory-file)\b)")
-_ENVIRONMENT = re.compile(r"<environment>.*?</environment>\s*", re.DOTALL)
-_PERSONAL = re.compile(
-    rf'<memory-file path="[^"]*" scope="(?:{"|".join(PERSONAL_SCOPES)})">.*?</memory-file>\s*', re.DOTALL
-)
-_EMPTY_MEMORY = re.compile(r"<memory>(?:(?!<memory-file).)*?</memory>\s*", re.DOTALL)
+# compiled when first used: every run frames something, few hold a tag, fewer are recorded
+_TAG = r"<(?=/?(?:environment|memory|memory-file)\b)"
+_ENVIRONMENT = r"(?s)<environment>.*?</environment>\s*"
+_PERSONAL = rf'(?s)<memory-file path="[^"]*" scope="(?:{"|".join(PERSONAL_SCOPES)})">.*?</memory-file>\s*'
+_EMPTY_MEMORY = r"(?s)<memory>(?:(?!<memory-file).)*?</memory>\s*"
 
 
 def environment_frame(text: str) -> str:
@@ -36,11 +35,12 @@ def memory_frame(introduction: str, files: list[str]) -> str:
 def without_personal(text: str) -> str:
     """`text` without what depends on the machine, the day and the user."""
     if "<environment>" in text:
-        text = _ENVIRONMENT.sub("", text)
+        text = re.sub(_ENVIRONMENT, "", text)
     if "<memory>" in text:
-        text = _EMPTY_MEMORY.sub("", _PERSONAL.sub("", text))
+        text = re.sub(_EMPTY_MEMORY, "", re.sub(_PERSONAL, "", text))
     return text
 
 
 def _inside(text: str) -> str:
-    return _TAG.sub("&lt;", text.strip("\n"))
+    text = text.strip("\n")
+    return re.sub(_TAG, "&lt;", text) if "<" in text else text

@@ -1,16 +1,16 @@
 """
 Memory files, purely: what they import, when a rule applies, and how they are put together for the model.
 
-Reading them from disk is `handrail.app.memory`'s part.
+Reading them from disk is `handrail.app.memory`'s part. Values are named tuples here, because every run loads them
+before its first request, and a dataclass takes a millisecond to define.
 """
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path, PurePath
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from handrail.conversation.context import memory_file_frame, memory_frame
 
@@ -24,13 +24,13 @@ INTRODUCTION = (
     "People wrote down what to know and what to keep to when working here. Broad files come first, nearer ones later "
     "and win where they differ. What the user asks for in this conversation comes before all of them."
 )
-FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
-CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)", re.DOTALL)
-MENTION = re.compile(r"(?<![^\s(])@((?:[^\s\\]|\\.)+)")
+# compiled when first used: many projects have no memory file
+FENCE = r" {0,3}(`{3,}|~{3,})"
+CODE_SPAN = r"(?s)(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)"
+MENTION = r"(?<![^\s(])@((?:[^\s\\]|\\.)+)"
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryFile:
+class MemoryFile(NamedTuple):
     """
     A memory file as it is given to the model. `text` is without front matter, and not over MAX_FILE.
 
@@ -44,8 +44,7 @@ class MemoryFile:
     patterns: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(NamedTuple):
     """Something about a memory file that a person should know. `needs_approval`: the real file that was not read."""
 
     path: Path
@@ -53,8 +52,7 @@ class Problem:
     needs_approval: Path | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Memory:
+class Memory(NamedTuple):
     """
     What is known of memory files: those shown to the model, rules that wait for a matching file, folders looked into.
 
@@ -68,8 +66,7 @@ class Memory:
     problems: tuple[Problem, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Near:
+class Near(NamedTuple):
     """What reading a file brings with it: folders whose memory was not looked for yet, and rules that now hold."""
 
     folders: tuple[Path, ...]
@@ -119,8 +116,10 @@ def split_front_matter(text: str) -> tuple[tuple[str, ...], str, str]:
 
 def imports(text: str) -> tuple[str, ...]:
     """The paths that a text names with `@`, outside code, in order, each once."""
-    plain = CODE_SPAN.sub(" ", _without_fences(text))
-    found = (re.sub(r"\\(.)", r"\1", match[1]).rstrip(".,;:!?)]}'\"*") for match in MENTION.finditer(plain))
+    if "@" not in text:
+        return ()
+    plain = re.sub(CODE_SPAN, " ", _without_fences(text))
+    found = (re.sub(r"\\(.)", r"\1", match[1]).rstrip(".,;:!?)]}'\"*") for match in re.finditer(MENTION, plain))
     return tuple(dict.fromkeys(path for path in found if path))
 
 
@@ -151,7 +150,7 @@ def _without_fences(text: str) -> str:
     kept: list[str] = []
     fence = ""
     for line in text.split("\n"):
-        mark = FENCE.match(line)
+        mark = re.match(FENCE, line)
         if fence:
             closes = mark and mark[1].startswith(fence) and not line.strip().strip(fence[0])
             fence = "" if closes else fence

@@ -6,8 +6,8 @@ Facts of that kind, and memory files, go into the first message.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from handrail.conversation.blocks import Text
 from handrail.conversation.context import environment_frame
@@ -57,8 +57,7 @@ ALONE = """\
 This run has no person to answer questions. Decide by the task and the files, state what you assumed, and finish."""
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(NamedTuple):
     """A named piece of the system prompt."""
 
     name: str
@@ -90,8 +89,7 @@ def system_prompt(parts: Iterable[Part]) -> tuple[str, ...]:
     return (first, *added)
 
 
-@dataclass(frozen=True, slots=True)
-class GitFacts:
+class GitFacts(NamedTuple):
     """A repository at the start of a run. `changes` are lines of `git status --short`; None = not known, `note` why."""
 
     branch: str = ""
@@ -100,8 +98,7 @@ class GitFacts:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(NamedTuple):
     """Where and when a run takes place."""
 
     cwd: Path
