@@ -13,7 +13,9 @@ from handrail.providers import anthropic, openai_chat, openai_responses
 from handrail.providers.api import Api
 from handrail.providers.quirks import quirks_of
 
-FACTS = Facts(Path("/work/project"), "Linux 6 x86_64", "2026-11-15", "some-model", ("Read",), GitFacts("main", "", ()))
+FACTS = Facts(
+    Path("/home/me/project"), "Linux 6 x86_64", "2026-11-15", "some-model", ("Read",), GitFacts("main", "", ())
+)
 APIS = [anthropic.API, openai_chat.API, openai_responses.API]
 
 
@@ -56,14 +58,14 @@ def test_another_day_folder_branch_or_turn_leaves_the_bytes_before_the_messages_
         history.append(UserMessage((Text("And back."),)))
         bodies.append(writer.body(request, stream=True))
 
-    ends = [body.index(b"/work/project" if b"/work/project" in body else b"/elsewhere") for body in bodies]
+    ends = [body.index(b"/home/me/project" if b"/home/me/project" in body else b"/elsewhere") for body in bodies]
 
     assert len({body[:end] for body, end in zip(bodies, ends, strict=True)}) == 1
     assert bodies[0][: ends[0]].count(b"Be kind.") == 1
 
 
 def test_what_opens_a_conversation_is_memory_then_facts_in_one_block() -> None:
-    memory = MemoryFile(Path("/work/project/AGENTS.md"), "Use tabs.", "project", Path("/work/project"))
+    memory = MemoryFile(Path("/home/me/project/AGENTS.md"), "Use tabs.", "project", Path("/home/me/project"))
 
     message = opening(FACTS, [memory])
 
@@ -97,6 +99,6 @@ def test_what_opens_a_conversation_is_memory_then_facts_in_one_block() -> None:
 )
 def test_facts_say_what_is_known_of_git(git: GitFacts | None, line: str) -> None:
     assert facts_text(FACTS._replace(git=git)) == (
-        "<environment>\nWorking folder: /work/project\nPlatform: Linux 6 x86_64\nDate: 2026-11-15\n"
+        "<environment>\nWorking folder: /home/me/project\nPlatform: Linux 6 x86_64\nDate: 2026-11-15\n"
         f"Model: some-model\nTools: Read\n{line}\n</environment>"
     )

@@ -15,7 +15,7 @@ from handrail.providers.cassette.surroundings import make_surroundings
 from handrail.providers.transport import Outgoing
 
 HERE = make_surroundings(make_redactor({}), {"cwd": Path("/home/me/project"), "home": Path("/home/me")})
-THERE = make_surroundings(make_redactor({}), {"cwd": Path("/ci/build"), "home": Path("/root")}, [r"build #\d+"])
+THERE = make_surroundings(make_redactor({}), {"cwd": Path("/ci/build"), "home": Path("/home/ci")}, [r"build #\d+"])
 
 
 def key(text: str | dict[str, Any], surroundings: Any = HERE, **others: Any) -> str:
@@ -79,7 +79,7 @@ def test_these_are_not(one: str | dict[str, Any], other: str | dict[str, Any]) -
 
 
 def test_places_of_different_machines_are_the_same_and_patterns_can_be_added() -> None:
-    assert key("/home/me/project/a.py ~ /home/me/x", HERE) == key("/ci/build/a.py ~ /root/x", THERE)
+    assert key("/home/me/project/a.py ~ /home/me/x", HERE) == key("/ci/build/a.py ~ /home/ci/x", THERE)
     assert key("see /home/me/project.", HERE) == key("see /ci/build.", THERE)
     assert key("build #1", THERE) == key("build #2", THERE)
 
