@@ -22,7 +22,7 @@ from pydantic import BaseModel
 from handrail.app.answers import Answer, answer_of
 from handrail.app.models import Streaming, chosen_model
 from handrail.app.state import result_store
-from handrail.app.tools import BUILTINS, make_catalog
+from handrail.app.tools import builtin_names, make_catalog
 from handrail.conversation.blocks import Json, Text, UserBlock
 from handrail.conversation.messages import Message, UserMessage
 from handrail.conversation.request import Chain, Effort, History, Thinking, ToolChoice
@@ -274,7 +274,7 @@ def _deferrable(tool: AnyTool) -> bool:
 
 
 def _left_out(builtin_tools: bool | Iterable[str]) -> Callable[[str, McpInfo | None], bool]:
-    every = frozenset(entry.name for entry in BUILTINS)
+    every = builtin_names()
     if isinstance(builtin_tools, bool):
         out = frozenset[str]() if builtin_tools else every
     else:
