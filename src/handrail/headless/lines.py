@@ -20,6 +20,7 @@ from handrail.conversation.blocks import (
     ToolUse,
     UserBlock,
 )
+from handrail.conversation.messages import UserMessage
 from handrail.conversation.stream import (
     BlockEnd,
     BlockStart,
@@ -87,7 +88,7 @@ class Lines:
                 yield _assistant(event)
             case CallFinished(outcome=outcome):
                 yield _result_line(outcome)
-            case QueuedMessageTaken(message) | MessageAdded(message):
+            case QueuedMessageTaken(message) | MessageAdded(UserMessage() as message):
                 yield _user([wire_block(block) for block in message.content])
             case Compacted():
                 yield _system("compact_boundary", trigger=event.kind, pre_tokens=event.tokens_before, note=event.note)
@@ -248,7 +249,7 @@ def result(event: RunEnded) -> Line:
         "duration_ms": round(event.seconds * 1000),
         "duration_api_ms": round(event.model_seconds * 1000),
         "num_turns": event.turns,
-        "result": event.text if not event.is_error else event.problem or event.text,
+        "result": problem_of(event) or event.text if event.is_error else event.text,
         "stop_reason": event.stop_reason or None,
         "terminal_reason": event.why.value,
         "total_cost_usd": event.dollars,
@@ -264,8 +265,14 @@ def result(event: RunEnded) -> Line:
     if event.failure and event.failure.status:
         line["api_error_status"] = event.failure.status
     if event.is_error:
-        line["errors"] = [event.problem] if event.problem else []
+        line["errors"] = [problem_of(event)]
     return line
+
+
+def problem_of(event: RunEnded) -> str:
+    """What went wrong, in one line; the reason's name where nobody said more."""
+    said = (event.problem, event.failure.message if event.failure else "")
+    return ": ".join(part for part in said if part) or event.why.value
 
 
 def _total(spent: Mapping[str, Spent]) -> Line:

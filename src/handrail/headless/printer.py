@@ -3,7 +3,7 @@
 import json
 from typing import Literal, Protocol, TextIO, TypeAlias
 
-from handrail.headless.lines import Lines, result
+from handrail.headless.lines import Lines, problem_of, result
 from handrail.loop.events import LoopEvent, RunEnded
 
 Format: TypeAlias = Literal["text", "json", "stream-json"]
@@ -30,7 +30,7 @@ class TextPrinter:
         elif not event.is_error:
             _write(self._errors, "handrail: the model gave an empty answer")
         if event.is_error:
-            _write(self._errors, f"handrail: {event.problem or event.why.value}")
+            _write(self._errors, f"handrail: {problem_of(event)}")
 
 
 class JsonPrinter:

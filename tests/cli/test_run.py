@@ -1,0 +1,331 @@
+"""`handrail -p`, as a process, against a model server on loopback."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from handrail.cli.flags import LATER_FLAGS, read_flags
+from handrail.conversation.blocks import Text, ToolUse
+from handrail.testing.model_server import ModelServer, Reply
+
+pytestmark = pytest.mark.anyio
+
+HELLO = Reply((Text("Hello there."),))
+READ = Reply((Text("I look."), ToolUse("t1", "Read", {"file_path": "a.txt"})))
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    code: int
+    out: str
+    errors: str
+
+    @property
+    def lines(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+def variables(server: ModelServer, folder: Path, provider: str = "ANTHROPIC") -> dict[str, str]:
+    own = {name: value for name, value in os.environ.items() if not name.startswith(("ANTHROPIC_", "OPENAI_"))}
+    url = server.url + ("" if provider == "ANTHROPIC" else "/v1")
+    return {
+        **own,
+        f"{provider}_BASE_URL": url,
+        "HANDRAIL_STATE_DIR": str(folder / "state"),
+        "HOME": str(folder / "home"),
+    }
+
+
+async def started(folder: Path, environment: dict[str, str], *arguments: str) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "handrail", *arguments),
+        cwd=folder,
+        env=environment,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+
+
+async def handrail(
+    replies: Iterable[Reply], folder: Path, *arguments: str, stdin: str = "", provider: str = "ANTHROPIC"
+) -> tuple[Ran, ModelServer]:
+    async with ModelServer(replies, strict=True) as server:
+        process = await started(folder, variables(server, folder, provider), *arguments)
+        out, errors = await asyncio.wait_for(process.communicate(stdin.encode()), 60)
+        assert process.returncode is not None
+        return Ran(process.returncode, out.decode(), errors.decode()), server
+
+
+@pytest.mark.parametrize("provider", ["ANTHROPIC", "OPENAI"])
+async def test_a_prompt_is_answered_in_text_without_key_and_model_name(tmp_path: Path, provider: str) -> None:
+    ran, server = await handrail([HELLO], tmp_path, "-p", "Say hello", provider=provider)
+
+    assert (ran.code, ran.out, ran.errors) == (0, "Hello there.\n", "")
+    assert "Say hello" in server.requests[0].raw.decode()
+
+
+async def test_tools_are_used_and_the_folder_is_described(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("the secret is 42\n")
+    (tmp_path / "AGENTS.md").write_text("Always be brief.")
+
+    ran, server = await handrail([READ, HELLO], tmp_path, "-p", "What is the secret?")
+
+    assert (ran.code, ran.out) == (0, "Hello there.\n")
+    first, second = (request.raw.decode() for request in server.requests)
+    assert "Always be brief." in first
+    assert str(tmp_path) in first
+    assert "the secret is 42" in second
+
+
+@pytest.mark.proves("R5")
+async def test_the_prefix_of_consecutive_requests_is_the_same_and_debug_says_so(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("x\n")
+
+    ran, server = await handrail([READ, HELLO], tmp_path, "-p", "go", "--debug")
+
+    first, second = (request.body for request in server.requests)
+    assert first["tools"] == second["tools"]
+    assert first["system"] == second["system"]
+    assert "is new" in ran.errors
+    assert "is unchanged" in ran.errors
+    assert "CHANGED" not in ran.errors
+
+
+async def test_json_output_is_one_result(tmp_path: Path) -> None:
+    ran, _ = await handrail([HELLO], tmp_path, "-p", "hi", "--output-format", "json")
+
+    [result] = ran.lines
+    assert {key: result[key] for key in ("type", "subtype", "is_error", "result", "num_turns", "terminal_reason")} == {
+        "type": "result",
+        "subtype": "success",
+        "is_error": False,
+        "result": "Hello there.",
+        "num_turns": 1,
+        "terminal_reason": "completed",
+    }
+    assert result["usage"] == {
+        "input_tokens": 10,
+        "output_tokens": 5,
+        "cache_read_input_tokens": 0,
+        "cache_creation_input_tokens": 0,
+    }
+
+
+async def test_stream_json_tells_everything_in_order(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("x\n")
+
+    ran, _ = await handrail([READ, HELLO], tmp_path, "-p", "go", "--output-format", "stream-json")
+
+    assert [(line["type"], line.get("subtype")) for line in ran.lines] == [
+        ("system", "init"),
+        ("assistant", None),
+        ("assistant", None),
+        ("user", None),
+        ("assistant", None),
+        ("result", "success"),
+    ]
+    init, said, asked, answered, _, _ = ran.lines
+    assert "Read" in init["tools"]
+    assert said["message"]["content"] == [{"type": "text", "text": "I look."}]
+    assert asked["message"]["content"][0]["name"] == "Read"
+    assert answered["message"]["content"][0]["tool_use_id"] == "t1"
+    assert len({line["session_id"] for line in ran.lines}) == 1
+    assert len({line["uuid"] for line in ran.lines}) == len(ran.lines)
+
+
+async def test_partial_messages_come_as_raw_events(tmp_path: Path) -> None:
+    reply = Reply((Text("Hello there."),), piece=5)
+
+    ran, _ = await handrail(
+        [reply], tmp_path, "-p", "go", "--output-format", "stream-json", "--include-partial-messages"
+    )
+
+    raw = [line["event"] for line in ran.lines if line["type"] == "stream_event"]
+    assert "".join(event["delta"]["text"] for event in raw if event["type"] == "content_block_delta") == "Hello there."
+    assert raw[0]["type"] == "message_start"
+    assert raw[-1]["type"] == "message_stop"
+
+
+async def test_each_line_leaves_at_once(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("x\n")
+    gate = asyncio.Event()
+    held = Reply((Text("Hello there."),), gates={0: gate})
+    async with ModelServer([READ, held]) as server:
+        arguments = ("-p", "go", "--output-format", "stream-json")
+        process = await started(tmp_path, variables(server, tmp_path), *arguments)
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.close()
+
+        early = [json.loads(await asyncio.wait_for(process.stdout.readline(), 30))["type"] for _ in range(4)]
+
+        assert early == ["system", "assistant", "assistant", "user"]
+        gate.set()
+        assert await asyncio.wait_for(process.wait(), 30) == 0
+
+
+async def test_what_is_piped_in_is_added_to_the_prompt(tmp_path: Path) -> None:
+    ran, server = await handrail([HELLO], tmp_path, "-p", "Summarise this:", stdin="a long story\n")
+
+    assert ran.code == 0
+    words = server.requests[0].body["messages"][-1]["content"][-1]["text"]
+    assert words == "Summarise this:\n\na long story"
+
+
+async def test_a_prompt_may_come_from_a_pipe_alone(tmp_path: Path) -> None:
+    ran, server = await handrail([HELLO], tmp_path, "-p", stdin="only this\n")
+
+    assert ran.code == 0
+    assert server.requests[0].body["messages"][-1]["content"][-1]["text"] == "only this"
+
+
+async def test_the_system_prompt_can_be_replaced_and_added_to(tmp_path: Path) -> None:
+    _, server = await handrail(
+        [HELLO], tmp_path, "-p", "hi", "--system-prompt", "You are a poet.", "--append-system-prompt", "Rhyme."
+    )
+
+    assert [part["text"] for part in server.requests[0].body["system"]] == ["You are a poet.", "Rhyme."]
+
+
+async def test_tools_can_be_chosen(tmp_path: Path) -> None:
+    _, server = await handrail([HELLO], tmp_path, "-p", "hi", "--tools", "Glob")
+    assert [tool["name"] for tool in server.requests[0].body["tools"]] == ["Glob"]
+
+    _, server = await handrail([HELLO], tmp_path, "-p", "hi", "--tools", "")
+    assert not server.requests[0].body.get("tools")
+
+
+async def test_an_answer_can_be_made_to_fit_a_schema(tmp_path: Path) -> None:
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+
+    ran, _ = await handrail(
+        [Reply((Text('{"n": 7}'),))],
+        tmp_path,
+        *("-p", "hi", "--output-format", "json", "--json-schema", json.dumps(schema)),
+    )
+
+    assert ran.lines[0]["structured_output"] == {"n": 7}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        pytest.param(["-p"], 1, "there is no prompt", id="no prompt"),
+        pytest.param(["-p", "hi", "--max-turns", "0"], 2, "not a whole number above 0", id="a limit of nothing"),
+        pytest.param(["-p", "hi", "--max-turns", "x"], 2, "invalid whole_number value", id="a limit that is no number"),
+        pytest.param(["-p", "hi", "--max-budget-usd", "-1"], 2, "not an amount above 0", id="a negative budget"),
+        pytest.param(["-p", "hi", "--output-format", "xml"], 2, "invalid choice", id="an unknown format"),
+        pytest.param(["-p", "hi", "--json-schema", "{"], 2, "it is not JSON", id="a broken schema"),
+        pytest.param(["-p", "hi", "--json-schema", "[]"], 2, "it is not a JSON object", id="a schema that is a list"),
+        pytest.param(["-p", "hi", "--tools", "Reed"], 1, "There is no built-in tool 'Reed'", id="an unknown tool"),
+        pytest.param(["-p", "hi", "--replay", "no.jsonl"], 1, "no.jsonl", id="a missing cassette"),
+        pytest.param(["--model", "x"], 2, "interactive terminal has not come yet", id="no -p"),
+    ],
+)
+async def test_what_cannot_be_done_is_said(arguments: list[str], code: int, says: str, tmp_path: Path) -> None:
+    ran, server = await handrail([], tmp_path, *arguments)
+
+    assert (ran.code, ran.out) == (code, "")
+    assert says in ran.errors
+    assert server.requests == []
+
+
+async def test_unknown_flags_and_those_to_come_are_warned_about(tmp_path: Path) -> None:
+    ran, _ = await handrail([HELLO], tmp_path, "-p", "hi", "--from-the-future", "--permission-mode", "plan")
+
+    assert (ran.code, ran.out) == (0, "Hello there.\n")
+    assert "--from-the-future is not known" in ran.errors
+    assert "--permission-mode is accepted, but" in ran.errors
+
+
+def test_every_flag_to_come_is_taken_with_its_value() -> None:
+    for flag, values in LATER_FLAGS.items():
+        flags = read_flags(["-p", "hi", flag, *["value"] * values])
+
+        assert flags.chosen.prompt == "hi"
+        assert flags.chosen.words == []
+        assert len(flags.warnings) == 1
+
+
+async def test_an_error_of_the_server_ends_with_1_and_its_reason(tmp_path: Path) -> None:
+    refusal = Reply(status=401, error="invalid key")
+
+    ran, server = await handrail([refusal], tmp_path, "-p", "hi", "--output-format", "json")
+
+    assert ran.code == 1
+    assert ran.lines[0]["is_error"] is True
+    assert ran.lines[0]["api_error_status"] == 401
+    assert "invalid key" in ran.lines[0]["result"]
+    assert len(server.requests) == 1
+
+
+async def test_a_limit_ends_with_1(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("x\n")
+
+    ran, _ = await handrail([READ, HELLO], tmp_path, "-p", "go", "--max-turns", "1", "--output-format", "json")
+
+    assert ran.code == 1
+    assert ran.lines[0]["subtype"] == "error_max_turns"
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+async def test_a_signal_stops_the_run_with_its_result(tmp_path: Path, number: int, code: int) -> None:
+    silent = Reply((Text("never"),), stall_after=1)
+    async with ModelServer([silent]) as server:
+        process = await started(tmp_path, variables(server, tmp_path), "-p", "hi", "--output-format", "json")
+        assert process.stdin is not None
+        process.stdin.close()
+        await asyncio.wait_for(server.stalled.wait(), 30)
+
+        process.send_signal(number)
+
+        out, errors = await asyncio.wait_for(process.communicate(), 30)
+        assert process.returncode == code
+        assert json.loads(out)["terminal_reason"] == "aborted_streaming"
+        assert errors == b""
+
+
+async def test_a_run_can_be_recorded_and_replayed_without_a_server(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("x\n")
+    recorded, server = await handrail([READ, HELLO], tmp_path, "-p", "go", "--record", "run.jsonl")
+    assert recorded.code == 0
+    assert len(server.requests) == 2
+
+    replayed, server = await handrail([], tmp_path, "-p", "go", "--replay", "run.jsonl")
+
+    assert (replayed.code, replayed.out) == (0, "Hello there.\n")
+    assert server.requests == []
+
+
+async def test_nothing_is_left_in_the_folder(tmp_path: Path) -> None:
+    await handrail([HELLO], tmp_path, "-p", "hi")
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_loads_no_user_interface_and_no_second_http_client(tmp_path: Path) -> None:
+    # asked through the flags alone: what is imported does not depend on the answer
+    code = "import sys; import handrail.cli.run; print(' '.join(sys.modules))"
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    loaded = set(process.stdout.split())
+    assert not loaded & {
+        "httpx2",
+        "httpcore2",
+        "rich",
+        "prompt_toolkit",
+        "jsonschema_rs",
+        "tree_sitter",
+        "mcp",
+        "anyio",
+    }
