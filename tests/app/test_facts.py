@@ -154,6 +154,18 @@ def test_a_hostile_repository_runs_nothing(repository: Path, tmp_path: Path, nam
         assert ran.exists(), "the trap does not work, so this test shows nothing"
 
 
+def test_asking_changes_nothing_in_the_repository(repository: Path) -> None:
+    os.utime(repository / "kept.txt", (1, 1))  # a plain `git status` would write this down
+    index = repository / ".git" / "index"
+    before = index.stat()
+
+    assert probe(repository) == GitFacts("main", "", ())
+
+    assert index.stat() == before
+    git(repository, "status")
+    assert index.stat().st_ino != before.st_ino, "git writes nothing here, so this test shows nothing"
+
+
 @pytest.mark.proves("R8")
 def test_a_git_that_takes_too_long_is_ended_and_said_so(repository: Path, tmp_path: Path) -> None:
     slow = tmp_path / "bin" / "git"

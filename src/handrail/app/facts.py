@@ -168,7 +168,6 @@ def _start(program: str, root: Path, env: Mapping[str, str]) -> subprocess.Popen
         "GIT_ALLOW_PROTOCOL": "none",
         "GIT_CEILING_DIRECTORIES": str(root.parent),
         "GIT_NO_LAZY_FETCH": "1",
-        "GIT_OPTIONAL_LOCKS": "0",
         "GIT_TERMINAL_PROMPT": "0",
         "LC_ALL": "C",
     }

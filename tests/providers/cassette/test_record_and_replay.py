@@ -256,6 +256,22 @@ async def test_a_miss_shows_the_nearest_recording_and_what_differs(studio: Studi
     assert provider.transport.unplayed == (1, 2)  # type: ignore[attr-defined]  # a Replayer
 
 
+async def test_the_nearest_recording_is_the_one_that_begins_alike(studio: Studio) -> None:
+    def talk(*words: str) -> Request:
+        messages: list[Message] = []
+        for number, word in enumerate(words):
+            block = (Text(word),)
+            messages.append(AssistantMessage(block) if number % 2 else UserMessage(block))
+        return Request("m", History(messages))
+
+    recorded = [talk("x"), talk("a", "b", "c"), talk("a", "b", "c", "d", "e"), talk("y", "b", "c", "d", "e")]
+    await record(studio, "openai", [Reply((Text("."),))] * 4, *recorded)
+
+    for asked, nearest in ((talk("z"), 1), (talk("a", "b", "z"), 2), (talk("a", "b", "c", "d", "z"), 3)):
+        with pytest.raises(CassetteMissError, match=f"The nearest is recording {nearest}"):
+            await everything(studio.replaying(), asked)
+
+
 async def test_a_difference_in_tools_or_model_is_a_miss_and_shown(studio: Studio) -> None:
     await record(studio, "anthropic", [Reply((Text("a"),))], question(system=("Be brief.",)))
 
