@@ -444,7 +444,6 @@ print("http" if "handrail.providers.http" in sys.modules else "no http", "h11" i
 """
 
 
-@pytest.mark.proves("R14")
 @ALL
 async def test_a_replay_opens_no_socket_and_loads_no_network_code(studio: Studio, api: str) -> None:
     await record(studio, api, [Reply((Text("a"),))], question())

@@ -55,7 +55,6 @@ def entry(number: int) -> Entry:
     return Entry(number, Canonical("openai", {"a": 1}, ({"n": number},)), 200, {}, (Chunk(b"data"), Chunk(b"\xff")))
 
 
-@pytest.mark.proves("R13")
 def test_a_crash_at_any_byte_costs_only_the_recording_that_was_being_written(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     one, two = tape([entry(1)]), tape([entry(1), entry(2)])
