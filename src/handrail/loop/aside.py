@@ -1,14 +1,13 @@
 """A question beside the conversation, for example for a summary: one answer, no tools, nobody is told."""
 
-from dataclasses import dataclass
-
 from handrail.conversation.request import Request
 from handrail.conversation.stream import BlockEnd, Delta, MessageEnd, StreamFailure, Usage
 from handrail.loop.draft import Draft
 from handrail.loop.setup import Model
+from handrail.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Aside:
     """What was said, by whom, and what it used. With a `failure`, `text` is what came before it."""
 

@@ -18,7 +18,7 @@ Nothing decides by events. A raw StreamEvent may be skipped: BlockComplete and M
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -29,11 +29,12 @@ from handrail.conversation.request import Chain, Request
 from handrail.conversation.stream import StreamEvent, StreamFailure, Usage
 from handrail.loop.spending import Spent
 from handrail.loop.state import Move, Why
+from handrail.records import record
 from handrail.tools.events import CallEvent
 from handrail.tools.outcome import Outcome
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RunStarted:
     """A prompt was taken; nothing has been asked yet."""
 
@@ -44,7 +45,7 @@ class RunStarted:
     chain: Chain
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RequestSent:
     """
     The model is asked. `turn` counts from 1; `attempt` above 1 asks again for the same turn, `plain` without streaming.
@@ -77,7 +78,7 @@ class RequestSent:
         return digest.hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BlockComplete:
     """One block of the answer is complete; blocks of one answer share `message_id`."""
 
@@ -87,7 +88,7 @@ class BlockComplete:
     slot: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MessageComplete:
     """The answer is whole; calls of it may still run. `dollars` is None when the price is not known."""
 
@@ -98,7 +99,7 @@ class MessageComplete:
     turn: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AlternativesOffered:
     """Two answers to the same request; the caller has been asked which one is to count."""
 
@@ -107,7 +108,7 @@ class AlternativesOffered:
     turn: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AnswerDiscarded:
     """The answer broke off after calls were handed out. It is asked for again; what it did is not done twice."""
 
@@ -117,7 +118,7 @@ class AnswerDiscarded:
     attempt: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ResultsComplete:
     """The results of all calls of the answer, in the order of the calls, as they stand in history now."""
 
@@ -126,21 +127,21 @@ class ResultsComplete:
     turn: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MessageAdded:
     """What the program added to the user's turn: a reminder, a steering word, an interruption."""
 
     message: UserMessage | Attachment
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class QueuedMessageTaken:
     """A message that came while a turn ran is now part of the history."""
 
     message: UserMessage
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Compacted:
     """The history was shortened. `kind` is `micro` (old results became stubs) or `full` (a summary)."""
 
@@ -151,14 +152,14 @@ class Compacted:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Interrupted:
     """Somebody stopped the run; RunEnded follows when everything of it has stopped."""
 
     why: Why
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Notice:
     """Something a person should know, for example that a limit cannot be kept."""
 
@@ -166,7 +167,7 @@ class Notice:
     level: str = "warning"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Denial:
     """A call that was not allowed."""
 
@@ -174,7 +175,7 @@ class Denial:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RunEnded:
     """
     The run is over. `why` says how; `text` is the text of the last answer, `structured` the checked value if asked for.

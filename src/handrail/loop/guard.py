@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import Attachment
+from handrail.records import record
 from handrail.tools.outcome import Outcome, Status
 
 STEER_AFTER, STOP_AFTER = 3, 6
@@ -15,7 +16,7 @@ Failure: TypeAlias = tuple[str, str, str]
 """Tool, input, error."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Guard:
     """How many answers in a row held each failing call. A call that is not repeated is forgotten."""
 

@@ -1,9 +1,9 @@
 """What a run may use."""
 
-from dataclasses import dataclass
+from handrail.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Limits:
     """
     Each limit ends the run with its own reason and a history that can be continued. None = no limit.

@@ -1,7 +1,7 @@
 """What a run is given: a model, tools, rails, limits, and the few points where others may step in."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol, TypeAlias
 
 from handrail.conversation.messages import AssistantMessage, Attachment, Message
@@ -11,6 +11,7 @@ from handrail.dispatch.executor import DEFAULT_RAILS, DEFAULT_SCHEDULING, Schedu
 from handrail.dispatch.gate import Rails
 from handrail.loop.limits import NO_LIMITS, Limits
 from handrail.loop.spending import Cost, no_price
+from handrail.records import record
 from handrail.tools.outcome import Outcome
 from handrail.tools.tool import PLAIN_VIEW, PromptView
 
@@ -44,7 +45,7 @@ def nothing_attached(_outcomes: Sequence[Outcome]) -> Iterable[Attachment]:
     return ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Situation:
     """What somebody who shortens the history looks at. `forced`: the model refused the request as too long."""
 
@@ -54,7 +55,7 @@ class Situation:
     forced: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Shortened:
     """
     The messages that take the history's place. `kind` is `micro` or `full`; `note` is for people.
@@ -83,7 +84,7 @@ class StructuredOutput(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Options:
     """How the model is asked. Empty or None = the provider's default."""
 
@@ -94,7 +95,7 @@ class Options:
     betas: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Setup:
     """Everything about a run that does not change while it runs."""
 

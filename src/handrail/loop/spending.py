@@ -1,10 +1,10 @@
 """What answers used and cost, per model."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from handrail.conversation.stream import Usage
+from handrail.records import record
 
 Cost: TypeAlias = Callable[[str, Usage], float | None]
 """Dollars for one answer of a model; None = no known price."""
@@ -15,7 +15,7 @@ def no_price(_model: str, _usage: Usage) -> float | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Spent:
     """What one model has used so far. `dollars` is None when any of it has no known price."""
 

@@ -8,8 +8,9 @@ named: a message that was queued meanwhile, a pause that the vendor asks to be c
 cut off by the output limit, or does not fit the schema that was asked for.
 """
 
-from dataclasses import dataclass
 from enum import Enum
+
+from handrail.records import record
 
 
 class Move(Enum):
@@ -76,7 +77,7 @@ REFUSALS = frozenset({"refusal", "content_filter"})
 CUT_REASONS = frozenset({"max_tokens", "length", "model_length", "incomplete", "max_output_tokens"})
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class State:
     """Where a run stands. `turn` counts answers, `repeats` the moves in a row for the same reason."""
 
@@ -97,7 +98,7 @@ class State:
         return State(ENDS.get(why, Move.NEXT_TURN), why, self.turn, repeats, self.unfit + unfit)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Turned:
     """What one turn came to."""
 

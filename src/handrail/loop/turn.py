@@ -12,7 +12,7 @@ it asked for go into the history together, or, when the answer is to be asked fo
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, cast
 
 from handrail.conversation.blocks import Text, ToolUse
@@ -32,6 +32,7 @@ from handrail.loop.events import AlternativesOffered, BlockComplete, LoopEvent, 
 from handrail.loop.journal import TurnJournal
 from handrail.loop.setup import Setup, Stream
 from handrail.loop.state import Why
+from handrail.records import record
 from handrail.tools.abort import AbortReason, AbortSignal
 from handrail.tools.outcome import Outcome
 
@@ -39,7 +40,7 @@ GO_ON = Text("Go on.")
 ENDED_EARLY = StreamFailure("cut", "the stream ended before the answer was complete", retryable=True)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Question:
     """What is asked in one attempt. `last` = a broken answer is not asked for again."""
 

@@ -1,0 +1,113 @@
+"""Records are dataclasses in every respect that we use, only cheaper to make."""
+
+import copy
+import dataclasses
+import pickle
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic_core import to_json
+
+from handrail.records import record
+
+
+@record
+class Point:
+    """A place."""
+
+    x: int
+    y: int = 0
+    tags: list[str] = field(default_factory=list)
+
+    @property
+    def far(self) -> bool:
+        return self.x + self.y > 10
+
+
+@dataclass(frozen=True, slots=True)
+class Ordinary:
+    """The same from the standard library."""
+
+    x: int
+    y: int = 0
+    tags: list[str] = field(default_factory=list)
+
+
+@record
+class Named(Point):
+    """A place with a name."""
+
+    name: str = "?"
+
+
+@record
+class Nothing:
+    """No fields."""
+
+
+values = st.fixed_dictionaries({"x": st.integers()}, optional={"y": st.integers(), "tags": st.lists(st.text())})
+
+
+@given(values, values)
+def test_a_record_behaves_like_the_dataclass_of_the_same_fields(first: dict[str, Any], second: dict[str, Any]) -> None:
+    one, other = Point(**first), Point(**second)
+    plain, second_plain = Ordinary(**first), Ordinary(**second)
+
+    assert repr(one) == repr(plain).replace("Ordinary", "Point")
+    assert (one == other) == (plain == second_plain)
+    assert dataclasses.asdict(one) == dataclasses.asdict(plain)
+    assert to_json(one) == to_json(plain)
+    assert dataclasses.replace(one, y=3) == Point(one.x, 3, one.tags)
+    assert copy.deepcopy(one) == pickle.loads(pickle.dumps(one)) == one
+    assert one.__eq__(plain) is NotImplemented
+
+
+def test_records_are_frozen_and_have_no_room_for_more() -> None:
+    point: Any = Point(1)
+
+    with pytest.raises(dataclasses.FrozenInstanceError, match="Point is frozen, so 'x' cannot be changed"):
+        point.x = 2
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        del point.x
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        point.z = 2
+    assert not hasattr(point, "__dict__")
+
+
+def test_records_match_by_position_and_hash_by_value() -> None:
+    match Nested(Point(1, 2), "a"):
+        case Nested(Point(x, y), name):
+            assert (x, y, name) == (1, 2, "a")
+    assert hash(Nested(1, "a")) == hash(Nested(1, "a"))
+    assert Nothing() == Nothing()
+    assert {Nothing(): 1}[Nothing()] == 1
+
+
+@record
+class Nested:
+    """Holds another."""
+
+    inner: object
+    name: str
+
+
+def test_factories_make_a_new_value_each_time() -> None:
+    assert Point(1).tags is not Point(1).tags
+
+
+def test_a_subclass_adds_its_fields_at_the_end() -> None:
+    named = Named(1, 2, [], "home")
+
+    assert (named.x, named.name, named.far, Named(9, 9).far) == (1, "home", False, True)
+    assert [each.name for each in dataclasses.fields(Named)] == ["x", "y", "tags", "name"]
+    assert Point(1, 2) != Named(1, 2)
+
+
+def test_missing_and_unknown_fields_are_errors() -> None:
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'x'"):
+        Point()  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="unexpected keyword argument 'z'"):
+        Point(1, z=1)  # type: ignore[call-arg]
