@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import pytest
 
-from handrail import Limits, Text, ToolResult, tool
+from handrail import AbortSignal, Limits, Text, ToolContext, ToolResult, tool
 from handrail.conversation.messages import AssistantMessage, UserMessage
 from handrail.conversation.stream import BlockStart, Delta, Usage, UsageUpdate
 from handrail.errors import HandrailError
@@ -127,6 +127,23 @@ async def test_an_interrupt_before_the_first_request_sends_none() -> None:
     assert ending(events).why is Why.ABORTED_STREAMING
     assert model.requests == []
     assert roles(agent.messages) == ["user", "user"]
+
+
+@pytest.mark.proves("L1")
+async def test_every_turn_has_a_signal_of_its_own_that_its_calls_see() -> None:
+    seen: list[AbortSignal] = []
+
+    @tool(read_only=True, concurrency_safe=True)
+    async def look(ctx: ToolContext) -> str:
+        """See the signal of the turn."""
+        seen.append(ctx.run.abort)
+        return ""
+
+    await an_agent(scripted([[use("1", "look"), use("2", "look")], [use("3", "look")], [say("Done.")]]), look).ask(
+        "Go."
+    )
+
+    assert seen[0] is seen[1] is not seen[2]
 
 
 @pytest.mark.proves("L2", "L4", "L5", "L6")
