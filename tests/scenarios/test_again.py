@@ -213,6 +213,16 @@ async def test_an_unfit_answer_is_asked_for_again_with_the_problem() -> None:
     assert 'n: "one" is not of type "integer"' in notes[1]
 
 
+async def test_what_does_not_fit_a_model_is_told_field_by_field() -> None:
+    answers = ['["Bern", 7]', '{"city": "Bern", "degrees": "warm"}', '{"city": "Bern", "degrees": 7}']
+    agent = an_agent(scripted([[say(text)] for text in answers]), output=Weather)
+
+    assert (await agent.ask("Weather?")).turns == 3
+    notes = [m.content[0].text for m in agent.messages if isinstance(m, Attachment)]  # type: ignore[union-attr]
+    assert "an object is wanted, and it is ['Bern', 7]" in notes[0]
+    assert "The field 'degrees' is wrong" in notes[1]
+
+
 async def test_unfit_answers_end_the_run_after_the_retries() -> None:
     agent = an_agent(scripted([[say("no")]] * 4), output=SCHEMA)
 

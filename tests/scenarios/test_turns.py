@@ -233,6 +233,21 @@ async def test_what_tools_and_the_program_add_stands_after_all_results() -> None
     assert not refused(agent.messages)
 
 
+@pytest.mark.proves("A32", "R1")
+async def test_a_tool_may_bring_words_of_the_model_and_the_next_request_still_ends_with_the_user() -> None:
+    @tool(read_only=True)
+    async def recall() -> Output:
+        """Bring an old answer along."""
+        return Output(text="ok", messages=(AssistantMessage((Text("I once said so."),)),))
+
+    agent = an_agent(scripted([[use("1", "recall")], [say("Done.")]]), recall)
+
+    await agent.ask("Go.")
+
+    assert roles(agent.messages) == ["user", "assistant", "results", "assistant", "go_on", "assistant"]
+    assert not refused(agent.messages)
+
+
 async def test_an_empty_answer_is_asked_for_once_more() -> None:
     agent = an_agent(scripted([[], [say("Here.")]]))
 
