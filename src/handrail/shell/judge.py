@@ -5,12 +5,15 @@ Options are read as getopt_long does (clusters, attached and separate values, `-
 differences: abbreviations are refused, and so is a word of unknown text where an option could stand.
 """
 
+import re
 from typing import NamedTuple
 
 from handrail.shell import grammars, tables
 from handrail.shell.gate import UnclearError
-from handrail.shell.model import Does, Effect, Kind, Piece, Requirement, Word, literal_word
+from handrail.shell.model import PLAIN_NAMES, WHOLE_NAME, Does, Effect, Kind, Piece, Requirement, Word, literal_word
 from handrail.shell.tables.format import CARRIERS, ROLE_EFFECT, Command, Grammar, Option, Role, Unless, Use
+
+ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
 
 
 class Judgement(NamedTuple):
@@ -20,10 +23,13 @@ class Judgement(NamedTuple):
     effects: tuple[Effect, ...]
     requires: tuple[Requirement, ...] = ()
     lists_paths: bool = False
+    whole_names: tuple[Word, ...] = ()  # see Segment
+    passes: bool = False  # prints lines of its input unchanged
+    moves: tuple[Word, ...] = ()  # folders it goes to, one after the other, before it does anything
 
 
-def judge(words: tuple[Word, ...]) -> Judgement:
-    """The effects of a command that is not empty."""
+def judge(words: tuple[Word, ...], names: tuple[Word, ...] = ()) -> Judgement:
+    """The effects of a command that is not empty. `names` are the names it is fed, where they come in whole."""
     name = words[0].literal
     if name is None:
         return Judgement("", (Effect(Does.UNKNOWN, words[0], "the name of the program is not known"),))
@@ -32,20 +38,23 @@ def judge(words: tuple[Word, ...]) -> Judgement:
     entry = tables.lookup(name)
     if entry is None:
         return Judgement("", (Effect(Does.UNLISTED, words[0], f"no table entry for {name!r}"),))
-    return Reading(entry, name).run(words[1:])
+    return Reading(entry, name, names).run(words[1:])
 
 
 class Reading:
     """One pass over the words of one command with one entry."""
 
-    def __init__(self, entry: Command, name: str) -> None:
-        self.entry, self.name = entry, name
+    def __init__(self, entry: Command, name: str, names: tuple[Word, ...] = ()) -> None:
+        self.entry, self.name, self.names = entry, name, names
         self.options = tables.options_of(entry)
         self.seen: dict[str, Word | None] = {}  # options given, with the last value
         self.effects: list[Effect] = []
         self.operands: list[Word] = []
         # A word that may turn out to be an option moves the role of every other word, so each counts as read.
         self.loose = False
+        self.needs: list[Requirement] = []
+        self.moves: list[Word] = []
+        self.files_named = False
 
     def run(self, words: tuple[Word, ...]) -> Judgement:
         for role, why in self.entry.effect.items():
@@ -60,13 +69,41 @@ class Reading:
         return self.judgement()
 
     def judgement(self) -> Judgement:
-        return Judgement(self.name, tuple(self.effects), self.entry.requires, self.lists_paths())
+        lists = self.lists_paths()
+        return Judgement(
+            self.name,
+            tuple(self.effects),
+            (*self.entry.requires, *self.needs),
+            lists,
+            self.whole_names() if lists else (),
+            self.passes(),
+            tuple(self.moves),
+        )
 
     def lists_paths(self) -> bool:
         """True if nothing was given that could put other text into the output: a value, or a word the entry names."""
         other = set(self.entry.not_paths_with.split())
         plain = not any(word.literal is None or word.literal in other for word in self.operands)
         return self.entry.lists_paths and plain and all(value is None for value in self.seen.values())
+
+    def whole_names(self) -> tuple[Word, ...]:
+        """What stands for the names it prints, if each is ended by NUL."""
+        ending = set(self.entry.ends_names_with_nul.split())
+        if not self.entry.expression:
+            return (WHOLE_NAME,) if self.seen.keys() & ending else ()
+        given = {word.literal for word in self.operands}
+        if not given & ending or "-print" in given:
+            return ()
+        starts = [effect.word.literal for effect in self.effects if effect.does is Does.READS and effect.word]
+        return tuple(
+            Word((Piece(Kind.LITERAL, start, quoted=True), Piece(Kind.FOUND, "/<name>", quoted=True)))
+            for start in starts
+            if start
+        )
+
+    def passes(self) -> bool:
+        allowed = set(self.entry.passes_with.split())
+        return bool(allowed) and not self.files_named and not self.loose and self.seen.keys() <= allowed
 
     def done(self) -> bool:
         """True for forms like `git --version` that need no sub-command."""
@@ -79,9 +116,17 @@ class Reading:
             what = f"{self.name} sub-command {name!r} is not listed" if name else f"{self.name} without a sub-command"
             self.effects.append(Effect(Does.UNLISTED, self.operands[0] if self.operands else None, what))
             return self.judgement()
-        found = Reading(inner, f"{self.name} {name}").run(tuple(rest))
+        found = Reading(inner, f"{self.name} {name}", self.names).run(tuple(rest))
+        moves = (*self.moves, *found.moves)
+        lists = found.lists_paths and not moves  # the names would be seen from another folder
         return Judgement(
-            found.entry, (*self.effects, *found.effects), (*self.entry.requires, *found.requires), found.lists_paths
+            found.entry,
+            (*self.effects, *found.effects),
+            (*self.entry.requires, *self.needs, *found.requires),
+            lists,
+            found.whole_names if lists else (),
+            found.passes,
+            moves,
         )
 
     # options
@@ -109,6 +154,8 @@ class Reading:
             elif entry.harmless_options:
                 self.loose = True
                 self.operands.append(word)
+                if self.options.can_name_files:
+                    self.needs.append(PLAIN_NAMES)
             else:
                 self.effects.append(Effect(Does.UNLISTED, word, "a word of unknown text could become an option"))
         return []
@@ -123,7 +170,7 @@ class Reading:
             self.apply(name, word, word.cut(len(name) + 1) if equals else None, words)
             return
         if self.entry.number and text[1:].isdecimal() and text.isascii() and word.literal:
-            self.seen["-0"] = None
+            self.seen["-NUM"] = None
             return
         self.cluster(word, text, words)
 
@@ -172,7 +219,10 @@ class Reading:
             self.effects.append(Effect(Does.UNLISTED, value, f"the value of {option.name} may be several words"))
             return False
         self.seen[option.name] = value
-        self.use(option.use, value)
+        if option.name in self.entry.moves.split():
+            self.moves.append(value)
+        else:
+            self.use(option.use, value)
         return True
 
     def unlisted(self, word: Word, name: str) -> None:
@@ -206,6 +256,7 @@ class Reading:
 
     def place_rest(self, left: list[Word]) -> None:
         use = self.entry.rest
+        self.files_named = bool(left)
         if use is None:
             self.effects += [Effect(Does.UNLISTED, word, f"{self.name} takes no such operand") for word in left[:1]]
         elif use in CARRIERS and left:
@@ -222,8 +273,7 @@ class Reading:
     def hand_on(self, use: Use | None, left: list[Word]) -> None:
         """The operands are another command, or a text for a shell."""
         if use in (Role.COMMAND, Role.FED_COMMAND):
-            words = self.fed(left) if use is Role.FED_COMMAND else tuple(left)
-            self.effects.append(Effect(Does.RUNS, left[0], "runs another command", child=words))
+            self.hand_on_command(use, left)
             return
         texts = [word.literal for word in (left if use is Role.EVAL else left[:1])]
         known = [text for text in texts if text is not None]
@@ -232,16 +282,37 @@ class Reading:
         else:
             self.effects.append(Effect(Does.RUNS, left[0], "runs a shell text", shell=" ".join(known)))
 
+    def hand_on_command(self, use: Use, left: list[Word]) -> None:
+        env: list[tuple[str, Word]] = []
+        while self.entry.assigns and left and (found := ASSIGNMENT.match(left[0].prefix)):
+            word = left.pop(0)
+            if not word.single:
+                self.effects.append(Effect(Does.UNLISTED, word, "may be several words, and the next a command"))
+            env.append((found.group(1), word.cut(found.end())))
+        if not left:
+            self.effects += [Effect(ROLE_EFFECT[role][0], None, why) for role, why in self.entry.alone.items()]
+            return
+        words = self.fed(left) if use is Role.FED_COMMAND else tuple(left)
+        self.effects.append(Effect(Does.RUNS, left[0], "runs another command", child=words, env=tuple(env)))
+
     def fed(self, words: list[Word]) -> tuple[Word, ...]:
         """A command with what comes in on standard input: added at the end, or in place of a mark (`xargs -I{}`)."""
         mark = self.seen.get(self.entry.replaces)
+        names = self.names if self.seen.keys() & set(self.entry.reads_nul_names.split()) else ()
         if mark is None:
-            return (*words, Word((Piece(Kind.INPUT, "<input>"),), words[-1].start, words[-1].end))
+            anything = (Word((Piece(Kind.INPUT, "<input>"),)),)
+            return (*words, *(w._replace(start=words[-1].start, end=words[-1].end) for w in names or anything))
         text = mark.literal
         if not text:
             return (Word((Piece(Kind.INPUT, "<input>"),)), *words)
-        filled = Piece(Kind.INPUT, "<input>", quoted=True)
-        return tuple(word._replace(pieces=(filled,)) if text in str(word) else word for word in words)
+        return tuple(self.filled(word, text, names) for word in words)
+
+    def filled(self, word: Word, mark: str, names: tuple[Word, ...]) -> Word:
+        if mark not in str(word):
+            return word
+        if word.literal == mark and len(names) == 1:
+            return word._replace(pieces=names[0].pieces)
+        return word._replace(pieces=(Piece(Kind.INPUT, "<input>", quoted=True),))
 
     def use(self, use: Use, word: Word) -> None:
         """Adds what becomes of one word."""
@@ -251,6 +322,8 @@ class Reading:
             self.hand_on(use, [word])
         elif use is not Role.TEXT or self.loose:
             does, why = ROLE_EFFECT[Role.READ if use is Role.TEXT else use]
+            if any(piece.kind is Kind.INPUT and piece.text != "<name>" for piece in word.pieces):
+                self.needs.append(PLAIN_NAMES)
             self.effects.append(Effect(does, word, why))
 
     def expression(self, name: str) -> tuple[Effect, ...]:

@@ -131,6 +131,10 @@ class Word(NamedTuple):
         return Word(tuple(kept), self.start, self.end)
 
 
+# A name from a listing that arrives whole, as one argument.
+WHOLE_NAME = Word((Piece(Kind.INPUT, "<name>", quoted=True),))
+
+
 def literal_word(text: str, start: int = 0, end: int = 0) -> Word:
     return Word((Piece(Kind.LITERAL, text, quoted=True),), start, end)
 
@@ -161,6 +165,7 @@ class Effect(NamedTuple):
     why: str = ""
     child: tuple[Word, ...] = ()
     shell: str | None = None  # text handed to a shell
+    env: tuple[tuple[str, Word], ...] = ()  # what the child is started with (env NAME=VALUE)
 
     @property
     def verdict(self) -> Verdict:
@@ -176,6 +181,11 @@ class Requirement(NamedTuple):
     check: str
     switches: tuple[str, ...] = ()
     after_subcommand: bool = False
+
+
+PLAIN_NAMES = Requirement(
+    "plain-names", "no file name in the folders it goes through holds a blank or a quote or begins with a dash"
+)
 
 
 class Reason(NamedTuple):
@@ -211,6 +221,7 @@ class Segment(NamedTuple):
     requires: tuple[Requirement, ...] = ()
     reasons: tuple[Reason, ...] = ()
     lists_paths: bool = False  # prints names of files at or under what it reads, and nothing else
+    whole_names: tuple[Word, ...] = ()  # words that stand for those names when NUL keeps them apart
     fed_by: "Segment | None" = None  # the command whose output it reads
 
     @property

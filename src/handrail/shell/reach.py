@@ -6,7 +6,7 @@ Lexical only: whoever can look at the file system should resolve links first and
 
 import posixpath
 
-from handrail.shell.model import Analysis, Does, Effect, Kind, Segment, Word
+from handrail.shell.model import WHOLE_NAME, Analysis, Does, Effect, Kind, Segment, Word
 
 
 def reads_outside(
@@ -37,9 +37,10 @@ def within(path: str, roots: tuple[str, ...]) -> bool:
 
 
 def from_listing(segment: Segment, effect: Effect, word: Word) -> bool:
-    """Names made by a listing of checked folders; only where no contents are shown, as names can hold blanks."""
-    fed = segment.fed_by is not None and segment.fed_by.lists_paths
-    return fed and effect.does is Does.LOOKS and {piece.kind for piece in word.pieces} == {Kind.INPUT}
+    """Names made by a listing of checked folders; contents only where names come in whole, as they can hold blanks."""
+    if segment.fed_by is None or not segment.fed_by.lists_paths or {piece.kind for piece in word.pieces} != {Kind.INPUT}:
+        return False
+    return effect.does is Does.LOOKS or word.pieces == WHOLE_NAME.pieces
 
 
 def paths(word: Word, cwd: str, home: str) -> tuple[str | None, ...]:

@@ -42,6 +42,15 @@ class Place(NamedTuple):
     def inside(self, carrier: str) -> "Place":
         return self._replace(path=(*self.path, carrier))
 
+    @property
+    def listed(self) -> bool:
+        """True if names of files at or under what was read come in, and nothing else."""
+        return self.fed_by is not None and self.fed_by.lists_paths
+
+    @property
+    def names(self) -> tuple[Word, ...]:
+        return self.fed_by.whole_names if self.fed_by is not None else ()
+
 
 class Walker:
     """Collects the segments of one parsed text. `inner` analyses the text of an inner shell."""
@@ -162,9 +171,13 @@ class Walker:
             return self.assignments(command, segment, effects, scope, place)
         name = command.words[0].literal
         effects += [effect for variable, word in command.assigns if (effect := set_for_command(variable, word, name))]
-        found = judge(segment.argv)
-        self.add(segment, [*effects, *found.effects], scope, place, found)
-        self.children(segment, found, scope, place)
+        found = judge(segment.argv, place.names)
+        if found.moves and effects:  # what the shell opens, it opens before the program changes the folder
+            self.add(segment._replace(argv=(), node="redirection", env=()), effects, scope, place)
+            effects = []
+        inside = moved(scope, found)
+        self.add(segment, [*effects, *found.effects], inside, place, found)
+        self.children(segment, found, inside, place)
         return after(segment, found, scope)
 
     def assignments(self, command: Simple, segment: Segment, effects: list[Effect], scope: Scope, place: Place) -> Way:
@@ -184,18 +197,21 @@ class Walker:
             if effect.shell is not None:
                 self.inner(effect.shell, place.inside(carrier), scope)
             if effect.child:
-                self.child(effect.child, segment, scope, place.inside(carrier))
+                self.child(effect, segment, scope, place.inside(carrier))
 
-    def child(self, words: tuple[Word, ...], parent: Segment, scope: Scope, place: Place) -> None:
+    def child(self, effect: Effect, parent: Segment, scope: Scope, place: Place) -> None:
+        words = effect.child
         if len(place.path) > 3 * MAX_INNER:
             raise UnclearError("wrapped too deep", parent.start, parent.end, "command")
-        segment = parent._replace(argv=words, start=words[0].start, env=(), redirections=())
-        found = judge(words)
-        effects = list(found.effects)
+        segment = parent._replace(argv=words, start=words[0].start, env=effect.env, redirections=())
+        found = judge(words, place.names)
+        effects = [bad for name, word in effect.env if (bad := set_for_command(name, word, words[0].literal))]
+        effects += found.effects
         if found.entry in STATEFUL:
             effects.append(Effect(Does.UNKNOWN, words[0], f"{found.entry} inside another command is not followed"))
-        self.add(segment, effects, scope, place, found)
-        self.children(segment, found, scope, place)
+        inside = moved(scope, found)
+        self.add(segment, effects, inside, place, found)
+        self.children(segment, found, inside, place)
 
     def add(
         self, segment: Segment, effects: list[Effect], scope: Scope, place: Place, found: Judgement | None = None
@@ -224,7 +240,8 @@ class Walker:
                 cwds=scope.folders,
                 fed_by=place.fed_by,
                 requires=found.requires if found else (),
-                lists_paths=found.lists_paths if found else False,
+                lists_paths=found is not None and (found.lists_paths or (found.passes and place.listed)),
+                whole_names=found.whole_names if found else (),
             )
         )
 
@@ -279,6 +296,13 @@ def set_for_command(name: str, word: Word, command: str | None) -> Effect | None
     if name in HARMLESS_ENV and text is not None and HARMLESS_VALUE.match(text) and ("/" not in text or name == "TZ"):
         return None
     return Effect(Does.STATE, word, f"runs the command with {name} set, which may change what it does")
+
+
+def moved(scope: Scope, found: Judgement) -> Scope:
+    """Where the program does its work, after options like `git -C`."""
+    for folder in found.moves:
+        scope = scope.entering(folder)
+    return scope
 
 
 def after(segment: Segment, found: Judgement, scope: Scope) -> Way:

@@ -33,6 +33,10 @@ a short entry is a safe entry:
    paths found at or under the operands: it lets `cmd | xargs wc -l` pass.
 6. A program that runs another command: role COMMAND as an operand (timeout, nice, xargs) with `options_first=True`,
    role SHELL for a text given to a shell (`sh -c`). The inner command gets its own segment, judged by its own entry.
+   `assigns=True` when NAME=VALUE words may stand before it (env), `moves="-C --chdir"` for options whose value is the
+   folder the command works in. Names handed from a listing to xargs are whole and inside the listed folder only when
+   both sides agree on NUL: `ends_names_with_nul="-z"` for the listing. `passes_with="-n"` lists the options with which a
+   filter prints lines of its input unchanged, so that `cmd | head -n 5 | xargs wc` still counts as a listing.
 7. A word in a small language: `Grammar("awk")`, checked by `handrail.shell.grammars.awk.read(text)`, which returns
    effects and raises UnclearError for anything outside its closed grammar. When all operands together are the language
    (find, test): `expression="find"`, checked by `grammars.find.read_words(words)`.

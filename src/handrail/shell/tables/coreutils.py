@@ -26,6 +26,7 @@ COMMANDS: dict[str, Command] = {
         number=True,
         rest=READ,
         harmless_options=True,
+        passes_with="-NUM -n --lines",
     ),
     "tail": Command(
         source=f"{COREUTILS}, tail(1)",
@@ -35,6 +36,7 @@ COMMANDS: dict[str, Command] = {
         number=True,
         rest=READ,
         harmless_options=True,
+        passes_with="-NUM -n --lines",
     ),
     "wc": Command(
         source=f"{COREUTILS}, wc(1)",

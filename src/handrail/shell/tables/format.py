@@ -99,8 +99,13 @@ class Command(NamedTuple):
     harmless_options: bool = False
     lists_paths: bool = False  # prints the paths of files it found at or under its operands, nothing else
     not_paths_with: str = ""  # words with which it prints other things too (find -printf)
+    ends_names_with_nul: str = ""  # options with which no name can be taken for two (find -print0, git ls-files -z)
+    passes_with: str = ""  # with no files and only these options it prints lines of its input unchanged (grep, head)
+    reads_nul_names: str = ""  # for FED_COMMAND: options with which only NUL ends a word (xargs -0)
     expression: str = ""  # the checker that reads all operands (find, test)
     subcommands: Mapping[str, "Command"] = NOTHING
+    moves: str = ""  # options whose value is the folder the command works in (git -C, env -C)
+    assigns: bool = False  # NAME=VALUE operands before the command are set for it (env, sudo)
     replaces: str = ""  # for FED_COMMAND: the option whose value stands for the added words (xargs -I)
     effect: Mapping[Role, str] = NOTHING  # what it always does: {STATE: "ends a process"}
     alone: Mapping[Role, str] = NOTHING  # what it does without operands: env shows variables
@@ -134,6 +139,8 @@ class Options:
         for names, why in entry.never.items():
             for name in names.split():
                 self.add(Option(name, never=why))
+        # A file name taken for one of these options would make the program read a file of the name's choice.
+        self.can_name_files = any(option.use in (Role.READ, Role.NAMES) for option in self.by_name.values())
 
     def add(self, option: Option) -> None:
         if option.name in self.by_name or not option.name.startswith("-") or option.name in ("-", "--"):

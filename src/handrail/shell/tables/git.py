@@ -66,6 +66,7 @@ COMMANDS: dict[str, Command] = {
         source="git(1)",
         flags="--version -v --no-pager --no-optional-locks --literal-pathspecs --glob-pathspecs --noglob-pathspecs "
         "--icase-pathspecs --no-replace-objects --no-lazy-fetch",
+        moves="-C",
         values={"-C": READ, "-c --config-env": PROGRAM, "--git-dir --work-tree --namespace --attr-source": STATE},
         never={"-p --paginate": "starts the configured pager", "--bare": "takes another folder for the repository"},
         optional={"--exec-path": PROGRAM},
@@ -122,6 +123,7 @@ COMMANDS: dict[str, Command] = {
                 rest=READ,
                 default=".",
                 lists_paths=True,
+                ends_names_with_nul="-z",
                 requires=(FSMONITOR, FILTERS),
             ),
         },

@@ -20,6 +20,8 @@ GREP = Command(
     rest=READ,
     default=".",
     harmless_options=True,
+    passes_with="-E --extended-regexp -F --fixed-strings -P --perl-regexp -i --ignore-case -v --invert-match -w "
+    "--word-regexp -x --line-regexp -e --regexp -m --max-count",
 )
 
 COMMANDS: dict[str, Command] = {
@@ -32,5 +34,6 @@ COMMANDS: dict[str, Command] = {
         expression="find",
         lists_paths=True,
         not_paths_with="-printf -ls -exec -execdir -ok -okdir",
+        ends_names_with_nul="-print0",
     ),
 }

@@ -1,6 +1,6 @@
 """Programs that run another command. The inner command is judged by its own entry, at any depth."""
 
-from handrail.shell.tables.format import COMMAND, EVAL, FED_COMMAND, NAMES, SECRET, SHELL, STATE, TEXT, Command, Unless
+from handrail.shell.tables.format import COMMAND, EVAL, FED_COMMAND, NAMES, READ, SECRET, SHELL, STATE, TEXT, Command, Unless
 
 SH = Command(
     # Without -c the program comes from a file or standard input. -l and -i read start-up files.
@@ -50,12 +50,13 @@ COMMANDS: dict[str, Command] = {
         options_first=True,
     ),
     "env": Command(
-        # NAME=VALUE operands are refused as commands: no table entry has such a name.
         source="GNU coreutils 9.4, env(1)",
         flags="-i --ignore-environment -0 --null",
-        values={"-u --unset": STATE, "-C --chdir": STATE, "-S --split-string": NAMES},
+        values={"-u --unset": STATE, "-C --chdir": READ, "-S --split-string": NAMES},
         operands=(COMMAND,),
         options_first=True,
+        assigns=True,
+        moves="-C --chdir",
         alone={SECRET: "shows all variables of the environment"},
     ),
     "xargs": Command(
@@ -68,6 +69,7 @@ COMMANDS: dict[str, Command] = {
         never={"-o --open-tty -p --interactive": "reads from the terminal"},
         operands=(FED_COMMAND,),
         replaces="-I",
+        reads_nul_names="-0 --null",
         options_first=True,
         alone={NAMES: "makes arguments for echo of whatever comes in"},
     ),
