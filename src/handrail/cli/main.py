@@ -22,6 +22,16 @@ def _call(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the whole outcome as one JSON object")
 
 
+def _shell(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "line", metavar="LINE", help="the command line, as one argument; - reads it from standard input"
+    )
+    parser.add_argument("--json", action="store_true", help="print the whole analysis as one JSON object")
+    parser.add_argument("--workspace", metavar="DIR", action="append", help="a folder it may read (default: --cwd)")
+    parser.add_argument("--cwd", metavar="DIR", help="the folder it would run in (default: this one)")
+    parser.add_argument("--home", metavar="DIR", help="the home folder of whoever would run it (default: yours)")
+
+
 def _tools(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print a JSON array with everything known about each tool")
 
@@ -33,6 +43,7 @@ def _demo(parser: argparse.ArgumentParser) -> None:
 COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]] = {
     "call": ("run one governed tool call, no model", _call, "handrail.cli.call"),
     "demo": ("watch calls being scheduled while a model streams, offline", _demo, "handrail.cli.demo"),
+    "shell": ("say what a shell command would do, without running it", _shell, "handrail.cli.shell"),
     "tools": ("list the tools and how they behave", _tools, "handrail.cli.tools"),
 }
 """Name -> help, arguments, and the module whose `run` does it; only the chosen one is imported."""

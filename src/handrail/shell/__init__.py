@@ -15,7 +15,7 @@ from handrail.shell.model import (
     Verdict,
     Word,
 )
-from handrail.shell.reach import reads_outside
+from handrail.shell.reach import reads_outside, reads_secrets
 
 __all__ = [
     "Analysis",
@@ -32,4 +32,5 @@ __all__ = [
     "analyse",
     "explain",
     "reads_outside",
+    "reads_secrets",
 ]

@@ -1,12 +1,15 @@
 """An analysis as a text for a person."""
 
-from handrail.shell.model import Analysis, Does, Segment, Verdict
+import re
+
+from handrail.shell.model import Analysis, Does, Segment, Verdict, Word
 
 HEADLINE = {
     Verdict.READ_ONLY: "read-only",
     Verdict.NOT_READ_ONLY: "not read-only",
     Verdict.NOT_UNDERSTOOD: "not understood",
 }
+PLAIN = re.compile(r"[\w./:=@%+,{}*?\[\]$~^#<>()-]+\Z")
 
 
 def explain(analysis: Analysis) -> str:
@@ -19,11 +22,12 @@ def explain(analysis: Analysis) -> str:
 
 
 def describe(segment: Segment) -> list[str]:
-    words = " ".join(str(word) for word in segment.argv) or segment.node
-    inside = f" in {' > '.join(segment.path)}" if segment.path else ""
-    lines = [f"- {words}{inside}: {HEADLINE[segment.verdict]}"]
+    words = " ".join(shown(word) for word in segment.argv) or f"({segment.node})"
+    carried = f", inside {' > '.join(segment.path)}" if segment.path else ""
+    moved = "" if segment.cwds == (".",) else f", in {' or '.join(folder or 'any folder' for folder in segment.cwds)}"
+    lines = [f"- {words}{carried}{moved}: {HEADLINE[segment.verdict]}"]
     lines += [
-        f"    {does.value} {', '.join(str(word) for word in found)}"
+        f"    {does.value} {', '.join(dict.fromkeys(shown(word) for word in found))}"
         for does in (Does.READS, Does.LOOKS, Does.WRITES)
         if (found := segment.words(does))
     ]
@@ -32,3 +36,9 @@ def describe(segment: Segment) -> list[str]:
         lines.append(f"    {reason.text} (bytes {reason.start}-{reason.end}, {reason.node}{entry})")
     lines += [f"    needs: {need.check}" for need in segment.requires]
     return lines
+
+
+def shown(word: Word) -> str:
+    """The word on one line, in quotes where it would be taken for something else."""
+    text = str(word)
+    return text if PLAIN.match(text) else repr(text)

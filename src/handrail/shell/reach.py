@@ -1,44 +1,69 @@
 """
 Where a command reads: the files an analysis names, seen from a workspace.
 
-Lexical only: whoever can look at the file system should resolve links first and ask again.
+Lexical only: whoever can look at the file system hands in a `resolve` that follows links.
 """
 
 import posixpath
+from collections.abc import Callable, Iterator
 
 from handrail.shell.model import WHOLE_NAME, Analysis, Does, Effect, Kind, Segment, Word
+from handrail.shell.secrets import secret
+
+Found = tuple[tuple[Segment, Word], ...]
+Resolve = Callable[[str], str]
 
 
 def reads_outside(
-    analysis: Analysis, *, cwd: str, roots: tuple[str, ...], home: str
-) -> tuple[tuple[Segment, Word], ...]:
+    analysis: Analysis, *, cwd: str, roots: tuple[str, ...], home: str, resolve: Resolve = posixpath.normpath
+) -> Found:
     """The reads that are not surely inside one of the roots, unknown ones among them."""
+    tops = tuple(resolve(root) for root in roots)
     return tuple(
-        (segment, effect.word)
-        for segment in analysis.segments
-        for effect in segment.effects
-        if effect.does in (Does.READS, Does.LOOKS) and effect.word is not None
-        if not from_listing(segment, effect, effect.word)
-        if not inside(segment, effect.word, cwd, roots, home)
+        (segment, word)
+        for segment, word in reads(analysis)
+        if not all(path is not None and within(resolve(path), tops) for path in places(segment, word, cwd, home))
     )
 
 
-def inside(segment: Segment, word: Word, cwd: str, roots: tuple[str, ...], home: str) -> bool:
-    return all(
-        folder is not None and path is not None and within(posixpath.join(cwd, folder, path), roots)
-        for folder in segment.cwds
-        for path in paths(word, posixpath.join(cwd, folder or ""), home)
+def reads_secrets(analysis: Analysis, *, cwd: str, home: str, resolve: Resolve = posixpath.normpath) -> Found:
+    """The reads of files that are known to hold secrets by their names, of devices and of `/proc`."""
+    return tuple(
+        (segment, word)
+        for segment, word in reads(analysis)
+        if any(
+            path is not None and (secret(path) or secret(resolve(path))) for path in places(segment, word, cwd, home)
+        )
     )
+
+
+def reads(analysis: Analysis) -> Iterator[tuple[Segment, Word]]:
+    for segment in analysis.segments:
+        for effect in segment.effects:
+            if effect.does in (Does.READS, Does.LOOKS) and effect.word is not None:
+                if not from_listing(segment, effect, effect.word):
+                    yield segment, effect.word
+
+
+def places(segment: Segment, word: Word, cwd: str, home: str) -> Iterator[str | None]:
+    """Every absolute path a word can mean in the folders its command may run in; None is any."""
+    for folder in segment.cwds:
+        base = posixpath.join(cwd, folder or "")
+        for path in paths(word, base, home):
+            yield None if folder is None or path is None else posixpath.join(base, path)
 
 
 def within(path: str, roots: tuple[str, ...]) -> bool:
-    plain = posixpath.normpath(path)
-    return any(plain == root or plain.startswith(root.rstrip("/") + "/") for root in roots)
+    return any(path == root or path.startswith(root.rstrip("/") + "/") for root in roots)
 
 
 def from_listing(segment: Segment, effect: Effect, word: Word) -> bool:
     """Names made by a listing of checked folders; contents only where names come in whole, as they can hold blanks."""
-    if segment.fed_by is None or not segment.fed_by.lists_paths or {piece.kind for piece in word.pieces} != {Kind.INPUT}:
+    if (
+        segment.fed_by is None
+        or not segment.fed_by.lists_paths
+        or {piece.kind for piece in word.pieces} != {Kind.INPUT}
+    ):
         return False
     return effect.does is Does.LOOKS or word.pieces == WHOLE_NAME.pieces
 

@@ -187,7 +187,7 @@ class Walker:
                 effects.append(Effect(Does.STATE, word, f"sets {name}, which may change what programs do"))
             values = later.resolve(word).alternatives if word.pieces else ("",)
             later = later.with_variable(name, values or Kind.PARAMETER)
-        self.add(segment._replace(node="assignment"), effects, scope, place)
+        self.add(segment._replace(node="assignment" if command.assigns else "redirection"), effects, scope, place)
         return later, later
 
     def children(self, segment: Segment, found: Judgement, scope: Scope, place: Place) -> None:

@@ -1,6 +1,18 @@
 """Programs that run another command. The inner command is judged by its own entry, at any depth."""
 
-from handrail.shell.tables.format import COMMAND, EVAL, FED_COMMAND, NAMES, READ, SECRET, SHELL, STATE, TEXT, Command, Unless
+from handrail.shell.tables.format import (
+    COMMAND,
+    EVAL,
+    FED_COMMAND,
+    NAMES,
+    READ,
+    SECRET,
+    SHELL,
+    STATE,
+    TEXT,
+    Command,
+    Unless,
+)
 
 SH = Command(
     # Without -c the program comes from a file or standard input. -l and -i read start-up files.

@@ -1,0 +1,53 @@
+"""`handrail shell`: what a command line would do, without running it."""
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+
+from handrail.shell import Verdict, analyse, explain, reads_outside, reads_secrets
+from handrail.shell.reach import Found
+
+READ_ONLY, NOT, NOT_UNDERSTOOD = 0, 1, 2
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Exit 0: read-only and nothing read outside the workspaces or known to be secret; 1: not so; 2: not understood."""
+    analysis = analyse(given() if chosen.line == "-" else chosen.line)
+    cwd = str(Path(chosen.cwd or ".").absolute())
+    home = str(Path(chosen.home).absolute()) if chosen.home else str(Path.home())
+    roots = tuple(str(Path(cwd, folder)) for folder in chosen.workspace or [cwd])
+    outside = reads_outside(analysis, cwd=cwd, roots=roots, home=home, resolve=os.path.realpath)
+    secrets = reads_secrets(analysis, cwd=cwd, home=home, resolve=os.path.realpath)
+    code = exit_code(analysis.verdict, outside, secrets)
+    if chosen.json:
+        beyond = {"outside": names(outside), "secrets": names(secrets)}
+        print(json.dumps(analysis.to_json() | {"reads": beyond, "exit": code}))
+    else:
+        print(shown(explain(analysis), names(outside), names(secrets), roots))
+    return code
+
+
+def given() -> str:
+    """Standard input; bytes that are no UTF-8 become characters that the analysis refuses."""
+    return sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
+
+
+def exit_code(verdict: Verdict, outside: Found, secrets: Found) -> int:
+    if verdict is Verdict.READ_ONLY:
+        return NOT if outside or secrets else READ_ONLY
+    return NOT_UNDERSTOOD if verdict is Verdict.NOT_UNDERSTOOD else NOT
+
+
+def names(found: Found) -> list[str]:
+    return list(dict.fromkeys(str(word) for _, word in found))
+
+
+def shown(text: str, outside: list[str], secrets: list[str], roots: tuple[str, ...]) -> str:
+    lines = [text]
+    if outside:
+        lines.append(f"reads outside {' and '.join(roots)}, or not known where: {', '.join(outside)}")
+    if secrets:
+        lines.append(f"reads what may hold secrets, or is no ordinary file: {', '.join(secrets)}")
+    return "\n".join(lines)

@@ -1,0 +1,47 @@
+"""
+Which paths are known to hold secrets, by name alone, and which are no ordinary files.
+
+A list of names can only be a help: a secret in a file of another name, or met by searching a folder, is not seen.
+"""
+
+import re
+from fnmatch import fnmatchcase
+
+# Names of files and folders that hold keys, tokens, passwords or what a person typed.
+NAMES = tuple(
+    """
+    .env .envrc .netrc _netrc .pgpass .my.cnf .npmrc .yarnrc.yml .pypirc .git-credentials .htpasswd .vault-token
+    .ssh .gnupg .aws .azure .kube .docker .password-store .terraformrc .boto .s3cfg .dockercfg
+    .bash_history .zsh_history .python_history .node_repl_history .psql_history .mysql_history .lesshst .viminfo
+    id_rsa id_dsa id_ecdsa id_ed25519 credentials credentials.json secrets.json secrets.yml secrets.yaml
+    shadow gshadow sudoers keyring keyrings
+    """.split()
+)
+ENDINGS = (".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".gpg", ".asc", ".tfstate")
+BELOW = (
+    "/.config/gh/",
+    "/.config/gcloud/",
+    "/.config/op/",
+    "/run/secrets/",
+    "/.gem/credentials",
+    "/.cargo/credentials",
+)
+# `.env.production` is one, `.env.example` is made to be shown.
+DOT_ENV = re.compile(r"\.env\.(?!example\Z|sample\Z|template\Z|dist\Z|defaults\Z)")
+NO_FILES = ("/proc/", "/dev/", "/sys/")
+HARMLESS_DEVICES = frozenset(("/dev/null", "/dev/zero", "/dev/stdin"))
+
+
+def secret(path: str) -> bool:
+    """True for an absolute path, or pattern of paths, that names a secret or no ordinary file."""
+    if f"{path}/".startswith(NO_FILES) and path not in HARMLESS_DEVICES:
+        return True
+    return any(part in f"{path}/" for part in BELOW) or any(map(secret_name, path.split("/")))
+
+
+def secret_name(name: str) -> bool:
+    plain = name.lower()
+    if plain in NAMES or plain.endswith(ENDINGS) or DOT_ENV.match(plain):
+        return True
+    # `.e*` can mean .env. A pattern that begins with a wildcard means everything here, not a secret.
+    return bool(set(plain) & set("*?[")) and plain[:1] not in "*?[" and any(fnmatchcase(n, plain) for n in NAMES)
