@@ -7,6 +7,7 @@ from handrail.shell.model import Analysis, Reason, Segment, Verdict
 from handrail.shell.parser import Parser
 from handrail.shell.scope import Scope
 from handrail.shell.second import agree
+from handrail.shell.suspects import suspects
 from handrail.shell.walk import MAX_INNER, Place, Walker
 
 CACHED = 1024
@@ -19,6 +20,13 @@ def analyse(command: str) -> Analysis:
 
 @lru_cache(maxsize=CACHED)
 def _analyse(command: str) -> Analysis:
+    analysis = judged(command)
+    if analysis.verdict is not Verdict.NOT_UNDERSTOOD:
+        return analysis
+    return analysis._replace(suspects=suspects(command))
+
+
+def judged(command: str) -> Analysis:
     segments: list[Segment] = []
     text = command
     try:

@@ -6,6 +6,7 @@ differences: abbreviations are refused, and so is a word of unknown text where a
 """
 
 import re
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from handrail.shell import grammars, tables
@@ -55,10 +56,10 @@ class Reading:
         self.needs: list[Requirement] = []
         self.moves: list[Word] = []
         self.files_named = False
+        self.unsure = False  # an option that is not listed may have taken the next word for its value
 
     def run(self, words: tuple[Word, ...]) -> Judgement:
-        for role, why in self.entry.effect.items():
-            self.effects.append(Effect(ROLE_EFFECT[role][0], None, why))
+        self.always(self.entry.effect)
         rest = self.split(list(words))
         if self.entry.subcommands and not self.done():
             return self.subcommand(rest)
@@ -67,6 +68,11 @@ class Reading:
         else:
             self.place()
         return self.judgement()
+
+    def always(self, effects: Mapping[Role, str]) -> None:
+        self.effects += [
+            Effect(ROLE_EFFECT[role][0], None, why) for role, why in effects.items() if role is not Role.TEXT
+        ]
 
     def judgement(self) -> Judgement:
         lists = self.lists_paths()
@@ -223,9 +229,12 @@ class Reading:
             self.moves.append(value)
         else:
             self.use(option.use, value)
+        if option.use in CARRIERS:  # what else is given to that command is not known
+            self.effects.append(Effect(Does.UNLISTED, word, f"{option.name} runs the text it is given"))
         return True
 
     def unlisted(self, word: Word, name: str) -> None:
+        self.unsure = True
         self.effects.append(Effect(Does.UNLISTED, word, f"option {name!r} of {self.name} is not listed"))
 
     # operands
@@ -237,7 +246,7 @@ class Reading:
             self.effects += self.expression(entry.expression)
             return
         if not self.operands:
-            self.effects += [Effect(ROLE_EFFECT[role][0], None, why) for role, why in entry.alone.items()]
+            self.always(entry.alone)
         left = list(self.operands)
         for wanted in entry.operands:
             use = self.wanted(wanted)
@@ -290,10 +299,13 @@ class Reading:
                 self.effects.append(Effect(Does.UNLISTED, word, "may be several words, and the next a command"))
             env.append((found.group(1), word.cut(found.end())))
         if not left:
-            self.effects += [Effect(ROLE_EFFECT[role][0], None, why) for role, why in self.entry.alone.items()]
+            self.always(self.entry.alone)
             return
         words = self.fed(left) if use is Role.FED_COMMAND else tuple(left)
         self.effects.append(Effect(Does.RUNS, left[0], "runs another command", child=words, env=tuple(env)))
+        if self.unsure and len(left) > 1:
+            why = "is the command if an option took the word before it"
+            self.effects.append(Effect(Does.RUNS, left[1], why, child=tuple(left[1:])))
 
     def fed(self, words: list[Word]) -> tuple[Word, ...]:
         """A command with what comes in on standard input: added at the end, or in place of a mark (`xargs -I{}`)."""

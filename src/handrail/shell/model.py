@@ -233,6 +233,12 @@ class Segment(NamedTuple):
         """The basename of the program, for deny rules; empty when it is not literal."""
         return (self.argv[0].literal or "").rpartition("/")[2] if self.argv else ""
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The basenames of all programs it can be, for deny rules; empty when that is not known."""
+        known = self.argv[0].alternatives if self.argv else None
+        return tuple(dict.fromkeys(text.rpartition("/")[2] for text in known or ()))
+
     def words(self, *does: Does) -> tuple[Word, ...]:
         return tuple(effect.word for effect in self.effects if effect.does in does and effect.word is not None)
 
@@ -276,6 +282,9 @@ class Analysis(NamedTuple):
     text: str
     segments: tuple[Segment, ...] = ()
     problems: tuple[Reason, ...] = ()  # reasons that belong to the whole line
+    # Only when not understood: words of commands it might run besides the segments. A guess that errs on the side of
+    # too much, for rules that deny or ask; never a ground to allow.
+    suspects: tuple[tuple[str, ...], ...] = ()
 
     @property
     def verdict(self) -> Verdict:
@@ -298,6 +307,7 @@ class Analysis(NamedTuple):
             "verdict": self.verdict.name,
             "problems": [reason_json(reason) for reason in self.problems],
             "segments": [segment.to_json() for segment in self.segments],
+            "suspects": [list(words) for words in self.suspects],
         }
 
 

@@ -40,9 +40,10 @@ def reads_secrets(analysis: Analysis, *, cwd: str, home: str, resolve: Resolve =
 def reads(analysis: Analysis) -> Iterator[tuple[Segment, Word]]:
     for segment in analysis.segments:
         for effect in segment.effects:
-            if effect.does in (Does.READS, Does.LOOKS) and effect.word is not None:
-                if not from_listing(segment, effect, effect.word):
-                    yield segment, effect.word
+            if effect.does not in (Does.READS, Does.LOOKS) or effect.word is None:
+                continue
+            if not from_listing(segment, effect, effect.word):
+                yield segment, effect.word
 
 
 def places(segment: Segment, word: Word, cwd: str, home: str) -> Iterator[str | None]:

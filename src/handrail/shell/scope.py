@@ -19,10 +19,14 @@ SHOWN = frozenset(
     "? # $ ! PWD HOME USER LOGNAME HOSTNAME UID EUID PPID SHLVL RANDOM SECONDS LINENO COLUMNS LINES SHELL TERM LANG "
     "OSTYPE HOSTTYPE MACHTYPE BASH_VERSION OLDPWD".split()
 )
-# May be set for one command: they choose language, time zone or colour. (GNU libc, setlocale(3), tzset(3))
+# May be set for one command: they choose language, time zone, colour or width. (GNU libc, setlocale(3), tzset(3);
+# git(1), Environment Variables)
 HARMLESS_ENV = frozenset(
-    "LANG LC_ALL LC_CTYPE LC_COLLATE LC_MESSAGES LC_NUMERIC LC_TIME TZ NO_COLOR NODE_ENV CI".split()
+    "LANG LC_ALL LC_CTYPE LC_COLLATE LC_MESSAGES LC_NUMERIC LC_TIME TZ NO_COLOR FORCE_COLOR CLICOLOR COLUMNS NODE_ENV "
+    "CI GIT_OPTIONAL_LOCKS GIT_TERMINAL_PROMPT".split()
 )
+# Name a program, which may only be the one that prints what it is given.
+PAGERS = frozenset("PAGER GIT_PAGER MANPAGER".split())
 HARMLESS_VALUE = re.compile(r"(?!.*\.\.)[A-Za-z0-9_.@+-][A-Za-z0-9_.@+/-]*\Z|\Z")
 PARAMETER = re.compile(r"\$\{?#?([A-Za-z_][A-Za-z0-9_]*|[?#$!])")
 MAX_FOLDERS = 4
@@ -30,6 +34,16 @@ MAX_FOLDERS = 4
 Folders = tuple[str | None, ...]
 # The texts a variable can hold, or Kind.INPUT when it was read from standard input, or Kind.PARAMETER for any text.
 Value = tuple[str, ...] | Kind
+
+
+def harmless_setting(name: str, word: Word) -> bool:
+    """True if a program behaves the same with this variable in its environment, but for language, time or looks."""
+    text = word.literal if word.pieces else ""
+    if text is None:
+        return False
+    if name in PAGERS:
+        return text == "cat"
+    return name in HARMLESS_ENV and HARMLESS_VALUE.match(text) is not None and ("/" not in text or name == "TZ")
 
 
 class Scope(NamedTuple):

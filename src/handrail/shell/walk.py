@@ -21,7 +21,7 @@ from handrail.shell.model import (
     Verdict,
     Word,
 )
-from handrail.shell.scope import HARMLESS_ENV, HARMLESS_VALUE, PLAIN_NAME, Scope, merge
+from handrail.shell.scope import PLAIN_NAME, Scope, harmless_setting, merge
 from handrail.shell.syntax import Compound, Pipeline, Script, Simple
 
 MAX_SEGMENTS = 400
@@ -203,6 +203,8 @@ class Walker:
         words = effect.child
         if len(place.path) > 3 * MAX_INNER:
             raise UnclearError("wrapped too deep", parent.start, parent.end, "command")
+        if words[0].literal in ("-c", "--command") and len(words) > 1 and (text := words[1].literal) is not None:
+            self.inner(text, place, scope)  # flock FILE -c TEXT
         segment = parent._replace(argv=words, start=words[0].start, env=effect.env, redirections=())
         found = judge(words, place.names)
         effects = [bad for name, word in effect.env if (bad := set_for_command(name, word, words[0].literal))]
@@ -290,10 +292,7 @@ def redirect(operator: str, target: Word) -> list[Effect]:
 
 def set_for_command(name: str, word: Word, command: str | None) -> Effect | None:
     """`NAME=value command`: only names and values that cannot load, run or redirect anything."""
-    text = word.literal if word.pieces else ""
-    if name == "IFS" and command == "read":  # how this one line is cut into fields
-        return None
-    if name in HARMLESS_ENV and text is not None and HARMLESS_VALUE.match(text) and ("/" not in text or name == "TZ"):
+    if (name == "IFS" and command == "read") or harmless_setting(name, word):  # IFS: how this one line is cut
         return None
     return Effect(Does.STATE, word, f"runs the command with {name} set, which may change what it does")
 

@@ -35,8 +35,8 @@ a short entry is a safe entry:
    role SHELL for a text given to a shell (`sh -c`). The inner command gets its own segment, judged by its own entry.
    `assigns=True` when NAME=VALUE words may stand before it (env), `moves="-C --chdir"` for options whose value is the
    folder the command works in. Names handed from a listing to xargs are whole and inside the listed folder only when
-   both sides agree on NUL: `ends_names_with_nul="-z"` for the listing. `passes_with="-n"` lists the options with which a
-   filter prints lines of its input unchanged, so that `cmd | head -n 5 | xargs wc` still counts as a listing.
+   both sides agree on NUL: `ends_names_with_nul="-z"` for the listing. `passes_with="-n"` lists the options with
+   which a filter prints lines of its input unchanged, so that `cmd | head -n 5 | xargs wc` still counts as a listing.
 7. A word in a small language: `Grammar("awk")`, checked by `handrail.shell.grammars.awk.read(text)`, which returns
    effects and raises UnclearError for anything outside its closed grammar. When all operands together are the language
    (find, test): `expression="find"`, checked by `grammars.find.read_words(words)`.
@@ -58,8 +58,20 @@ from handrail.shell.tables.format import Command, Options
 FAMILIES: dict[str, str] = {
     **dict.fromkeys("cat echo head ls printf pwd tail true false : wc".split(), "coreutils"),
     **dict.fromkeys("grep egrep fgrep find".split(), "search"),
-    **dict.fromkeys("timeout env xargs sh bash dash eval command nice nohup".split(), "wrappers"),
-    **dict.fromkeys("cd read [ [[ test".split(), "builtins"),
+    **dict.fromkeys(
+        "timeout env xargs sh bash dash eval command nice nohup rbash ash zsh ksh mksh fish su runuser sudo doas "
+        "pkexec stdbuf setsid ionice chrt taskset flock chroot unshare nsenter setpriv prlimit setarch linux32 linux64 "
+        "watch script unbuffer strace ltrace perf parallel entr busybox toybox fakeroot firejail caffeinate catchsegv "
+        "dbus-run-session xvfb-run systemd-run torsocks torify proxychains rlwrap noglob nocorrect builtin exec ssh "
+        "trap mapfile readarray jobs".split(),
+        "wrappers",
+    ),
+    **dict.fromkeys(
+        "cd read [ [[ test source . alias unalias exit return break continue shift set shopt export declare typeset "
+        "local readonly unset let hash type which wait kill disown bg fg suspend logout umask ulimit times dirs pushd "
+        "popd getopts history fc help enable bind complete compgen compopt caller".split(),
+        "builtins",
+    ),
     "git": "git",
 }
 
