@@ -53,6 +53,8 @@ class Parser(Compounds):
             pipeline = self.pipeline()
             self.blanks()
             operator = self.operator() if self.at < self.end else ""
+            if self.text.startswith(";&", self.at, self.end):  # one token, which only `case` knows
+                raise self.refuse("';&' is not read", 2)
             if operator and operator != ";;":
                 self.newline() if operator == "\n" else self.advance(len(operator))
             elif self.at < self.end and not self.closes(closers):

@@ -185,12 +185,12 @@ def settle(pieces: list[Piece]) -> tuple[Piece, ...]:
     text = "".join(piece.text for piece in pieces)
     if not any(piece.text == "]" and not piece.quoted for piece in pieces):
         pieces = [Piece(Kind.LITERAL, p.text) if p.kind is Kind.GLOB and p.text == "[" else p for p in pieces]
+    if "{" in text and ("," in text or ".." in text):  # first, as in bash: ~{a,b} is ~a and ~b
+        pieces = mark_braces(pieces)
     if pieces and pieces[0].text == "~" and not pieces[0].quoted:
         pieces = tilde(pieces)
     if "~" in text:
         pieces = [inner_tilde(piece, before) for piece, before in zip(pieces, [None, *pieces[:-1]], strict=True)]
-    if "{" in text and ("," in text or ".." in text):
-        pieces = mark_braces(pieces)
     out: list[Piece] = []
     for piece in pieces:
         if not piece.text and len(pieces) > 1 and (out or piece is not pieces[-1]):

@@ -1,0 +1,33 @@
+"""Whether what bash started is what the analysis named."""
+
+import re
+from collections.abc import Iterable
+
+from handrail.shell import Analysis, Kind, Segment, Word
+
+Argv = tuple[str, ...]
+
+
+def literal(segment: Segment) -> Argv | None:
+    """The argument vector, where every word of it is known."""
+    words = [word.literal for word in segment.argv]
+    return tuple(word for word in words if word is not None) if None not in words else None
+
+
+def pattern(segment: Segment) -> re.Pattern[str]:
+    """All argument vectors the segment can mean, as one expression over NUL-ended words."""
+    return re.compile("".join(map(word_pattern, segment.argv)), re.DOTALL)
+
+
+def word_pattern(word: Word) -> str:
+    if (known := word.alternatives) is not None:
+        return "(?:" + "|".join(re.escape(text) for text in known) + ")\0"
+    if not word.single:
+        return f"(?:{re.escape(word.prefix)}[^\0]*\0)*"
+    return "".join(re.escape(p.text) if p.kind is Kind.LITERAL else "[^\0]*" for p in word.pieces) + "\0"
+
+
+def unnamed(analysis: Analysis, started: Iterable[Argv]) -> list[Argv]:
+    """What was started and is none of the segments."""
+    patterns = [pattern(segment) for segment in analysis.segments if segment.argv]
+    return [argv for argv in started if not any(p.fullmatch("".join(f"{word}\0" for word in argv)) for p in patterns)]
