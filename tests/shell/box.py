@@ -1,9 +1,9 @@
 """
-A closed box in which bash may run lines: no program but bash itself, no network, an empty environment, a root that cannot
-be written, and one empty folder that can.
+A closed box in which bash may run lines: no program but bash itself, no network, an empty environment, a root that
+cannot be written, and one empty folder that can.
 
-Every name that is not a builtin ends in a recorder, which notes the arguments bash made and does nothing. Many lines run
-in one process; each in a subshell of its own.
+Every name that is not a builtin ends in a recorder, which notes the arguments bash made and does nothing. Many lines
+run in one process, each in a subshell of its own.
 """
 
 import shutil

@@ -145,7 +145,7 @@ class Generator:
 
     def pipeline(self) -> str:
         parts = self.some(
-            lambda: self.command(),
+            self.command,
             self.random.choice([1, 1, 2]),
             self.pick([" | ", "|", " |\n", " |& "]) if not self.heredocs else " | ",
         )

@@ -1,4 +1,4 @@
-"""The analysis against bash itself: thousands of generated lines run in a closed box, where a recorder is all there is."""
+"""The analysis against bash itself: thousands of generated lines, run in a closed box that holds only a recorder."""
 
 import pytest
 

@@ -30,16 +30,16 @@ def found_by_shfmt(lines: list[str]) -> list[set[tuple[int, int]]]:
     text = b"".join(line.encode() + b"\n" for line in lines)
     ran = subprocess.run(["shfmt", "-ln", "bash", "--to-json"], input=text, capture_output=True, check=False)
     assert ran.returncode == 0, ran.stderr.decode()
-    starts, at = [], 0
+    starts, at = list[int](), 0
     for line in lines:
         starts.append(at)
         at += len(line.encode()) + 1
     found: list[set[tuple[int, int]]] = [set() for _ in lines]
-    line = 0
+    number = 0
     for offset, words in sorted(calls(json.loads(ran.stdout))):
-        while line + 1 < len(lines) and starts[line + 1] <= offset:
-            line += 1
-        found[line].add((offset - starts[line], words))
+        while number + 1 < len(lines) and starts[number + 1] <= offset:
+            number += 1
+        found[number].add((offset - starts[number], words))
     return found
 
 

@@ -54,6 +54,8 @@ class Piece(NamedTuple):
 # What a piece can turn into: several words, and words that begin differently than the piece is written.
 SPLITS = frozenset({Kind.PARAMETER, Kind.SUBSTITUTION, Kind.ARITHMETIC, Kind.BRACE, Kind.INPUT})
 
+EXPANDS = SPLITS | {Kind.GLOB}
+
 
 class Word(NamedTuple):
     """One word of a command line, unquoted by us. Anything not literal keeps its mark."""
@@ -101,8 +103,7 @@ class Word(NamedTuple):
     def single(self) -> bool:
         """True when the shell makes exactly one argument of it."""
         return not any(
-            piece.kind in (Kind.GLOB, Kind.BRACE) or (piece.kind in SPLITS and not piece.quoted)
-            for piece in self.pieces
+            piece.kind is Kind.BRACE or (piece.kind in EXPANDS and not piece.quoted) for piece in self.pieces
         )
 
     @property

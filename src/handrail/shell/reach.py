@@ -5,10 +5,13 @@ Lexical only: whoever can look at the file system hands in a `resolve` that foll
 """
 
 import posixpath
+import re
 from collections.abc import Callable, Iterator
 
 from handrail.shell.model import WHOLE_NAME, Analysis, Does, Effect, Kind, Segment, Word
 from handrail.shell.secrets import secret
+
+WHOLE = re.compile(r"[^ \t\n*?\[]*\Z")  # a value that the shell neither splits nor matches with files
 
 Found = tuple[tuple[Segment, Word], ...]
 Resolve = Callable[[str], str]
@@ -82,9 +85,9 @@ def paths(word: Word, cwd: str, home: str) -> tuple[str | None, ...]:
             text += piece.text
         elif piece.kind is Kind.FOUND:
             text += "/x"
-        elif at == 0 and piece.text == "$PWD":
+        elif at == 0 and piece.text == "$PWD" and (piece.quoted or WHOLE.match(cwd)):
             text += cwd
-        elif at == 0 and piece.text in ("$HOME", "~"):
+        elif at == 0 and (piece.text == "~" or (piece.text == "$HOME" and (piece.quoted or WHOLE.match(home)))):
             text += home
         else:
             return (None,)

@@ -32,8 +32,9 @@ PARAMETER = re.compile(r"\$\{?#?([A-Za-z_][A-Za-z0-9_]*|[?#$!])")
 MAX_FOLDERS = 4
 
 Folders = tuple[str | None, ...]
-# The texts a variable can hold, or Kind.INPUT when it was read from standard input, or Kind.PARAMETER for any text.
-Value = tuple[str, ...] | Kind
+# The texts a variable can hold, a pattern for the name of a file, Kind.INPUT when it was read from standard input, or
+# Kind.PARAMETER for any text.
+Value = tuple[str, ...] | Piece | Kind
 
 
 def harmless_setting(name: str, word: Word) -> bool:
@@ -65,6 +66,13 @@ class Scope(NamedTuple):
         joined = tuple(None if old is None else posixpath.normpath(posixpath.join(old, text)) for old in self.folders)
         return self._replace(folders=tuple(dict.fromkeys(joined)))
 
+    def working_in(self, target: Word) -> "Scope":
+        """For one program that goes to a folder by itself: unlike `cd` it takes `link/..` for where the link leads."""
+        text = target.literal
+        return self._replace(
+            folders=tuple(None if old is None or text is None else posixpath.join(old, text) for old in self.folders)
+        )
+
     def resolve(self, word: Word) -> Word:
         """The word with variables of this line replaced by the values they can have."""
         if not any(piece.kind is Kind.PARAMETER for piece in word.pieces):
@@ -78,6 +86,8 @@ class Scope(NamedTuple):
         values = self.variables[name]
         if isinstance(values, Kind):
             return piece._replace(kind=values)
+        if isinstance(values, Piece):  # without quotes a name with a blank in it would be several words
+            return values if piece.quoted else piece
         # Unquoted, a value is split and globbed; a value of these letters only is not.
         plain = all(re.fullmatch(r"[A-Za-z0-9_./:@%+,=-]+", value) for value in values)
         return piece._replace(values=values, quoted=piece.quoted or plain)
@@ -98,9 +108,13 @@ def merge(one: Scope, two: Scope) -> Scope:
     folders: Folders = tuple(dict.fromkeys(one.folders + two.folders))
     variables: dict[str, Value] = {}
     for name in one.variables.keys() & two.variables.keys():
-        first, second = one.variables[name], two.variables[name]
-        if isinstance(first, tuple) and isinstance(second, tuple):
-            variables[name] = tuple(dict.fromkeys(first + second))
-        else:
-            variables[name] = Kind.PARAMETER
+        variables[name] = either(one.variables[name], two.variables[name])
     return Scope(folders if len(folders) <= MAX_FOLDERS else (None,), variables)
+
+
+def either(one: Value, two: Value) -> Value:
+    if one == two:
+        return one
+    if isinstance(one, Kind | Piece) or isinstance(two, Kind | Piece):
+        return Kind.PARAMETER
+    return tuple(dict.fromkeys(one + two))

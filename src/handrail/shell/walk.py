@@ -15,6 +15,7 @@ from handrail.shell.model import (
     Does,
     Effect,
     Kind,
+    Piece,
     Reason,
     Redirection,
     Segment,
@@ -145,6 +146,8 @@ class Walker:
         if not PLAIN_NAME.match(command.name):
             return scope
         values: list[str] = []
+        if len(command.words) == 1 and {piece.kind for piece in command.words[0].pieces} == {Kind.LITERAL, Kind.GLOB}:
+            return scope.with_variable(command.name, Piece(Kind.GLOB, str(command.words[0]), quoted=True))
         for word in command.words:
             alternatives = scope.resolve(word).alternatives
             if alternatives is None:
@@ -300,7 +303,7 @@ def set_for_command(name: str, word: Word, command: str | None) -> Effect | None
 def moved(scope: Scope, found: Judgement) -> Scope:
     """Where the program does its work, after options like `git -C`."""
     for folder in found.moves:
-        scope = scope.entering(folder)
+        scope = scope.working_in(folder)
     return scope
 
 
@@ -314,7 +317,7 @@ def after(segment: Segment, found: Judgement, scope: Scope) -> Way:
         for word in segment.argv[1:]:
             if (text := word.literal) and PLAIN_NAME.match(text):
                 later = later.with_variable(text, Kind.INPUT)
-        return later, scope
+        return later, later  # a last line without its newline is read too, and counts as a failure
     return scope, scope
 
 

@@ -15,6 +15,7 @@ from handrail.shell.syntax import Script
 META = frozenset(" \t\n|&;()<>")
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 SPECIAL = frozenset("?#$!@*-0123456789")
+NUMBERS = frozenset("?#$")  # always one word, made of digits
 # ${name}, ${#name}, and ${name OP text} where the text can be nothing but text.
 BRACED = re.compile(r"\$\{(#?)([A-Za-z_][A-Za-z0-9_]*|[?#$!])(?:(:?[-+]|%%?|##?|//?)([A-Za-z0-9_./*?,:= -]*))?\}")
 SAFE_ARITHMETIC = re.compile(r"\$\(\([0-9 \t+*/%<>=&|^!~?:-]*\)\)")
@@ -123,7 +124,7 @@ class WordReader:
             pieces.append(Piece(Kind.PARAMETER, "$" + name.group(), quoted))
             return name.end()
         if following and following in SPECIAL:
-            pieces.append(Piece(Kind.PARAMETER, "$" + following, quoted))
+            pieces.append(Piece(Kind.PARAMETER, "$" + following, quoted or following in NUMBERS))
             return at + 2
         if following == "[" or (not quoted and following == '"'):
             raise self.refuse(f"${following} is not read", at, at + 2, "expansion")

@@ -41,13 +41,20 @@ def read_words(words: tuple[Word, ...]) -> tuple[Effect, ...]:
 
 def pair(left: Word, operator: str, right: Word) -> list[Effect]:
     single(left)
-    if operator in NUMBER_PAIRS and not (NUMBER.match(left.literal or "") and NUMBER.match(right.literal or "")):
+    if operator in NUMBER_PAIRS and not (number(left) and number(right)):
         raise UnclearError(f"{operator} with more than numbers", left.start, right.end, "test")
     if operator in FILE_PAIRS:
         return [Effect(Does.LOOKS, single(word), "compares this file") for word in (left, right)]
     if any(piece.kind is Kind.BRACE for piece in right.pieces):
         raise UnclearError("a word of unknown size in a condition", right.start, right.end, "test")
     return []
+
+
+def number(word: Word) -> bool:
+    """True for what is surely a whole number. Some shells evaluate anything else."""
+    if len(word.pieces) == 1 and word.pieces[0].text in ("$?", "$#", "$$"):
+        return True
+    return all(NUMBER.match(value) for value in word.alternatives or ("",))
 
 
 def single(word: Word) -> Word:
