@@ -34,7 +34,7 @@ ATTACKS: dict[str, list[str]] = {
     "characters": [
         "ls\rtouch pwned", "ls\r\ntouch pwned", "ls\x0btouch pwned", "ls\x0ctouch pwned", "ls\u00a0touch", "ls\u2003-la",
         "ls\u2028touch pwned", "ls\x00touch pwned", "ls \ufeff", "\ufeffls", "l\u200bs", "ls\x1b[2K", "cat a\u202eb", "ls\x85touch pwned",
-        "ｌｓ", "gіt log", "ls\u3000-la", "ls \U000e0074", "ls\x08\x08touch pwned", "ls\u2060", "ls \ufff9",
+        "\uff4c\uff53", "g\u0456t log", "ls\u3000-la", "ls \U000e0074", "ls\x08\x08touch pwned", "ls\u2060", "ls \ufff9",
     ],
     "expansion": [
         "$(echo touch) pwned", "`echo touch` pwned", "x=touch; $x pwned", "x=touch; ${x} pwned", "a=to b=uch; $a$b pwned",
