@@ -35,8 +35,9 @@ format: setup ## let ruff fix and format
 	@$(BIN)/ruff check --fix
 	@$(BIN)/ruff format
 
-fuzz: setup ## the property tests with many more random examples
+fuzz: setup ## the property tests with many more random examples, and the fuzzer of the shell analysis
 	@$(BIN)/pytest -q -n $(JOBS) --inline-snapshot=disable -m hypothesis --hypothesis-profile=thorough
+	@scripts/fuzz 180
 
 docs: setup ## check the links and run the examples of README and docs/
 	@$(BIN)/pytest -q tests/project/test_docs.py
@@ -57,5 +58,5 @@ bench-peers: setup ## measure beside other frameworks, in an environment of thei
 	@.venv-peers/bin/python benchmarks/run.py --peers
 
 clean: ## remove everything made here except .wheels
-	rm -rf .venv .venv-peers .coverage* coverage.json .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache build dist
+	rm -rf .venv .venv-peers .venv-fuzz .coverage* coverage.json .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache build dist
 	find src tests scripts -name __pycache__ -prune -exec rm -rf {} +

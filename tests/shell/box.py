@@ -23,7 +23,7 @@ command_not_found_handle() {
 exec 250>>/box/records
 box_line=0
 while IFS= read -r -d '' box_text; do
-  ( cd /box/work; eval "$box_text"; wait ) </dev/null >/dev/null 2>&1
+  ( ulimit -S -t 2 -v 400000; cd /box/work; eval "$box_text"; wait ) </dev/null >/dev/null 2>&1
   box_line=$((box_line + 1))
 done </box/lines
 echo end >&250

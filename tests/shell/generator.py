@@ -1,6 +1,6 @@
 """Command lines made by a grammar: everything the parser reads, in every spelling, from names that no program has."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 
 CHARS = "ab1 _.-/=:,@%+^~#!*?[]{}()<>|&;$`\\'\"éß\t"
@@ -13,8 +13,8 @@ SAFE = "ab1_.-/=:,@%+^"
 class Generator:
     """`line()` gives one line. `plain` leaves out whatever may or may not run, so that every command surely does."""
 
-    def __init__(self, seed: int, *, plain: bool = False) -> None:
-        self.random, self.plain = Random(seed), plain
+    def __init__(self, seed: int, *, plain: bool = False, names: Sequence[str] = ()) -> None:
+        self.random, self.plain, self.names = Random(seed), plain, names
         self.count = self.depth = 0
         self.heredocs: list[str] = []
 
@@ -94,8 +94,10 @@ class Generator:
     # commands
 
     def name(self) -> str:
-        """A name no program has; those in f fail."""
+        """A name no program has, and those in f fail; or one of `names`, as it is."""
         self.count += 1
+        if self.names:
+            return self.random.choice(self.names)
         name = f"{'t' if self.plain or self.chance(0.7) else 'f'}{self.count}"
         return self.pick(
             [name, name, name, f"'{name}'", f"\\{name}", f'{name[0]}"{name[1:]}"', f"{name[0]}''{name[1:]}"]

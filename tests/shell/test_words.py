@@ -76,7 +76,8 @@ def test_a_brace_or_substitution_hides_no_command() -> None:
     [
         ("ls *", True), ("ls */", True), ("ls ./*", False), ("ls src/*.py", False), ("ls -- *", True), ('ls "$PWD"',
         True),
-        ("ls a$?", False), ("ls a$PWD", True), ('ls "a$?"', False), ("ls ~", False), ("ls {a,b}", True), ("ls <(ls)", False),
+        ("ls a$?", False), ("ls a$PWD", True), ('ls "a$?"', False), ("ls ~", False), ("ls {a,b}", True),
+        ("ls <(ls)", False),
     ],
 )  # fmt: skip
 def test_a_word_may_be_an_option_unless_its_beginning_is_known(line: str, may_be_option: bool) -> None:

@@ -83,4 +83,5 @@ def offsets(text: str) -> Callable[[int], int]:
     table = [0]
     for char in text:
         table.append(table[-1] + len(char.encode()))
-    return table.__getitem__
+    last = len(text)
+    return lambda at: table[min(at, last)]

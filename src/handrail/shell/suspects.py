@@ -51,7 +51,7 @@ def suspects(text: str) -> tuple[Words, ...]:
         return windows(text[:MAX_TEXT])
     found: dict[Words, None] = {}
     values: dict[str, list[str]] = {}
-    fragments = list(cut(visible(text), 0))
+    fragments = list(dict.fromkeys(tuple(words) for words in cut(visible(text), 0) if words))
     for words in fragments:
         for word in words:
             if setting := ASSIGNMENT.match(word):
@@ -113,7 +113,7 @@ def cut(text: str, depth: int) -> Iterator[list[str]]:
             joined = True
     yield words
     if depth < MAX_DEPTH:
-        for quoted in inner:
+        for quoted in dict.fromkeys(inner):
             yield from cut(quoted, depth + 1)
 
 
@@ -136,11 +136,11 @@ def ansi(found: re.Match[str]) -> str:
     return chr(code) if 0 < code < 0x110000 else found[5] or ""
 
 
-def variants(words: list[str], values: dict[str, list[str]]) -> Iterator[list[str]]:
+def variants(given: Words, values: dict[str, list[str]]) -> Iterator[list[str]]:
     """The words with parameters replaced by what the text sets them to, and with braces taken apart."""
+    words = [word for word in given if word]
     if any("{" in word and "," in word for word in words):
-        words = [part for word in words for part in (re.split("[{},]+", word) if "," in word else [word])]
-    words = [word for word in words if word]
+        words = [part for word in words for part in (re.split("[{},]+", word) if "," in word else [word]) if part]
     used = [values[name] for word in words if (name := parameter(word)) in values]
     for at in range(min(max(map(len, used), default=1), MAX_VALUES)):
         yield [part for word in words for part in filled(word, values, at)]

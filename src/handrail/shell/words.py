@@ -46,6 +46,8 @@ class WordReader:
         at, pieces = start, list[Piece]()
         while at < end and (self.text[at] not in META or self.text.startswith(("<(", ">("), at)):
             at = self.piece(at, end, pieces)
+            if len(pieces) > MAX_PIECES:
+                break
         self.count += len(pieces) + 1
         if self.count > MAX_PIECES:
             raise self.refuse(f"more than {MAX_PIECES} words and parts of words", start, at)
@@ -183,6 +185,8 @@ class WordReader:
 
 def settle(pieces: list[Piece]) -> tuple[Piece, ...]:
     """Neighbouring literals joined; tildes and braces marked where bash would expand them; lone `[` set right."""
+    if len(pieces) == 1 and pieces[0].kind is Kind.LITERAL and pieces[0].text != "~":
+        return (pieces[0],)
     text = "".join(piece.text for piece in pieces)
     if not any(piece.text == "]" and not piece.quoted for piece in pieces):
         pieces = [Piece(Kind.LITERAL, p.text) if p.kind is Kind.GLOB and p.text == "[" else p for p in pieces]
