@@ -17,16 +17,20 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from handrail.shell import analyse  # noqa: E402 - tests/ must be importable first
+from tests.shell.corpus_report import lines  # noqa: E402 - the line above makes it importable
+
+from handrail.shell import analyse  # noqa: E402
 from handrail.shell.analysis import _analyse  # noqa: E402
 from handrail.shell.gate import MAX_BYTES  # noqa: E402
-from tests.shell.corpus_report import lines  # noqa: E402
 
 ROUNDS = 5
 UNITS = [
-    "a ", "'", '"', "\\", "$(", "`", "{a,b}", "{", "[", "*", "~", "(", ")", ";", "|", "&&ls", "ls;", "ls|", "<", ">", "<<E ", "<<E\n", "\n",
-    "#", "é", "\\\n", "$x", "${x}", "$((", "if ", "for x in a; do ", "case a in a) ", "x=1;", "[[ a ", "! ", "time ", "f(){ ", "sh -c '", "a=$(", "<(ls) ",
-    "sh -c ", "env ", "nice ", "xargs ", "timeout 5 ", "find . -exec ", "eval ", "sudo ", "-a", "x=a; $x ", '"$x"', '"$(ls)" ', "$'a' ", "cd a;", "cd a||", "ls -a ",
+    "a ", "'", '"', "\\", "$(", "`", "{a,b}", "{", "[", "*", "~", "(", ")", ";", "|", "&&ls", "ls;", "ls|", "<", ">",
+    "<<E ", "<<E\n", "\n",
+    "#", "é", "\\\n", "$x", "${x}", "$((", "if ", "for x in a; do ", "case a in a) ", "x=1;", "[[ a ", "! ", "time ",
+    "f(){ ", "sh -c '", "a=$(", "<(ls) ",
+    "sh -c ", "env ", "nice ", "xargs ", "timeout 5 ", "find . -exec ", "eval ", "sudo ", "-a", "x=a; $x ", '"$x"',
+    '"$(ls)" ', "$'a' ", "cd a;", "cd a||", "ls -a ",
     "x=1&&", "if ls; then cd a; fi;", "{1..9}", "a'b'", '"a b" ', "((", "x=(", "((x '", '((x "a b"',
 ]  # fmt: skip
 

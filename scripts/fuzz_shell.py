@@ -11,7 +11,7 @@ import sys
 import time
 from random import Random
 
-import atheris
+import atheris  # type: ignore[import-not-found]  # lives in .venv-fuzz only
 
 with atheris.instrument_imports(include=["handrail.shell"]):
     from handrail.shell import Analysis, Verdict, tables
@@ -25,16 +25,24 @@ from tests.shell.oracle import unnamed
 SECONDS = 0.05 * 4  # instrumented code runs slower, and others may use the machine
 BATCH = 250
 TOKENS = [
-    *" \t\n;&|()<>{}[]$`'\"\\#~*?!=-,:@%+^/.1x", "&&", "||", ";;", ";&", "|&", "$(", "${", "$((", "))", "<(", ">(", "<<E\n", "\nE\n", "<<'E'", "<<<",
-    ">&", "&>", ">|", "<>", "2>&1", ">/dev/null", "$'", '$"', "\\\n", "[[ ", " ]]", "[ ", " ]", "if ", "; then ", "; fi", "for x in ", "; do ", "; done", "while ", "case x in ",
-    ") ", " esac", "f() {", "; }", "time ", "! ", "coproc ", "x=", "x=a; ", '"$x"', "$x", "${x}", "${x:-", "${x@P}", "${!x}", "$?", "$IFS", "export ", "read -r x", "read x", "cd a", "cd ..",
-    "exec ", "eval ", "set -e; ", "set -a", "shopt -s nullglob; ", "sh -c '", "bash -c ", "env ", "env x=1 ", "nice ", "timeout 1 ", "xargs ", "xargs -0 ", "find . ", "-exec ", "{} \\;", "{} +",
-    "-delete", "-print0", "printf ", "printf -v x ", "test ", "-v ", "-eq ", "-f ", "command ", "builtin ", "type ", "alias x=", "trap ", "source ", "hash ", "declare ", "local ", "a[0]",
-    "a[$(touch p)]", "$(touch p)", "`touch p`", "; touch p", "> p", "echo ", "é", "HEAD@{1}", "{a,b}", "{1..3}", "git log ", "git -C a ", "-C .. ", "--output=p",
+    *" \t\n;&|()<>{}[]$`'\"\\#~*?!=-,:@%+^/.1x", "&&", "||", ";;", ";&", "|&", "$(", "${", "$((", "))", "<(", ">(",
+    "<<E\n", "\nE\n", "<<'E'", "<<<",
+    ">&", "&>", ">|", "<>", "2>&1", ">/dev/null", "$'", '$"', "\\\n", "[[ ", " ]]", "[ ", " ]", "if ", "; then ",
+    "; fi", "for x in ", "; do ", "; done", "while ", "case x in ",
+    ") ", " esac", "f() {", "; }", "time ", "! ", "coproc ", "x=", "x=a; ", '"$x"', "$x", "${x}", "${x:-", "${x@P}",
+    "${!x}", "$?", "$IFS", "export ", "read -r x", "read x", "cd a", "cd ..",
+    "exec ", "eval ", "set -e; ", "set -a", "shopt -s nullglob; ", "sh -c '", "bash -c ", "env ", "env x=1 ", "nice ",
+    "timeout 1 ", "xargs ", "xargs -0 ", "find . ", "-exec ", "{} \\;", "{} +",
+    "-delete", "-print0", "printf ", "printf -v x ", "test ", "-v ", "-eq ", "-f ", "command ", "builtin ", "type ",
+    "alias x=", "trap ", "source ", "hash ", "declare ", "local ", "a[0]",
+    "a[$(touch p)]", "$(touch p)", "`touch p`", "; touch p", "> p", "echo ", "é", "HEAD@{1}", "{a,b}", "{1..3}",
+    "git log ", "git -C a ", "-C .. ", "--output=p",
 ]  # fmt: skip
 NAMES = [
-    "ls", "cat", "echo", "grep", "head", "printf", "true", "find", "wc", "git log", "test", "type", "pwd", ":", "command echo", "builtin echo", "exec echo", "cd a &&", "cd a;", "set -eu;",
-    "v=a;", "read -r v;", "IFS= read -r v <<<", "export TZ=UTC;", "shopt -s nullglob;", "LC_ALL=C cat", "nice cat", "xargs -0 cat", "find . -print0 |", "exit", "break", "wait;", "env cat", "[ -n",
+    "ls", "cat", "echo", "grep", "head", "printf", "true", "find", "wc", "git log", "test", "type", "pwd", ":",
+    "command echo", "builtin echo", "exec echo", "cd a &&", "cd a;", "set -eu;",
+    "v=a;", "read -r v;", "IFS= read -r v <<<", "export TZ=UTC;", "shopt -s nullglob;", "LC_ALL=C cat", "nice cat",
+    "xargs -0 cat", "find . -print0 |", "exit", "break", "wait;", "env cat", "[ -n",
 ]  # fmt: skip
 
 waiting: list[tuple[str, Analysis]] = []

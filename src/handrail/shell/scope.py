@@ -69,8 +69,12 @@ class Scope(NamedTuple):
     def working_in(self, target: Word) -> "Scope":
         """For one program that goes to a folder by itself: unlike `cd` it takes `link/..` for where the link leads."""
         text = target.literal
+        if text is None:
+            return self._replace(folders=(None,))
         return self._replace(
-            folders=tuple(None if old is None or text is None else posixpath.join(old, text) for old in self.folders)
+            folders=tuple(
+                None if old is None else text if old == "." else posixpath.join(old, text) for old in self.folders
+            )
         )
 
     def resolve(self, word: Word) -> Word:

@@ -77,7 +77,7 @@ def visible(text: str) -> str:
 
 
 def as_seen(char: str) -> str:
-    if char == "\n" or (char.isascii() and char.isprintable()):
+    if char in "\t\n" or (char.isascii() and char.isprintable()):
         return char
     category = unicodedata.category(char)
     return " " if char.isspace() or category == "Zs" else "" if category in ("Cc", "Cf") else char
@@ -140,6 +140,7 @@ def variants(given: Words, values: dict[str, list[str]]) -> Iterator[list[str]]:
     """The words with parameters replaced by what the text sets them to, and with braces taken apart."""
     words = [word for word in given if word]
     if any("{" in word and "," in word for word in words):
+        yield words  # the braces may have been quoted
         words = [part for word in words for part in (re.split("[{},]+", word) if "," in word else [word]) if part]
     used = [values[name] for word in words if (name := parameter(word)) in values]
     for at in range(min(max(map(len, used), default=1), MAX_VALUES)):
@@ -158,16 +159,16 @@ def parameter(word: str) -> str:
 
 
 def beginnings(words: list[str]) -> Iterator[Words]:
-    """Where a command could begin in these words: at the first, and behind everything that may run another."""
-    at = 0
-    while at < len(words):
-        name = words[at].rpartition("/")[2]
-        at += 1
-        if words[at - 1] in LEADING or ASSIGNMENT.match(words[at - 1]):
+    """Where a command could begin in these words: at the first, and anywhere behind one that may run another."""
+    first = True
+    for at, word in enumerate(words):
+        if first and (word in LEADING or ASSIGNMENT.match(word)):
             continue
-        yield (name, *words[at : at + MAX_WORDS])
-        if not may_run(name):
+        name = word.rpartition("/")[2]
+        yield (name, *words[at + 1 : at + MAX_WORDS])
+        if first and not may_run(name):
             return
+        first = False
 
 
 def may_run(name: str) -> bool:
