@@ -11,7 +11,7 @@ import sys
 import time
 from random import Random
 
-import atheris  # type: ignore[import-not-found]  # lives in .venv-fuzz only
+import atheris  # type: ignore[import-untyped]  # lives in .venv-fuzz only
 
 with atheris.instrument_imports(include=["handrail.shell"]):
     from handrail.shell import Analysis, Verdict, tables
