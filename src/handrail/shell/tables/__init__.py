@@ -68,8 +68,8 @@ FAMILIES: dict[str, str] = {
     ),
     **dict.fromkeys(
         "cd read [ [[ test source . alias unalias exit return break continue shift set shopt export declare typeset "
-        "local readonly unset let hash type which wait kill disown bg fg suspend logout umask ulimit times dirs pushd "
-        "popd getopts history fc help enable bind complete compgen compopt caller".split(),
+        "local readonly unset let hash wait disown bg fg suspend logout umask ulimit times dirs pushd "
+        "popd getopts history fc enable bind complete compgen compopt caller".split(),
         "builtins",
     ),
     "git": "git",
