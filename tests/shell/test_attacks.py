@@ -4,11 +4,28 @@ Attacks on the analysis itself, by class: ways to make a harmful line look harml
 The harm is `touch pwned` or `> pwned` or a read of a secret; what matters is how it is hidden. None may be read-only.
 """
 
+import shlex
+
 import pytest
 
 from handrail.shell import Verdict, analyse, reads_outside, reads_secrets
 
 ATTACKS: dict[str, list[str]] = {
+    "another shell": [
+        "sh -c " + shlex.quote("echo $'a\\'; touch pwned #\\''"), "sh -c 'echo &>/dev/null touch pwned'",
+        "sh -c '[[ a > b ]]'",
+        "dash -c '[[ x || y ]]'", "sh -c 'echo &>>/dev/null touch pwned'", "find . -exec sh -c '[[ a > b ]]' \\;",
+        "nice sh -c '[[ -f a ]]'",
+        "timeout 5 dash -c 'echo &> /dev/null touch pwned'", "xargs sh -c '[[ a > b ]]'",
+        "sh -c \"bash -c '[[ a > b ]]'\"", "sh -c 'cat {a,b}'",
+    ],
+    "a value that may be empty": [
+        "head \"-n$(true)\" -c -z", "head \"-n$COLUMNS\" -c -z", "grep \"-e$(true)\" -f /etc/x",
+        "find . -exec head \"-n$(true)\" -c {} \\;",
+        "for x in '' 5; do head \"-n$x\" -c -z; done", "git log -n`true` -S --output=pwned", "head \"-qn$LANG\" -c -z",
+        "read -r x < f; head \"-n$x\" -c -z",
+        "git log \"-n$(true)\" -S --output=pwned", "env \"-u$(true)\" -C ls",
+    ],
     "quoting": [
         "to''uch pwned", "'touch' pwned", "t\\ouch pwned", '"touch" pwned', "touch\tpwned", "$'touch' pwned",
         "$'\\164ouch' pwned", "$'\\x74\\x6f\\x75\\x63\\x68' pwned", "$'\\u0074ouch' pwned", "$'\\cA' pwned",
@@ -156,6 +173,7 @@ ATTACKS: dict[str, list[str]] = {
         "ls 2>pwned>/dev/null", "ls >/dev/null>pwned", "echo a >\\\npwned", "ls >''pwned", "time ls > pwned",
         "! ls > pwned", "ls | cat > pwned", "ls |& cat > pwned",
         "cat <<A <<B\nA\n$(touch pwned)\nB", "cat 0<pwned 1>pwned", "ls 10> pwned", "ls > pwned # > /dev/null",
+        "ls >&\u00b2", "ls >&\u0663", "ls 2>&\uff11", "ls <&\u00b2",
     ],
     "wrappers": [
         f"{wrapper} touch pwned"
@@ -235,7 +253,8 @@ READS = [
     "ls -d /* | xargs wc", "cat $(cat f)", "cat `cat f`", "cat \"$(cat f)\"",
     "cat $(echo /etc/passwd)", "while read -r x; do cat \"$x\"; done < f", "read -r x < f; cat \"$x\"",
     "[ -f /etc/passwd ]", "[[ -f ../x ]]", "test ../a -nt b", "diff() { ls; }",
-    "cat /proc/self/environ", "cat /dev/sda", "head -c 9 /dev/urandom", "cat .env", "cat ./.env", "cat a/.env.local",
+    "head a -n /etc/passwd", "wc a --total ../x", "cat /proc/self/environ", "cat /dev/sda", "head -c 9 /dev/urandom",
+    "cat .env", "cat ./.env", "cat a/.env.local",
     "head .ssh/id_rsa", "cat .en?", "cat .e*", "cat id_*",
     "wc -l .netrc", "grep x .npmrc", "cd a; cat ../.env", "cat \".e\"'nv'", "cat .en\\v", "x=.env; cat $x",
     "git -C a diff -- ../.env",

@@ -188,6 +188,10 @@ class Reading:
             takes = known is not None and known.use is not None
             tail = word.cut(at + 1)
             attached = tail if tail.pieces and str(tail) != "" else None
+            if takes and attached is not None and attached.may_be_empty:
+                why = f"the value of {name} may be empty, and then the next word is taken for it"
+                self.effects.append(Effect(Does.UNLISTED, word, why))
+                return
             if takes:
                 self.apply(name, word, attached, words)
                 return
@@ -217,6 +221,9 @@ class Reading:
             return True
         if value is None and words and not option.attached:
             value = words.pop(0)
+            # Where the first operand ends the options (POSIX, BSD), this is one operand more.
+            if self.operands and option.use is Role.TEXT and (value.literal is None or "/" in value.literal):
+                self.effects.append(Effect(Does.READS, value, "is read where options end at the first operand"))
         if value is None:
             self.effects.append(Effect(Does.UNLISTED, word, f"{option.name} needs a value"))
             return False

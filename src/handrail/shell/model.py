@@ -54,6 +54,8 @@ class Piece(NamedTuple):
 # What a piece can turn into: several words, and words that begin differently than the piece is written.
 SPLITS = frozenset({Kind.PARAMETER, Kind.SUBSTITUTION, Kind.ARITHMETIC, Kind.BRACE, Kind.INPUT})
 
+# Can turn into nothing at all.
+VANISHES = frozenset({Kind.PARAMETER, Kind.SUBSTITUTION, Kind.INPUT, Kind.BRACE})
 EXPANDS = SPLITS | {Kind.GLOB}
 
 
@@ -105,6 +107,13 @@ class Word(NamedTuple):
         return not any(
             piece.kind is Kind.BRACE or (piece.kind in EXPANDS and not piece.quoted) for piece in self.pieces
         )
+
+    @property
+    def may_be_empty(self) -> bool:
+        values = self.alternatives
+        if values is not None:
+            return "" in values
+        return not any(piece.text and piece.kind not in VANISHES for piece in self.pieces)
 
     @property
     def may_be_option(self) -> bool:

@@ -6,6 +6,7 @@ the command that feeds it. Commands inside substitutions, wrappers and inner she
 with the carriers around them in `path`.
 """
 
+import re
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -29,7 +30,12 @@ MAX_SEGMENTS = 400
 MAX_INNER = 6
 FREE_TARGETS = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr"))
 STATEFUL = frozenset(("cd", "read"))
+DESCRIPTOR = re.compile(r"(?:[0-9]+|-)\Z")  # a digit of another script names a file
 SOCKETS = ("/dev/tcp/", "/dev/udp/")
+
+READS_AS_BASH = frozenset("bash rbash eval trap alias mapfile readarray jobs".split())
+# What other shells read differently: $'a\'' ends elsewhere, `a &>f b` is two commands, `[[ a > b ]]` writes b.
+ONLY_BASH = re.compile(r"\$['\"]|&>|\[\[|\|&|[<>]\(|<<<|\{[^}]*(?:,|\.\.)|\bfunction\b")
 
 Way = tuple[Scope, Scope]  # the scope after success, and after failure
 
@@ -198,6 +204,8 @@ class Walker:
         carrier = found.entry or segment.name
         for effect in found.effects:
             if effect.shell is not None:
+                if carrier not in READS_AS_BASH:
+                    portable(effect.shell, segment)
                 self.inner(effect.shell, place.inside(carrier), scope)
             if effect.child:
                 self.child(effect, segment, scope, place.inside(carrier))
@@ -207,6 +215,7 @@ class Walker:
         if len(place.path) > 3 * MAX_INNER:
             raise UnclearError("wrapped too deep", parent.start, parent.end, "command")
         if words[0].literal in ("-c", "--command") and len(words) > 1 and (text := words[1].literal) is not None:
+            portable(text, parent)
             self.inner(text, place, scope)  # flock FILE -c TEXT
         segment = parent._replace(argv=words, start=words[0].start, env=effect.env, redirections=())
         found = judge(words, place.names)
@@ -277,10 +286,16 @@ class Walker:
         return effects
 
 
+def portable(text: str, segment: Segment) -> None:
+    """Raises UnclearError for a text that `sh` may read otherwise than bash."""
+    if found := ONLY_BASH.search(text):
+        raise UnclearError(f"{found.group()!r} for a shell that may not be bash", segment.start, segment.end)
+
+
 def redirect(operator: str, target: Word) -> list[Effect]:
     """The file a redirection reads or writes."""
     text = target.literal
-    if operator in (">&", "<&") and text is not None and (text.isdigit() or text == "-"):
+    if operator in (">&", "<&") and text is not None and DESCRIPTOR.match(text):
         return []
     if text is not None and text.startswith(SOCKETS):
         return [Effect(Does.NETWORK, target, "opens a connection")]
