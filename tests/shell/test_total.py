@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -42,6 +43,26 @@ FOUND = {
 def test_what_was_found_once_stays_right() -> None:
     assert {line: analyse(line).verdict for line in FOUND} == FOUND
     assert not [r for line in FOUND for r in analyse(line).reasons if "internal error" in r.text]
+
+
+@pytest.mark.proves("G4")
+def test_the_judgement_of_a_line_is_kept_for_the_same_line() -> None:
+    assert analyse("cat kept | wc -l") is analyse("cat kept | wc -l")
+    assert analyse("cat kept | wc -l") is not analyse("cat kept | wc  -l")
+
+
+@pytest.mark.proves("R2")
+def test_what_nobody_has_vouched_for_is_no_reading() -> None:
+    for line in (
+        "nosuchprogram",
+        "ls --no-such-option",
+        "cat --numbe f",
+        "/bin/ls",
+        "git no-such-command",
+        "$x",
+        "ls 'a",
+    ):
+        assert analyse(line).verdict is not Verdict.READ_ONLY, line
 
 
 def test_no_corpus_line_ends_in_an_internal_error() -> None:
