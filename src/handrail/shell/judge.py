@@ -59,6 +59,9 @@ class Reading:
         self.unsure = False  # an option that is not listed may have taken the next word for its value
 
     def run(self, words: tuple[Word, ...]) -> Judgement:
+        bare = self.entry.subcommands.get("*")
+        if bare is not None and not (words and words[0].literal in self.entry.subcommands.keys() - {"*"}):
+            return Reading(bare, self.name, self.names).run(words)
         self.always(self.entry.effect)
         rest = self.split(list(words))
         if self.entry.subcommands and not self.done():

@@ -40,7 +40,8 @@ a short entry is a safe entry:
 7. A word in a small language: `Grammar("awk")`, checked by `handrail.shell.grammars.awk.read(text)`, which returns
    effects and raises UnclearError for anything outside its closed grammar. When all operands together are the language
    (find, test): `expression="find"`, checked by `grammars.find.read_words(words)`.
-8. Sub-commands: `subcommands={"status": Command(...)}`; the outer entry then holds the global options. Whatever is
+8. Sub-commands: `subcommands={"status": Command(...)}`; the outer entry then holds the global options. The name "*"
+   stands for the form without a listed sub-command (git remote -v): it gets all words. Whatever is
    true outside the command line and decides whether it is safe (configured helpers): `requires=(Requirement(...),)`.
 
 How to test it

@@ -1,0 +1,116 @@
+"""Sub-commands of git that show files of the working tree, the index and the object store."""
+
+from handrail.shell.tables.format import LOOK, READ, TEXT, Command, Unless
+from handrail.shell.tables.git.needs import FILTERS, FSMONITOR, OF_FILES, TEXTCONV_ALWAYS
+
+SUBCOMMANDS: dict[str, Command] = {
+    "status": Command(
+        # -v -v shows a diff, with the configured conversion programs.
+        source="git-status(1)",
+        flags="-s --short -b --branch --show-stash --no-show-stash --long -v --verbose -z --null --ahead-behind "
+        "--no-ahead-behind --renames --no-renames --no-column --no-branch",
+        optional={
+            "--porcelain -u --untracked-files --ignored --ignore-submodules --column -M --find-renames": TEXT,
+        },
+        expression="pathspec",
+        requires=(*OF_FILES, TEXTCONV_ALWAYS),
+    ),
+    "ls-files": Command(
+        source="git-ls-files(1)",
+        flags="-c --cached -d --deleted -m --modified -o --others -i --ignored -s --stage --directory "
+        "--no-empty-directory --empty-directory -u --unmerged -k --killed --resolve-undo -z --deduplicate "
+        "--exclude-standard --error-unmatch --full-name --recurse-submodules --eol --sparse -t -v -f --debug",
+        values={
+            "-x --exclude --with-tree --exclude-per-directory --format": TEXT,
+            "-X --exclude-from": READ,
+        },
+        optional={"--abbrev": TEXT},
+        rest=READ,
+        default=".",
+        lists_paths=True,
+        ends_names_with_nul="-z",
+        requires=(FSMONITOR, FILTERS),
+    ),
+    "ls-tree": Command(
+        source="git-ls-tree(1)",
+        flags="-d -r -t -z -l --long --name-only --name-status --object-only --full-name --full-tree",
+        values={"--format": TEXT},
+        optional={"--abbrev": TEXT},
+        expression="pathspec",
+    ),
+    "grep": Command(
+        source="git-grep(1)",
+        flags="--cached --untracked --exclude-standard --no-exclude-standard --recurse-submodules -v --invert-match "
+        "-i --ignore-case -w --word-regexp -a --text -I --no-textconv -r --recursive --no-recursive -E "
+        "--extended-regexp -G --basic-regexp -F --fixed-strings -P --perl-regexp -n --line-number --column -h -H "
+        "--full-name -l --files-with-matches --name-only -L --files-without-match -z --null -o --only-matching -c "
+        "--count --no-color --break --heading -p --show-function -W --function-context --and --or --not -q --quiet "
+        "--all-match",
+        values={
+            "--max-depth -C --context -B --before-context -A --after-context --threads -e -m --max-count": TEXT,
+            "-f": READ,
+        },
+        optional={"--color": TEXT},
+        never={
+            "-O --open-files-in-pager": "starts the pager",
+            "--no-index": "searches files outside any repository",
+            "--textconv": "runs the configured conversion program",
+            "--ext-grep": "runs another grep",
+        },
+        number=True,
+        operands=(Unless(TEXT, "-e -f"),),
+        rest=READ,
+        default=".",
+        requires=(FSMONITOR,),
+    ),
+    "cat-file": Command(
+        source="git-cat-file(1)",
+        flags="-e -p -t -s --allow-unknown-type --use-mailmap --mailmap --no-mailmap --no-use-mailmap "
+        "--batch-all-objects --buffer --no-buffer --follow-symlinks --unordered -z",
+        optional={"--batch --batch-check --batch-command": TEXT},
+        never={"--textconv": "runs the configured conversion program", "--filters": "runs the configured filter"},
+        expression="pathspec",
+    ),
+    "check-ignore": Command(
+        source="git-check-ignore(1)",
+        flags="-q --quiet -v --verbose --stdin -z -n --non-matching --no-index",
+        rest=LOOK,
+        requires=(FSMONITOR,),
+    ),
+    "check-attr": Command(
+        source="git-check-attr(1)", flags="-a --all --cached --stdin -z", rest=LOOK, requires=(FSMONITOR,)
+    ),
+    "check-mailmap": Command(source="git-check-mailmap(1)", flags="--stdin", rest=TEXT),
+    "count-objects": Command(source="git-count-objects(1)", flags="-v --verbose -H --human-readable"),
+    "fsck": Command(
+        source="git-fsck(1)",
+        flags="-v --verbose --unreachable --dangling --no-dangling --tags --root --cache --reflogs --no-reflogs "
+        "--full --no-full --connectivity-only --strict --progress --no-progress --name-objects --no-name-objects",
+        never={"--lost-found": "writes lost objects into the repository"},
+        rest=TEXT,
+        requires=(FSMONITOR,),
+    ),
+    "hash-object": Command(
+        source="git-hash-object(1)",
+        flags="--stdin --no-filters --literally",
+        values={"-t --path": TEXT},
+        never={"-w": "writes the object", "--stdin-paths": "reads files named in its input"},
+        rest=READ,
+        requires=(FILTERS,),
+    ),
+    "verify-pack": Command(source="git-verify-pack(1)", flags="-v --verbose -s --stat-only", rest=READ),
+    "archive": Command(
+        # Anything else runs smudge filters and configured packers.
+        source="git-archive(1)",
+        flags="-l --list",
+        only_with="-l --list",
+    ),
+    "bundle": Command(
+        source="git-bundle(1)",
+        subcommands={
+            "verify": Command(source="git-bundle(1)", flags="-q --quiet", operands=(READ,)),
+            "list-heads": Command(source="git-bundle(1)", operands=(READ,), rest=TEXT),
+        },
+    ),
+    "stripspace": Command(source="git-stripspace(1)", flags="-s --strip-comments -c --comment-lines"),
+}

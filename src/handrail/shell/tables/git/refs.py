@@ -1,0 +1,165 @@
+"""Sub-commands of git that list branches, tags, remotes, settings and other names."""
+
+from handrail.shell.tables.format import LOOK, NETWORK, READ, STATE, TEXT, Command, Grammar, Unless
+from handrail.shell.tables.git.needs import FILTERS, FSMONITOR, SIGNATURES
+
+ATOMS = Grammar("git_ref_format")
+LISTS = "-l --list --contains --no-contains --merged --no-merged --points-at"
+# Each takes the next word as its value, or HEAD if it is the last: read here as a flag and an operand, which is
+# harmless because each of them makes the command a listing.
+FILTERS_OF_REFS = "--contains --no-contains --merged --no-merged --points-at"
+
+BRANCH_NEVER = {
+    "-d --delete -D -m --move -M -c --copy -C -f --force": "changes branches",
+    "-t --track --unset-upstream --no-track": "changes what a branch follows",
+    "--create-reflog --edit-description --recurse-submodules": "changes a branch",
+}
+TAG_NEVER = {
+    "-d --delete -f --force -a --annotate -s --sign -e --edit --create-reflog": "changes tags",
+    "-v --verify": "runs the configured signature program",
+}
+CONFIG_READS = "--get --get-all --get-regexp --get-urlmatch -l --list --get-color --get-colorbool"
+CONFIG_FLAGS = (
+    "--global --system --local --worktree --fixed-value --bool --int --bool-or-int --bool-or-str --path --expiry-date "
+    "-z --null --name-only --includes --no-includes --show-origin --show-scope"
+)
+CONFIG_VALUES = {"-f --file": READ, "--blob -t --type --default": TEXT}
+CONFIG = Command(
+    # With one operand it reads, with two it writes. A name has a dot; new sub-commands (edit) have none.
+    source="git-config(1)",
+    flags=f"{CONFIG_FLAGS} {CONFIG_READS}",
+    values=CONFIG_VALUES,
+    never={
+        "--replace-all --add --unset --unset-all --rename-section --remove-section": "changes the configuration",
+        "-e --edit": "starts the editor",
+    },
+    operands=(Grammar("git_config_name"), Unless(STATE, CONFIG_READS)),
+    rest=TEXT,
+)
+
+SUBCOMMANDS: dict[str, Command] = {
+    "branch": Command(
+        source="git-branch(1)",
+        flags="-v --verbose -q --quiet -r --remotes -a --all -l --list --show-current -i --ignore-case --no-color "
+        "--no-column --no-abbrev",
+        values={"--sort --format": ATOMS, "-u --set-upstream-to": STATE},
+        optional={f"{FILTERS_OF_REFS} --color --abbrev --column": TEXT},
+        never=BRANCH_NEVER,
+        operands=(Unless(STATE, LISTS),),
+        rest=TEXT,
+        requires=(SIGNATURES,),
+    ),
+    "tag": Command(
+        source="git-tag(1)",
+        flags="-l --list -i --ignore-case --no-column",
+        values={"--sort --format": ATOMS, "-m --message -F --file -u --local-user --cleanup": STATE},
+        optional={f"{FILTERS_OF_REFS} -n --color --column": TEXT},
+        never=TAG_NEVER,
+        operands=(Unless(STATE, f"{LISTS} -n"),),
+        rest=TEXT,
+        requires=(SIGNATURES,),
+    ),
+    "for-each-ref": Command(
+        source="git-for-each-ref(1)",
+        flags="-s --shell -p --perl --python --tcl --ignore-case",
+        values={"--count": TEXT, "--sort --format": ATOMS},
+        optional={f"{FILTERS_OF_REFS} --color": TEXT},
+        rest=TEXT,
+        requires=(SIGNATURES,),
+    ),
+    "show-ref": Command(
+        source="git-show-ref(1)",
+        flags="--tags --heads --branches --verify --exists --head -d --dereference -q --quiet",
+        optional={"-s --hash --abbrev --exclude-existing": TEXT},
+        rest=TEXT,
+    ),
+    "show-branch": Command(
+        source="git-show-branch(1)",
+        flags="-a --all -r --remotes --topo-order --date-order --current --no-color --sparse --list --independent "
+        "--merge-base --no-name --sha1-name --topics",
+        optional={"--color --more -g --reflog": TEXT},
+        rest=TEXT,
+    ),
+    "symbolic-ref": Command(
+        source="git-symbolic-ref(1)",
+        flags="-q --quiet --short --recurse --no-recurse",
+        values={"-m": STATE},
+        never={"-d --delete": "removes a name"},
+        operands=(TEXT,),
+    ),
+    "rev-parse": Command(
+        source="git-rev-parse(1)",
+        flags="--verify -q --quiet --sq --not --symbolic --symbolic-full-name --all --revs-only --no-revs --flags "
+        "--no-flags --local-env-vars --git-dir --git-common-dir --show-toplevel --show-superproject-working-tree "
+        "--shared-index-path --absolute-git-dir --is-inside-git-dir --is-inside-work-tree --is-bare-repository "
+        "--is-shallow-repository --show-cdup --show-prefix --end-of-options",
+        values={"--default --prefix": TEXT, "--git-path --resolve-git-dir": LOOK},
+        attached={"--glob --exclude --exclude-hidden --path-format --since --after --until --before": TEXT},
+        optional={"--short --abbrev-ref --branches --tags --remotes --show-object-format --disambiguate": TEXT},
+        rest=TEXT,
+    ),
+    "remote": Command(
+        source="git-remote(1)",
+        subcommands={
+            "*": Command(source="git-remote(1)", flags="-v --verbose"),
+            "get-url": Command(source="git-remote(1)", flags="--push --all", operands=(TEXT,)),
+            "show": Command(source="git-remote(1)", flags="-n", operands=(Unless(NETWORK, "-n"),), rest=TEXT),
+        },
+    ),
+    "worktree": Command(
+        source="git-worktree(1)",
+        subcommands={
+            "list": Command(source="git-worktree(1)", flags="--porcelain -v --verbose -z", attached={"--expire": TEXT}),
+        },
+    ),
+    "notes": Command(
+        source="git-notes(1)",
+        subcommands={
+            "*": Command(source="git-notes(1)"),
+            "list": Command(source="git-notes(1)", operands=(TEXT,)),
+            "show": Command(source="git-notes(1)", operands=(TEXT,)),
+            "get-ref": Command(source="git-notes(1)"),
+        },
+    ),
+    "config": Command(
+        source="git-config(1)",
+        subcommands={
+            "*": CONFIG,
+            "list": Command(source="git-config(1), git 2.46", flags=CONFIG_FLAGS, values=CONFIG_VALUES),
+            "get": Command(
+                source="git-config(1), git 2.46",
+                flags=f"{CONFIG_FLAGS} --all --regexp --show-names --no-show-names",
+                values={**CONFIG_VALUES, "--value --url": TEXT},
+                operands=(TEXT,),
+            ),
+        },
+    ),
+    "submodule": Command(
+        source="git-submodule(1)",
+        subcommands={
+            "*": Command(source="git-submodule(1)", flags="--quiet --cached", requires=(FSMONITOR, FILTERS)),
+            "status": Command(
+                source="git-submodule(1)",
+                flags="--quiet --cached --recursive",
+                rest=READ,
+                requires=(FSMONITOR, FILTERS),
+            ),
+        },
+    ),
+    "sparse-checkout": Command(
+        source="git-sparse-checkout(1)", subcommands={"list": Command(source="git-sparse-checkout(1)")}
+    ),
+    "var": Command(source="git-var(1)", flags="-l", operands=(TEXT,)),
+    "check-ref-format": Command(
+        source="git-check-ref-format(1)",
+        flags="--normalize --print --branch --allow-onelevel --no-allow-onelevel --refspec-pattern",
+        operands=(TEXT,),
+    ),
+    "version": Command(source="git-version(1)", flags="--build-options"),
+    "help": Command(
+        # With a name it starts man, a browser or info.
+        source="git-help(1)",
+        flags="-a --all --no-verbose --verbose -g --guides -c --config --no-external-commands --external-commands "
+        "--no-aliases --aliases --user-interfaces --developer-interfaces",
+    ),
+}
