@@ -5,8 +5,8 @@ from handrail.shell.tables.git.needs import (
     EXTERNAL_DIFF,
     FILTERS,
     FSMONITOR,
+    HOOKS,
     IN_LOG,
-    LOCKS,
     NO_ALIAS,
     OF_FILES,
     SIGNATURES,
@@ -173,7 +173,7 @@ SUBCOMMANDS: dict[str, Command] = {
         values={"--candidates --match --exclude": TEXT},
         optional={"--abbrev --dirty --broken": TEXT},
         rest=TEXT,
-        requires=(FSMONITOR, FILTERS, LOCKS),
+        requires=(FSMONITOR, FILTERS, HOOKS),
     ),
     "name-rev": Command(
         source="git-name-rev(1)",

@@ -43,6 +43,8 @@ FSMONITOR = Requirement(
 )
 # Refreshing the index writes it and runs the hook post-index-change.
 LOCKS = Requirement("git-index-refresh", "the index is not written to keep it fresh", ("--no-optional-locks",))
+# git describe --dirty refreshes it even so.
+HOOKS = Requirement("git-hooks", "there is no hook post-index-change", settings("core.hooksPath=/dev/null"))
 EXTERNAL_DIFF = Requirement(
     "git-external-diff",
     "neither diff.external nor a diff driver with a command is configured",
