@@ -159,7 +159,8 @@ def test_the_named_switches_keep_helpers_away(hostile: Hostile, line: str, runs:
         "git cat-file -p HEAD:a.txt", "git show-ref", "git for-each-ref", "git branch -vv", "git tag -n",
         "git name-rev HEAD", "git merge-base HEAD HEAD~1", "git cherry HEAD HEAD~1", "git shortlog HEAD",
         "git worktree list", "git notes list", "git config -l", "git count-objects", "git var -l", "git remote -v",
-        "git show-branch", "git symbolic-ref HEAD", "git check-mailmap a", "git version", "git stash show -p", "git sparse-checkout list",
+        "git show-branch", "git symbolic-ref HEAD", "git check-mailmap a", "git version",
+        "git stash show -p", "git sparse-checkout list",
     ],
 )  # fmt: skip
 def test_commands_that_name_no_helper_run_none(hostile: Hostile, line: str) -> None:

@@ -74,6 +74,8 @@ FAMILIES: dict[str, str] = {
         "builtins",
     ),
     "git": "git",
+    **dict.fromkeys("rg fd fdfind ag ack".split(), "search_tools"),
+    **dict.fromkeys("jq yq xmllint jsonlint gron tomlq xq dasel".split(), "json_tools"),
 }
 
 
