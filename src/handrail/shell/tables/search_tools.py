@@ -28,7 +28,7 @@ RG = Command(
     "--messages --stats --no-stats --files --no-config --pcre2-version --type-list -V --version "
     "--no-context-separator --no-encoding --no-pre --no-search-zip",
     values={
-        "-e --regexp -A --after-context -B --before-context -C --context -E --encoding --engine -g --glob --iglob -m "
+        "-e --regexp -A --after-context -B --before-context -C --context -E --encoding -g --glob --iglob -m "
         "--max-count -d --max-depth --maxdepth --max-filesize -j --threads -t --type -T --type-not --type-add "
         "--type-clear --color --colors --context-separator --field-context-separator --field-match-separator -M "
         "--max-columns --path-separator -r --replace --sort --sortr --dfa-size-limit --regex-size-limit --pre-glob "
@@ -36,6 +36,7 @@ RG = Command(
         "-f --file --ignore-file": READ,
         "--pre --hostname-bin": PROGRAM,
     },
+    attached={"--engine": TEXT},  # rg 13 lets an option follow it
     never={"-z --search-zip": "starts unpackers", "--hyperlink-format": "may start the program for the host's name"},
     operands=(Unless(TEXT, "-e --regexp -f --file --files --type-list"),),
     rest=READ,

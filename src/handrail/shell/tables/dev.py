@@ -1,0 +1,93 @@
+"""Developer tools: compilers and interpreters that tell their version, and viewers of code."""
+
+from handrail.shell.tables.format import PROGRAM, READ, TEXT, Command
+
+
+def version(options: str, source: str) -> Command:
+    """Tells its version, and nothing else: no operand, no other option."""
+    return Command(source=source, flags=options, only_with=options)
+
+
+GNU = version("--version", "GNU coding standards, --version")
+INTERPRETER = version("-v --version", "manual page of each: -v alone tells the version")
+
+COMMANDS: dict[str, Command] = {
+    **dict.fromkeys(
+        "python python3 pypy pypy3".split(), version("-V --version", "python(1); -v would wait for a program")
+    ),
+    **dict.fromkeys("node nodejs".split(), version("-v --version", "node(1)")),
+    **dict.fromkeys("perl ruby php lua luajit".split(), INTERPRETER),
+    **dict.fromkeys("java javac".split(), Command(source="java(1)", plain=True, expression="java_version")),
+    **dict.fromkeys(
+        "gcc g++ cc c++ clang clang++ gfortran make gmake".split(), version("-v --version", "gcc(1), make(1)")
+    ),
+    **dict.fromkeys("cmake ctest ninja meson ld as ar gdb lldb valgrind strace ltrace".split(), GNU),
+    **dict.fromkeys("autoconf automake pkg-config ccache bison flex m4 clang-format clang-tidy".split(), GNU),
+    **dict.fromkeys("curl wget gpg rsync vim nvim emacs nano shfmt".split(), GNU),
+    **dict.fromkeys("sqlite3 psql mysql redis-cli pg_dump".split(), GNU),
+    **dict.fromkeys(
+        "ruff black mypy isort pyright tsc prettier eslint".split(), version("--version", "--help of each")
+    ),
+    **dict.fromkeys("aws pre-commit virtualenv ansible".split(), GNU),
+    "ssh": version("-V", "ssh(1)"),
+    "tmux": version("-V", "tmux(1)"),
+    "openssl": Command(
+        source="openssl(1)", subcommands={"version": Command(source="openssl-version(1)", flags="-a -v -b -o -f -p -d")}
+    ),
+    "shellcheck": Command(
+        # -x follows `source` into other files.
+        source="shellcheck 0.9, shellcheck(1)",
+        flags="-a --check-sourced --list-optional --norc -V --version",
+        optional={"-C --color": TEXT},
+        values={
+            "-f --format -e --exclude -i --include -o --enable -s --shell -S --severity -W --wiki-link-count": TEXT
+        },
+        rest=READ,
+    ),
+    "tokei": Command(
+        source="tokei 12, tokei --help (not run here)",
+        flags="-f --files --hidden -l --languages --no-ignore --no-ignore-parent --no-ignore-vcs -C --compact -V "
+        "--version",
+        values={"-e --exclude -o --output -s --sort -t --type -c --columns": TEXT},
+        rest=READ,
+        default=".",
+    ),
+    "scc": Command(
+        source="scc 3, scc --help (not run here)",
+        flags="--by-file --no-cocomo --no-complexity --no-duplicates -w --wide --ci -l --languages --version",
+        values={"-i --include-ext --exclude-dir -s --sort": TEXT},
+        rest=READ,
+        default=".",
+    ),
+    **dict.fromkeys(
+        ("bat", "batcat"),
+        Command(
+            # `cache` is a sub-command that writes; its output goes to a pager only on a terminal.
+            source="bat 0.22, bat --help",
+            flags="-A --show-all -p --plain -n --number -d --diff -L --list-languages --list-themes -u --unbuffered -V "
+            "--version --diagnostic",
+            values={
+                "-l --language -H --highlight-line --diff-context --tabs --wrap --terminal-width --color --italic-text "
+                "--decorations -m --map-syntax --theme --style -r --line-range --file-name": TEXT,
+                "--pager": PROGRAM,
+            },
+            never={"--paging": "may start the pager"},
+            expression="bat_files",
+        ),
+    ),
+    **dict.fromkeys(
+        ("eza", "exa"),
+        Command(
+            source="exa 0.10, exa --help",
+            flags="-1 --oneline -l --long -G --grid -x --across -R --recurse -T --tree -F --classify --icons "
+            "--no-icons -a --all -d --list-dirs -r --reverse --group-directories-first -D --only-dirs "
+            "--git-ignore -b --binary -B --bytes -g --group -h --header -H --links -i --inode -m --modified "
+            "-n --numeric -S --blocks -u --accessed -U --created --git --no-git --no-permissions "
+            "--octal-permissions --no-filesize --no-user --no-time -@ --extended -v --version",
+            values={"-L --level -s --sort -I --ignore-glob -t --time": TEXT},
+            attached={"--time-style --color --colour": TEXT},
+            rest=READ,
+            default=".",
+        ),
+    ),
+}
