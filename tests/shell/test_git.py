@@ -118,6 +118,7 @@ git config user.name
 git config --global user.email
 git config -l --show-origin
 git config --get-regexp 'remote.*url'
+git config --get-regexp alias
 git config --get-all remote.origin.fetch '.*'
 git config --type=bool --default false --get x.y
 git config list
@@ -283,6 +284,9 @@ git config --add a.b c
 git config -e
 git config --edit
 git config edit
+git config edit --get
+git config --global edit
+git config -l edit
 git config set a.b c
 git config unset a.b
 git config --rename-section a.b c.d
@@ -345,6 +349,7 @@ git rev-list --stdin
 git shortlog --output=x HEAD
 git shortlog --format=%GK HEAD
 git ls-files -X ../x
+git ls-files -o --exclude-per-directory=/home/dev/.ssh/id_rsa
 git ls-files --exclude-from=/etc/passwd -o
 git replace a b
 git replace -d a
@@ -396,6 +401,28 @@ def test_read_only_forms_run_unasked(line: str) -> None:
 
 @pytest.mark.parametrize("line", NOT_READ_ONLY)
 def test_other_forms_do_not(line: str) -> None:
+    assert not runs_unasked(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["git -C /home/dev/proj status", "cd /home/dev/proj && git log", "git -C . branch", "git -C /home/dev/proj tag -l"],
+)
+def test_the_repository_of_the_workspace_is_known_by_its_folder(line: str) -> None:
+    assert runs_unasked(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "git -C vendor/x status", "git -C ./evil log", "cd vendor/x && git status", "cd src; git branch",
+        "git -C /tmp/x branch", "git -C ../x tag -l", "git -C .. config -l", "cd /tmp && git remote -v",
+        "cd ~ && git log",
+        "(cd sub && git rev-parse HEAD)", "git -C src -C x version", 'cd "$(pwd)/x" && git branch',
+    ],
+)  # fmt: skip
+def test_a_repository_in_another_folder_is_asked_for(line: str) -> None:
+    """It may be another one than the workspace's, with helpers of its own."""
     assert not runs_unasked(line)
 
 

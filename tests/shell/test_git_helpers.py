@@ -24,6 +24,7 @@ class Hostile:
     def __init__(self, folder: Path) -> None:
         self.folder, self.outside = folder / "repo", folder / "outside"
         self.marks = self.outside / "marks"
+        self.touched = 0
         self.folder.mkdir()
         self.outside.mkdir()
         self.git("init", "-q", "-b", "main")
@@ -63,9 +64,10 @@ class Hostile:
     def ran(self, *words: str, terminal: bool = False, cwd: Path | None = None) -> set[str]:
         """The helpers that a command ran; files look touched, so that git compares contents."""
         self.marks.unlink(missing_ok=True)
+        self.touched += 1
         for path in self.folder.iterdir():
             if path.is_file():
-                os.utime(path)
+                os.utime(path, (self.touched, self.touched))
         self.git(*words, terminal=terminal, cwd=cwd)
         return set(self.marks.read_text().split()) if self.marks.exists() else set()
 
@@ -207,6 +209,19 @@ def test_a_merge_driver_does_not_run_for_a_log(tmp_path: Path) -> None:
 
     assert repo.ran("log", "-m", "-p") == {"driver"}
     assert repo.ran(*switched("git log -m -p")) == set()
+
+
+@pytest.mark.parametrize("line", ["git diff", "git status", "git describe --all --dirty"])
+def test_a_hook_does_not_run_because_a_file_looks_touched(tmp_path: Path, line: str) -> None:
+    repo = Hostile(tmp_path)
+    repo.commit(a="1\n", b="2\n")
+    hook = repo.folder / ".git" / "hooks" / "post-index-change"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(Path(repo.helper("hook")).read_text())
+    hook.chmod(0o755)
+
+    assert repo.ran(*line.split()[1:]) == {"hook"}
+    assert repo.ran(*switched(line)) == set()
 
 
 def test_a_planted_bare_repository_is_not_used(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import re
 import subprocess
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.shell import Does, analyse
@@ -105,7 +105,6 @@ def test_the_filters_above_are_real_ones() -> None:
         ).map("".join),
     )
 )
-@settings(max_examples=400, deadline=None)
 def test_every_text_is_read_or_refused_and_never_hides_the_environment(text: str) -> None:
     try:
         effects = jq.read(text)

@@ -23,6 +23,7 @@ uv --version
 npm ls
 npm ls --depth=0
 npm ls -g --json
+npm ls --depth 0
 npm list react
 npm --version
 npm -v
@@ -30,7 +31,6 @@ npm root -g
 npm prefix
 npm pkg get scripts
 npm explain react
-bun --version
 gem list
 gem list --local rails
 gem --version
@@ -62,29 +62,10 @@ pacman -Qi bash
 brew list --versions
 brew --version
 snap list
-python3 --version
-python -V
-node --version
-node -v
-perl -v
-ruby --version
-php -v
-java -version
-java --version
-javac -version
-gcc --version
-gcc -v
-clang --version
-make --version
-cmake --version
-sqlite3 --version
-psql --version
-curl --version
-ssh -V
-openssl version -a
-ruff --version
-tsc --version
-vim --version
+clang-format --version
+gpg --version
+pre-commit --version
+aws --version
 """.strip().splitlines()
 
 NOT_READ_ONLY = """
@@ -150,6 +131,8 @@ npm cache clean
 npm --prefix ../evil ls
 npm ls --prefix ../evil
 npm ls --script-shell=./x
+npm ls --depth --prefix=../evil
+npm ls --depth x
 npm --version test
 npm -v test
 npm token list

@@ -13,6 +13,8 @@ from handrail.shell.secrets import secret
 
 WHOLE = re.compile(r"[^ \t\n*?\[]*\Z")  # a value that the shell neither splits nor matches with files
 
+REPOSITORY = "git-real-repository"  # the requirement of every command that works in a repository
+
 Found = tuple[tuple[Segment, Word], ...]
 Resolve = Callable[[str], str]
 
@@ -20,12 +22,24 @@ Resolve = Callable[[str], str]
 def reads_outside(
     analysis: Analysis, *, cwd: str, roots: tuple[str, ...], home: str, resolve: Resolve = posixpath.normpath
 ) -> Found:
-    """The reads that are not surely inside one of the roots, unknown ones among them."""
+    """
+    The reads that are not surely inside one of the roots, unknown ones among them.
+
+    A command of git counts as one unless it works in `cwd` or in a root: a repository in any other folder, also one
+    below, may be another one, and its configuration names programs that git runs.
+    """
     tops = tuple(resolve(root) for root in roots)
-    return tuple(
+    outside = tuple(
         (segment, word)
         for segment, word in reads(analysis)
         if not all(path is not None and within(resolve(path), tops) for path in places(segment, word, cwd, home))
+    )
+    here = (resolve(cwd), *tops)
+    return outside + tuple(
+        (segment, segment.argv[0])
+        for segment in analysis.segments
+        if any(need.name == REPOSITORY for need in segment.requires)
+        if not all(folder is not None and resolve(posixpath.join(cwd, folder)) in here for folder in segment.cwds)
     )
 
 

@@ -1,7 +1,7 @@
 """
-The name in `git config NAME` (git-config(1)): a section and a key with a dot between.
+The name in `git config NAME` (git-config(1)): a section and a key with a dot between, or a pattern of names.
 
-A word without a dot may be a sub-command of newer versions (edit starts the editor).
+A word without a dot may be a sub-command of newer versions (edit starts the editor), unless it names a section.
 """
 
 import re
@@ -9,9 +9,13 @@ import re
 from handrail.shell.gate import UnclearError
 from handrail.shell.model import Effect
 
+SECTIONS = frozenset(
+    "advice alias branch color commit core credential diff fetch filter gc gpg grep http i18n init log merge pager "
+    "protocol pull push rebase remote rerere safe status submodule tag url user".split()
+)
+
 
 def read(text: str) -> tuple[Effect, ...]:
-    # Any name, or any pattern for --get-regexp, but never a bare word.
-    if re.match(r"[A-Za-z-]*\Z", text):
+    if re.match(r"[A-Za-z-]*\Z", text) and text not in SECTIONS:
         raise UnclearError(f"{text!r} is no name of a setting")
     return ()

@@ -18,7 +18,7 @@ SETTINGS = {
     r"core\.abbrev": WORD,
     r"(column|advice)\.[a-z]+": WORD,
     r"diff\.(noprefix|mnemonicprefix|renames|renamelimit|algorithm|context|interhunkcontext|colormoved|wserrorhighlight"
-    r"|indentheuristic|suppressblankempty|dirstat|submodule|statgraphwidth|relative)": WORD,
+    r"|indentheuristic|suppressblankempty|dirstat|submodule|autorefreshindex|statgraphwidth|relative)": WORD,
     r"log\.(date|decorate|abbrevcommit|follow|mailmap|showroot)": r"[A-Za-z0-9:%_. -]*",
     r"(log\.showsignature|core\.fsmonitor|core\.untrackedcache|core\.usebuiltinfsmonitor)": "(false|no|off|0|)",
     r"log\.diffmerges": "(off|none|first-parent|separate|combined|dense-combined)",

@@ -79,17 +79,14 @@ FAMILIES: dict[str, str] = {
     **dict.fromkeys("docker docker-compose podman kubectl helm".split(), "containers"),
     **dict.fromkeys("gh glab".split(), "forge"),
     **dict.fromkeys(
-        "pip pip3 uv pipx npm bun gem conda apt apt-cache apt-get apt-mark dpkg dpkg-query rpm pacman brew snap cargo "
+        "pip pip3 uv pipx npm gem conda apt apt-cache apt-get apt-mark dpkg dpkg-query rpm pacman brew snap cargo "
         "rustc rustup rustdoc go gofmt yarn pnpm corepack npx pnpx bunx mvn gradle sbt bundle bundler composer poetry "
         "pdm hatch pipenv".split(),
         "packages",
     ),
     **dict.fromkeys(
-        "python python3 pypy pypy3 node nodejs perl ruby php lua luajit java javac gcc g++ cc c++ clang clang++ "
-        "gfortran make gmake cmake ctest ninja meson ld as ar gdb lldb valgrind strace ltrace autoconf automake "
-        "pkg-config ccache bison flex m4 clang-format clang-tidy curl wget gpg rsync vim nvim emacs nano shfmt sqlite3 "
-        "psql mysql redis-cli pg_dump ruff black mypy isort pyright tsc prettier eslint aws pre-commit virtualenv "
-        "ansible ssh tmux openssl shellcheck tokei scc bat batcat eza exa".split(),
+        "ctest lldb pkg-config ccache bison flex m4 clang-format clang-tidy gpg shfmt pg_dump isort pyright aws "
+        "pre-commit virtualenv ansible shellcheck tokei scc bat batcat eza exa".split(),
         "dev",
     ),
 }

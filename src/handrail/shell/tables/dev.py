@@ -1,4 +1,4 @@
-"""Developer tools: compilers and interpreters that tell their version, and viewers of code."""
+"""Developer tools: viewers and counters of code, and programs that tell their version."""
 
 from handrail.shell.tables.format import PROGRAM, READ, TEXT, Command
 
@@ -8,32 +8,13 @@ def version(options: str, source: str) -> Command:
     return Command(source=source, flags=options, only_with=options)
 
 
-GNU = version("--version", "GNU coding standards, --version")
-INTERPRETER = version("-v --version", "manual page of each: -v alone tells the version")
+GNU = version("--version", "--help of each")
 
 COMMANDS: dict[str, Command] = {
     **dict.fromkeys(
-        "python python3 pypy pypy3".split(), version("-V --version", "python(1); -v would wait for a program")
+        "ctest lldb pkg-config ccache bison flex m4 clang-format clang-tidy gpg shfmt pg_dump".split(), GNU
     ),
-    **dict.fromkeys("node nodejs".split(), version("-v --version", "node(1)")),
-    **dict.fromkeys("perl ruby php lua luajit".split(), INTERPRETER),
-    **dict.fromkeys("java javac".split(), Command(source="java(1)", plain=True, expression="java_version")),
-    **dict.fromkeys(
-        "gcc g++ cc c++ clang clang++ gfortran make gmake".split(), version("-v --version", "gcc(1), make(1)")
-    ),
-    **dict.fromkeys("cmake ctest ninja meson ld as ar gdb lldb valgrind strace ltrace".split(), GNU),
-    **dict.fromkeys("autoconf automake pkg-config ccache bison flex m4 clang-format clang-tidy".split(), GNU),
-    **dict.fromkeys("curl wget gpg rsync vim nvim emacs nano shfmt".split(), GNU),
-    **dict.fromkeys("sqlite3 psql mysql redis-cli pg_dump".split(), GNU),
-    **dict.fromkeys(
-        "ruff black mypy isort pyright tsc prettier eslint".split(), version("--version", "--help of each")
-    ),
-    **dict.fromkeys("aws pre-commit virtualenv ansible".split(), GNU),
-    "ssh": version("-V", "ssh(1)"),
-    "tmux": version("-V", "tmux(1)"),
-    "openssl": Command(
-        source="openssl(1)", subcommands={"version": Command(source="openssl-version(1)", flags="-a -v -b -o -f -p -d")}
-    ),
+    **dict.fromkeys("isort pyright aws pre-commit virtualenv ansible".split(), GNU),
     "shellcheck": Command(
         # -x follows `source` into other files.
         source="shellcheck 0.9, shellcheck(1)",

@@ -6,7 +6,7 @@ either before they look at their arguments: they are listed with that effect and
 """
 
 from handrail.shell.model import Requirement
-from handrail.shell.tables.format import LOOK, NETWORK, PROGRAM, READ, SECRET, TEXT, Command
+from handrail.shell.tables.format import LOOK, NETWORK, PROGRAM, READ, SECRET, TEXT, Command, Grammar
 
 PIP_CHECK = Requirement(
     "pip-version-check", "pip does not look for a newer version of itself", ("--disable-pip-version-check",)
@@ -55,7 +55,8 @@ NPM_FLAGS = "--json -l --long -p --parseable -g --global --no-update-notifier"
 NPM_LIST = Command(
     source=NPM,
     flags=f"{NPM_FLAGS} -a --all --link --package-lock-only --no-unicode --prod --production",
-    attached={"--depth --omit --include": TEXT},
+    values={"--depth": Grammar("number")},  # an option in the place of the number would count as one
+    attached={"--omit --include": TEXT},
     rest=TEXT,
 )
 NPM_FOLDER = Command(source=NPM, flags="-g --global")
@@ -126,7 +127,6 @@ COMMANDS: dict[str, Command] = {
             "config": Command(source=NPM, plain=True, rest=TEXT, effect={SECRET: "may show passwords of registries"}),
         },
     ),
-    "bun": Command(source="bun 1", flags="-v --version", only_with="-v --version"),
     "gem": Command(
         source="RubyGems 3, gem help COMMAND (not run here)",
         flags="-v --version",

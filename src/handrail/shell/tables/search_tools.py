@@ -62,6 +62,7 @@ FD = Command(
     rest=READ,
     default=".",
     lists_paths=True,
+    ends_names_with_nul="-0 --print0",
 )
 COMMANDS: dict[str, Command] = {
     "rg": RG,

@@ -21,8 +21,8 @@ SUBCOMMANDS: dict[str, Command] = {
         "--no-empty-directory --empty-directory -u --unmerged -k --killed --resolve-undo -z --deduplicate "
         "--exclude-standard --error-unmatch --full-name --recurse-submodules --eol --sparse -t -v -f --debug",
         values={
-            "-x --exclude --with-tree --exclude-per-directory --format": TEXT,
-            "-X --exclude-from": READ,
+            "-x --exclude --with-tree --format": TEXT,
+            "-X --exclude-from --exclude-per-directory": READ,
         },
         optional={"--abbrev": TEXT},
         rest=READ,

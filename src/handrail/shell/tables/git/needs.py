@@ -42,7 +42,11 @@ FSMONITOR = Requirement(
     settings("core.fsmonitor=false"),
 )
 # Refreshing the index writes it and runs the hook post-index-change.
-LOCKS = Requirement("git-index-refresh", "the index is not written to keep it fresh", ("--no-optional-locks",))
+LOCKS = Requirement(
+    "git-index-refresh",
+    "the index is not written to keep it fresh",
+    ("--no-optional-locks", *settings("diff.autoRefreshIndex=false")),
+)
 # git describe --dirty refreshes it even so.
 HOOKS = Requirement("git-hooks", "there is no hook post-index-change", settings("core.hooksPath=/dev/null"))
 EXTERNAL_DIFF = Requirement(
