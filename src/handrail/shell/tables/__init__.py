@@ -57,7 +57,20 @@ from importlib import import_module
 from handrail.shell.tables.format import Command, Options
 
 FAMILIES: dict[str, str] = {
-    **dict.fromkeys("cat echo head ls printf pwd tail true false : wc".split(), "coreutils"),
+    **dict.fromkeys(
+        "true false : echo printf pwd ls dir vdir cat tac nl head tail wc sort uniq cut tr paste join comm fold fmt "
+        "expand unexpand pr ptx shuf tsort od base64 base32 basenc md5sum sha1sum sha224sum sha256sum sha384sum "
+        "sha512sum b2sum cksum sum shasum stat du df basename dirname realpath readlink printenv".split(),
+        "coreutils",
+    ),
+    **dict.fromkeys(
+        "date hostname id groups whoami logname users who w last uname arch nproc hostid uptime tty locale getconf cal "
+        "ncal seq yes factor numfmt expr sleep bc".split(),
+        "facts",
+    ),
+    **dict.fromkeys("column rev tree file hexdump hd xxd strings nm objdump readelf size ldd".split(), "viewers"),
+    **dict.fromkeys("diff colordiff cmp diff3 sdiff patch".split(), "compare"),
+    **dict.fromkeys("sed awk gawk mawk nawk original-awk".split(), "streams"),
     **dict.fromkeys("grep egrep fgrep find".split(), "search"),
     **dict.fromkeys(
         "timeout env xargs sh bash dash eval command nice nohup rbash ash zsh ksh mksh fish su runuser sudo doas "

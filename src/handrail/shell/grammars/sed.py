@@ -1,0 +1,212 @@
+"""
+Programs of sed (GNU sed 4.9, sed(1) and its info manual; FreeBSD and POSIX sed where they differ).
+
+`w`, `W` and the flag `w` write a file, `e` and the flag `e` run a command, `r` and `R` read a file. Commands, addresses
+and flags outside the closed lists raise UnclearError.
+
+Whether a delimiter inside `[...]` ends an expression differs between seds, so a program is read both ways, and the
+reading without brackets must be as harmless or an error that every sed reports before it runs anything.
+"""
+
+import re
+from contextlib import suppress
+
+from handrail.shell.gate import UnclearError
+from handrail.shell.model import Does, Effect, Verdict, literal_word
+
+BLANKS = re.compile(r"[ \t]*")
+BETWEEN = re.compile(r"(?:[ \t\n;]|#[^\n]*)*")
+NUMBER = re.compile(r"[0-9]+(?:~[0-9]+)?|\$")
+SECOND = re.compile(r"[+~][0-9]+")
+LABEL = re.compile(r"[ \t]*([A-Za-z0-9_.-]*)[ \t]*(?=[;\n}#]|\Z)")
+END = re.compile(r"[ \t]*(?=[;\n}#]|\Z)")
+COUNT = re.compile(r"[ \t]*[0-9]*")
+# Bracket expressions that every sed reads alike. The first kind may hold the delimiter, if both readings are harmless.
+SIMPLE_BRACKET = re.compile(r"\[\^?+[^][\\\n]++\]")
+BRACKET = re.compile(r"\[\^?+\]?+(?:\[:[a-z]++:\]|\\[^][\n]|[^][\\\n])*+\]")
+# Text of a, i, c: to the end of the line, with backslash pairs. It must not begin with two backslashes, of which seds
+# differ in taking the first for the one behind the command.
+TEXT = re.compile(r"(?:[ \t]*\\[ \t]*\n|[ \t]*\\(?![\\\n])|[ \t]*)(?!\\[\\\n])(?:[^\\\n]|\\.)++(?=\n|\Z)", re.DOTALL)
+FILE = re.compile(r"[ \t]*([^\n]+)(?=\n|\Z)")
+PLAIN = frozenset("=dDFgGhHnNpPxz}")
+LABELLED = frozenset("btT:")
+# Characters that no sed takes for a command, or for a flag of s.
+NO_COMMAND = frozenset("]/.,*^$+?|&\"'<>()")
+NO_FLAG = frozenset("/]^$*.+?|\\([)")
+NUMBERED = frozenset("lqQ")
+FLAG = re.compile(r"[gpiImM]|[0-9]+")
+STREAMS = frozenset(("/dev/stdout", "/dev/stderr"))
+MAX_COMMANDS = 200
+
+
+class BrokenError(UnclearError):
+    """What every sed refuses when it reads the program."""
+
+
+def read(text: str) -> tuple[Effect, ...]:
+    effects = Reader(text, brackets=True).run()
+    other = Reader(text, brackets=False)
+    with suppress(BrokenError):
+        other.run()
+    if any(effect.verdict is not Verdict.READ_ONLY for effect in other.effects):
+        raise UnclearError("a delimiter inside brackets, which some seds end the expression at")
+    return effects
+
+
+class Reader:
+    """One pass over a program."""
+
+    def __init__(self, text: str, *, brackets: bool) -> None:
+        self.text, self.brackets, self.at = text, brackets, 0
+        self.effects: list[Effect] = []
+
+    def run(self) -> tuple[Effect, ...]:
+        for _ in range(MAX_COMMANDS):
+            self.skip(BETWEEN)
+            if self.at >= len(self.text):
+                return tuple(self.effects)
+            if self.peek() != "}":
+                self.addresses()
+            self.command()
+        raise UnclearError(f"more than {MAX_COMMANDS} commands")
+
+    def peek(self) -> str:
+        return self.text[self.at : self.at + 1]
+
+    def skip(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        found = pattern.match(self.text, self.at)
+        if found:
+            self.at = found.end()
+        return found
+
+    def refuse(self, what: str) -> UnclearError:
+        return UnclearError(f"{what} at character {self.at + 1}")
+
+    # addresses
+
+    def addresses(self) -> None:
+        if self.address():
+            self.skip(BLANKS)
+            if self.peek() == ",":
+                self.at += 1
+                self.skip(BLANKS)
+                if not self.skip(SECOND) and not self.address():
+                    raise self.refuse("no second address")
+        self.skip(BLANKS)
+        while self.peek() == "!":
+            self.at += 1
+            self.skip(BLANKS)
+
+    def address(self) -> bool:
+        if self.skip(NUMBER):
+            return True
+        if self.peek() == "\\":
+            self.at += 1
+        elif self.peek() != "/":
+            return False
+        self.delimited(self.delimiter(), regex=True)
+        while self.peek() in ("I", "M"):
+            self.at += 1
+        return True
+
+    def delimiter(self) -> str:
+        char = self.peek()
+        if not char or not char.isascii() or char in "\\\n [] ;" or char.isalnum():
+            raise self.refuse("an odd delimiter")
+        self.at += 1
+        return char
+
+    def delimited(self, delimiter: str, *, regex: bool) -> None:
+        """Up to the delimiter and past it."""
+        while self.at < len(self.text):
+            char = self.peek()
+            if char == "\\":
+                if self.text[self.at + 1 : self.at + 2] in ("", *(("\n",) if regex else ())):
+                    raise self.refuse("a backslash at the end")
+                self.at += 2
+                continue
+            if char == delimiter:
+                self.at += 1
+                return
+            if char == "\n":
+                raise self.refuse("an expression that is not closed")
+            if char == "[" and regex and self.brackets:
+                self.bracket(delimiter)
+            else:
+                self.at += 1
+        raise self.refuse("an expression that is not closed")
+
+    def bracket(self, delimiter: str) -> None:
+        if self.skip(SIMPLE_BRACKET):
+            return
+        found = self.skip(BRACKET)
+        if not found or delimiter in found.group().replace(f"\\{delimiter}", ""):
+            raise self.refuse("brackets of a form that is not read")
+
+    # commands
+
+    def command(self) -> None:
+        char = self.peek()
+        self.at += 1
+        if char in PLAIN:
+            self.ends()
+        elif char in NUMBERED:
+            self.skip(COUNT)
+            self.ends()
+        elif char in LABELLED:
+            self.expect(LABEL, "an odd label")
+        elif char in ("a", "i", "c"):
+            self.expect(TEXT, "text of a form that is not read")
+        elif char in ("r", "R", "w", "W"):
+            self.file(char)
+        elif char == "s":
+            self.substitute()
+        elif char == "y":
+            self.pair(regex=False)
+            self.ends()
+        elif char == "e":
+            self.starts("the command e runs a program")
+        elif char in NO_COMMAND:
+            raise BrokenError(f"no such command: {char!r}")
+        elif char != "{":
+            raise self.refuse(f"the command {char!r}")
+
+    def expect(self, pattern: re.Pattern[str], otherwise: str) -> None:
+        if not self.skip(pattern):
+            raise self.refuse(otherwise)
+
+    def starts(self, why: str) -> None:
+        """Nothing behind it is looked at: the program is refused anyway."""
+        self.effects.append(Effect(Does.STARTS, None, why))
+        self.at = len(self.text)
+
+    def pair(self, *, regex: bool) -> None:
+        delimiter = self.delimiter()
+        self.delimited(delimiter, regex=regex)
+        self.delimited(delimiter, regex=False)
+
+    def ends(self) -> None:
+        self.expect(END, "more text behind a command")
+
+    def file(self, command: str) -> None:
+        found = self.skip(FILE)
+        if not found:
+            raise self.refuse(f"{command} without a file")
+        name = found[1]
+        if command in ("r", "R"):
+            self.effects.append(Effect(Does.READS, literal_word(name), f"{command} reads this file"))
+        elif name not in STREAMS:
+            self.effects.append(Effect(Does.WRITES, literal_word(name), f"{command} writes this file"))
+
+    def substitute(self) -> None:
+        self.pair(regex=True)
+        while self.skip(FLAG):
+            pass
+        char = self.peek()
+        if char == "w":
+            self.at += 1
+            self.file("w")
+        elif char == "e":
+            self.starts("the flag e runs the result as a command")
+        elif not self.skip(END):
+            raise BrokenError(f"no such flag: {char!r}") if char in NO_FLAG else self.refuse(f"the flag {char!r}")

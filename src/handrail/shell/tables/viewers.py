@@ -1,0 +1,108 @@
+"""Programs that show files in another shape: columns, trees, kinds, dumps of bytes and of object files."""
+
+from handrail.shell.tables.format import NAMES, PROGRAM, READ, STATE, TEXT, Command, Grammar
+
+BINUTILS = "GNU binutils 2.40"
+# Any word `@file` stands for options in that file.
+PLAIN = Grammar("at_file")
+
+HEXDUMP = Command(
+    source="util-linux 2.38, hexdump(1)",
+    flags="-b --one-byte-octal -c --one-byte-char -C --canonical -d --two-bytes-decimal -o --two-bytes-octal -x "
+    "--two-bytes-hex -v --no-squeezing -h --help -V --version",
+    values={"-e --format -n --length -s --skip": TEXT, "-f --format-file": READ},
+    optional={"-L --color": TEXT},
+    rest=READ,
+)
+
+COMMANDS: dict[str, Command] = {
+    "column": Command(
+        source="util-linux 2.38, column(1)",
+        flags="-t --table -d --table-noheadings -e --table-header-repeat -L --keep-empty-lines -J --json -x --fillrows "
+        "-h --help -V --version",
+        values={
+            "-n --table-name -O --table-order -N --table-columns -l --table-columns-limit -E --table-noextreme -H "
+            "--table-hide -R --table-right -T --table-truncate -W --table-wrap -r --tree -i --tree-id -p "
+            "--tree-parent -c --output-width -o --output-separator -s --separator": TEXT
+        },
+        rest=READ,
+        harmless_options=True,
+    ),
+    "rev": Command(source="util-linux 2.38, rev(1)", flags="-h --help -V --version", rest=READ, harmless_options=True),
+    "tree": Command(source="tree 2.1, tree(1)", plain=True, expression="tree"),
+    "file": Command(
+        # -z and -Z start decompressors.
+        source="file 5.44, file(1)",
+        flags="-b --brief -i --mime --apple --extension --mime-type --mime-encoding -I -k --keep-going -l --list -L "
+        "--dereference -h --no-dereference -n --no-buffer -N --no-pad -0 --print0 -p --preserve-date -r --raw "
+        "-v --version --help",
+        values={
+            "-e --exclude --exclude-quiet -F --separator -P --parameter": TEXT,
+            "-m --magic-file": READ,
+            "-f --files-from": NAMES,
+        },
+        never={
+            "-C --compile": "writes a compiled magic file",
+            "-z --uncompress -Z --uncompress-noreport": "starts decompressors",
+            "-S --no-sandbox": "takes away its own confinement",
+        },
+        rest=READ,
+    ),
+    "hexdump": HEXDUMP,
+    "hd": HEXDUMP,
+    "xxd": Command(source="vim 9.0, xxd(1)", plain=True, expression="xxd"),
+    "strings": Command(
+        source=f"{BINUTILS}, strings(1)",
+        flags="-a --all -d --data -f --print-file-name -w --include-all-whitespace -o -h --help -v -V --version",
+        values={"-n --bytes -t --radix -T --target -e --encoding -s --output-separator": PLAIN},
+        number=True,
+        expression="at_file",
+    ),
+    "nm": Command(
+        # -l reads source files and may fetch debugging information; --plugin loads code.
+        source=f"{BINUTILS}, nm(1)",
+        flags="-a --debug-syms -A --print-file-name -B --no-demangle -D --dynamic -g --extern-only -j --just-symbols "
+        "-n --numeric-sort -o -p --no-sort -P --portability -r --reverse-sort -S --print-size -s --print-armap "
+        "--quiet --size-sort --special-syms --synthetic -u --undefined-only -U --defined-only -W --no-weak "
+        "--with-symbol-versions -h --help -V --version",
+        values={"-f --format -t --radix --target": PLAIN, "--plugin": PROGRAM},
+        optional={"-C --demangle": PLAIN},
+        never={"-l --line-numbers": "may fetch debugging information"},
+        expression="at_file",
+    ),
+    "objdump": Command(
+        # -S and -l read source files and may fetch debugging information.
+        source=f"{BINUTILS}, objdump(1)",
+        flags="-a --archive-headers -f --file-headers -p --private-headers -h --headers --section-headers -x "
+        "--all-headers -d --disassemble-all -D -s --full-contents -t --syms -T --dynamic-syms -r --reloc -R "
+        "--dynamic-reloc -w --wide -z --disassemble-zeroes --no-show-raw-insn --show-raw-insn -i --info -H --help "
+        "-v --version",
+        values={
+            "-j --section -m --architecture -M --disassembler-options -b --target --start-address "
+            "--stop-address": PLAIN,
+        },
+        optional={"-C --demangle --disassemble": PLAIN},
+        expression="at_file",
+    ),
+    "readelf": Command(
+        # Not -w, -P and --debug-dump, which may follow links to other files and fetch debugging information.
+        source=f"{BINUTILS}, readelf(1)",
+        flags="-a --all -h --file-header -l --program-headers --segments -S --section-headers --sections -g "
+        "--section-groups -t --section-details -e --headers -s --syms --symbols --dyn-syms --lto-syms -n --notes -r "
+        "--relocs -u --unwind -d --dynamic -V --version-info -A --arch-specific -c --archive-index -D --use-dynamic "
+        "-I --histogram -W --wide -T --silent-truncation -H --help -v --version",
+        values={"-x --hex-dump -p --string-dump -R --relocated-dump": PLAIN},
+        optional={"-C --demangle": PLAIN},
+        expression="at_file",
+    ),
+    "size": Command(
+        source=f"{BINUTILS}, size(1)",
+        flags="-A -B -G -o -d -x -t --totals -f --common -h -H --help -v -V --version",
+        values={"--format --radix --target": PLAIN},
+        expression="at_file",
+    ),
+    # The page itself: "you should never employ ldd on an untrusted executable".
+    "ldd": Command(
+        source="GNU libc 2.36, ldd(1)", effect={STATE: "may run the program it looks at"}, plain=True, rest=PROGRAM
+    ),
+}
