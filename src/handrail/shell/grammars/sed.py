@@ -28,12 +28,11 @@ BRACKET = re.compile(r"\[\^?+\]?+(?:\[:[a-z]++:\]|\\[^][\n]|[^][\\\n])*+\]")
 # differ in taking the first for the one behind the command.
 TEXT = re.compile(r"(?:[ \t]*\\[ \t]*\n|[ \t]*\\(?![\\\n])|[ \t]*)(?!\\[\\\n])(?:[^\\\n]|\\.)++(?=\n|\Z)", re.DOTALL)
 FILE = re.compile(r"[ \t]*([^\n]+)(?=\n|\Z)")
-PLAIN = frozenset("=dDFgGhHnNpPxz}")
+PLAIN = frozenset("=dDFgGhHlnNpPqQxz}")
 LABELLED = frozenset("btT:")
-# Characters that no sed takes for a command, or for a flag of s.
+# Characters that no sed takes for a command, and those that some sed takes behind s/.../.../.
 NO_COMMAND = frozenset("]/.,*^$+?|&\"'<>()")
-NO_FLAG = frozenset("/]^$*.+?|\\([)")
-NUMBERED = frozenset("lqQ")
+MAYBE_FLAG = frozenset("gpiImMewsSxX \t\n;}#")
 FLAG = re.compile(r"[gpiImM]|[0-9]+")
 STREAMS = frozenset(("/dev/stdout", "/dev/stderr"))
 MAX_COMMANDS = 200
@@ -45,6 +44,8 @@ class BrokenError(UnclearError):
 
 def read(text: str) -> tuple[Effect, ...]:
     effects = Reader(text, brackets=True).run()
+    if any(effect.verdict is not Verdict.READ_ONLY for effect in effects):
+        return effects
     other = Reader(text, brackets=False)
     with suppress(BrokenError):
         other.run()
@@ -149,9 +150,7 @@ class Reader:
         char = self.peek()
         self.at += 1
         if char in PLAIN:
-            self.ends()
-        elif char in NUMBERED:
-            self.skip(COUNT)
+            self.skip(COUNT)  # an error behind most of them
             self.ends()
         elif char in LABELLED:
             self.expect(LABEL, "an odd label")
@@ -209,4 +208,5 @@ class Reader:
         elif char == "e":
             self.starts("the flag e runs the result as a command")
         elif not self.skip(END):
-            raise BrokenError(f"no such flag: {char!r}") if char in NO_FLAG else self.refuse(f"the flag {char!r}")
+            known = char in MAYBE_FLAG
+            raise self.refuse(f"the flag {char!r}") if known else BrokenError(f"no such flag: {char!r}")
