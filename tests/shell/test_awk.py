@@ -102,8 +102,8 @@ def test_words_behind_the_program_are_files_even_if_they_look_like_options() -> 
 PARTS = st.sampled_from(
     ["{", "}", "(", ")", "print ", "printf ", '"f"', '"a/b"', " > ", " >> ", " | ", "/", "/x/", "/[/]/", "/[^/]/",
      "/[[:a:]/]/", "[", "]", "a", "b ", "$1", "NR", ";", "\n", ",", ",\n", "\\\n", "if (", "while (", "else ",
-     "getline ", "getline x", "<", 'system("id")', "1", "~", "!", "&&", "?", ":", "=", "++", "length ", "length(", "BEGIN",
-     "return ", "in ", "# x\n", '"', "\\/", "/ ", '" / "', ") / "]
+     "getline ", "getline x", "<", 'system("id")', "1", "~", "!", "&&", "?", ":", "=", "++", "length ", "length(",
+     "BEGIN", "return ", "in ", "# x\n", '"', "\\/", "/ ", '" / "', ") / "]
 )  # fmt: skip
 
 

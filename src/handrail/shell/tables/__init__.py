@@ -71,6 +71,41 @@ FAMILIES: dict[str, str] = {
     **dict.fromkeys("column rev tree file hexdump hd xxd strings nm objdump readelf size ldd".split(), "viewers"),
     **dict.fromkeys("diff colordiff cmp diff3 sdiff patch".split(), "compare"),
     **dict.fromkeys("sed awk gawk mawk nawk original-awk".split(), "streams"),
+    **dict.fromkeys(
+        "tar bsdtar gzip xz bzip2 zstd gunzip unxz bunzip2 unzstd zcat gzcat bzcat xzcat lzcat zstdcat unzip zipinfo "
+        "zip cpio ar 7z 7za 7zr rar unrar compress uncompress lz4 lzma".split(),
+        "archives",
+    ),
+    **dict.fromkeys(
+        "ps top pgrep pidof pstree lsof free vmstat iostat kill pkill killall".split(),
+        "processes",
+    ),
+    **dict.fromkeys(
+        "ip ifconfig ss netstat lscpu lsblk lsusb lspci lsmod dmesg journalctl systemctl sysctl crontab "
+        "tput getent".split(),
+        "machine",
+    ),
+    **dict.fromkeys(
+        "man apropos whatis help info which type whereis mandb less more most pg".split(),
+        "manuals",
+    ),
+    **dict.fromkeys(
+        "python python2 python3 python3.8 python3.9 python3.10 python3.11 python3.12 python3.13 python3.14 python3.15 "
+        "pypy3 node nodejs deno bun perl ruby php lua luajit make gmake cmake openssl gcc g++ cc c++ cpp gfortran "
+        "clang clang++ java javac sqlite3 ffmpeg ffprobe ocaml ld as ninja meson ghc Rscript R julia vim nvim emacs "
+        "ed valgrind tsc prettier eslint ruff black mypy autoconf automake curl wget rsync psql mysql strace nano ssh "
+        "tmux gdb redis-cli nginx dc".split(),
+        "versions",
+    ),
+    **dict.fromkeys(
+        "cp mv ln install rm rmdir mkdir touch tee truncate mktemp mkfifo mknod split csplit dd shred unlink link "
+        "sponge chmod chown chgrp chattr setfacl sync stty reset reboot shutdown halt poweroff init telinit mount "
+        "umount swapon swapoff mkfs fdisk parted insmod rmmod modprobe losetup useradd userdel usermod groupadd "
+        "groupdel passwd chpasswd visudo chsh logger wall write mesg service launchctl scp sftp ftp telnet nc ncat "
+        "netcat socat nmap ping ping6 traceroute tracepath dig host nslookup whois aria2c http https mail sendmail ex "
+        "view vimdiff pico".split(),
+        "changes",
+    ),
     **dict.fromkeys("grep egrep fgrep find".split(), "search"),
     **dict.fromkeys(
         "timeout env xargs sh bash dash eval command nice nohup rbash ash zsh ksh mksh fish su runuser sudo doas "
