@@ -7,7 +7,7 @@ Options are listed as far as needed to tell files from values; one that is not l
 from handrail.shell.tables.coreutils import COREUTILS
 from handrail.shell.tables.format import LOOK, NETWORK, PROGRAM, READ, STATE, TEXT, WRITE, Command, Role
 
-MODES = "-f --force -i --interactive -v --verbose -n --no-clobber -u --update -T --no-target-directory -b"
+MODES = "-f --force -i --interactive -v --verbose -n -T --no-target-directory -b"
 
 
 def never(role: Role, why: str) -> Command:
@@ -26,8 +26,11 @@ def copying(page: str, flags: str) -> Command:
 
 
 COMMANDS: dict[str, Command] = {
-    "cp": copying("cp", "-a --archive -d -H -L --dereference -P --no-dereference -p -r -R --recursive -l -s -x"),
-    "mv": copying("mv", "--strip-trailing-slashes"),
+    "cp": copying(
+        "cp",
+        "--no-clobber -u --update -a --archive -d -H -L --dereference -P --no-dereference -p -r -R --recursive",
+    ),
+    "mv": copying("mv", "--no-clobber -u --update --strip-trailing-slashes"),
     "ln": copying("ln", "-s --symbolic -r --relative -d -F -L -P"),
     "install": Command(
         source=f"{COREUTILS}, install(1)",

@@ -63,7 +63,7 @@ COMMANDS: dict[str, Command] = {
         source=f"{BINUTILS}, nm(1)",
         flags="-a --debug-syms -A --print-file-name -B --no-demangle -D --dynamic -g --extern-only -j --just-symbols "
         "-n --numeric-sort -o -p --no-sort -P --portability -r --reverse-sort -S --print-size -s --print-armap "
-        "--quiet --size-sort --special-syms --synthetic -u --undefined-only -U --defined-only -W --no-weak "
+        "--quiet --size-sort --special-syms --synthetic -u --undefined-only --defined-only -W --no-weak "
         "--with-symbol-versions -h --help -V --version",
         values={"-f --format -t --radix --target": PLAIN, "--plugin": PROGRAM},
         optional={"-C --demangle": PLAIN},
@@ -97,7 +97,7 @@ COMMANDS: dict[str, Command] = {
     ),
     "size": Command(
         source=f"{BINUTILS}, size(1)",
-        flags="-A -B -G -o -d -x -t --totals -f --common -h -H --help -v -V --version",
+        flags="-A -B -G -o -d -x -t --totals -f --common --help -v -V --version",
         values={"--format --radix --target": PLAIN},
         expression="at_file",
     ),
