@@ -1,5 +1,6 @@
 """
-Expressions of find (GNU findutils 4.9, find(1)): starting points, then a closed list of tests and actions.
+Expressions of find (GNU findutils 4.9, find(1); FreeBSD and macOS find(1)): options, starting points, then a closed
+list of tests and actions. A find that does not know one of them stops before it does anything.
 
 Names outside the lists are refused; -exec and its kin run another command, which is judged like any other.
 """
@@ -9,7 +10,9 @@ import re
 from handrail.shell.gate import UnclearError
 from handrail.shell.model import Does, Effect, Kind, Piece, Word, literal_word
 
-LEADING = frozenset(("-H", "-L", "-P"))
+LEADING = frozenset("-H -L -P -O0 -O1 -O2 -O3 -E -X -d -s -x".split())
+SHOWN = frozenset("--help -help --version -version".split())
+MAX_STARTS = 8
 WITHOUT_VALUE = frozenset(
     """
     ( ) ! , -a -and -o -or -not -true -false -depth -d -daystart -follow -ignore_readdir_race -noignore_readdir_race
@@ -30,6 +33,8 @@ RUNS = frozenset(("-exec", "-execdir", "-ok", "-okdir"))
 
 
 def read_words(words: tuple[Word, ...]) -> tuple[Effect, ...]:
+    if len(words) == 1 and words[0].literal in SHOWN:
+        return ()
     left = list(words)
     effects: list[Effect] = []
     while left and left[0].literal in LEADING:
@@ -71,8 +76,10 @@ def step(left: list[Word], effects: list[Effect], starts: list[Word]) -> None:
             take(left, word)
     elif name == "-delete":
         effects.append(Effect(Does.WRITES, None, "-delete removes what it finds"))
+    elif name == "-files0-from":
+        effects.append(Effect(Does.UNKNOWN, take(left, word), "searches the folders named in this file"))
     elif name in RUNS:
-        effects.append(run(left, word, starts))
+        effects += run(left, word, starts)
     else:
         effects.append(Effect(Does.UNLISTED, word, "is not a listed test or action of find"))
 
@@ -83,8 +90,8 @@ def take(left: list[Word], word: Word) -> Word:
     return left.pop(0)
 
 
-def run(left: list[Word], action: Word, starts: list[Word]) -> Effect:
-    """`-exec command {} ;`: the command up to `;` or `{} +`, with the found path for `{}`."""
+def run(left: list[Word], action: Word, starts: list[Word]) -> list[Effect]:
+    """`-exec command {} ;`: the command up to `;` or `{} +`, once for each starting point in place of `{}`."""
     child: list[Word] = []
     while left:
         word = left.pop(0)
@@ -99,14 +106,17 @@ def run(left: list[Word], action: Word, starts: list[Word]) -> Effect:
     why = f"{action} runs a command"
     # -execdir gives ./name in a folder of its own, -ok asks on the terminal: looked into, not followed.
     does = Does.RUNS if action.literal == "-exec" else Does.STARTS
-    return Effect(does, child[0], why, child=tuple(found(word, starts) for word in child))
+    marked = any("{}" in str(word) for word in child)
+    places: list[str | None] = [start.literal for start in starts] or ["."]
+    if not marked or len(places) > MAX_STARTS:
+        places = [None]
+    return [Effect(does, child[0], why, child=tuple(found(word, place) for word in child)) for place in places]
 
 
-def found(word: Word, starts: list[Word]) -> Word:
+def found(word: Word, start: str | None) -> Word:
     """A word with `{}` in it becomes the path that was found: it begins like the starting point."""
     if "{}" not in str(word):
         return word
-    only = starts[0].literal if len(starts) == 1 else None if starts else "."
-    if str(word) == "{}" and only and not only.startswith("-"):
-        return word._replace(pieces=(Piece(Kind.LITERAL, only, quoted=True), Piece(Kind.FOUND, "/{}", quoted=True)))
+    if str(word) == "{}" and start and not start.startswith("-"):
+        return word._replace(pieces=(Piece(Kind.LITERAL, start, quoted=True), Piece(Kind.FOUND, "/{}", quoted=True)))
     return word._replace(pieces=(Piece(Kind.INPUT, "{}", quoted=True),))

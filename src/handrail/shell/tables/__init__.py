@@ -106,7 +106,7 @@ FAMILIES: dict[str, str] = {
         "view vimdiff pico".split(),
         "changes",
     ),
-    **dict.fromkeys("grep egrep fgrep find".split(), "search"),
+    **dict.fromkeys("grep egrep fgrep zgrep zegrep zfgrep find".split(), "search"),
     **dict.fromkeys(
         "timeout env xargs sh bash dash eval command nice nohup rbash ash zsh ksh mksh fish su runuser sudo doas "
         "pkexec stdbuf setsid ionice chrt taskset flock chroot unshare nsenter setpriv prlimit setarch linux32 linux64 "

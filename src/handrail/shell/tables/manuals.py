@@ -33,8 +33,8 @@ COMMANDS: dict[str, Command] = {
             "-p --preprocessor": PROGRAM,
             **ELSEWHERE,
         },
-        optional={"-H --html": PROGRAM},
         never={
+            "-H --html": "starts a browser",
             "-X --gxditview -t --troff -T --troff-device -Z --ditroff": "starts other programs to show the page",
             "-l --local-file": "formats a file with whatever it asks for",
             "-c --catman -u --update": "writes formatted pages or the index",

@@ -10,10 +10,12 @@ GREP = Command(
     "--with-filename -h --no-filename -n --line-number -T --initial-tab -Z --null -a --text -I -r --recursive -R "
     "--dereference-recursive --line-buffered -U --binary -z --null-data --no-group-separator --help -V --version",
     values={
-        "-e --regexp -m --max-count --label -A --after-context -B --before-context -C --context --binary-files "
+        "-e --regexp -m --max-count --label -A --after-context -B --before-context -C --binary-files "
         "-D --devices -d --directories --exclude --exclude-dir --include --group-separator": TEXT,
         "-f --file --exclude-from": READ,
     },
+    # On BSD a bare --context takes no value.
+    attached={"--context": TEXT},
     optional={"--color --colour": TEXT},
     number=True,
     operands=(Unless(TEXT, "-e --regexp -f --file"),),
@@ -24,7 +26,20 @@ GREP = Command(
     "--word-regexp -x --line-regexp -e --regexp -m --max-count",
 )
 
+# Shell scripts around gzip and grep.
+ZGREP = Command(
+    source="gzip 1.12, zgrep(1)",
+    flags="-c --count -E -F -h -H -i --ignore-case -l --files-with-matches -n --line-number -o -q -s -v --invert-match "
+    "-w -x --help -V --version",
+    values={"-e --regexp -A -B -C -m": TEXT},
+    operands=(Unless(TEXT, "-e --regexp"),),
+    rest=READ,
+)
+
 COMMANDS: dict[str, Command] = {
+    "zgrep": ZGREP,
+    "zegrep": ZGREP,
+    "zfgrep": ZGREP,
     "grep": GREP,
     "egrep": GREP,
     "fgrep": GREP,
