@@ -67,7 +67,7 @@ def test_effects_are_found_wherever_they_stand(program: str, does: Does | None) 
         "s/a/b", "s/a", "y/a/b", "/a", "a", "a\\", "a foo\\", "k", "p p", "s/a/b/x", "v 4.2", "s/[/b/", "s/a\n/b/",
         "1,p", "sabaca", "s a b ", "a\\\\\\\nw out", "s/[[:alpha:]/]/;s/w out/x/", "s/[[:x:]/]/p;s/w out/x/",
         "s/[]/]/;s/w out/x/", "s/[^]/]/;s/w out/x/", "s/[\\]/]/;s/w out/x/", "s/[/]/;s/w out/x/", "/[/]/w out/p",
-        "}}x", "s/a/b/w", "w", "s\u00e9a\u00e9b\u00e9", "b a b",
+        "}}x", ":a#;e id", "b a#;e id", ":a};e", "s/a/b/w", "w", "s\u00e9a\u00e9b\u00e9", "b a b",
     ],
 )  # fmt: skip
 def test_what_is_not_read_or_what_seds_read_differently_is_refused(program: str) -> None:

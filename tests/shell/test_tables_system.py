@@ -1,6 +1,8 @@
 """Facts, processes, the machine, archives, manuals and versions: what is read-only and what is not."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from handrail.shell import Does, Verdict, analyse
 from tests.shell.test_tables_text import split
@@ -14,6 +16,7 @@ nproc --all | uptime -p | tty -s | locale | locale -a | getconf PAGE_SIZE | getc
 cal -y 2024
 ncal -b | seq 5 | seq -w 1 10 | seq -s, 1 2 9 | seq 10 -1 1 | yes | factor 12 | numfmt --to=iec 1024 | expr 1 + 2
 expr length abc | sleep 1 | sleep 0.5 | bc | bc -l | bc <<< '1+2'
+lsb_release -a | findmnt -t ext4 | ip r s | ip n s | bzip2 --version
 ps | ps aux | ps -ef | ps -aux | ps auxww | ps -eo pid,cmd | ps -eo pid,ppid,cmd --sort=-pcpu | ps -p 1 -o comm=
 ps axjf
 ps -C node | ps -u dev | ps --forest | ps -efH | ps -eLf | ps ax -o pid,args | ps --pid=1 | ps -e --no-headers
@@ -80,7 +83,8 @@ lsof -i $x | lsof -F | iostat -o JSON -f x | ip link set lo down | ip addr add 1
 ip netns exec x ls
 ip -batch f | ip route add default via x | ip route get evil.example | ip -n x a | ip | ip x | ip addr flush dev lo
 ip monitor
-ip addr save | ip route save | ifconfig lo down | ifconfig lo up | ifconfig lo 1.2.3.4 | ss -K | ss -D out | ss -r
+ip addr save | ip l s lo down | ip link s lo down | ifconfig -a down | ss -F f | bzip2 -V f | bzip2 --version f
+man -L x ls | ip route save | ifconfig lo down | ifconfig lo up | ifconfig lo 1.2.3.4 | ss -K | ss -D out | ss -r
 ss dst evil.example | ss -tK dport = :80 | ss --diag=out | ss -N x | ss --kill | netstat --nosuch | lspci -q
 lspci -H1 | lspci -M
 dmesg -c | dmesg -C | dmesg --clear | dmesg -n 1 | dmesg -D | dmesg -H | dmesg -Tc | journalctl --vacuum-time=1s
@@ -150,3 +154,17 @@ def test_the_effect_is_named(line: str, does: Does) -> None:
 
 def test_pages_and_logs_say_that_no_pager_may_start() -> None:
     assert {need.name for need in analyse("man ls; journalctl").requires} == {"man-pager", "pager"}
+
+
+PROGRAMS = "tar ps lsof ip xxd tree gzip xz ss unzip date man sed awk find file top"
+WORDS = """
+-t -f -tf tf -x x -e aux -ef -o pid,cmd -i :80 @h -4 addr show s link -l -L -r f g - -- + -Lo +D -c -d --list --file=a -p
+1 -n -P out -s '' $? * $(ls) --version -eo -aux -u dev
+"""
+
+
+@given(st.sampled_from(PROGRAMS.split()), st.lists(st.sampled_from(WORDS.split()), max_size=6))
+@settings(max_examples=300, deadline=None)
+def test_any_words_get_an_answer(program: str, words: list[str]) -> None:
+    analysis = analyse(" ".join([program, *words]))
+    assert not [reason for reason in analysis.reasons if "internal error" in reason.text]

@@ -22,7 +22,8 @@ shasum -a 256 f | stat f | stat -c '%s %n' f | stat -L --printf='%s' f | stat -f
 du -d 1 -h src | du --exclude='*.o' -c a b | df -h | df -hT . | df --output=source,size | basename a/b .c
 basename -a a b | dirname a/b | realpath a | realpath --relative-to=. a | readlink -f a | printenv HOME
 printenv USER SHELL
-column -t -s, f | column -J -N a,b f | rev f | tree -L 2 | tree -aI node_modules src | tree -aL 2 --dirsfirst -d
+column -t -s, f | iconv -f latin1 -t utf8 f | column -J -N a,b f | rev f | tree -L 2 | tree -aI node_modules src
+tree -aL 2 --dirsfirst -d
 tree -P '*.py' --prune | tree -L2 | tree --du -h | tree -if --noreport src | file f | file -bi f
 file --mime-type a b
 hexdump -C f | hexdump -n 16 -e '16/1 "%02x"' f | hd f | xxd f | xxd -l 16 f | xxd -l16 -c 8 f | xxd -p
@@ -76,7 +77,7 @@ xxd -r f | xxd -r f out | xxd f out | xxd -p f out | xxd -revert f | xxd --r f |
 xxd -l 16 f out | xxd "$(ls)" | strings @f | strings -n @f f | nm @f | nm --plugin x f | nm --plugin=x f | nm -l f
 objdump -S f | objdump -l f | objdump @f | objdump --dwarf f | readelf -w f | readelf @f | readelf --debug-dump f
 size @f
-ldd f | ldd -v f | strings * | hexdump -f | column --nosuch f
+iconv -o out f | iconv --output=out f | ldd f | ldd -v f | strings * | hexdump -f | column --nosuch f
 diff -l a b | diff --paginate a b | diff -ul a b | diff --output=x a b | diff --outpu x | diff *
 diff3 --diff-program=x a b c | diff3 --diff-program x a b c | sdiff -o x a b | sdiff --output=x a b
 sdiff -so x a b

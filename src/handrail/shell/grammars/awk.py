@@ -46,7 +46,7 @@ TOKEN = re.compile(
 # A bracket with nothing special in it may hold a slash: awks that end the expression there refuse the program.
 REGEX = re.compile(r"/(?:\[\^?+[^][\\\n]++\]|\[\^?+\]?+(?:\[:[a-z]++:\]|\\[^\n]|[^][\\\n/])*+\]|\\[^\n]|[^/\[\\\n])*+/")
 ENDS_OPERAND = frozenset(("number", "string", "regex"))
-MAX_TOKENS = 4000
+MAX_TOKENS = 1500
 
 
 class Token(NamedTuple):

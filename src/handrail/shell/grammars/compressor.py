@@ -19,11 +19,15 @@ SPEC = Spec(
     attached=re.compile(r"-T[0-9]+|--(threads|memlimit)=[0-9]+"),
 )
 TO_OUTPUT = frozenset(("-c", "--stdout", "--to-stdout"))
-LOOKING = frozenset(("-l", "--list", "-t", "--test", "--help", "--version", "-h", "-V"))
+LOOKING = frozenset(("-l", "--list", "-t", "--test"))
+# Alone: bzip2 says its version and goes on with its operands.
+SHOWN = frozenset(("--help", "--version", "-h", "-V"))
 UNPACKING = frozenset(("-d", "--decompress", "--uncompress"))
 
 
 def read_words(words: tuple[Word, ...]) -> tuple[Effect, ...]:
+    if len(words) == 1 and words[0].literal in SHOWN:
+        return ()
     found = scan(SPEC, words)
     looks = found.seen & LOOKING and not found.seen & UNPACKING
     if not found.seen & TO_OUTPUT and not looks:

@@ -18,7 +18,8 @@ BLANKS = re.compile(r"[ \t]*")
 BETWEEN = re.compile(r"(?:[ \t\n;]|#[^\n]*)*")
 NUMBER = re.compile(r"[0-9]+(?:~[0-9]+)?|\$")
 SECOND = re.compile(r"[+~][0-9]+")
-LABEL = re.compile(r"[ \t]*([A-Za-z0-9_.-]*)[ \t]*(?=[;\n}#]|\Z)")
+# Not before a `#`, which some seds take as a part of the label.
+LABEL = re.compile(r"[ \t]*([A-Za-z0-9_.-]*)[ \t]*(?=[;\n}]|\Z)")
 END = re.compile(r"[ \t]*(?=[;\n}#]|\Z)")
 COUNT = re.compile(r"[ \t]*[0-9]*")
 # Bracket expressions that every sed reads alike. The first kind may hold the delimiter, if both readings are harmless.

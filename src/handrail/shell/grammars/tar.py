@@ -15,7 +15,7 @@ LETTERS = "tvzjJ"
 LONG = (
     "--list --verbose --gzip --gunzip --ungzip --bzip2 --xz --lzma --zstd --lzip --full-time --utc --numeric-owner "
     "--wildcards --no-wildcards --wildcards-match-slash --no-wildcards-match-slash --anchored --no-anchored "
-    "--ignore-case --no-ignore-case --no-recursion --recursion --force-local --quote-chars --show-stored-names"
+    "--ignore-case --no-ignore-case --no-recursion --recursion --force-local --show-stored-names"
 )
 SPEC = Spec(
     letters=LETTERS,

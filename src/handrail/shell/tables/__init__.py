@@ -64,11 +64,11 @@ FAMILIES: dict[str, str] = {
         "coreutils",
     ),
     **dict.fromkeys(
-        "date hostname id groups whoami logname users who w last uname arch nproc hostid uptime tty locale getconf cal "
-        "ncal seq yes factor numfmt expr sleep bc".split(),
+        "date hostname id groups whoami logname users who w last uname arch nproc hostid lsb_release sw_vers uptime "
+        "tty locale getconf cal ncal seq yes factor numfmt expr sleep bc".split(),
         "facts",
     ),
-    **dict.fromkeys("column rev tree file hexdump hd xxd strings nm objdump readelf size ldd".split(), "viewers"),
+    **dict.fromkeys("column iconv rev tree file hexdump hd xxd strings nm objdump readelf size ldd".split(), "viewers"),
     **dict.fromkeys("diff colordiff cmp diff3 sdiff patch".split(), "compare"),
     **dict.fromkeys("sed awk gawk mawk nawk original-awk".split(), "streams"),
     **dict.fromkeys(
@@ -81,7 +81,7 @@ FAMILIES: dict[str, str] = {
         "processes",
     ),
     **dict.fromkeys(
-        "ip ifconfig ss netstat lscpu lsblk lsusb lspci lsmod dmesg journalctl systemctl sysctl crontab "
+        "ip ifconfig ss netstat lscpu lsblk lsusb lspci findmnt lsmod dmesg journalctl systemctl sysctl crontab "
         "tput getent".split(),
         "machine",
     ),
@@ -92,7 +92,7 @@ FAMILIES: dict[str, str] = {
     **dict.fromkeys(
         "python python2 python3 python3.8 python3.9 python3.10 python3.11 python3.12 python3.13 python3.14 python3.15 "
         "pypy3 node nodejs deno bun perl ruby php lua luajit make gmake cmake openssl gcc g++ cc c++ cpp gfortran "
-        "clang clang++ java javac sqlite3 ffmpeg ffprobe ocaml ld as ninja meson ghc Rscript R julia vim nvim emacs "
+        "clang clang++ java javac sqlite3 ffmpeg ffprobe ocaml ld as ninja meson ghc Rscript R vim nvim emacs "
         "ed valgrind tsc prettier eslint ruff black mypy autoconf automake curl wget rsync psql mysql strace nano ssh "
         "tmux gdb redis-cli nginx dc".split(),
         "versions",

@@ -59,6 +59,13 @@ COMMANDS: dict[str, Command] = {
     "arch": Command(source=f"{COREUTILS}, arch(1); on macOS an operand is a program to run", flags=HELP),
     "nproc": Command(source=f"{COREUTILS}, nproc(1)", flags=f"--all {HELP}", values={"--ignore": TEXT}),
     "hostid": Command(source=f"{COREUTILS}, hostid(1)", flags=HELP),
+    "lsb_release": Command(
+        source="lsb-release 12.0, lsb_release(1)",
+        flags="-h --help -v --version -i --id -d --description -r --release -c --codename -a --all -s --short",
+    ),
+    "sw_vers": Command(
+        source="macOS 14, sw_vers(1)", flags="--productName --productVersion --buildVersion --productVersionExtra"
+    ),
     "uptime": Command(source="procps-ng 4.0, uptime(1)", flags="-p --pretty -h --help -s --since -V --version"),
     "tty": Command(source=f"{COREUTILS}, tty(1)", flags=f"-s --silent --quiet {HELP}"),
     "locale": Command(

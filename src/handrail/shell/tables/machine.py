@@ -1,7 +1,7 @@
 """Programs that show the machine, its network, its logs and its services; most of them can also change these."""
 
 from handrail.shell.model import Requirement
-from handrail.shell.tables.format import NAMES, NETWORK, READ, STATE, TEXT, WRITE, Command
+from handrail.shell.tables.format import NAMES, NETWORK, READ, STATE, TEXT, WRITE, Command, Unless
 
 UTIL_LINUX = "util-linux 2.38"
 SYSTEMD = "systemd 252"
@@ -34,8 +34,12 @@ UNIT_LISTS = (
 
 COMMANDS: dict[str, Command] = {
     "ip": Command(source="iproute2 6.1, ip(8)", plain=True, expression="ip"),
-    # One interface may be shown; a second word changes it.
-    "ifconfig": Command(source="net-tools 2.10, ifconfig(8)", flags="-a -s -v -l", operands=(TEXT,)),
+    # One interface may be shown; a second word changes it. On BSD a word behind -a changes all of them.
+    "ifconfig": Command(
+        source="net-tools 2.10, ifconfig(8); macOS ifconfig(8)",
+        flags="-a -s -l",
+        operands=(Unless(TEXT, "-a -s -l"),),
+    ),
     "ss": Command(
         source="iproute2 6.1, ss(8)",
         flags="-h --help -V --version -n --numeric -a --all -l --listening -o --options -e --extended -m --memory -p "
@@ -45,7 +49,7 @@ COMMANDS: dict[str, Command] = {
         values={
             "-f --family -A --query --socket": TEXT,
             "-D --diag": WRITE,
-            "-F --filter": READ,
+            "-F --filter": NAMES,
             "-N --net": STATE,
         },
         never={"-K --kill": "closes connections", "-r --resolve": "asks the network for host names"},
@@ -87,6 +91,14 @@ COMMANDS: dict[str, Command] = {
         flags="-m -t -v -k -x -b -D -P -n",
         values={"-s -d": TEXT, "-i -p -F": READ},
         never={"-q -Q": "asks the network for names", "-M -H -A -O -G": "reaches for the hardware itself"},
+    ),
+    "findmnt": Command(
+        source=f"{UTIL_LINUX}, findmnt(8)",
+        flags="-m --mtab -k --kernel -A --all -a --ascii -b --bytes -D --df -f --first-only -i --invert -J --json -l "
+        "--list -n --noheadings --output-all -P --pairs --pseudo -R --submounts -r --raw --real --tree -U --uniq -u "
+        "--notruncate -h --help -V --version",
+        values={"-d --direction -O --options -o --output -S --source -t --types": TEXT},
+        rest=TEXT,
     ),
     "lsmod": Command(source="kmod 30, lsmod(8)"),
     "dmesg": Command(

@@ -6,7 +6,7 @@ from handrail.shell.tables.format import LOOK, NAMES, PROGRAM, STATE, TEXT, Comm
 MAN_DB = "man-db 2.11"
 PAGER = Requirement("man-pager", "output is not a terminal, or MANPAGER and PAGER name a plain pager")
 # Where pages are searched, and how they are made into text, is left as it is.
-ELSEWHERE = {"-C --config-file -M --manpath -m --systems": NAMES}
+ELSEWHERE = {"-C --config-file -M --manpath -m --systems -L --locale -E --encoding": NAMES}
 
 PAGERS = Command(
     source="less(1), more(1)",
@@ -17,7 +17,7 @@ PAGERS = Command(
 SEARCH = Command(
     source=f"{MAN_DB}, apropos(1), whatis(1)",
     flags="-d --debug -v --verbose -e --exact -r --regex -w --wildcard -a --and -l --long --help --usage -V --version",
-    values={"-L --locale -s --sections --section": TEXT, **ELSEWHERE},
+    values={"-s --sections --section": TEXT, **ELSEWHERE},
     rest=TEXT,
 )
 
@@ -28,7 +28,7 @@ COMMANDS: dict[str, Command] = {
         "-I --match-case --regex --wildcard --names-only -a --all --no-subpages -7 --ascii --no-hyphenation --nh "
         "--no-justification --nj --help --usage -V --version",
         values={
-            "-L --locale -S -s --sections -e --extension -E --encoding": TEXT,
+            "-S -s --sections -e --extension": TEXT,
             "-P --pager": PROGRAM,
             "-p --preprocessor": PROGRAM,
             **ELSEWHERE,

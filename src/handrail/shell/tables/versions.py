@@ -42,7 +42,7 @@ COMMANDS: dict[str, Command] = {
     ),
     **dict.fromkeys("gcc g++ cc c++ cpp gfortran clang clang++ java javac sqlite3 ffmpeg ffprobe ocaml".split(), WORDS),
     **dict.fromkeys(
-        "ld as ninja meson ghc Rscript R julia vim nvim emacs ed valgrind tsc prettier eslint ruff".split(), LONG
+        "ld as ninja meson ghc Rscript R vim nvim emacs ed valgrind tsc prettier eslint ruff".split(), LONG
     ),
     **dict.fromkeys("black mypy autoconf automake".split(), LONG),
     **dict.fromkeys("curl wget rsync psql mysql strace nano".split(), BOTH),

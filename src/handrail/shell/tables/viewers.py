@@ -1,6 +1,6 @@
 """Programs that show files in another shape: columns, trees, kinds, dumps of bytes and of object files."""
 
-from handrail.shell.tables.format import NAMES, PROGRAM, READ, STATE, TEXT, Command, Grammar
+from handrail.shell.tables.format import NAMES, PROGRAM, READ, STATE, TEXT, WRITE, Command, Grammar
 
 BINUTILS = "GNU binutils 2.40"
 # Any word `@file` stands for options in that file.
@@ -27,6 +27,12 @@ COMMANDS: dict[str, Command] = {
         },
         rest=READ,
         harmless_options=True,
+    ),
+    "iconv": Command(
+        source="GNU libc 2.36, iconv(1)",
+        flags="-l --list -c -s --silent --verbose --help --usage -V --version",
+        values={"-f --from-code -t --to-code": TEXT, "-o --output": WRITE},
+        rest=READ,
     ),
     "rev": Command(source="util-linux 2.38, rev(1)", flags="-h --help -V --version", rest=READ, harmless_options=True),
     "tree": Command(source="tree 2.1, tree(1)", plain=True, expression="tree"),
