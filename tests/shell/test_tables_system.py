@@ -123,7 +123,7 @@ make -v -f x | make --version x=y | openssl enc | openssl | openssl version -eng
 sqlite3 f '.shell x'
 curl http://x | curl -V http://x | curl | wget x | wget -i f | ssh h | ssh -V h | ssh -oProxyCommand=x h | dc
 dc -e '!x'
-dc f | go version | cargo --version | rustc --version | yarn --version | vim f | vim -c x | nano f | ed f | gdb f
+dc f | go version | cargo --version | rustc --version | yarn --version | vim f | vim -c x | nano f | ed f
 psql -c x
 scp a h: | nc h 1 | dig x | ping h | rm f | cp a b | mv a b | touch f | mkdir d | tee f | dd of=f | mktemp | split f
 csplit f 1
@@ -158,8 +158,8 @@ def test_pages_and_logs_say_that_no_pager_may_start() -> None:
 
 PROGRAMS = "tar ps lsof ip xxd tree gzip xz ss unzip date man sed awk find file top"
 WORDS = """
--t -f -tf tf -x x -e aux -ef -o pid,cmd -i :80 @h -4 addr show s link -l -L -r f g - -- + -Lo +D -c -d --list --file=a -p
-1 -n -P out -s '' $? * $(ls) --version -eo -aux -u dev
+-t -f -tf tf -x x -e aux -ef -o pid,cmd -i :80 @h -4 addr show s link -l -L -r f g - -- + -Lo +D -c -d --list --file=a
+-p 1 -n -P out -s '' $? * $(ls) --version -eo -aux -u dev
 """
 
 

@@ -94,7 +94,7 @@ FAMILIES: dict[str, str] = {
         "pypy3 node nodejs deno bun perl ruby php lua luajit make gmake cmake openssl gcc g++ cc c++ cpp gfortran "
         "clang clang++ java javac sqlite3 ffmpeg ffprobe ocaml ld as ninja meson ghc Rscript R vim nvim emacs "
         "ed valgrind tsc prettier eslint ruff black mypy autoconf automake curl wget rsync psql mysql strace nano ssh "
-        "tmux gdb redis-cli nginx dc".split(),
+        "tmux redis-cli nginx dc".split(),
         "versions",
     ),
     **dict.fromkeys(

@@ -29,9 +29,7 @@ COMMANDS: dict[str, Command] = {
         },
         operands=(TEXT,),
     ),
-    "pidof": Command(
-        source="sysvinit-utils 3.06, pidof(8)", flags="-s -c -q -x -z -n", values={"-o -d": TEXT}, rest=TEXT
-    ),
+    "pidof": Command(source="sysvinit-utils 3.06, pidof(8)", flags="-s -c -q -x -z -n", rest=TEXT),
     "pstree": Command(
         source="psmisc 23.6, pstree(1)",
         flags="-a --arguments -A --ascii -c --compact-not -g --show-pgids -G --vt100 -h --highlight-all -l --long -n "

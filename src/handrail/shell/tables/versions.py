@@ -47,7 +47,7 @@ COMMANDS: dict[str, Command] = {
     **dict.fromkeys("black mypy autoconf automake".split(), LONG),
     **dict.fromkeys("curl wget rsync psql mysql strace nano".split(), BOTH),
     **dict.fromkeys("ssh tmux".split(), version("ssh(1), tmux(1)", "-V")),
-    **dict.fromkeys("gdb redis-cli".split(), SMALL),
+    "redis-cli": SMALL,
     "nginx": version("nginx(8)", "-v -V"),
     "dc": BOTH,  # a program of dc may run commands: `!`
 }

@@ -40,7 +40,7 @@ COMMANDS: dict[str, Command] = {
         # -z and -Z start decompressors.
         source="file 5.44, file(1)",
         flags="-b --brief -i --mime --apple --extension --mime-type --mime-encoding -I -k --keep-going -l --list -L "
-        "--dereference -h --no-dereference -n --no-buffer -N --no-pad -0 --print0 -p --preserve-date -r --raw "
+        "--dereference -h --no-dereference -n --no-buffer -N --no-pad -0 --print0 -r --raw "
         "-v --version --help",
         values={
             "-e --exclude --exclude-quiet -F --separator -P --parameter": TEXT,
@@ -50,6 +50,7 @@ COMMANDS: dict[str, Command] = {
         never={
             "-C --compile": "writes a compiled magic file",
             "-z --uncompress -Z --uncompress-noreport": "starts decompressors",
+            "-p --preserve-date": "sets the times of the files it has read",
             "-S --no-sandbox": "takes away its own confinement",
         },
         rest=READ,
