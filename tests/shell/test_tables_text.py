@@ -71,7 +71,8 @@ shasum -c f | cksum --check f | b2sum -c f | wc --files0-from=f | du --files0-fr
 printenv TOKEN | printenv HOME TOKEN | printenv $x | printenv -0 | tail --foll f | head --line=5 f
 tree -o out | tree -Lo 2 out | tree -ao out | tree -oout | tree -R -H . -L 1 | tree -RL 1 | tree *
 tree --fromfile f
-tree --output=x | file -C -m f | file --compile -m f | file -bC | file -f f | file -z f | file -p f | file -bp f | file --files-from=f
+tree --output=x | file -C -m f | file --compile -m f | file -bC | file -f f | file -z f | file -p f | file -bp f
+file --files-from=f
 file -S f
 xxd -r f | xxd -r f out | xxd f out | xxd -p f out | xxd -revert f | xxd --r f | xxd -pr f | xxd -x f | xxd *
 xxd -l 16 f out | xxd "$(ls)" | strings @f | strings -n @f f | nm @f | nm --plugin x f | nm --plugin=x f | nm -l f
