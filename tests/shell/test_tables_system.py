@@ -56,7 +56,7 @@ ruby --version | php -v | lua -v | java -version | java --version | javac -versi
 gcc -dumpmachine | g++ --version | clang --version | make --version | make -v | cmake --version | ninja --version
 openssl version | openssl version -a | sqlite3 --version | sqlite3 -version | curl --version | curl -V
 wget --version
-ssh -V | tmux -V | deno --version | bun --version | ruff --version | tsc --version | dc --version | nginx -v
+tmux -V | deno --version | bun --version | ruff --version | tsc --version | dc --version | nginx -v
 psql -V
 """.strip().replace("", "")
 

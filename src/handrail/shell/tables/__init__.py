@@ -93,7 +93,7 @@ FAMILIES: dict[str, str] = {
         "python python2 python3 python3.8 python3.9 python3.10 python3.11 python3.12 python3.13 python3.14 python3.15 "
         "pypy3 node nodejs deno bun perl ruby php lua luajit make gmake cmake openssl gcc g++ cc c++ cpp gfortran "
         "clang clang++ java javac sqlite3 ffmpeg ffprobe ocaml ld as ninja meson ghc Rscript R vim nvim emacs "
-        "ed valgrind tsc prettier eslint ruff black mypy autoconf automake curl wget rsync psql mysql strace nano ssh "
+        "ed valgrind tsc prettier eslint ruff black mypy autoconf automake curl wget rsync psql mysql nano "
         "tmux redis-cli nginx dc".split(),
         "versions",
     ),
