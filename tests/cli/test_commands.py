@@ -198,14 +198,16 @@ def test_a_reader_that_leaves_is_no_error(tmp_path: Path) -> None:
     assert (ran.stdout, ran.stderr) == ("[\n", "")
 
 
-def test_the_demo_draws_ten_calls_and_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_the_demo_repairs_a_project_offline_and_leaves_nothing_behind(tmp_path: Path) -> None:
     ran = handrail("demo", "--width", "100", cwd=tmp_path, environment={"TMPDIR": str(tmp_path)})
 
-    assert ran.returncode == 0
-    lines = ran.stdout.splitlines()
-    rows = {line.split()[0]: line for line in lines if line[:2].strip().isdigit() and ("ms" in line)}
-    assert list(rows) == [str(number) for number in range(1, 11)]
-    assert all("early" in rows[number] for number in ("1", "2", "3", "4"))
-    assert "early" not in rows["5"]
-    assert "error" in rows["8"]
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "that we wrote ourselves" in ran.stdout
+    rows = {" ".join(line[:34].split()): line for line in ran.stdout.splitlines() if " ms" in line[34:]}
+    for call in ("Glob **/*.py", "Read prices.py", "Read test_prices.py", "DemoShell git log --oneline"):
+        assert rows[call].endswith("early")
+    assert not rows["DemoEdit prices.py"].endswith("early")
+    assert rows["DemoShell rm -rf __pycache__ .git"].endswith("denied")
+    assert "person: deny, it is not read-only (removes files)" in ran.stdout
+    assert "-    return price + price * percent / 100\n+    return price - price * percent / 100\n" in ran.stdout
     assert list(tmp_path.iterdir()) == []

@@ -4,7 +4,7 @@ from handrail.conversation.blocks import Text, ToolResult, ToolUse
 from handrail.tools.context import Progress
 from handrail.tools.events import CallEvent, CallFinished, CallProgress, CallQueued, CallStarted
 from handrail.tools.outcome import Cause, Outcome, Status
-from handrail.tui.timeline import Span, draw, spans
+from handrail.tui.timeline import Span, Talk, draw, spans
 
 READ, WRITE, NEVER = (ToolUse(name, name, {}) for name in ("Read", "Write", "Never"))
 
@@ -35,7 +35,7 @@ def test_each_call_becomes_a_row_in_the_order_of_the_calls() -> None:
 
 
 def test_rows_show_waiting_running_and_what_is_remarkable() -> None:
-    drawn = draw(spans(EVENTS, {}), stream=(0.0, 0.5), width=45)
+    drawn = draw([Talk(0.0, 0.5), *spans(EVENTS, {})], width=47)
 
     assert drawn.splitlines() == [
         "model  ▒▒▒▒▒▒▒▒▒▒               500 ms streaming",
@@ -47,11 +47,20 @@ def test_rows_show_waiting_running_and_what_is_remarkable() -> None:
     ]
 
 
+def test_calls_are_compared_with_the_answer_they_belong_to() -> None:
+    rows = [Talk(0.0, 0.1), Span("one", 0.1, 0.2, 0.4, "ok"), Talk(0.4, 1.0), Span("two", 0.5, 0.5, 0.6, "ok")]
+
+    drawn = draw(rows, width=60).splitlines()
+
+    assert not drawn[1].endswith("early")
+    assert drawn[3].endswith("early")
+
+
 def test_an_answer_without_calls_and_without_time_can_be_drawn() -> None:
-    assert draw([], stream=(0.0, 0.0), width=40).splitlines()[0].startswith("model  ▒")
+    assert draw([Talk(0.0)], width=40).splitlines()[0].startswith("model  ▒")
 
 
 def test_a_long_label_is_cut() -> None:
-    drawn = draw([Span("x" * 80, 0.0, 0.0, 1.0, "ok")], stream=(0.0, 1.0), width=80)
+    drawn = draw([Talk(0.0, 1.0), Span("x" * 80, 0.0, 0.0, 1.0, "ok")], width=80)
 
     assert drawn.splitlines()[1].startswith("x" * 31 + "...  ")

@@ -27,7 +27,7 @@ class Reply:
 
     `piece`: characters per delta. `chunk`: bytes per write (0 = one event per write). `gates`: events to wait for
     before the frame with that number. `cut_after`, `stall_after`: after so many frames the connection breaks or falls
-    silent.
+    silent. `pause`: seconds between frames.
     A `status` other than 200 sends `error` instead, 0 hangs up. `raw` sends these chunks as they are, with `headers`.
     """
 
@@ -38,6 +38,7 @@ class Reply:
     model: str = "scripted"
     piece: int = 0
     chunk: int = 0
+    pause: float = 0.0
     gates: Mapping[int, asyncio.Event] = field(default_factory=dict)
     cut_after: int | None = None
     stall_after: int | None = None
@@ -157,6 +158,8 @@ class ModelServer:
                 await self._gate(reply.gates[number], reader)
             writer.write(b"%x\r\n%b\r\n" % (len(frame), frame))
             await writer.drain()
+            if reply.pause:
+                await asyncio.sleep(reply.pause)
         writer.write(b"0\r\n\r\n")
         await writer.drain()
 

@@ -1,8 +1,8 @@
 """
-The timeline: when each call of an answer was asked for, began and ended, against the model's stream.
+The timeline of a run: when the model talked, and when each call was asked for, waited and ran.
 
-    model        ################========
-    Read(a.py)     ....####
+    model        ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒
+    Read(a.py)     ····████
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,18 +11,31 @@ from dataclasses import dataclass
 from handrail.tools.events import CallEvent, CallFinished, CallProgress, CallQueued, CallStarted
 
 RUNNING, WAITING, STREAMING = "█", "·", "▒"
+LEGEND = f"{STREAMING} the model talks   {WAITING} waits   {RUNNING} runs"
 LABEL_MAX = 34
+HEARD_LATE = 0.005  # seconds: the end of an answer is heard a moment after it came
+
+
+@dataclass(slots=True)
+class Talk:
+    """A row of the model: an answer from its request to its last byte. Seconds on the run's clock."""
+
+    began: float
+    ended: float | None = None
 
 
 @dataclass(slots=True)
 class Span:
-    """One row: seconds on the run's clock."""
+    """A row of a call. Seconds on the run's clock."""
 
     label: str
     queued: float
     started: float | None = None
     ended: float | None = None
     status: str = ""
+
+
+Row = Talk | Span
 
 
 def spans(events: Iterable[CallEvent], labels: dict[str, str]) -> list[Span]:
@@ -42,12 +55,12 @@ def spans(events: Iterable[CallEvent], labels: dict[str, str]) -> list[Span]:
     return list(rows.values())
 
 
-def draw(rows: Sequence[Span], stream: tuple[float, float], width: int) -> str:
-    """The rows as text of the given width, the model's stream on top, a scale below."""
-    begin = min([stream[0], *(row.queued for row in rows)])
-    end = max([stream[1], *(row.queued if row.ended is None else row.ended for row in rows)])
-    label = min(max((len(row.label) for row in rows), default=5), LABEL_MAX)
-    columns = max(width - label - 20, 20)
+def draw(rows: Sequence[Row], width: int) -> str:
+    """The rows as text of the given width, with a scale below. A call is early if it began before its answer ended."""
+    begin = min(_beginning(row) for row in rows)
+    end = max(_end(row) for row in rows)
+    label = min(max(5, *(len(row.label) for row in rows if isinstance(row, Span)), 5), LABEL_MAX)
+    columns = max(width - label - 22, 20)
     scale = columns / max(end - begin, 1e-9)
 
     def bar(*parts: tuple[str, float, float]) -> str:
@@ -58,21 +71,44 @@ def draw(rows: Sequence[Span], stream: tuple[float, float], width: int) -> str:
             cells[first:last] = mark * (last - first)
         return "".join(cells)
 
-    lines = [f"{'model'.ljust(label)}  {bar((STREAMING, *stream))}  {(stream[1] - stream[0]) * 1000:6.0f} ms streaming"]
+    lines: list[str] = []
+    talk = Talk(begin, begin)
     for row in rows:
-        started = next(at for at in (row.started, row.ended, row.queued) if at is not None)
-        ended = end if row.ended is None else row.ended
-        parts = [(WAITING, row.queued, started)] if started - row.queued > 1 / scale else []
-        text = row.label if len(row.label) <= label else row.label[: label - 3] + "..."
-        lines.append(f"{text.ljust(label)}  {bar(*parts, (RUNNING, started, ended))}  {note(row, stream[1], started)}")
+        match row:
+            case Talk(began):
+                talk = row
+                stop = _end(row)
+                lines.append(f"{'model'.ljust(label)}  {bar((STREAMING, began, stop))}  {_ms(stop - began)} streaming")
+            case Span():
+                started = _start(row)
+                parts = [(WAITING, row.queued, started)] if started - row.queued > 1 / scale else []
+                text = row.label if len(row.label) <= label else row.label[: label - 3] + "..."
+                drawn = bar(*parts, (RUNNING, started, end if row.ended is None else row.ended))
+                lines.append(f"{text.ljust(label)}  {drawn}  {_note(row, started, _end(talk))}")
     lines.append(f"{''.ljust(label)}  0{f'{(end - begin) * 1000:.0f} ms'.rjust(columns - 1)}")
-    lines.append(f"{''.ljust(label)}  {STREAMING} the model talks   {WAITING} waits   {RUNNING} runs")
+    lines.append(f"{''.ljust(label)}  {LEGEND}")
     return "\n".join(lines)
 
 
-def note(row: Span, stream_end: float, started: float) -> str:
+def _beginning(row: Row) -> float:
+    return row.began if isinstance(row, Talk) else row.queued
+
+
+def _end(row: Row) -> float:
+    return _beginning(row) if row.ended is None else row.ended
+
+
+def _start(row: Span) -> float:
+    return next(at for at in (row.started, row.ended, row.queued) if at is not None)
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1000:6.0f} ms"
+
+
+def _note(row: Span, started: float, talk_end: float) -> str:
     """How long the call took, and what is remarkable about it."""
-    took = f"{0 if row.ended is None else (row.ended - started) * 1000:6.0f} ms"
+    took = _ms(0 if row.ended is None else row.ended - started)
     if row.status != "ok":
         return f"{took} {row.status}"
-    return f"{took} early" if started < stream_end else took
+    return f"{took} early" if started < talk_end - HEARD_LATE else took

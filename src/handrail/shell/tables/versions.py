@@ -46,7 +46,7 @@ COMMANDS: dict[str, Command] = {
     ),
     **dict.fromkeys("black mypy autoconf automake".split(), LONG),
     **dict.fromkeys("curl wget rsync psql mysql nano".split(), BOTH),
-    **dict.fromkeys("ssh tmux".split(), version("ssh(1), tmux(1)", "-V")),
+    "tmux": version("tmux(1)", "-V"),
     "redis-cli": SMALL,
     "nginx": version("nginx(8)", "-v -V"),
     "dc": BOTH,  # a program of dc may run commands: `!`
