@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handrail.shell import Verdict, analyse, explain
+from handrail.shell import Verdict, analyse, analysis, explain
 from tests.shell.corpus_report import lines
 
 FRAGMENTS = st.sampled_from(
@@ -26,10 +26,10 @@ FRAGMENTS = st.sampled_from(
 )
 @settings(max_examples=300, deadline=None)
 def test_every_text_gets_an_answer_that_is_no_internal_error(text: str) -> None:
-    analysis = analyse(text)
-    assert not [reason for reason in analysis.reasons if "internal error" in reason.text]
-    json.dumps(analysis.to_json())
-    assert explain(analysis)
+    answer = analyse(text)
+    assert not [reason for reason in answer.reasons if "internal error" in reason.text]
+    json.dumps(answer.to_json())
+    assert explain(answer)
 
 
 # Found by `make fuzz` and by comparing with bash; each was answered wrongly once.
@@ -65,6 +65,17 @@ def test_what_nobody_has_vouched_for_is_no_reading() -> None:
         assert analyse(line).verdict is not Verdict.READ_ONLY, line
 
 
+def test_whatever_goes_wrong_inside_is_not_understood(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(text: str, name_starts: set[int]) -> None:
+        raise RuntimeError("a mistake of ours")
+
+    monkeypatch.setattr(analysis, "agree", broken)
+    answer = analyse("ls of-a-line-that-nobody-else-asks-for; rm x")
+    assert answer.verdict is Verdict.NOT_UNDERSTOOD
+    assert "internal error: RuntimeError('a mistake of ours')" in answer.problems[0].text
+    assert ("rm", "x") in answer.suspects
+
+
 def test_no_corpus_line_ends_in_an_internal_error() -> None:
     broken = [
         line.command for line in lines() for reason in analyse(line.command).reasons if "internal error" in reason.text
@@ -76,6 +87,6 @@ def test_no_corpus_line_ends_in_an_internal_error() -> None:
 @settings(max_examples=200, deadline=None)
 def test_a_write_appended_to_any_line_is_never_read_only(text: str) -> None:
     for line in (f"{text}\ntouch pwned", f"{text}; touch pwned", f"{text} > f", f"echo $({text}; touch pwned)"):
-        analysis = analyse(line)
+        answer = analyse(line)
         hidden = "'" in text or '"' in text or "#" in text or "\\" in text or "<<E" in text or "`" in text
-        assert hidden or analysis.verdict is not Verdict.READ_ONLY, line
+        assert hidden or answer.verdict is not Verdict.READ_ONLY, line
