@@ -12,7 +12,8 @@ def names(line: str) -> set[str]:
 @pytest.mark.parametrize(
     "line",
     [
-        "sudo rm x", "sudo -u root -n rm x", "sudo A=1 rm x", "sudo -nu root rm x", "sudo --user=root rm x",
+        "/bin/sh -c 'rm x'", "/usr/bin/env A=1 rm x", "/usr/bin/sudo /bin/nice rm x", "./timeout 5 rm x", "sudo rm x",
+        "sudo -u root -n rm x", "sudo A=1 rm x", "sudo -nu root rm x", "sudo --user=root rm x",
         "doas -u root rm x", "env A=1 B=2 rm x",
         "env -i -u A -C / rm x", "env -S 'rm x'", "nohup rm x", "timeout -s 9 5 rm x", "stdbuf -oL rm x",
         "setsid -w rm x", "ionice -c 3 rm x", "chrt -o 0 rm x",

@@ -35,11 +35,20 @@ def judge(words: tuple[Word, ...], names: tuple[Word, ...] = ()) -> Judgement:
     if name is None:
         return Judgement("", (Effect(Does.UNKNOWN, words[0], "the name of the program is not known"),))
     if "/" in name:
-        return Judgement("", (Effect(Does.UNLISTED, words[0], "a program named by its path is not trusted"),))
+        return by_path(name, words, names)
     entry = tables.lookup(name)
     if entry is None:
         return Judgement("", (Effect(Does.UNLISTED, words[0], f"no table entry for {name!r}"),))
     return Reading(entry, name, names).run(words[1:])
+
+
+def by_path(name: str, words: tuple[Word, ...], names: tuple[Word, ...]) -> Judgement:
+    """Not trusted whatever it is called, but read by its basename: `/bin/sh -c` hands on a text like `sh -c`."""
+    distrust = Effect(Does.UNLISTED, words[0], "a program named by its path is not trusted")
+    entry = tables.lookup(name.rpartition("/")[2])
+    if entry is None:
+        return Judgement("", (distrust,))
+    return Judgement("", (distrust, *Reading(entry, name, names).run(words[1:]).effects))
 
 
 class Reading:
