@@ -2,8 +2,7 @@
 
 from tests.shell.corpus_report import Line, lines, runs_unasked
 
-# Raised as tables are filled in; the bar is 97 % of the core.
-BENIGN_CORE_SO_FAR = 0.5
+BENIGN_CORE = 0.97
 
 
 def wrongly_unasked(expect: str) -> list[Line]:
@@ -20,4 +19,4 @@ def test_no_ordinary_change_runs_unasked() -> None:
 
 def test_harmless_lines_run_unasked() -> None:
     core = [line for line in lines() if line.expect == "allow_read_only" and line.tier == "core"]
-    assert sum(runs_unasked(line.command) for line in core) / len(core) >= BENIGN_CORE_SO_FAR
+    assert sum(runs_unasked(line.command) for line in core) / len(core) >= BENIGN_CORE
