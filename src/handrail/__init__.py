@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from handrail.conversation.blocks import BrokenToolUse, Document, Image, Text, ToolResult, ToolUse
-    from handrail.dispatch.executor import Scheduling, ToolExecutor
+    from handrail.dispatch.executor import ToolExecutor
     from handrail.dispatch.gate import CarefulGate, Rails
     from handrail.dispatch.journal import Journal
     from handrail.dispatch.results import ResultStore
+    from handrail.dispatch.schedule import Scheduling
     from handrail.errors import HandrailError, InputError, ToolDefinitionError, ToolError
     from handrail.tools.abort import AbortReason, AbortSignal
     from handrail.tools.access import Access
@@ -32,10 +33,11 @@ __version__ = "0.1.0"
 
 _HOME = {
     "conversation.blocks": ("BrokenToolUse", "Document", "Image", "Text", "ToolResult", "ToolUse"),
-    "dispatch.executor": ("Scheduling", "ToolExecutor"),
+    "dispatch.executor": ("ToolExecutor",),
     "dispatch.gate": ("CarefulGate", "Rails"),
     "dispatch.journal": ("Journal",),
     "dispatch.results": ("ResultStore",),
+    "dispatch.schedule": ("Scheduling",),
     "errors": ("HandrailError", "InputError", "ToolDefinitionError", "ToolError"),
     "tools.abort": ("AbortReason", "AbortSignal"),
     "tools.access": ("Access",),

@@ -6,6 +6,7 @@ from typing import Any
 
 from handrail.conversation.blocks import Json
 from handrail.errors import HandrailError, InputError, ToolDefinitionError
+from handrail.tools.abort import AbortReason, AbortSignal
 from handrail.tools.access import EXCLUSIVE, Access
 from handrail.tools.context import RunContext
 from handrail.tools.pool import AnyTool
@@ -50,3 +51,11 @@ def parse(tool: AnyTool, raw: Json) -> tuple[Any, HandrailError | None]:
     except Exception as error:
         log.exception("%s could not parse its input", tool.name)
         return None, InputError((f"It could not be checked: {type(error).__name__}: {error}.",))
+
+
+def abort(signal: AbortSignal, reason: AbortReason) -> None:
+    """Set the signal of a call. What a tool does on hearing it is the tool's business, and so is what it raises."""
+    try:
+        signal.abort(reason)
+    except Exception:
+        log.exception("a listener raised when its call was aborted")

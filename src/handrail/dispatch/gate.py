@@ -73,7 +73,11 @@ NOTHING_SAID = Evidence()
 
 
 class Gate(Protocol):
-    """Decides, and asks whoever has to be asked. Its answer is allow or deny."""
+    """
+    Decides, and asks whoever has to be asked. Only an allow lets the call run.
+
+    An input that the decision changes is validated again, but not decided on again: that is up to the gate.
+    """
 
     async def decide(self, request: Request, evidence: Evidence) -> Decision: ...
 
