@@ -13,6 +13,9 @@ from handrail.tools.pool import AnyTool
 
 log = logging.getLogger(__name__)
 
+NOTHING = Access.of(reads=["nothing"])
+"""A place that nobody writes, but that lies in the world like all others."""
+
 
 def flag(question: Callable[[Any], bool], args: Any) -> bool:
     """The tool's yes; anything else, also an exception, is a no."""
@@ -24,13 +27,15 @@ def flag(question: Callable[[Any], bool], args: Any) -> bool:
 
 
 def touched(tool: AnyTool, args: Any, run: RunContext) -> Access:
-    """What the call touches; everything, if the tool cannot say."""
+    """What the call touches; everything, if the tool cannot say. Even what touches nothing is never beside an exclusive."""
     try:
         access: object = tool.access(args, run)
     except Exception:
         log.exception("%s.access raised; the call runs alone", tool.name)
         return EXCLUSIVE
-    return access if isinstance(access, Access) else EXCLUSIVE
+    if not isinstance(access, Access):
+        return EXCLUSIVE
+    return access if access.reads or access.writes else NOTHING
 
 
 def short(tool: AnyTool, args: Any) -> str:
