@@ -81,12 +81,13 @@ class Step:
 
     def leaves(self, cwd: Path) -> tuple[frozenset[str], frozenset[str]]:
         """What it reads and writes, leaf by leaf: the plain meaning of its access."""
-        everything = frozenset(LEAVES)
+        everything = frozenset((*LEAVES, "nothing"))
         if not self.runs or self.mode in {"exclusive", "lonely"} or "access" in self.raises:
             return everything, everything
         if self.mode == "shared":
             return everything, frozenset()
-        return below(self.reads, cwd), below(self.writes, cwd)
+        reads, writes = below(self.reads, cwd), below(self.writes, cwd)
+        return (reads, writes) if reads or writes else (frozenset({"nothing"}), writes)
 
 
 def at(place: str, cwd: Path) -> str:

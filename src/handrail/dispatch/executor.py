@@ -101,7 +101,7 @@ class ToolExecutor:
         """
         self._open = False
         self._signal.release()
-        self._stop([call for call in self._calls if call.unfinished], AbortReason.USER)
+        self._stop([call for call in self._calls if call.unfinished and not call.stop_reason], AbortReason.USER)
         cancelled: asyncio.CancelledError | None = None
         here = asyncio.current_task()
         while tasks := [call.task for call in self._executing.values() if call.task and call.task is not here]:
