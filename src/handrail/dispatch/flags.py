@@ -27,7 +27,7 @@ def flag(question: Callable[[Any], bool], args: Any) -> bool:
 
 
 def touched(tool: AnyTool, args: Any, run: RunContext) -> Access:
-    """What the call touches; everything, if the tool cannot say. Touching nothing still means not beside an exclusive."""
+    """What the call touches; everything, if the tool cannot say. To touch nothing is still to be in the world."""
     try:
         access: object = tool.access(args, run)
     except Exception:
