@@ -74,7 +74,7 @@ class Pipeline:
         now, marks = self._desk.now, call.marks
         marks.append(now())
         try:
-            doubt = await self._meaning(request)
+            doubt = _doubt(await call.tool.validate(call.args, ctx))
             marks.append(now())
 
             request, hook, decision = await self._judged(request, doubt, call)
@@ -90,7 +90,9 @@ class Pipeline:
 
             notes = () if self._rails.hooks is None else await self._notes(request, hook, output, error)
             blocks = (Text(error),) if output is None else request.tool.result_blocks(output)
-            blocks = await self._fit(request, blocks, failed=output is None)
+            limit = _limit(request.tool, output)
+            if limit is not None and sum([len(block.text) for block in blocks if isinstance(block, Text)]) > limit:
+                blocks = await in_thread(partial(self._store.fit, request.use.id, blocks, limit))
             marks.append(now())
         except InputError as error:
             return self.invalid(call.use, call.tool, error, self._timings(call))
@@ -116,7 +118,7 @@ class Pipeline:
         ctx = ToolContext(run, use, run.abort, lambda _progress: None, self.decide)
         request = Request(use, tool, args, ctx, read_only=flag(tool.is_read_only, args))
         try:
-            request, _, decision = await self._judged(request, await self._meaning(request), None)
+            request, _, decision = await self._judged(request, _doubt(await tool.validate(args, ctx)), None)
         except (InputError, _RefusedError) as error:
             return Decision(Verdict.DENY, str(error))
         return decision if request.use is use else replace(decision, updated_input=request.use.input)
@@ -155,16 +157,6 @@ class Pipeline:
         call.marks.append(self._desk.now())
         return call.timings
 
-    async def _meaning(self, request: Request) -> str:
-        """Why validation is not sure about the input; empty when it is."""
-        match await request.tool.validate(request.args, request.ctx):
-            case None:
-                return ""
-            case Ask(text):
-                return text
-            case Refuse(text):
-                raise _RefusedError(text)
-
     async def _judged(self, request: Request, doubt: str, call: Call | None) -> tuple[Request, HookAnswer, Decision]:
         """What hooks, analysis, the tool itself and the gate say: the request as they left it, and the answer."""
         hook, analysis = NO_ANSWER, None
@@ -196,7 +188,7 @@ class Pipeline:
                 f"{request.summary} was changed by a hook or a person to touch something that later calls are already "
                 "using. Ask for it again in an answer of its own."
             )
-        return request, await self._meaning(request)
+        return request, _doubt(await request.tool.validate(args, request.ctx))
 
     async def _before(self, request: Request) -> tuple[HookAnswer, object]:
         """Pre-hooks and analysis, side by side."""
@@ -231,7 +223,9 @@ class Pipeline:
         """The output, or the sentence about what went wrong."""
         tool = request.tool
         try:
-            output = await invoke(tool, request.args, request.ctx)
+            output: object = await invoke(tool, request.args, request.ctx)
+            if not isinstance(output, Output):
+                raise TypeError(f"its call returned a {type(output).__name__} where an Output is due")
         except ToolError as error:
             return None, Cause.FAILED, str(error)
         except TimedOutError:
@@ -258,10 +252,19 @@ class Pipeline:
             after = (f"A hook that looks at this call after it ran could not run: {problem}",)
         return tuple(map(message, (*hook.context, *after)))
 
-    async def _fit(self, request: Request, blocks: tuple[ResultBlock, ...], *, failed: bool) -> tuple[ResultBlock, ...]:
-        limit = request.tool.max_result_chars
-        if limit is None and failed:
-            limit = DEFAULT_RESULT_CHARS  # a tool bounds its results, but not what others raise inside it
-        if limit is None or sum([len(block.text) for block in blocks if isinstance(block, Text)]) <= limit:
-            return blocks
-        return await in_thread(partial(self._store.fit, request.use.id, blocks, limit))
+
+def _doubt(meaning: Refuse | Ask | None) -> str:
+    """Why validation is not sure about the input; empty when it is."""
+    match meaning:
+        case None:
+            return ""
+        case Ask(text):
+            return text
+        case Refuse(text):
+            raise _RefusedError(text)
+
+
+def _limit(tool: AnyTool, output: Output | None) -> int | None:
+    """A tool may bound its results itself, but not what others raise inside it."""
+    limit = tool.max_result_chars
+    return DEFAULT_RESULT_CHARS if limit is None and output is None else limit

@@ -73,6 +73,7 @@ class ToolExecutor:
         self._queue = Queue(scheduling)
         self._executing: dict[int, Call] = {}
         self._yielded = 0
+        self._unfinished = 0
         self._open = False
         self._discarded = False
         self._interrupt: AbortReason | None = None
@@ -101,7 +102,8 @@ class ToolExecutor:
         """
         self._open = False
         self._signal.release()
-        self._stop([call for call in self._calls if call.unfinished and not call.stop_reason], AbortReason.USER)
+        if self._unfinished:
+            self._stop([call for call in self._calls if call.unfinished and not call.stop_reason], AbortReason.USER)
         cancelled: asyncio.CancelledError | None = None
         here = asyncio.current_task()
         while tasks := [call.task for call in self._executing.values() if call.task and call.task is not here]:
@@ -121,7 +123,9 @@ class ToolExecutor:
         whole = use if isinstance(use, ToolUse) else ToolUse(use.id, use.name, {})
         call = Call(len(self._calls), whole, self._now())
         self._calls.append(call)
-        self._tell(CallQueued, whole)
+        self._unfinished += 1
+        if self._events is not None:
+            self._events.put(CallQueued(whole, self._now()))
         if isinstance(use, BrokenToolUse):
             self._complete(call, rejected_input(whole, Cause.INCOMPLETE, f"{use.name} was not run: {use.problem}"))
             return
@@ -166,19 +170,14 @@ class ToolExecutor:
 
     def ready(self) -> Iterator[Outcome]:
         """Outcomes that can leave now, in the order of the calls."""
-        while not self._discarded and self._yielded < len(self._calls):
-            call = self._calls[self._yielded]
-            if call.outcome is None:
-                return
-            call.move(State.YIELDED)
-            self._yielded += 1
-            yield call.outcome
+        while outcome := self._next_ready():
+            yield outcome
 
     async def rest(self) -> AsyncIterator[Outcome]:
         """The answer is complete; all outcomes that have not left yet, as they can leave."""
         self.finish()
         while True:
-            for outcome in self.ready():
+            while outcome := self._next_ready():
                 yield outcome
             if self._discarded or self._yielded == len(self._calls):
                 return
@@ -207,6 +206,15 @@ class ToolExecutor:
         """Whether a running call would give way to a new message."""
         return any(call.stops_on_submit for call in self._executing.values())
 
+    def _next_ready(self) -> Outcome | None:
+        if self._discarded or self._yielded == len(self._calls):
+            return None
+        call = self._calls[self._yielded]
+        if call.outcome is not None:
+            call.move(State.YIELDED)
+            self._yielded += 1
+        return call.outcome
+
     # How calls start
 
     def _pump(self) -> None:
@@ -221,7 +229,8 @@ class ToolExecutor:
         assert call.tool is not None
         call.move(State.EXECUTING)
         self._executing[call.number] = call
-        self._tell(CallStarted, call.use)
+        if self._events is not None:
+            self._events.put(CallStarted(call.use, self._now()))
         if call.problem:
             self._complete(call, self._pipeline.invalid(call.use, call.tool, call.problem))
             return
@@ -278,7 +287,9 @@ class ToolExecutor:
             outcome = self._change_context(call, outcome)
         call.outcome = outcome
         call.move(State.COMPLETED)
-        self._tell(CallFinished, outcome)
+        self._unfinished -= 1
+        if self._events is not None:
+            self._events.put(CallFinished(outcome, self._now()))
         self._wake()
         if outcome.status is Status.ERROR and _really_failed(outcome):
             self._cancel_siblings(call)
@@ -345,10 +356,6 @@ class ToolExecutor:
             from_thread(self._loop, self._progress, call, progress)
         elif call.state is State.EXECUTING and self._events is not None:
             self._events.put(CallProgress(call.use, progress, self._now()))
-
-    def _tell(self, kind: Callable[[Any, float], CallEvent], about: object) -> None:
-        if self._events is not None:
-            self._events.put(kind(about, self._now()))
 
 
 def _is_cancelled() -> bool:

@@ -1,6 +1,8 @@
 """The call of the tool itself: in a thread if it blocks, and within its time limit."""
 
 import asyncio
+from collections.abc import Awaitable
+from functools import partial
 from typing import Any
 
 from handrail.dispatch.flags import abort
@@ -16,36 +18,24 @@ class TimedOutError(HandrailError):
     """The tool's own time limit is over; a TimeoutError that the tool raised is something else."""
 
 
-async def invoke(tool: AnyTool, args: Any, ctx: ToolContext) -> Output:
+def invoke(tool: AnyTool, args: Any, ctx: ToolContext) -> Awaitable[Output]:
     """
     What the tool returns.
 
     Raises:
         TimedOutError: it took longer than it may. A blocking tool is told by `ctx.abort`; it cannot be forced.
     """
-    output: object
-    if tool.timeout is None:
-        output = await _call(tool, args, ctx)
-    else:
-        output = await _within(tool.timeout, tool, args, ctx)
-    if not isinstance(output, Output):
-        raise TypeError(f"its call returned a {type(output).__name__} where an Output is due")
-    return output
+    call = in_thread(partial(tool.call_blocking, args, ctx)) if tool.blocking else tool.call(args, ctx)
+    return call if tool.timeout is None else _within(tool.timeout, call, ctx)
 
 
-async def _within(seconds: float, tool: AnyTool, args: Any, ctx: ToolContext) -> object:
+async def _within(seconds: float, call: Awaitable[Output], ctx: ToolContext) -> Output:
     limit = asyncio.timeout(seconds)
     try:
         async with limit:
-            return await _call(tool, args, ctx)
+            return await call
     except TimeoutError as error:
         if not limit.expired():
             raise
         abort(ctx.abort, AbortReason.TIMEOUT)
         raise TimedOutError from error
-
-
-async def _call(tool: AnyTool, args: Any, ctx: ToolContext) -> object:
-    if tool.blocking:
-        return await in_thread(lambda: tool.call_blocking(args, ctx))
-    return await tool.call(args, ctx)

@@ -45,7 +45,7 @@ class Queue:
 
     def start_next(self, run: RunContext) -> Call | None:
         """The earliest call that may start; it counts as running until `finish`."""
-        while self._waiting and self._barrier is None and not (self._batch and self.holding):
+        while self._waiting and self._barrier is None and not (self._batch and self._schedule.holding):
             self._place(self._waiting.popleft(), run)
         number = self._schedule.start_next()
         return None if number is None else self._placed[number]

@@ -10,7 +10,6 @@ newest group is always enough. So a call costs what the depth of its paths costs
 """
 
 import heapq
-from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -69,10 +68,11 @@ class Node:
         self.pending = 0
         self.groups: list[Group] = []
 
-    def wait_for(self, group: Group | None) -> None:
-        if group is not None and group.members and not (group.waiters and group.waiters[-1] is self):
-            group.waiters.append(self)
-            self.pending += 1
+    def wait_for(self, *groups: Group | None) -> None:
+        for group in groups:
+            if group is not None and group.members and not (group.waiters and group.waiters[-1] is self):
+                group.waiters.append(self)
+                self.pending += 1
 
     def join(self, group: Group | None) -> Group:
         """Become a member of the group, or of a new one if that group is waited for."""
@@ -103,7 +103,7 @@ class Schedule:
         self._caps = caps
         self.holding = holding
         """Whether held calls are still kept back."""
-        self._rebuild(())
+        self._clear()
 
     def add(self, key: int, access: Access, lane: str = "", *, held: bool = False) -> None:
         """The next call in order. A held one does not start before `release`."""
@@ -112,13 +112,14 @@ class Schedule:
     def release(self) -> None:
         """Held calls wait for nothing but conflicts and room now."""
         self.holding = False
-        self._leave(self._gate)
+        self._gate.members = 0
+        self._wake(self._gate)
 
     def start_next(self) -> int | None:
         """The earliest call that may start; it counts as running from now on. None = nothing may start now."""
         while self._ready and self._running < self._cap:
             node = self._nodes[heapq.heappop(self._ready)]
-            if self._caps and self._running_in[node.lane] >= self._caps.get(node.lane, self._cap):
+            if node.lane in self._caps and self._running_in[node.lane] >= self._caps[node.lane]:
                 heapq.heappush(self._full.setdefault(node.lane, []), node.key)
                 continue
             node.started = True
@@ -134,7 +135,7 @@ class Schedule:
             self._rebuild(self._nodes.values())
             return
         self._running -= 1
-        if self._caps:
+        if node.lane in self._caps:
             self._running_in[node.lane] -= 1
             if full := self._full.get(node.lane):
                 heapq.heappush(self._ready, heapq.heappop(full))
@@ -150,15 +151,19 @@ class Schedule:
         node.access, node.held, node.started = access, held, False
         self._rebuild(self._nodes.values())
 
-    def _rebuild(self, nodes: Iterable[Node]) -> None:
-        old, self._nodes = list(nodes), dict[int, Node]()
+    def _clear(self) -> None:
+        self._nodes: dict[int, Node] = {}
         self._spots: dict[Place, Spot] = {}
         self._ready: list[int] = []
         self._full: dict[str, list[int]] = {}
         self._running = 0
-        self._running_in: Counter[str] = Counter()
-        self._gate = Node(-1, Access(), "", held=False, started=True)
-        self._gate_group = self._gate.join(None) if self.holding else None
+        self._running_in = dict.fromkeys(self._caps, 0) if self._caps else {}
+        self._gate = Group()  # the end of the answer, as somebody whom held calls wait for
+        self._gate.members = int(self.holding)
+
+    def _rebuild(self, nodes: Iterable[Node]) -> None:
+        old = list(nodes)
+        self._clear()
         for node in old:
             self._place(Node(node.key, node.access, node.lane, held=node.held, started=node.started))
 
@@ -174,27 +179,22 @@ class Schedule:
 
     def _count(self, node: Node) -> None:
         self._running += 1
-        if self._caps:
+        if node.lane in self._caps:
             self._running_in[node.lane] += 1
 
     def _wait(self, node: Node) -> None:
         if node.held:
-            node.wait_for(self._gate_group)
+            node.wait_for(self._gate)
         for place in node.access.writes:
             for above in self._above(place):
-                node.wait_for(above.writers)
-                node.wait_for(above.readers)
+                node.wait_for(above.writers, above.readers)
             spot = self._spot(place)
-            node.wait_for(spot.writers)
-            node.wait_for(spot.readers)
-            node.wait_for(spot.lower_writers)
-            node.wait_for(spot.lower_readers)
+            node.wait_for(spot.writers, spot.readers, spot.lower_writers, spot.lower_readers)
         for place in node.access.reads:
             for above in self._above(place):
                 node.wait_for(above.writers)
             spot = self._spot(place)
-            node.wait_for(spot.writers)
-            node.wait_for(spot.lower_writers)
+            node.wait_for(spot.writers, spot.lower_writers)
 
     def _join(self, node: Node) -> None:
         """After all waiting is noted, so that a call never waits for itself."""
@@ -212,16 +212,19 @@ class Schedule:
     def _leave(self, node: Node) -> None:
         for group in node.groups:
             group.members -= 1
-            if group.members:
-                continue
-            for waiter in group.waiters:
-                waiter.pending -= 1
-                if not waiter.pending:
-                    heapq.heappush(self._ready, waiter.key)
-        node.groups.clear()
+            if not group.members:
+                self._wake(group)
 
-    def _above(self, place: Place) -> list[Spot]:
-        return [self._spot(place[:depth]) for depth in range(len(place))]
+    def _wake(self, group: Group) -> None:
+        """Nobody is in the group any more."""
+        for waiter in group.waiters:
+            waiter.pending -= 1
+            if not waiter.pending:
+                heapq.heappush(self._ready, waiter.key)
+        group.waiters.clear()
+
+    def _above(self, place: Place) -> Iterable[Spot]:
+        return [self._spot(place[:depth]) for depth in range(len(place))] if place else ()
 
     def _spot(self, place: Place) -> Spot:
         spot = self._spots.get(place)

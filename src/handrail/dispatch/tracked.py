@@ -2,7 +2,7 @@
 
 import asyncio
 from enum import IntEnum
-from itertools import pairwise
+from operator import sub
 from typing import Any
 
 from handrail.conversation.blocks import ToolUse
@@ -113,4 +113,5 @@ class Call:
     @property
     def timings(self) -> Timings:
         """Seconds in each stage that was reached."""
-        return Timings(*[after - before for before, after in pairwise(self.marks)])
+        marks = self.marks
+        return Timings(*map(sub, marks[1:], marks))
