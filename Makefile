@@ -3,7 +3,7 @@
 
 BIN := .venv/bin
 JOBS ?= auto
-DIRS := src tests scripts $(wildcard benchmarks/*.py)
+DIRS := src tests scripts $(wildcard benchmarks/*.py examples/*.py)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test lint format fuzz docs api checklist bench bench-peers clean

@@ -21,6 +21,11 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from handrail.conversation.blocks import ToolUse
+from handrail.tools.abort import AbortSignal
+from handrail.tools.context import RunContext, ToolContext
+from handrail.tools.permission import Decision, Verdict
+
 ROOT = Path(__file__).resolve().parents[1]
 NOT_RUN = "not run"
 
@@ -32,6 +37,22 @@ settings.load_profile("fast")
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
     return "asyncio"
+
+
+# What a tool is given
+
+
+@pytest.fixture
+def run(tmp_path_factory: pytest.TempPathFactory) -> RunContext:
+    return RunContext(cwd=tmp_path_factory.mktemp("cwd"))
+
+
+@pytest.fixture
+def ctx(run: RunContext) -> ToolContext:
+    async def refuse(use: ToolUse, run: RunContext) -> Decision:
+        return Decision(Verdict.DENY, f"{use.name} may not be used by a test")
+
+    return ToolContext(run, ToolUse("call-1", "Any", {}), AbortSignal(), lambda progress: None, refuse)
 
 
 # Programs that a test needs

@@ -8,13 +8,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from handrail.app.agent import Agent, query
+    from handrail.app.answers import Answer
     from handrail.conversation.blocks import BrokenToolUse, Document, Image, Text, ToolResult, ToolUse
     from handrail.dispatch.executor import ToolExecutor
     from handrail.dispatch.gate import CarefulGate, Rails
     from handrail.dispatch.journal import Journal
     from handrail.dispatch.results import ResultStore
     from handrail.dispatch.schedule import Scheduling
-    from handrail.errors import HandrailError, InputError, ToolDefinitionError, ToolError
+    from handrail.errors import HandrailError, InputError, RunError, ToolDefinitionError, ToolError
+    from handrail.loop.events import LoopEvent, RunEnded
+    from handrail.loop.limits import Limits
     from handrail.tools.abort import AbortReason, AbortSignal
     from handrail.tools.access import Access
     from handrail.tools.cards import Card
@@ -32,13 +36,17 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
+    "app.agent": ("Agent", "query"),
+    "app.answers": ("Answer",),
     "conversation.blocks": ("BrokenToolUse", "Document", "Image", "Text", "ToolResult", "ToolUse"),
     "dispatch.executor": ("ToolExecutor",),
     "dispatch.gate": ("CarefulGate", "Rails"),
     "dispatch.journal": ("Journal",),
     "dispatch.results": ("ResultStore",),
     "dispatch.schedule": ("Scheduling",),
-    "errors": ("HandrailError", "InputError", "ToolDefinitionError", "ToolError"),
+    "errors": ("HandrailError", "InputError", "RunError", "ToolDefinitionError", "ToolError"),
+    "loop.events": ("LoopEvent", "RunEnded"),
+    "loop.limits": ("Limits",),
     "tools.abort": ("AbortReason", "AbortSignal"),
     "tools.access": ("Access",),
     "tools.cards": ("Card",),
@@ -59,6 +67,8 @@ __all__ = [
     "AbortReason",
     "AbortSignal",
     "Access",
+    "Agent",
+    "Answer",
     "Ask",
     "BrokenToolUse",
     "Card",
@@ -77,6 +87,8 @@ __all__ = [
     "Input",
     "InputError",
     "Journal",
+    "Limits",
+    "LoopEvent",
     "Opinion",
     "Outcome",
     "Output",
@@ -89,6 +101,8 @@ __all__ = [
     "Refuse",
     "ResultStore",
     "RunContext",
+    "RunEnded",
+    "RunError",
     "Scheduling",
     "Status",
     "Strength",
@@ -103,6 +117,7 @@ __all__ = [
     "Verdict",
     "__version__",
     "assemble",
+    "query",
     "tool",
 ]
 

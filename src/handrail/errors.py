@@ -5,6 +5,12 @@ Every exception that handrail raises.
       ToolError          a tool could not do what was asked; the text goes to the model
       InputError         a tool's input does not fit its schema
       ToolDefinitionError  a tool is declared in a way that cannot work
+      PairingError       a history in which calls and results do not match
+      ProviderSetupError  a model cannot be asked with the settings given
+      RunError           a prompt did not come to an answer
+      PatternError       a pattern of the settings is not understood
+      CassetteError      a recording cannot be written or read
+        CassetteMissError  a request that was not recorded
 """
 
 
@@ -26,3 +32,31 @@ class InputError(HandrailError):
 
 class ToolDefinitionError(HandrailError):
     """A tool is declared in a way that cannot work; raised where it is declared, never during a call."""
+
+
+class PairingError(HandrailError):
+    """A history breaks the rule that every call has exactly one result, in call order, in the next turn."""
+
+
+class ProviderSetupError(HandrailError):
+    """A model cannot be asked with the settings given; the message says what is missing and how to set it."""
+
+
+class RunError(HandrailError):
+    """A prompt did not come to an answer. `ended` is the run's last event, which says everything about it."""
+
+    def __init__(self, message: str, ended: object) -> None:
+        super().__init__(message)
+        self.ended = ended
+
+
+class PatternError(HandrailError):
+    """A pattern of the settings is not understood."""
+
+
+class CassetteError(HandrailError):
+    """A recording cannot be written or read."""
+
+
+class CassetteMissError(CassetteError):
+    """A request that was not recorded; the message shows how it differs from the nearest one that was."""

@@ -7,14 +7,9 @@ import pytest
 
 from handrail.app.calling import call_once
 from handrail.app.state import state_folder
-from handrail.app.tools import BUILTINS, make_catalog
+from handrail.app.tools import make_catalog
 from handrail.tools.function import tool
 from handrail.tools.pool import Deferral, Environment
-
-
-@pytest.mark.proves("B1")
-def test_the_table_names_each_tool_as_the_tool_names_itself() -> None:
-    assert [entry.name for entry in BUILTINS] == [entry.load().name for entry in BUILTINS]
 
 
 @pytest.mark.proves("B7")

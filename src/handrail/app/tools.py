@@ -1,49 +1,39 @@
-"""The list of all tools: one line each, loaded by its dotted name when it is in the pool."""
+"""The catalog of a run: the built-in tools, the caller's own, and the search for what is held back."""
 
 from collections.abc import Mapping
-from dataclasses import replace
-from importlib import import_module
-from typing import Any
 
+from handrail.builtin.table import base_tools
 from handrail.tools.catalog import Catalog
-from handrail.tools.pool import AnyTool, Deferral, Entry, Environment, Ingredients
+from handrail.tools.pool import AnyTool, Deferral, Denied, Environment, Ingredients, nothing_denied
 
-TOOL_SEARCH = "tool-search"
-
-
-def _entry(name: str, target: str, **conditions: Any) -> Entry:
-    module, _, member = target.partition(":")
-
-    def load() -> AnyTool:
-        tool: AnyTool = getattr(import_module(module), member)()
-        return tool
-
-    return Entry(name, load, **conditions)
-
-
-BUILTINS: tuple[Entry, ...] = (
-    _entry("Glob", "handrail.builtin.glob:Glob", simple=True),
-    _entry("Read", "handrail.builtin.read:Read", simple=True),
-    _entry("Sleep", "handrail.builtin.sleep:Sleep"),
-)
+DEFAULT_DEFERRAL = Deferral()
 
 
 def make_catalog(
     *,
     variables: Mapping[str, str],
     custom: tuple[AnyTool, ...] = (),
-    deferral: Deferral = Deferral(),  # noqa: B008  # frozen
+    deferral: Deferral = DEFAULT_DEFERRAL,
     environment: Environment | None = None,
+    denied: Denied = nothing_denied,
 ) -> Catalog:
-    """The catalog of a run: the built-ins, the caller's own tools, and a way to search for what is held back."""
-    surroundings = environment or Environment(variables=variables)
-    if deferral.mode != "off":
-        surroundings = replace(surroundings, features=surroundings.features | {TOOL_SEARCH})
-
-    def tool_search() -> AnyTool:
-        search: AnyTool = import_module("handrail.builtin.tool_search").ToolSearch(catalog)
-        return search
-
-    entries = (*BUILTINS, Entry("ToolSearch", tool_search, feature=TOOL_SEARCH))
-    catalog = Catalog(Ingredients(entries=entries, custom=custom, environment=surroundings, deferral=deferral))
+    """The catalog of a run; nothing is loaded before its pool is asked for."""
+    catalog = Catalog(
+        Ingredients(
+            entries=base_tools(lambda: catalog),
+            custom=custom,
+            environment=environment or Environment(variables=variables),
+            denied=denied,
+            deferral=deferral,
+        )
+    )
     return catalog
+
+
+def builtin_names() -> frozenset[str]:
+    """The names of all built-in tools that can be asked for."""
+    return frozenset(entry.name for entry in base_tools(_no_catalog) if entry.name != "ToolSearch")
+
+
+def _no_catalog() -> Catalog:
+    raise LookupError("only the names of the tools were wanted")

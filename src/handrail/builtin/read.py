@@ -1,10 +1,13 @@
 """Read: the text of a file, with line numbers."""
 
+import os
+import stat
 from pathlib import Path
 
 from pydantic import Field
 
 from handrail.errors import ToolError
+from handrail.files.paths import real_path
 from handrail.tools.access import Access
 from handrail.tools.cards import Card
 from handrail.tools.context import RunContext, ToolContext
@@ -38,47 +41,57 @@ class Read(Tool[ReadInput]):
         return True
 
     def access(self, args: ReadInput, run: RunContext) -> Access:
-        return Access.of(reads=[str((run.cwd / args.file_path).resolve())])
+        return Access.of(reads=[str(real_path(run.cwd, args.file_path))])
 
     def summary(self, args: ReadInput) -> str:
         return f"Read({args.file_path})"
 
     def call_blocking(self, args: ReadInput, ctx: ToolContext) -> Output:
-        path = ctx.cwd / args.file_path
-        text = remembered(path, ctx)
-        return Output(
-            text=numbered(text, args, path),
-            card=Card(title=f"Read {args.file_path}", detail=f"{text.count(chr(10)) + 1} lines"),
-        )
+        path = real_path(ctx.cwd, args.file_path)
+        found, content = whole(path, args.file_path)
+        if b"\0" in content[:8192]:
+            raise ToolError(f"{args.file_path!r} is a binary file of {len(content):,} bytes; Read shows text only.")
+        ctx.files.record(path, found, content)
+        lines = content.decode("utf-8", "replace").removesuffix("\n").split("\n") if content else []
+        card = Card(title=f"Read {args.file_path}", detail=f"{len(lines)} lines")
+        return Output(text=numbered(lines, args), card=card)
 
 
-def remembered(path: Path, ctx: ToolContext) -> str:
-    """The file's text; that it was read is noted in the agent's memory."""
-    if path.is_dir():
-        raise ToolError(f"{str(path)!r} is a folder. Use Glob with the pattern '*' to list it.")
+def whole(path: Path, name: str) -> tuple[os.stat_result, bytes]:
+    """The content of a regular file and how it looked then. Nothing else is opened: a pipe or device may never end."""
     try:
-        stat = path.stat()
-        if stat.st_size > MAX_FILE_BYTES:
-            raise ToolError(f"{str(path)!r} has {stat.st_size:,} bytes, more than the {MAX_FILE_BYTES:,} Read takes.")
-        content = path.read_bytes()
+        _check_kind(path.stat(), name)
+        # somebody may put a pipe in its place now: opening it would wait for a writer
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(descriptor, "rb") as file:  # noqa: PTH123  # a descriptor, not a path
+            found = os.fstat(descriptor)
+            _check_kind(found, name)
+            content = file.read(MAX_FILE_BYTES + 1) or b""  # None = a special file with nothing to say now
     except FileNotFoundError as error:
-        raise ToolError(f"{str(path)!r} does not exist. Use Glob to find it.") from error
+        raise ToolError(f"{name!r} does not exist. Use Glob to find it.") from error
     except OSError as error:
-        raise ToolError(f"{str(path)!r} cannot be read: {error.strerror}.") from error
-    if b"\0" in content[:8192]:
-        raise ToolError(f"{str(path)!r} is a binary file of {stat.st_size:,} bytes; Read shows text only.")
-    ctx.files.record(path.resolve(), stat, content)
-    return content.decode("utf-8", "replace")
+        raise ToolError(f"{name!r} cannot be read: {error.strerror}. Read another file, or ask the user.") from error
+    except ValueError as error:
+        raise ToolError(f"{name!r} cannot be a path: {error}. Give the name of a file.") from error
+    if len(content) > MAX_FILE_BYTES:
+        raise ToolError(f"{name!r} has more than {MAX_FILE_BYTES:,} bytes, too many for Read. Search in it instead.")
+    return found, content
 
 
-def numbered(text: str, args: ReadInput, path: Path) -> str:
+def _check_kind(found: os.stat_result, name: str) -> None:
+    if stat.S_ISDIR(found.st_mode):
+        raise ToolError(f"{name!r} is a folder. Use Glob with the pattern '*' to list it.")
+    if not stat.S_ISREG(found.st_mode):
+        raise ToolError(f"{name!r} is a pipe, socket or device. Read takes regular files only.")
+
+
+def numbered(lines: list[str], args: ReadInput) -> str:
     """`N<TAB>line` for the asked part, cut at a bound with a notice that comes first."""
-    if not text:
-        return f"{path} exists and is empty."
-    lines = text.removesuffix("\n").split("\n")
+    if not lines:
+        return f"{args.file_path} exists and is empty."
     first = max(args.offset, 1)
     if first > len(lines):
-        return f"{path} has {len(lines)} lines, so there is nothing from line {first} on."
+        return f"{args.file_path} has {len(lines)} lines, so there is nothing from line {first} on."
     asked = lines[first - 1 : first - 1 + args.limit if args.limit else None]
     shown: list[str] = []
     size = 0
@@ -91,8 +104,9 @@ def numbered(text: str, args: ReadInput, path: Path) -> str:
     if len(shown) == len(asked):
         return "\n".join(shown)
     if not shown:
-        return f"PARTIAL: line {first} alone has {len(asked[0]):,} characters. It begins:\n{asked[0][:MAX_CHARS]}"
-    notice = (
-        f"PARTIAL: lines {first} to {first + len(shown) - 1} of {len(lines)}; read on with offset={first + len(shown)}."
-    )
-    return "\n".join([notice, *shown])
+        return (
+            f"PARTIAL: line {first} alone has {len(asked[0]):,} characters, of which {MAX_CHARS:,} follow. "
+            f"Read the lines after it with offset={first + 1}.\n{first}\t{asked[0][:MAX_CHARS]}"
+        )
+    upto = first + len(shown) - 1
+    return "\n".join([f"PARTIAL: lines {first} to {upto} of {len(lines)}; read on with offset={upto + 1}.", *shown])

@@ -1,7 +1,5 @@
 """ToolSearch: load the definitions of tools that were held back."""
 
-from typing import Protocol
-
 from pydantic import Field
 
 from handrail.conversation.blocks import ToolReference
@@ -9,19 +7,12 @@ from handrail.tools.cards import Card
 from handrail.tools.context import ToolContext
 from handrail.tools.output import Output
 from handrail.tools.schema import Input
+from handrail.tools.search import Searching
 from handrail.tools.tool import Tool
 
 
-class Searching(Protocol):
-    """Finds tools and loads them; the catalog of the run."""
-
-    def search(self, query: str, limit: int) -> list[str]: ...
-
-    def activate(self, names: list[str]) -> None: ...
-
-
 class ToolSearchInput(Input):
-    query: str = Field(description="`select:A,B` for names, or keywords; `+word` must be in the name.")
+    query: str = Field(max_length=1000, description="`select:A,B` for names, or keywords; `+word` must be in the name.")
     max_results: int = Field(default=5, ge=1, le=50, description="How many tools at the most.")
 
 
@@ -41,7 +32,7 @@ class ToolSearch(Tool[ToolSearchInput]):
         return True
 
     async def call(self, args: ToolSearchInput, ctx: ToolContext) -> Output:
-        found = [name for name in self._catalog.search(args.query, args.max_results) if name != self.name]
+        found = self._catalog.search(args.query, args.max_results)
         self._catalog.activate(found)
         card = Card(title=f"ToolSearch {args.query}", detail=f"{len(found)} tools")
         if not found:

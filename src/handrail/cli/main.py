@@ -42,7 +42,9 @@ def parser() -> argparse.ArgumentParser:
     """The parser of all commands."""
     top = argparse.ArgumentParser(
         prog="handrail",
+        usage="handrail -p PROMPT [flags]\n       handrail COMMAND ...",
         description="The tool system for AI agents: hands for the model, rails for the people.",
+        epilog="handrail -p --help lists the flags of a run. The interactive terminal has not come yet.",
     )
     top.add_argument("-v", "--version", action="version", version=f"handrail {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
@@ -51,12 +53,24 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
-def run(arguments: Sequence[str]) -> int:
-    """Do what the arguments say; the exit code."""
+def _is_run(arguments: Sequence[str]) -> bool:
+    """A prompt for an agent, not a command."""
+    return arguments[0].startswith("-") or bool({"-p", "--print"} & set(arguments))
+
+
+def _do(arguments: Sequence[str]) -> int:
+    if arguments and arguments[0] not in {*COMMANDS, "-h", "--help", "-v", "--version"} and _is_run(arguments):
+        prompted: Callable[[Sequence[str]], int] = import_module("handrail.cli.run").run
+        return prompted(arguments)
     chosen = parser().parse_args(arguments)
     command: Run = import_module(COMMANDS[chosen.command][2]).run
+    return command(chosen)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Do what the arguments say; the exit code."""
     try:
-        code = command(chosen)
+        code = _do(arguments)
         sys.stdout.flush()
     except KeyboardInterrupt:
         return INTERRUPTED

@@ -41,11 +41,16 @@ class Thinking:
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """A complete request of the model to use a tool: `input` is what it sent, not yet checked."""
+    """
+    A complete request of the model to use a tool: `input` is what it sent, not yet checked.
+
+    `extra` is what the vendor hung onto the call and wants back with it (for example a thought signature).
+    """
 
     id: str
     name: str
     input: Json
+    extra: Json = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

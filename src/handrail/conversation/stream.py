@@ -5,6 +5,9 @@ What a provider says while an answer arrives. All wire formats become these even
       BlockStart(slot) -> Delta(slot)* -> BlockEnd(slot, block)     slots may overlap
       UsageUpdate
     MessageEnd | StreamFailure
+
+A StreamRetry voids what came before it: the provider asks again, and a new MessageStart follows.
+The blocks of the answer stand in the order of their slots. After a StreamFailure open blocks stay open.
 """
 
 from dataclasses import dataclass
@@ -17,13 +20,37 @@ BlockKind: TypeAlias = Literal["text", "thinking", "tool_use", "server"]
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one request as the provider counts them. None = the provider did not say."""
+    """
+    Tokens of one request as the provider counts them. None = the provider did not say.
+
+    Providers disagree on what includes what: `cache_in_input` says that `input_tokens` holds the cached ones too
+    (OpenAI's way; Anthropic counts them apart), `reasoning_apart` that `output_tokens` has no reasoning (xAI's way).
+    """
 
     input_tokens: int | None = None
     output_tokens: int | None = None
     cache_read_tokens: int | None = None
     cache_write_tokens: int | None = None
     reasoning_tokens: int | None = None
+    cache_in_input: bool = False
+    reasoning_apart: bool = False
+
+    @property
+    def fresh_input(self) -> int:
+        """Input tokens that came from no cache and went into none."""
+        cached = (self.cache_read_tokens or 0) + (self.cache_write_tokens or 0) if self.cache_in_input else 0
+        return max(0, (self.input_tokens or 0) - cached)
+
+    @property
+    def whole_input(self) -> int:
+        """All input tokens: what the request fills of the model's window."""
+        return self.fresh_input + (self.cache_read_tokens or 0) + (self.cache_write_tokens or 0)
+
+    @property
+    def whole_output(self) -> int:
+        """All output tokens, reasoning included."""
+        apart = (self.reasoning_tokens or 0) if self.reasoning_apart else 0
+        return (self.output_tokens or 0) + apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +96,10 @@ class UsageUpdate:
 
 @dataclass(frozen=True, slots=True)
 class MessageEnd:
-    """The answer is whole. `stop_reason` is the provider's own word and decides nothing."""
+    """The answer is whole. `stop_reason` is the provider's own word, `detail` what it adds; neither decides."""
 
     stop_reason: str
+    detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,4 +113,20 @@ class StreamFailure:
     retry_after: float | None = None
 
 
-StreamEvent: TypeAlias = MessageStart | BlockStart | Delta | BlockEnd | UsageUpdate | MessageEnd | StreamFailure
+@dataclass(frozen=True, slots=True)
+class StreamRetry:
+    """
+    The provider asks again after `delay` seconds; all earlier events of this answer are void.
+
+    Never sent after a BlockEnd with a ToolUse: from there on a failure is the caller's to answer.
+    """
+
+    failure: StreamFailure
+    attempt: int
+    delay: float
+    model: str
+
+
+StreamEvent: TypeAlias = (
+    MessageStart | BlockStart | Delta | BlockEnd | UsageUpdate | MessageEnd | StreamFailure | StreamRetry
+)

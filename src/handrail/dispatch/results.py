@@ -57,7 +57,7 @@ class ResultStore:
 
     def _preview(self, call_id: str, text: str, limit: int) -> str:
         data = text.encode("utf-8", "surrogatepass")
-        name = file_name(call_id, data)
+        name = f"{safe_name(call_id, data)}.txt"
         with self._lock:  # the quota is for all of them together
             if name not in self._by_name:
                 self._by_name[name] = replacement(text, *self._save(name, data), limit)
@@ -120,10 +120,9 @@ def ends(text: str, limit: int) -> str:
     )
 
 
-def file_name(call_id: str, data: bytes) -> str:
-    """Ids come from the model: they may hold anything, and one may be used for several results."""
-    digest = sha256(call_id.encode("utf-8", "surrogatepass") + b"\0" + data)
-    return f"{digest.hexdigest()[:24]}.txt"
+def safe_name(call_id: str, data: bytes = b"") -> str:
+    """A file name for a result: ids come from the model, may hold anything, and may be used for several results."""
+    return sha256(call_id.encode("utf-8", "surrogatepass") + data).hexdigest()[:24]
 
 
 def _owner_only(path: str, flags: int) -> int:

@@ -1,9 +1,25 @@
-"""Fakes for tests of agents and tools: ours and yours. Each stands behind a Protocol of the engine."""
+"""
+Fakes for tests of agents and tools: ours and yours. Each stands behind a Protocol of the engine.
 
-from handrail.testing.approver import FixedApprover
-from handrail.testing.clock import VirtualTimeLoop, run_virtual
-from handrail.testing.gated import GatedTool
-from handrail.testing.model import ScriptedModel, gate, pause, say, use
+Names are loaded when they are first used: pytest imports this package in every run, for its plugin.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from handrail.testing.approver import FixedApprover
+    from handrail.testing.clock import VirtualTimeLoop, run_virtual
+    from handrail.testing.gated import GatedTool
+    from handrail.testing.model import ScriptedModel, gate, pause, say, use
+
+_HOME = {
+    "approver": ("FixedApprover",),
+    "clock": ("VirtualTimeLoop", "run_virtual"),
+    "gated": ("GatedTool",),
+    "model": ("ScriptedModel", "gate", "pause", "say", "use"),
+}
+_MODULE_OF = {name: f"handrail.testing.{module}" for module, names in _HOME.items() for name in names}
 
 __all__ = [
     "FixedApprover",
@@ -16,3 +32,15 @@ __all__ = [
     "say",
     "use",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'handrail.testing' has no attribute {name!r}")
+    value = getattr(import_module(_MODULE_OF[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

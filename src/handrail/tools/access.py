@@ -17,9 +17,15 @@ WORLD: Place = ()
 
 def place(resource: str) -> Place:
     """Where a resource lies in the tree: `/a/b` below `/a`, any other name directly below the root."""
-    if resource.startswith("/"):
-        return ("/", *(part for part in resource.split("/") if part))
-    return (resource,)
+    if not resource.startswith("/"):
+        return (resource,)
+    parts: list[str] = ["/"]
+    for part in resource.split("/"):
+        if part == "..":
+            del parts[max(1, len(parts) - 1) :]
+        elif part not in {"", "."}:
+            parts.append(part)
+    return tuple(parts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,14 @@
 """The catalog: the one changing thing about tools in a run. It makes a new pool only when something changed."""
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 
-from handrail.tools.pool import AnyTool, Ingredients, Pool, assemble, with_activated
+from handrail.tools.pool import SEARCH_TOOL, AnyTool, Ingredients, Pool, assemble, with_activated
 from handrail.tools.search import Searchable, SearchIndex
 from handrail.tools.tool import PLAIN_VIEW
+
+MAX_ANNOUNCED = 200
 
 
 class Catalog:
@@ -24,24 +27,37 @@ class Catalog:
         return self._pool
 
     def refresh(self, *, mcp: tuple[AnyTool, ...]) -> Pool:
-        """Take over the tools that MCP servers offer now. What was activated stays so, even if it goes for a while."""
-        if mcp != self._ingredients.mcp:
-            self._renew(replace(self._ingredients, mcp=mcp))
-            self._index = None
+        """
+        Take over the tools that MCP servers offer now.
+
+        What the model has been sent in full stays so. Holding back, once begun, goes on, because a server that
+        comes and goes must not move the others around.
+        """
+        if mcp == self._ingredients.mcp:
+            return self.pool
+        before, self._index = self.pool, None
+        self._renew(replace(self._ingredients, mcp=mcp))
+        if before.held or self.pool.held:
+            sent = self._ingredients.sent if before.held else frozenset(tool.name for tool in before.active)
+            deferral = replace(self._ingredients.deferral, mode="on")
+            self._renew(replace(self._ingredients, sent=sent, deferral=deferral))
         return self.pool
 
     def search(self, query: str, limit: int) -> list[str]:
         """Names of tools that fit, best first, from all that wait or waited behind the search."""
         if self._index is None:
+            held = self.pool.held
             self._index = SearchIndex(
-                Searchable(tool.name, tool.search_hint, tool.prompt(PLAIN_VIEW)) for tool in self.pool.tools
+                Searchable(tool.name, tool.search_hint, tool.prompt(PLAIN_VIEW))
+                for tool in self.pool.tools
+                if tool.name in held
             )
         return self._index.find(query, limit)
 
     def activate(self, names: Iterable[str]) -> None:
         """Send the full definitions of these from the next request on."""
-        held = set(self.pool.deferred)
-        new = [name for name in names if name in held]
+        waiting = set(self.pool.deferred)
+        new = [name for name in names if name in waiting]
         if new:
             self._renew(with_activated(self._ingredients, new))
 
@@ -51,7 +67,28 @@ class Catalog:
 
 
 def announcement(pool: Pool) -> str:
-    """The note that tells the model which tools it could search for; empty when none is held back."""
+    """
+    The note that tells the model which tools it could search for; empty when none is held back.
+
+    It stands outside the cached prefix, because it gets shorter with every tool that is found.
+    """
     if not pool.deferred:
         return ""
-    return "More tools can be loaded with ToolSearch before they are used:\n" + "\n".join(pool.deferred)
+    return f"More tools can be loaded with {SEARCH_TOOL} before they are used:\n" + "\n".join(_lines(pool))
+
+
+def _lines(pool: Pool) -> list[str]:
+    """Every name, or when that would be too long a line per server, and never more than the bound."""
+    if len(pool.deferred) <= MAX_ANNOUNCED:
+        return list(pool.deferred)
+    own: list[str] = []
+    servers: Counter[str] = Counter()
+    for name in pool.deferred:
+        tool = pool.find(name)
+        if tool and tool.mcp:
+            servers[tool.mcp.server] += 1
+        else:
+            own.append(name)
+    lines = own + [f"{count} tools of the MCP server {server}" for server, count in sorted(servers.items())]
+    rest = len(lines) - MAX_ANNOUNCED
+    return lines if rest <= 0 else [*lines[:MAX_ANNOUNCED], f"and {rest} more lines of this kind"]

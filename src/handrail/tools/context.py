@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Lock
 from typing import Any, TypeAlias
 
 from handrail.conversation.blocks import ToolUse
@@ -50,14 +51,16 @@ class StateStore:
 
     def __init__(self, initial: Mapping[str, Any] | None = None) -> None:
         self._state: Mapping[str, Any] = initial or {}
+        self._lock = Lock()
 
     def get(self) -> Mapping[str, Any]:
         """The present state."""
         return self._state
 
     def update(self, change: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> None:
-        """Put a new state, made from the present one, in its place."""
-        self._state = change(self._state)
+        """Put a new state, made from the present one, in its place. Blocking tools call this from their threads."""
+        with self._lock:
+            self._state = change(self._state)
 
 
 @dataclass(frozen=True, slots=True)

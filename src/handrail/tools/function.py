@@ -1,21 +1,28 @@
 """`@tool`: a typed function becomes a Tool. Signature -> schema, docstring -> description, flags -> arguments."""
 
 import inspect
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints, overload
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, Field, create_model
+from pydantic.errors import PydanticUserError
 from pydantic.fields import FieldInfo
-from pydantic_core import to_jsonable_python
+from pydantic.json_schema import PydanticJsonSchemaWarning
+from pydantic_core import SchemaError
 
 from handrail.errors import ToolDefinitionError
 from handrail.tools.access import Access
 from handrail.tools.context import ProgressCallback, RunContext, ToolContext
 from handrail.tools.output import Output
-from handrail.tools.tool import DEFAULT_RESULT_CHARS, PromptView, Tool
+from handrail.tools.schema import INPUT_CONFIG, first_line, model_schema
+from handrail.tools.tool import DEFAULT_RESULT_CHARS, PromptView, Tool, check_identity
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+UNFIT = (PydanticUserError, PydanticJsonSchemaWarning, SchemaError, ToolDefinitionError, TypeError)
+"""What Pydantic raises, or warns of, when a type or a default has no schema."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +49,7 @@ class FunctionTool(Tool[BaseModel]):
     """A tool made from a function. It can still be called as that function."""
 
     def __init__(self, function: Callable[..., Any], flags: Flags) -> None:
+        _check_callable(function)
         self._function = function
         self._flags = flags
         self.__doc__ = function.__doc__
@@ -56,9 +64,9 @@ class FunctionTool(Tool[BaseModel]):
         self.max_result_chars = flags.max_result_chars
         self.should_defer = flags.should_defer
         self.always_load = flags.always_load
-        self.is_async = inspect.iscoroutinefunction(function)
-        about, of_parameters = _docstring(function)
-        self._about = about
+        self.is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(inspect.unwrap(function))
+        check_identity(self.name, self.aliases, self.search_hint)
+        self._about, of_parameters = _docstring(function)
         self.input_model, self._injected = _input_model(function, self.name, of_parameters)
         self._fields = tuple(self.input_model.model_fields)
 
@@ -135,16 +143,33 @@ def tool(function: Callable[..., Any] | None = None, /, **flags: Any) -> Any:
 
 
 def as_output(value: object) -> Output:
-    """What a function returned, as an Output: text as it is, anything else as JSON."""
+    """What a function returned, as an Output: text as it is, anything else as data, which the model gets as JSON."""
     match value:
         case Output():
             return value
         case str():
             return Output(text=value)
+        case bytes():
+            return Output(text=value.decode("utf-8", "replace"))
         case None:
             return Output()
         case _:
-            return Output(data=to_jsonable_python(value, fallback=str))
+            return Output(data=value)
+
+
+def _check_callable(function: Callable[..., Any]) -> None:
+    called = getattr(function, "__name__", repr(function))
+    if not inspect.isfunction(function) and not inspect.ismethod(function):
+        raise ToolDefinitionError(f"{called} is no plain function. Wrap it: write a def with types and a docstring.")
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise ToolDefinitionError(
+            f"{called} yields. Return the result, and use a ProgressCallback for news on the way."
+        )
+    first = next(iter(inspect.signature(function).parameters.values()), None)
+    if first and first.name in {"self", "cls"} and first.annotation is first.empty:
+        raise ToolDefinitionError(
+            f"{called} is a method of a class. Give tool() the method of an object: tool(object.{called})."
+        )
 
 
 def _input_model(
@@ -153,8 +178,10 @@ def _input_model(
     """The input model, and which parameters are filled in by type."""
     try:
         hints = get_type_hints(function, include_extras=True)
-    except NameError as error:
-        raise ToolDefinitionError(f"{name}: an annotation cannot be resolved: {error}. Import the type.") from error
+    except (NameError, TypeError, SyntaxError) as error:
+        raise ToolDefinitionError(
+            f"{name}: an annotation cannot be resolved: {error}. Import or define the type at the top of the module."
+        ) from error
     fields: dict[str, Any] = {}
     injected: dict[str, object] = {}
     for parameter in inspect.signature(function).parameters.values():
@@ -170,8 +197,31 @@ def _input_model(
             raise ToolDefinitionError(f"{name}: a parameter cannot be called {parameter.name!r}. Rename it.")
         default = ... if parameter.default is parameter.empty else parameter.default
         fields[parameter.name] = (_described(hint, of_parameters.get(parameter.name, "")), default)
-    model: type[BaseModel] = create_model(name, __config__=ConfigDict(extra="forbid", frozen=True), **fields)
-    return model, injected
+    try:
+        return _model(name, fields), injected
+    except UNFIT as error:
+        culprit = next((one for one, field in fields.items() if not _fits(name, {one: field})), "?")
+        raise ToolDefinitionError(
+            f"{name}: the parameter {culprit!r} cannot be described: {first_line(error).partition('. ')[0]}. "
+            "Use plain types, dataclasses or BaseModels, and JSON values as defaults."
+        ) from error
+
+
+def _model(name: str, fields: Mapping[str, Any]) -> type[BaseModel]:
+    """The model, once it is sure that it has a schema: a tool fails where it is declared, not in its first request."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", PydanticJsonSchemaWarning)
+        model: type[BaseModel] = create_model(name, __config__=INPUT_CONFIG, **fields)
+        model_schema(model)
+    return model
+
+
+def _fits(name: str, fields: Mapping[str, Any]) -> bool:
+    try:
+        _model(name, fields)
+    except UNFIT:
+        return False
+    return True
 
 
 def _described(hint: Any, text: str) -> Any:

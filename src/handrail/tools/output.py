@@ -1,8 +1,11 @@
-"""What a tool returns."""
+"""What a tool returns, and how it is written down for a model."""
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
+
+from pydantic_core import PydanticSerializationError, to_json
 
 from handrail.conversation.blocks import Json, ResultBlock
 from handrail.conversation.messages import Message
@@ -36,3 +39,16 @@ class Output:
     context_change: ContextChange | None = None
     mcp: McpMeta | None = None
     is_error: bool = False
+
+
+def json_text(data: object) -> str:
+    """Data as JSON. What JSON has no word for becomes text: bytes as base64, NaN as a string, objects by `str`."""
+    try:
+        return to_json(data, fallback=str, bytes_mode="base64", inf_nan_mode="strings").decode()
+    except PydanticSerializationError:
+        return json.dumps(data, default=str)  # lone surrogates, for example of file names, are written out
+
+
+def sendable(text: str) -> str:
+    """The text with lone surrogates written out, because they cannot be encoded."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()

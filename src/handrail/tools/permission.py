@@ -4,7 +4,7 @@ Opinions and decisions: how anyone, also a tool, says whether a call may run and
 Layers give opinions, the fold picks the strongest, a Decision keeps them all. The order of `Strength` is the policy.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import Protocol
 
@@ -55,7 +55,7 @@ class Decision:
     version: int = 0
     updated_input: Json | None = None
     feedback: tuple[ResultBlock, ...] = ()
-    interrupt: bool = field(default=False)
+    interrupt: bool = False
     """The person who refused also wants the turn to stop."""
 
 

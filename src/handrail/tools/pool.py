@@ -6,15 +6,21 @@ The pool: the tools of a request, in an order that keeps the prompt cache warm.
 Assembling is a pure function of what is handed in. A pool never changes; activation and refreshing make a new one.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from operator import attrgetter
+from typing import Any, Literal, NamedTuple
 
 from pydantic_core import to_json
 
-from handrail.tools.tool import McpInfo, PromptView, Tool
+from handrail.errors import ToolDefinitionError
+from handrail.tools.context import RunContext
+from handrail.tools.tool import PLAIN_VIEW, McpInfo, PromptView, Tool
 
 AnyTool = Tool[Any]
+
+SEARCH_TOOL = "ToolSearch"
+"""The tool that loads what is held back. Without it nothing is held back, and without deferral it is not there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +63,7 @@ class Deferral:
 NO_DEFERRAL = Deferral(mode="off")
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
+class Definition(NamedTuple):
     """One tool as the model sees it, serialised: always the same bytes for the same tool."""
 
     name: str
@@ -68,23 +73,28 @@ class Definition:
 class Pool(Sequence[AnyTool]):
     """An immutable, ordered list of tools; `active` is what a request carries in full."""
 
-    __slots__ = ("_by_name", "_definitions", "activated", "active", "deferred", "own_count", "tools")
+    __slots__ = ("_by_name", "_definitions", "_own", "activated", "active", "deferred", "held", "own_count", "tools")
 
     def __init__(
         self, own: Sequence[AnyTool], mcp: Sequence[AnyTool], held: frozenset[str], activated: tuple[str, ...]
     ):
         self.tools: tuple[AnyTool, ...] = (*own, *mcp)
-        by_alias = {alias: tool for tool in reversed(self.tools) for alias in tool.aliases}
-        self._by_name: dict[str, AnyTool] = by_alias | {tool.name: tool for tool in self.tools}
+        self.held = held
+        """Names of the tools that wait, or waited, to be searched for."""
+        self._own = frozenset(tool.name for tool in own)
+        self._by_name: dict[str, AnyTool] = {alias: tool for tool in reversed(self.tools) for alias in tool.aliases}
+        self._by_name |= {tool.name: tool for tool in self.tools}
         self.activated = tuple(name for name in activated if name in self._by_name)
         """Names of deferred tools that were found, in the order they were found."""
         ahead = [tool for tool in own if tool.name not in held]
         self.own_count = len(ahead)
         """How many of `active` are own tools: the cache breakpoint stands after them."""
+        behind = [tool for tool in mcp if tool.name not in held] if held else mcp
         appended = [self._by_name[name] for name in self.activated if name in held]
-        self.active: tuple[AnyTool, ...] = (*ahead, *(tool for tool in mcp if tool.name not in held), *appended)
-        self.deferred: tuple[str, ...] = tuple(
-            tool.name for tool in self.tools if tool.name in held and tool.name not in self.activated
+        self.active: tuple[AnyTool, ...] = (*ahead, *behind, *appended)
+        waiting = held.difference(self.activated)
+        self.deferred: tuple[str, ...] = (
+            tuple(tool.name for tool in self.tools if tool.name in waiting) if waiting else ()
         )
         """Names whose definitions are held back; they are announced outside the cached prefix."""
         self._definitions: dict[PromptView, tuple[Definition, ...]] = {}
@@ -103,22 +113,29 @@ class Pool(Sequence[AnyTool]):
         """All names and aliases a call may use."""
         return tuple(self._by_name)
 
+    def view(self, run: RunContext) -> PromptView:
+        """What the texts of these tools may depend on in a run. MCP tools come and go, so they are not in it."""
+        return PromptView(run.options.interactive, run.permissions.mode, self._own, run.options.agents)
+
     def definitions(self, view: PromptView) -> tuple[Definition, ...]:
         """The active tools as the model sees them. Computed once per view."""
         if view not in self._definitions:
-            self._definitions[view] = tuple(Definition(t.name, definition_json(t, view)) for t in self.active)
+            self._definitions[view] = tuple([Definition(t.name, definition_json(t, view)) for t in self.active])
         return self._definitions[view]
 
 
 def definition_json(tool: AnyTool, view: PromptView) -> bytes:
     """Name, description and schema, in this order."""
-    return to_json({"name": tool.name, "description": tool.prompt(view), "input_schema": tool.input_schema})
+    head = to_json({"name": tool.name, "description": tool.prompt(view)})
+    return b'%b,"input_schema":%b}' % (head[:-1], tool.schema_json)
 
 
 def serialise(definitions: Iterable[Definition]) -> bytes:
     """The list of definitions as one JSON array."""
-    return b"[" + b",".join(definition.json for definition in definitions) + b"]"
+    return b"[" + b",".join([definition.json for definition in definitions]) + b"]"
 
+
+BY_NAME: Callable[[AnyTool], str] = attrgetter("name")
 
 Denied = Callable[[str, McpInfo | None], bool]
 
@@ -139,16 +156,17 @@ class Ingredients:
     denied: Denied = nothing_denied
     deferral: Deferral = NO_DEFERRAL
     activated: tuple[str, ...] = ()
+    sent: frozenset[str] = frozenset()
+    """Names of tools that the model was sent in full before holding back began: they keep their places."""
 
 
 def assemble(what: Ingredients) -> Pool:
     """The one way to a pool: gates, conditions, simple mode, deny filter, enabled, no doubles, sorted, deferred."""
-    wanted = [entry for entry in what.entries if _wanted(entry, what)]
-    own = _unique([*(entry.load() for entry in wanted), *_kept(what.custom, what)])
-    taken = {name for tool in own for name in (tool.name, *tool.aliases)}
-    mcp = _unique(tool for tool in _kept(what.mcp, what) if tool.name not in taken)
-    held = _held_back(own, mcp, what.deferral)
-    return Pool(_sorted(own), _sorted(mcp), held, what.activated)
+    loaded = [_loaded(entry) for entry in what.entries if _wanted(entry, what)]
+    own = _chosen((*loaded, *what.custom), what.denied, frozenset())
+    mcp = _chosen(what.mcp, what.denied, {name for tool in own for name in (tool.name, *tool.aliases)})
+    held = _held_back(own, mcp, what)
+    return Pool(sorted(own, key=BY_NAME), sorted(mcp, key=BY_NAME), held, what.activated)
 
 
 def with_activated(what: Ingredients, names: Iterable[str]) -> Ingredients:
@@ -161,34 +179,47 @@ def _wanted(entry: Entry, what: Ingredients) -> bool:
     return (
         (not entry.feature or entry.feature in environment.features)
         and (entry.simple or not environment.simple)
+        and (entry.name != SEARCH_TOOL or what.deferral.mode != "off")
         and entry.when(environment)
         and not what.denied(entry.name, None)
     )
 
 
-def _kept(tools: Iterable[AnyTool], what: Ingredients) -> Iterable[AnyTool]:
-    return (tool for tool in tools if not what.denied(tool.name, tool.mcp))
+def _loaded(entry: Entry) -> AnyTool:
+    tool = entry.load()
+    if tool.name != entry.name:  # the deny filter has only seen the name of the entry
+        raise ToolDefinitionError(f"The entry {entry.name!r} loads a tool called {tool.name!r}. Give both one name.")
+    return tool
 
 
-def _unique(tools: Iterable[AnyTool]) -> list[AnyTool]:
-    """Enabled tools, the first of each name."""
-    first: dict[str, AnyTool] = {}
+def _chosen(tools: Iterable[AnyTool], denied: Denied, taken: Collection[str]) -> list[AnyTool]:
+    """
+    Tools that are allowed, enabled and of a name that is not taken, one of each name.
+
+    The first one wins; of two MCP tools the one whose server comes first in the alphabet, whoever connected first.
+    """
+    kept: dict[str, AnyTool] = {}
     for tool in tools:
-        if tool.is_enabled():
-            first.setdefault(tool.name, tool)
-    return list(first.values())
+        if tool.name in taken or denied(tool.name, tool.mcp) or not tool.is_enabled():
+            continue
+        other = kept.setdefault(tool.name, tool)
+        if other is not tool and tool.mcp and other.mcp and tool.mcp < other.mcp:
+            kept[tool.name] = tool
+    return list(kept.values())
 
 
-def _sorted(tools: Iterable[AnyTool]) -> list[AnyTool]:
-    return sorted(tools, key=lambda tool: tool.name)
-
-
-def _held_back(own: Sequence[AnyTool], mcp: Sequence[AnyTool], deferral: Deferral) -> frozenset[str]:
-    if deferral.mode == "off":
+def _held_back(own: Sequence[AnyTool], mcp: Sequence[AnyTool], what: Ingredients) -> frozenset[str]:
+    deferral = what.deferral
+    if deferral.mode == "off" or all(tool.name != SEARCH_TOOL for tool in own):
         return frozenset()
-    waiting = [tool for tool in (*own, *mcp) if not tool.always_load and (tool.should_defer or tool.mcp is not None)]
+    waiting = [tool for tool in (*own, *mcp) if tool.name not in what.sent and _can_wait(tool)]
     names = frozenset(tool.name for tool in waiting)
     if deferral.mode == "on" or len(waiting) > deferral.count:
         return names
-    size = sum(len(definition_json(tool, PromptView())) for tool in waiting)
+    size = sum(len(definition_json(tool, PLAIN_VIEW)) for tool in waiting)
     return names if size > deferral.share * deferral.context_chars else frozenset()
+
+
+def _can_wait(tool: AnyTool) -> bool:
+    """Whether the definition may be held back: asked for by the tool, or because it comes from a server."""
+    return (tool.should_defer or tool.mcp is not None) and not tool.always_load and tool.name != SEARCH_TOOL

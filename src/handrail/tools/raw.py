@@ -1,82 +1,145 @@
 """Tools whose input is described by a raw JSON Schema, as MCP servers send it. The schema is not trusted."""
 
 import copy
+import math
+import re
 from abc import ABC
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import jsonschema_rs
+from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from handrail.conversation.blocks import Json
 from handrail.errors import InputError, ToolDefinitionError
-from handrail.tools.schema import did_you_mean, shown
-from handrail.tools.tool import Tool
+from handrail.tools.foreign import flattened, trouble
+from handrail.tools.schema import bounded, cut, first_line, shown, unexpected, where
+from handrail.tools.tool import Tool, check_name
 
 MAX_BACKTRACKING = 100_000  # a pattern that needs more is hostile or broken; the field then counts as wrong
+MAX_SCHEMA_BYTES = 200_000
+MAX_UNFOLDED = 2_000  # schemas that apply to one value at once, references followed
+NUMBER = re.compile(r"[+-]?[0-9]{1,300}(?P<fraction>\.[0-9]{1,300})?(?P<exponent>[eE][+-]?[0-9]{1,3})?")
+
+Path: TypeAlias = tuple[str | int, ...]
+Error: TypeAlias = jsonschema_rs.ValidationError
+Kind = jsonschema_rs.ValidationErrorKind
 
 
 class RawTool(Tool[Json], ABC):
     """A tool with a JSON Schema instead of a model. Its arguments are the checked mapping itself."""
 
-    def __init__(self, name: str, schema: Json) -> None:
-        if schema.get("type") != "object":
+    def __init__(self, name: str, schema: object) -> None:
+        check_name(name)
+        root = schema.get("type") if isinstance(schema, Mapping) else schema
+        if not isinstance(schema, Mapping) or root != "object":
             raise ToolDefinitionError(
-                f"The input schema of {name!r} has the root type {schema.get('type')!r}. It must be 'object'."
+                f"The input schema of {name!r} has the root {shown(root)}. It must be of type 'object'."
             )
         self.name = name
-        self.raw_schema = schema
+        try:
+            self._written = to_json(schema)  # ten thousand schemas wait as bytes better than as dicts
+            original = from_json(self._written)
+        except ValueError as error:
+            raise ToolDefinitionError(f"The input schema of {name!r} is no JSON: {first_line(error)}.") from error
+        if len(self._written) > MAX_SCHEMA_BYTES:
+            raise ToolDefinitionError(
+                f"The input schema of {name!r} has {len(self._written):,} bytes; "
+                f"at most {MAX_SCHEMA_BYTES:,} go to a model."
+            )
+        self.schema_json = to_json(flattened(original))
+
+    @property
+    def input_schema(self) -> Json:
+        return flattened(self._original)
 
     @cached_property
-    def input_schema(self) -> Json:
-        return self.raw_schema
+    def _original(self) -> dict[str, Any]:
+        schema: dict[str, Any] = from_json(self._written)
+        return schema
 
     @cached_property
     def _validator(self) -> jsonschema_rs.Validator:
+        if reason := trouble(self._original, MAX_UNFOLDED):
+            raise ToolDefinitionError(f"The input schema of {self.name!r} cannot be used: {reason}.")
         try:
             return jsonschema_rs.validator_for(
-                dict(self.raw_schema),
+                self._original,
                 retriever=_refuse,
                 pattern_options=jsonschema_rs.FancyRegexOptions(backtrack_limit=MAX_BACKTRACKING),
             )
         except ValueError as error:
-            reason = str(error).partition("\n")[0]
-            raise ToolDefinitionError(f"The input schema of {self.name!r} cannot be used: {reason}") from error
+            reason = cut(first_line(error), 500)
+            raise ToolDefinitionError(f"The input schema of {self.name!r} cannot be used: {reason}.") from error
 
     def parse(self, raw: Json) -> Json:
-        errors = list(self._validator.iter_errors(raw))
+        errors = self._errors(raw)
         if not errors:
             return raw
-        numbers = {tuple(e.instance_path): n for e in errors if (n := _as_number(e)) is not None}
+        numbers, _ = _meant(errors)
         if numbers:
             raw = _replaced(raw, numbers)
-            errors = list(self._validator.iter_errors(raw))
+            errors = self._errors(raw)
         if errors:
-            raise InputError(tuple(_sentences(errors, self.raw_schema)))
+            raise InputError(bounded(_sentences(errors, self._original)))
         return raw
+
+    def _errors(self, raw: Json) -> list[Error]:
+        try:
+            to_json(raw)  # refuses what the validator could not survive: endless nesting, lone surrogates
+        except PydanticSerializationError as error:
+            raise InputError((f"The input is no JSON: {first_line(error)}.",)) from error
+        return list(self._validator.iter_errors(raw))
 
 
 def _refuse(uri: str) -> Any:
-    raise ValueError(f"it refers to {uri!r}, and references to other documents are never followed")
+    raise ValueError(f"{uri!r} is not fetched")
 
 
-def _as_number(error: jsonschema_rs.ValidationError) -> int | float | None:
-    """The number that a string means, where the schema wants a number and no string."""
-    if not isinstance(error.kind, jsonschema_rs.ValidationErrorKind.Type) or not isinstance(error.instance, str):
+def _meant(errors: Iterable[Error]) -> tuple[dict[Path, int | float], set[Path]]:
+    """
+    The numbers that strings in the input mean, and the places whose type is refused.
+
+    A string that some part of a union would take stays what it is.
+    """
+    numbers: dict[Path, int | float] = {}
+    refused: set[Path] = set()
+    for error in errors:
+        path = tuple(error.instance_path)
+        match error.kind:
+            case Kind.Type(types=types):
+                refused.add(path)
+                number = as_number(error.instance, whole="number" not in types)
+                if number is not None and {"number", "integer"} & set(types):
+                    numbers[path] = number
+            case Kind.AnyOf(context=branches) | Kind.OneOfNotValid(context=branches):
+                parts = [_meant(branch) for branch in branches]
+                places = {
+                    place for _, some in parts for place in some if all(_lies_in(place, each) for _, each in parts)
+                }
+                refused |= places
+                numbers |= {place: number for found, _ in parts for place, number in found.items() if place in places}
+    return numbers, refused
+
+
+def _lies_in(place: Path, places: set[Path]) -> bool:
+    """Whether the place itself or something around it is among the places."""
+    return any(place[:length] in places for length in range(len(place) + 1))
+
+
+def as_number(text: object, *, whole: bool) -> int | float | None:
+    """The finite number that a text spells with plain digits, or nothing."""
+    spelled = NUMBER.fullmatch(text.strip(" \t\r\n")) if isinstance(text, str) else None
+    if spelled is None:
         return None
-    wanted = error.kind.types
-    try:
-        if "integer" in wanted or "number" in wanted:
-            return int(error.instance)
-    except ValueError:
-        pass  # perhaps a fraction
-    try:
-        return float(error.instance) if "number" in wanted else None
-    except ValueError:
-        return None
+    if not spelled["fraction"] and not spelled["exponent"]:
+        return int(spelled[0])
+    number = float(spelled[0])
+    return number if math.isfinite(number) and not whole else None
 
 
-def _replaced(raw: Json, values: Mapping[tuple[str | int, ...], int | float]) -> Json:
+def _replaced(raw: Json, values: Mapping[Path, int | float]) -> Json:
     changed = copy.deepcopy(dict(raw))
     for path, value in values.items():
         node: Any = changed
@@ -86,16 +149,14 @@ def _replaced(raw: Json, values: Mapping[tuple[str | int, ...], int | float]) ->
     return changed
 
 
-def _sentences(errors: Iterable[jsonschema_rs.ValidationError], schema: Json) -> Iterable[str]:
+def _sentences(errors: Iterable[Error], schema: Json) -> Iterable[str]:
     for error in errors:
         path = [str(part) for part in error.instance_path]
-        match error.kind.as_dict():
-            case {"property": str(name)}:
+        match error.kind:
+            case Kind.Required(property=name):
                 yield f"The required field {'.'.join([*path, name])!r} is missing."
-            case {"unexpected": list(names)}:
+            case Kind.AdditionalProperties(unexpected=names) | Kind.UnevaluatedProperties(unexpected=names):
                 for name in names:
-                    hint = "" if path else did_you_mean(name, schema.get("properties", {}))
-                    yield f"The field {'.'.join([*path, name])!r} is unexpected.{hint}"
+                    yield unexpected([*path, name], () if path else schema.get("properties", ()))
             case _:
-                where = f"The field {'.'.join(path)!r}" if path else "The input"
-                yield f"{where} is wrong: {shown(error.message, 300)[1:-1]}."
+                yield f"{where(path)} is wrong: {cut(error.message, 300)}."

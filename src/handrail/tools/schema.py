@@ -1,26 +1,50 @@
 """From a Pydantic model to the JSON Schema a model sees, and from its errors to sentences a model can act on."""
 
 import difflib
-from collections.abc import Iterable
+import reprlib
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic.errors import PydanticUserError
 
 from handrail.conversation.blocks import Json
-from handrail.errors import InputError
+from handrail.errors import InputError, ToolDefinitionError
 
 Model = TypeVar("Model", bound=BaseModel)
+
+MAX_PROBLEMS = 30
+MAX_KNOWN = 20
+INPUT_CONFIG = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, protected_namespaces=())
+HOLDS_NAMES = frozenset({"properties", "$defs"})
+HOLDS_VALUES = frozenset({"default", "examples", "enum", "const"})
+IN_PLAIN_WORDS = {
+    **dict.fromkeys(("model_type", "model_attributes_type", "dataclass_type", "dict_type"), "it should be an object"),
+    **dict.fromkeys(("recursion_loop", "recursion_depth_exceeded"), "it is nested too deeply"),
+}
 
 
 class Input(BaseModel):
     """Base of our own input models: a field that is not declared is an error, not noise."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = INPUT_CONFIG
 
 
 def model_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """The JSON Schema of an input model, without the titles that only cost tokens."""
-    schema: dict[str, Any] = _without_titles(model.model_json_schema())
+    """
+    The JSON Schema of an input model, without the titles that only cost tokens.
+
+    Raises:
+        ToolDefinitionError: the model has no schema, or none of an object.
+    """
+    try:
+        schema: dict[str, Any] = _without_titles(model.model_json_schema())
+    except PydanticUserError as error:
+        raise ToolDefinitionError(f"{model.__name__} cannot be described to a model: {first_line(error)}") from error
+    if "$ref" in schema:  # a model that refers to itself
+        schema = schema["$defs"][schema.pop("$ref").rpartition("/")[2]] | schema
+    if schema.get("type") != "object":
+        raise ToolDefinitionError(f"{model.__name__} describes {schema.get('type')!r}. An input must be an object.")
     schema.pop("description", None)
     schema.setdefault("properties", {})
     schema.setdefault("additionalProperties", False)
@@ -32,9 +56,11 @@ def _without_titles(node: Any, *, names: bool = False) -> Any:
     match node:
         case dict():
             return {
-                key: _without_titles(value, names=key in {"properties", "$defs"} and not names)
+                key: value
+                if key in HOLDS_VALUES and not names
+                else _without_titles(value, names=key in HOLDS_NAMES and not names)
                 for key, value in node.items()
-                if names or key != "title" or not isinstance(value, str)
+                if names or key != "title"
             }
         case list():
             return [_without_titles(item) for item in node]
@@ -52,21 +78,67 @@ def parse_model(model: type[Model], raw: Json) -> Model:
     try:
         return model.__pydantic_validator__.validate_python(raw)  # type: ignore[no-any-return]  # the model's own
     except ValidationError as error:
-        raise InputError(tuple(_sentences(error, model))) from error
+        raise InputError(bounded(_sentences(error, model, raw))) from error
 
 
-def _sentences(error: ValidationError, model: type[BaseModel]) -> Iterable[str]:
+def _sentences(error: ValidationError, model: type[BaseModel], raw: Json) -> Iterable[str]:
     known = [field.alias or name for name, field in model.model_fields.items()]
-    for problem in error.errors(include_url=False):
-        field = ".".join(str(part) for part in problem["loc"])
-        match problem["type"]:
-            case "missing":
-                yield f"The required field {field!r} is missing."
-            case "extra_forbidden":
-                yield f"The field {field!r} is unexpected.{did_you_mean(field, known)}"
-            case _:
-                where = f"The field {field!r}" if field else "The input"
-                yield f"{where} is wrong: {problem['msg']}; got {shown(problem['input'])}."
+    wrong: dict[tuple[str, ...], list[str]] = {}
+    values: dict[tuple[str, ...], object] = {}
+    for problem in error.errors(include_url=False, include_context=False):
+        missing = problem["type"] == "missing"
+        path = _path(problem["loc"], raw, missing=missing)
+        if missing:
+            yield f"The required field {'.'.join(path)!r} is missing."
+        elif problem["type"] == "extra_forbidden":
+            yield unexpected(path, known if len(path) == 1 else ())
+        else:
+            wrong.setdefault(path, []).append(IN_PLAIN_WORDS.get(problem["type"]) or _plain(problem["msg"]))
+            values.setdefault(path, problem["input"])
+    for path, reasons in wrong.items():
+        yield f"{where(path)} is wrong: {', or '.join(dict.fromkeys(reasons))}; got {shown(values[path])}."
+
+
+def _path(loc: Sequence[str | int], raw: object, *, missing: bool) -> tuple[str, ...]:
+    """Where the problem lies in the input: Pydantic's own words in a location, such as union members, are left out."""
+    path: list[str] = []
+    node = raw
+    for at, part in enumerate(loc):
+        if (isinstance(node, dict) and part in node) or (
+            isinstance(node, list) and isinstance(part, int) and part < len(node)
+        ):
+            node = node[part]  # type: ignore[index]  # the key of a dict, or the index of a list
+            path.append(str(part))
+        elif missing and at == len(loc) - 1:
+            path.append(str(part))
+    return tuple(path)
+
+
+def _plain(message: str) -> str:
+    for jargon in ("Value error, ", "Assertion failed, "):
+        message = message.removeprefix(jargon)
+    return message.replace("Input should", "it should", 1)
+
+
+def where(path: Sequence[str]) -> str:
+    """The field at the beginning of a sentence."""
+    return f"The field {'.'.join(path)!r}" if path else "The input"
+
+
+def unexpected(path: Sequence[str], known: Iterable[str]) -> str:
+    """The sentence about a field nobody asked for, with the name that was perhaps meant."""
+    names = list(known)
+    hint = did_you_mean(path[-1], names)
+    if not hint and 0 < len(names) <= MAX_KNOWN:
+        hint = f" Known fields: {', '.join(names)}."
+    return f"{where(path)} is unexpected.{hint or ' Leave it out.'}"
+
+
+def bounded(sentences: Iterable[str]) -> tuple[str, ...]:
+    """Each sentence once, and not more than anybody would read."""
+    unique = list(dict.fromkeys(sentences))
+    rest = len(unique) - MAX_PROBLEMS
+    return tuple(unique) if rest <= 0 else (*unique[:MAX_PROBLEMS], f"And {rest:,} more problems of this kind.")
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
@@ -77,5 +149,17 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 def shown(value: object, limit: int = 100) -> str:
     """A value as it may stand in a message: bounded, and with its type where that is the point."""
-    text = repr(value)
-    return text if len(text) <= limit else f"{text[:limit]}... ({len(text)} characters)"
+    try:
+        return cut(repr(value), limit)
+    except RecursionError:
+        return cut(reprlib.repr(value), limit)
+
+
+def cut(text: str, limit: int) -> str:
+    """A text that is not longer than it helps."""
+    return text if len(text) <= limit else f"{text[:limit]}... ({len(text):,} characters)"
+
+
+def first_line(error: Exception) -> str:
+    """What an error of a library says, without its further advice."""
+    return str(error).partition("\n")[0]

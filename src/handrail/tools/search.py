@@ -3,15 +3,16 @@
 import heapq
 import math
 import re
-from bisect import bisect_left
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 NAME_WEIGHT, HINT_WEIGHT, DESCRIPTION_WEIGHT = 6, 3, 1
 K1, B = 1.2, 0.6
-PREFIX_MIN, PREFIX_TERMS, PREFIX_SHARE = 3, 24, 0.5
-WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_]+")
+PREFIX_MIN, PREFIX_TERMS, PREFIX_SHARE, ENDING = 3, 24, 0.5, 2
+WORDS = re.compile(r"[0-9]+|[A-Z]+(?![^\W\d_A-Z])|[^\W_][^\W\d_A-Z]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,14 @@ class Query:
     select: tuple[str, ...] = ()
     required: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
+
+
+class Searching(Protocol):
+    """Finds tools and loads them: what a search tool needs of the catalog of a run."""
+
+    def search(self, query: str, limit: int) -> list[str]: ...
+
+    def activate(self, names: Iterable[str]) -> None: ...
 
 
 def parse_query(text: str) -> Query:
@@ -70,7 +79,7 @@ class SearchIndex:
             for word, times in count.items():
                 postings[word].append((number, times))
         self._lower = [name.lower() for name in self._names]
-        self._by_name = {name: name for name in self._names} | {name.lower(): name for name in self._names}
+        self._by_name = {name.lower(): name for name in self._names} | {name: name for name in self._names}
         average = sum(lengths) / len(lengths) if lengths else 1.0
         total = len(lengths)
         # the whole weight of a word in a tool is known now, so that a query only adds numbers up
@@ -93,31 +102,34 @@ class SearchIndex:
         """The names of the best matches, best first; equal ones in the order of the list."""
         query = parse_query(text)
         if query.select:
-            return list(dict.fromkeys(self._by_name[name] for name in query.select if name in self._by_name))
+            chosen = (self._by_name.get(name) or self._by_name.get(name.lower()) for name in query.select)
+            return list(dict.fromkeys(name for name in chosen if name))
         scores = self._scores(query.words)
-        if query.required:
-            matching = (n for n, name in enumerate(self._lower) if all(term in name for term in query.required))
-            scores = {n: scores.get(n, 0.0) for n in matching}
-        best = heapq.nsmallest(limit, scores.items(), key=lambda item: (-item[1], item[0]))
-        return [self._names[number] for number, _ in best]
+        candidates: Sequence[int] = range(len(self._names))
+        for term in query.required:
+            candidates = [number for number in candidates if term in self._lower[number]]
+        best = heapq.nlargest(limit, candidates, key=scores.__getitem__)
+        return [self._names[number] for number in best if query.required or scores[number] > 0]
 
-    def _scores(self, asked: Sequence[str]) -> dict[int, float]:
-        scores: dict[int, float] = {}
+    def _scores(self, asked: Sequence[str]) -> list[float]:
+        scores = [0.0] * len(self._names)
         for word in asked:
             for term, share in self._terms(word):
                 for number, weight in self._weights[term]:
-                    scores[number] = scores.get(number, 0.0) + weight * share
+                    scores[number] += weight * share
         return scores
 
     def _terms(self, word: str) -> Iterable[tuple[str, float]]:
-        """The word itself, and the words that begin with it, which count less."""
+        """The word itself, and words that begin with it, which count less; a known word only adds its endings."""
+        longest = math.inf
         if word in self._weights:
             yield word, 1.0
+            longest = len(word) + ENDING
         if len(word) < PREFIX_MIN:
             return
-        start = bisect_left(self._vocabulary, word)
+        start = bisect_right(self._vocabulary, word)
         for term in self._vocabulary[start : start + PREFIX_TERMS]:
             if not term.startswith(word):
                 return
-            if term != word:
+            if len(term) <= longest:
                 yield term, PREFIX_SHARE

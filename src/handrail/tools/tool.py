@@ -5,6 +5,7 @@ Only `name`, `input_model` and `call` must be given. Every other member has a ca
 a forgotten flag makes a tool slow or asked for, never dangerous.
 """
 
+import re
 from abc import ABC
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,16 +21,19 @@ from handrail.errors import ToolDefinitionError
 from handrail.tools.access import EXCLUSIVE, SHARED, Access
 from handrail.tools.cards import Card
 from handrail.tools.context import Progress, RunContext, ToolContext
-from handrail.tools.output import Output
+from handrail.tools.output import Output, json_text, sendable
 from handrail.tools.permission import NO_OPINION, Ask, Check, Refuse
-from handrail.tools.schema import model_schema, parse_model, shown
+from handrail.tools.schema import cut, model_schema, parse_model, shown
+from handrail.tools.search import words
 
 In = TypeVar("In")
 
 DEFAULT_RESULT_CHARS = 30_000
+NAME = re.compile(r"[A-Za-z0-9_-]{1,128}")
+HINT_WORDS = range(3, 11)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class McpInfo:
     """Where an MCP tool comes from, under the names its server uses."""
 
@@ -39,7 +43,12 @@ class McpInfo:
 
 @dataclass(frozen=True, slots=True)
 class PromptView:
-    """What a tool's texts may depend on."""
+    """
+    What a tool's texts may depend on. `Pool.view` makes it.
+
+    What changes during a run (the mode) or with a server (MCP tools) may change a description, which a person reads;
+    a prompt that depends on it would cost the prompt cache.
+    """
 
     interactive: bool = False
     mode: str = "default"
@@ -78,6 +87,11 @@ class Tool(ABC, Generic[In]):
         """The JSON Schema that goes to the model; its root is always an object."""
         return model_schema(self.input_model)
 
+    @cached_property
+    def schema_json(self) -> bytes:
+        """The schema as it is sent: always the same bytes."""
+        return to_json(self.input_schema)
+
     def parse(self, raw: Json) -> In:
         """The checked input, or InputError with every problem at once."""
         return parse_model(self.input_model, raw)  # type: ignore[return-value]  # In is what input_model makes
@@ -102,7 +116,7 @@ class Tool(ABC, Generic[In]):
 
     def summary(self, args: In) -> str:
         """A short form of one call for messages, for example `Read(src/app.py)`."""
-        values = args.model_dump() if isinstance(args, BaseModel) else args
+        values = args.__dict__ if isinstance(args, BaseModel) else args
         first = next(iter(values.values()), "") if isinstance(values, Mapping) else ""
         return f"{self.name}({shown(first, 60)})" if first != "" else self.name
 
@@ -154,26 +168,28 @@ class Tool(ABC, Generic[In]):
 
     def result_blocks(self, output: Output) -> tuple[ResultBlock, ...]:
         """The blocks that the model gets for an output."""
-        if output.blocks:
-            return (Text(output.text), *output.blocks) if output.text else output.blocks
-        if output.text or output.data is None:
-            return (Text(output.text),)
-        return (Text(to_json(output.data, fallback=str).decode()),)
+        blocks = output.blocks
+        if output.text:
+            blocks = (Text(output.text), *blocks)
+        elif not blocks:
+            blocks = (Text("" if output.data is None else json_text(output.data)),)
+        return tuple(Text(sendable(block.text)) if isinstance(block, Text) else block for block in blocks)
 
     # What it shows
 
     def use_card(self, partial: Json) -> Card:
         """The call, drawn from as much of its input as has arrived."""
         first = next((value for value in partial.values() if isinstance(value, str)), "")
-        return Card(title=self.display_name(), detail=first)
+        return Card(title=self.display_name(), detail=cut(first.partition("\n")[0], 200))
 
     def progress_card(self, progress: Sequence[Progress]) -> Card:
         """The running call: by default its latest news."""
         return Card(title=self.display_name(), detail=progress[-1].message if progress else "")
 
     def result_card(self, output: Output, progress: Sequence[Progress]) -> Card:
-        """The finished call: by default the card of the output, else its text."""
-        return output.card or Card(title=self.display_name(), body=output.text)
+        """The finished call: by default the card of the output, else what the model gets."""
+        texts = (block.text for block in self.result_blocks(output) if isinstance(block, Text))
+        return output.card or Card(title=self.display_name(), body="\n".join(texts))
 
     def rejected_card(self, partial: Json, reason: str) -> Card:
         """The call that was not allowed."""
@@ -193,9 +209,35 @@ class Tool(ABC, Generic[In]):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        hint = cls.__dict__.get("search_hint", "")
-        if isinstance(hint, str) and hint.endswith("."):
-            raise ToolDefinitionError(f"{cls.__name__}.search_hint ends with a period: {hint!r}. Give bare words.")
+        if isinstance(cls.__dict__.get("name"), str):
+            check_identity(cls.name, cls.aliases, cls.search_hint)
+
+
+def check_identity(name: str, aliases: object, search_hint: str) -> None:
+    """
+    Whether a tool can be called so and found so.
+
+    Raises:
+        ToolDefinitionError: with what to change.
+    """
+    if not isinstance(aliases, tuple):
+        raise ToolDefinitionError(f"{name}: aliases is {aliases!r}. Give a tuple, for example ('OldName',).")
+    for used in (name, *aliases):
+        check_name(used)
+    if not search_hint:
+        return
+    if search_hint.endswith("."):
+        raise ToolDefinitionError(f"{name}: the search hint ends with a period: {search_hint!r}. Give bare words.")
+    if len(search_hint.split()) not in HINT_WORDS:
+        raise ToolDefinitionError(f"{name}: the search hint {search_hint!r} should have 3 to 10 words.")
+    if doubled := sorted(set(words(name)) & set(words(search_hint))):
+        raise ToolDefinitionError(f"{name}: the search hint repeats {doubled[0]!r} from the name. Give other words.")
+
+
+def check_name(name: str) -> None:
+    """Whether the APIs of models accept the name."""
+    if not NAME.fullmatch(name):
+        raise ToolDefinitionError(f"A tool cannot be called {name!r}. Use 1 to 128 of A-Z, a-z, 0-9, _ and -.")
 
 
 @cache
@@ -204,5 +246,5 @@ def markdown_beside(module: str) -> str:
     package, _, stem = module.rpartition(".")
     try:
         return resources.files(package).joinpath(f"{stem}.md").read_text("utf-8").strip()
-    except (FileNotFoundError, ModuleNotFoundError, ValueError) as error:
+    except (OSError, ImportError, TypeError, ValueError) as error:
         raise ToolDefinitionError(f"{module} has no {stem}.md beside it. Write one, or define prompt().") from error

@@ -1,0 +1,318 @@
+"""
+An agent in a few lines: a model, tools and rails, ready for prompts.
+
+    agent = Agent(model="claude-sonnet-4-6", tools=[my_tool])
+    answer = await agent.ask("What is in this folder?")
+    async for event in agent.run("And now tidy it."): ...
+"""
+
+import asyncio
+import os
+import weakref
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeAlias
+
+from pydantic import BaseModel
+
+from handrail.app.answers import Answer, answer_of
+from handrail.app.models import Streaming, chosen_model
+from handrail.app.state import result_store
+from handrail.app.tools import builtin_names, make_catalog
+from handrail.conversation.blocks import Json, Text, UserBlock
+from handrail.conversation.messages import Message, UserMessage
+from handrail.conversation.request import Chain, Effort, History, Thinking, ToolChoice
+from handrail.dispatch.executor import DEFAULT_RAILS, DEFAULT_SCHEDULING
+from handrail.dispatch.gate import Rails
+from handrail.dispatch.schedule import Scheduling
+from handrail.errors import HandrailError, ToolDefinitionError
+from handrail.loop.dialogue import Dialogue, new_chain
+from handrail.loop.events import LoopEvent
+from handrail.loop.limits import NO_LIMITS, Limits
+from handrail.loop.run import Run
+from handrail.loop.setup import Attach, Choose, Compact, Opening, Options, Setup, StructuredOutput, nothing_attached
+from handrail.providers.choose import Wishes
+from handrail.tools.context import RunContext, RunOptions
+from handrail.tools.pool import NO_DEFERRAL, AnyTool, Deferral
+from handrail.tools.tool import McpInfo, PromptView, Tool
+
+Prompt: TypeAlias = str | UserMessage | Sequence[UserBlock]
+
+SYSTEM_PROMPT = (
+    "You are an agent that works for a person on their machine. Use the tools you were given; "
+    "look before you act, and say in the end what you did."
+)
+
+
+class Agent:
+    """
+    One conversation with a model that may use tools.
+
+    `model`: a name, any object with `stream(request)`, or None for the environment's default. `tools`: your own, beside
+    the built-in ones (`builtin_tools`: all, none, or some by name). `rails`: who has a say in each call; by default
+    what only reads may run and the rest is refused, because nobody is here to be asked. `output`: a JSON Schema or
+    Pydantic model that the last answer must fit.
+
+    One prompt at a time; `send` adds a message to a running one. Leave it with `async with` or `aclose` to close
+    connections.
+
+    Raises:
+        ProviderSetupError: the model cannot be asked with these settings.
+    """
+
+    def __init__(
+        self,
+        model: str | Streaming | None = None,
+        tools: Iterable[AnyTool] = (),
+        *,
+        system_prompt: str | Sequence[str] | None = None,
+        cwd: Path | str | None = None,
+        rails: Rails = DEFAULT_RAILS,
+        limits: Limits = NO_LIMITS,
+        output: Json | type[BaseModel] | None = None,
+        builtin_tools: bool | Iterable[str] = True,
+        deferral: Deferral | None = None,
+        scheduling: Scheduling = DEFAULT_SCHEDULING,
+        max_tokens: int | None = None,
+        thinking: Thinking = Thinking(),  # noqa: B008  # frozen
+        effort: Effort | None = None,
+        tool_choice: ToolChoice = ToolChoice(),  # noqa: B008  # frozen
+        betas: tuple[str, ...] = (),
+        provider: str = "",
+        base_url: str = "",
+        api_key: str = "",
+        fallback_models: tuple[str, ...] = (),
+        model_name: str = "",
+        opening: Opening = tuple,
+        attach: Attach = nothing_attached,
+        compact: Compact | None = None,
+        choose: Choose | None = None,
+        history: Iterable[Message] = (),
+        chain: Chain | None = None,
+        view: PromptView | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> None:
+        variables = os.environ if env is None else env
+        chosen = chosen_model(model, model_name, Wishes(provider, "", base_url, api_key, fallback_models), variables)
+        custom = tuple(_checked(tool) for tool in tools)
+        catalog = make_catalog(
+            variables=variables,
+            custom=custom,
+            deferral=deferral or (Deferral() if any(map(_deferrable, custom)) else NO_DEFERRAL),
+            denied=_left_out(builtin_tools),
+        )
+        names = tuple(tool.name for tool in catalog.pool)
+        options = RunOptions(model=chosen.name, thinking=thinking.mode, tools=names)
+        self._close_model = chosen.close
+        self._setup = Setup(
+            model=chosen.model,
+            model_name=chosen.name,
+            system=_parts(system_prompt),
+            options=Options(max_tokens, thinking, effort, tool_choice, betas),
+            view=view or PromptView(tools=frozenset(names)),
+            rails=rails,
+            scheduling=scheduling,
+            limits=limits,
+            cost=chosen.cost,
+            opening=opening,
+            attach=attach,
+            compact=compact,
+            choose=choose,
+            structured=_structured(output),
+        )
+        folder = Path(cwd if cwd is not None else Path.cwd()).absolute()
+        context = RunContext(folder, options=options)
+        past = History(history)
+        self._dialogue = Dialogue(catalog, context, result_store(variables), past, chain=chain or new_chain())
+        self._current: Callable[[], Run | None] = lambda: None
+
+    @property
+    def messages(self) -> Sequence[Message]:
+        """The conversation so far; always in a state that can be continued or saved."""
+        return self._dialogue.history.messages
+
+    @property
+    def tools(self) -> Sequence[AnyTool]:
+        """All tools that the model may use, in the order it sees them."""
+        return self._dialogue.catalog.pool
+
+    @property
+    def model(self) -> str:
+        """The name of the model that is asked."""
+        return self._setup.model_name
+
+    def run(self, prompt: Prompt, *, limits: Limits | None = None) -> Run:
+        """
+        Work on a prompt: an async iterator of events that ends with RunEnded.
+
+        Raises:
+            HandrailError: an earlier prompt is still being worked on.
+        """
+        if self.running:
+            raise HandrailError("A prompt is still being worked on. Use send() to add to it, or close its run first.")
+        setup = self._setup if limits is None else replace(self._setup, limits=limits)
+        run = Run(setup, self._dialogue, _message(prompt))
+        self._current = weakref.ref(run)
+        return run
+
+    async def ask(self, prompt: Prompt, *, limits: Limits | None = None) -> Answer:
+        """
+        Work on a prompt to its end.
+
+        Raises:
+            RunError: it did not come to an answer; the error says why and holds the RunEnded event.
+        """
+        run = self.run(prompt, limits=limits)
+        try:
+            async for _ in run:
+                pass
+        finally:
+            await run.aclose()
+        assert run.ended is not None
+        return answer_of(run.ended)
+
+    def send(self, prompt: Prompt, *, interrupt: bool = False) -> None:
+        """
+        Add a message while a prompt is being worked on; it is part of the next request.
+
+        With `interrupt`, tools that give way to a new message stop now. Without a running prompt it waits for the next.
+        """
+        self._dialogue.mailbox.post(_message(prompt), submit=interrupt)
+
+    def interrupt(self) -> None:
+        """Stop what is running now. The run ends with its events in order, and the conversation can go on."""
+        if run := self._current():
+            run.interrupt()
+
+    @property
+    def running(self) -> bool:
+        """Whether a prompt is being worked on."""
+        run = self._current()
+        return run is not None and run.active
+
+    # Without async
+
+    def ask_sync(self, prompt: Prompt, *, limits: Limits | None = None) -> Answer:
+        """Like `ask`, for programs without an event loop."""
+        _refuse_inside_a_loop("ask_sync", "await agent.ask(...)")
+        return asyncio.run(self._ask_and_close(prompt, limits))
+
+    def run_sync(self, prompt: Prompt, *, limits: Limits | None = None) -> Iterator[LoopEvent]:
+        """Like `run`, for programs without an event loop: the agent works while the next event is waited for."""
+        _refuse_inside_a_loop("run_sync", "async for event in agent.run(...)")
+        return self._events(self.run(prompt, limits=limits))
+
+    async def _ask_and_close(self, prompt: Prompt, limits: Limits | None) -> Answer:
+        try:
+            return await self.ask(prompt, limits=limits)
+        finally:
+            await self.aclose()
+
+    def _events(self, run: Run) -> Iterator[LoopEvent]:
+        with asyncio.Runner() as runner:
+            try:
+                while True:
+                    try:
+                        yield runner.run(run.__anext__())
+                    except StopAsyncIteration:
+                        return
+            finally:
+                runner.run(run.aclose())
+                runner.run(self.aclose())
+
+    # Letting go
+
+    async def aclose(self) -> None:
+        """Stop what runs and close connections. The agent can still be used; it connects again."""
+        if (run := self._current()) and run.active:
+            await run.aclose()
+        await self._close_model()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+async def query(
+    prompt: Prompt, model: str | Streaming | None = None, **options: Any
+) -> AsyncGenerator[LoopEvent, None]:
+    """One prompt, all its events; `options` are those of Agent."""
+    async with Agent(model, **options) as agent:
+        run = agent.run(prompt)
+        try:
+            async for event in run:
+                yield event
+        finally:
+            await run.aclose()
+
+
+def _message(prompt: Prompt) -> UserMessage:
+    match prompt:
+        case UserMessage():
+            return prompt
+        case str():
+            return UserMessage((Text(prompt),))
+        case _:
+            return UserMessage(tuple(prompt))
+
+
+def _checked(tool: AnyTool) -> AnyTool:
+    if not isinstance(tool, Tool):
+        raise ToolDefinitionError(f"{tool!r} is not a tool. Put @tool above a function, or make a subclass of Tool.")
+    return tool
+
+
+def _deferrable(tool: AnyTool) -> bool:
+    return tool.should_defer or tool.mcp is not None
+
+
+def _left_out(builtin_tools: bool | Iterable[str]) -> Callable[[str, McpInfo | None], bool]:
+    every = builtin_names()
+    if isinstance(builtin_tools, bool):
+        out = frozenset[str]() if builtin_tools else every
+    else:
+        wanted = frozenset(builtin_tools)
+        if unknown := sorted(wanted - every):
+            raise ToolDefinitionError(
+                f"There is no built-in tool {unknown[0]!r}. There are {', '.join(sorted(every))}."
+            )
+        out = every - wanted
+    return partial(_is_one_of, out)
+
+
+def _is_one_of(names: frozenset[str], name: str, _mcp: McpInfo | None) -> bool:
+    return name in names
+
+
+def _parts(system_prompt: str | Sequence[str] | None) -> tuple[str, ...]:
+    match system_prompt:
+        case None:
+            return (SYSTEM_PROMPT,)
+        case str():
+            return (system_prompt,) if system_prompt else ()
+        case _:
+            return tuple(system_prompt)
+
+
+def _structured(output: Json | type[BaseModel] | None) -> StructuredOutput | None:
+    if output is None:
+        return None
+    # the validator costs start-up time that only those pay who want a structured answer
+    made: StructuredOutput = import_module("handrail.loop.structured").JsonAnswer(output)
+    return made
+
+
+def _refuse_inside_a_loop(name: str, instead: str) -> None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise HandrailError(f"{name}() cannot be used inside a running event loop, which it would block. Use {instead}.")

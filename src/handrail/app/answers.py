@@ -1,0 +1,56 @@
+"""What comes of a prompt: an answer, or an error that says why there is none."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from handrail.errors import RunError
+from handrail.loop.events import RunEnded
+from handrail.loop.spending import Spent
+from handrail.loop.state import Move, Why
+
+WHAT_HAPPENED: dict[Why, str] = {
+    Why.ABORTED_STREAMING: "it was interrupted",
+    Why.ABORTED_TOOLS: "it was interrupted while tools were running",
+    Why.MAX_TURNS: "the limit of turns was reached",
+    Why.MAX_DOLLARS: "the limit of dollars was reached",
+    Why.MAX_TOKENS: "the limit of tokens was reached",
+    Why.MAX_SECONDS: "the limit of seconds was reached",
+    Why.MODEL_FAILED: "the model could not answer",
+    Why.REPEATED_FAILURE: "the model repeated a call that fails",
+    Why.UNFIT_ANSWERS: "no answer fitted the schema",
+    Why.CUT_ANSWERS: "the answer was cut off by the output limit again and again",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of a prompt. `dollars` is None when the price is not known."""
+
+    text: str
+    structured: Any
+    dollars: float | None
+    turns: int
+    ended: RunEnded
+
+    @property
+    def spent(self) -> Mapping[str, Spent]:
+        """Tokens by model."""
+        return self.ended.spent
+
+
+def answer_of(ended: RunEnded) -> Answer:
+    """
+    The answer that a run ended with.
+
+    Raises:
+        RunError: it ended without one.
+    """
+    if ended.move is Move.STOPPED:
+        return Answer(ended.text, ended.structured, ended.dollars, ended.turns, ended)
+    details = [ended.problem]
+    if ended.failure:
+        status = f" (status {ended.failure.status})" if ended.failure.status else ""
+        details.append(f"{ended.failure.message}{status}")
+    why = ": ".join([WHAT_HAPPENED[ended.why], *filter(None, details)])
+    raise RunError(f"The prompt was not answered, because {why}. The conversation can go on from here.", ended)

@@ -1,0 +1,127 @@
+"""Shortens a run's history when it is time: saves what leaves it, asks the model for a summary."""
+
+import logging
+import os
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from handrail.conversation.messages import AssistantMessage, Message
+from handrail.loop.compaction import (
+    CHARACTERS_PER_TOKEN,
+    DEFAULT_POLICY,
+    Micro,
+    Policy,
+    Save,
+    action,
+    estimate,
+    micro,
+)
+from handrail.loop.summary import split, summarised, summary_request
+from handrail.loop.windows import window_of
+
+log = logging.getLogger(__name__)
+
+Ask: TypeAlias = Callable[[Sequence[Message]], Awaitable[str]]
+"""Asks the model with this history and without tools; the text of its answer, empty if there was none."""
+
+PATIENCE = 1.1
+"""After a summary that came to nothing, the history must have grown by this factor before the next try."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compaction:
+    """The messages that take the history's place; `note` is for people."""
+
+    messages: tuple[Message, ...]
+    kind: Literal["micro", "full"]
+    note: str
+
+
+class Compactor:
+    """Knows what it tried. `folder` takes whole texts of results, `instructions` are wishes for the summary."""
+
+    def __init__(
+        self,
+        ask: Ask,
+        folder: Path,
+        *,
+        policy: Policy = DEFAULT_POLICY,
+        window: Callable[[str], int] = window_of,
+        instructions: str = "",
+    ) -> None:
+        self._ask = ask
+        self._folder = folder
+        self._policy = policy
+        self._window = window
+        self._instructions = instructions
+        self._failed_at = 0.0
+
+    async def shorten(
+        self, messages: Sequence[Message], model: str, tokens: int, *, forced: bool = False
+    ) -> Compaction | None:
+        """
+        A shorter history if there is need and a way, else None.
+
+        `tokens` is what the last request and its answer filled of the window (0 = not known); `forced` means that the
+        model refused the request as too long.
+        """
+        window = self._window(model)
+        used = filled(messages, tokens)
+        wanted = "full" if forced else action(used, window, self._policy)
+        if wanted == "none":
+            return None
+        stubbed = micro(messages, self._folder, self._policy)
+        if stubbed is not None and self._is_enough(stubbed, used, window, forced) and save_all(stubbed.saves):
+            saved = f"{stubbed.stubs} old results were moved to files, {stubbed.characters:,} characters."
+            return Compaction(stubbed.messages, "micro", saved)
+        if wanted == "micro" or (not forced and used < self._failed_at * PATIENCE):
+            return None
+        # a model that refuses has a smaller window than was thought
+        after = await self._full(messages, min(window, used) if forced else window)
+        self._failed_at = used if after is None else 0.0
+        return after
+
+    def _is_enough(self, stubbed: Micro, used: int, window: int, forced: bool) -> bool:
+        left = used - stubbed.characters // CHARACTERS_PER_TOKEN
+        return not forced and action(left, window, self._policy) != "full"
+
+    async def _full(self, messages: Sequence[Message], window: int) -> Compaction | None:
+        parts = split(messages, window, self._policy)
+        if parts is None:
+            return None
+        text = await self._ask(summary_request(parts.older, window, self._instructions, self._policy))
+        after = summarised(parts, text)
+        if after is None:
+            return None
+        return Compaction(after, "full", f"{len(parts.older)} messages became a summary.")
+
+
+def filled(messages: Sequence[Message], tokens: int) -> int:
+    """What the next request will fill of the window: what is known of the last one, and what was added since."""
+    if not tokens:
+        return estimate(messages)
+    new = 0
+    for message in reversed(messages):
+        if isinstance(message, AssistantMessage):
+            break
+        new += estimate([message])
+    return tokens + new
+
+
+def save_all(saves: Sequence[Save]) -> bool:
+    """Write files for their owner only; False if one cannot be written, and then nothing must leave the history."""
+    try:
+        for save in saves:
+            save.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with open(save.path, "wb", opener=_owner_only) as file:
+                file.write(save.data)
+    except OSError as error:
+        log.warning("old results stay in the conversation: writing %s failed: %s", error.filename, error.strerror)
+        return False
+    return True
+
+
+def _owner_only(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW, 0o600)

@@ -1,0 +1,195 @@
+"""
+Gathers the facts about a run's surroundings.
+
+The branch is read from `.git/HEAD`. What changed needs `git status`: it is started as early as possible, runs beside
+the rest of the start-up, and is waited for only until a moment counted from its own start. A repository's configuration
+can make git run programs; every such switch is turned off, and a repository that defines filters is not asked at all.
+"""
+
+import os
+import select
+import subprocess
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from handrail.loop.prompt import Facts, GitFacts
+
+PATIENCE = 0.25
+MAX_OUTPUT = 64 * 1024
+MAX_SMALL_FILE = 64 * 1024
+
+SAFE_SWITCHES = (
+    "--no-optional-locks",
+    "--no-pager",
+    *("-c", "core.fsmonitor=false"),
+    *("-c", "core.hooksPath=/dev/null"),
+    *("-c", "core.pager=cat"),
+    *("-c", "core.sshCommand=false"),
+    *("-c", "core.untrackedCache=false"),
+    *("-c", "protocol.allow=never"),
+    *("-c", "safe.bareRepository=explicit"),
+    *("-c", "status.submoduleSummary=false"),
+)
+STATUS = ("status", "--porcelain=v1", "-z", "--branch", "--untracked-files=normal", "--ignore-submodules=all")
+
+
+def repository_of(cwd: Path) -> Path | None:
+    """The nearest folder from `cwd` upwards that holds `.git`."""
+    return next((folder for folder in (cwd, *cwd.parents) if os.path.lexists(folder / ".git")), None)
+
+
+class GitProbe:
+    """`git status` of a folder, started at once if that is safe. `close` or `facts` ends it."""
+
+    def __init__(self, cwd: Path, env: Mapping[str, str], patience: float = PATIENCE) -> None:
+        self._root = repository_of(cwd)
+        self._deadline = time.monotonic() + patience
+        self._process: subprocess.Popen[bytes] | None = None
+        self._note = ""
+        self._branch = ""
+        if self._root is None:
+            return
+        folder = git_folder(self._root)
+        self._branch = branch_of(folder) if folder else ""
+        program = _git_program(env, self._root)
+        if folder is None:
+            self._note = ".git leads nowhere"
+        elif program is None:
+            self._note = "there is no git program"
+        elif runs_filters(folder):
+            self._note = "the repository defines filters or includes, which git status could run"
+        else:
+            self._process = _start(program, self._root, env)
+
+    def facts(self) -> GitFacts | None:
+        """What is known by now; waits for git until its time is over. None outside a repository."""
+        if self._root is None:
+            return None
+        output = self._output() if self._process is not None else None
+        if output is None:
+            return GitFacts(self._branch, note=self._note)
+        upstream, changes = parse_status(output)
+        return GitFacts(self._branch, upstream, changes)
+
+    def close(self) -> None:
+        """End git if it still runs."""
+        process, self._process = self._process, None
+        if process is not None and process.stdout is not None:
+            process.kill()
+            process.stdout.close()
+            process.wait()
+
+    def _output(self) -> bytes | None:
+        assert self._process is not None
+        assert self._process.stdout is not None
+        descriptor = self._process.stdout.fileno()
+        data = b""
+        while len(data) < MAX_OUTPUT:
+            left = self._deadline - time.monotonic()
+            if not select.select([descriptor], [], [], max(0.0, left))[0]:
+                self._note = "git status took too long"
+                self.close()
+                return None
+            piece = os.read(descriptor, MAX_OUTPUT)
+            if not piece:
+                break
+            data += piece
+        else:
+            self.close()  # more than anybody wants to see
+            return data[: data.rfind(b"\0") + 1]
+        code = self._process.wait()
+        self.close()
+        self._note = f"git status failed with exit code {code}" if code else ""
+        return None if code else data
+
+
+def gather(cwd: Path, probe: GitProbe, *, model: str = "", tools: tuple[str, ...] = ()) -> Facts:
+    """All facts; the slow part has been running since the probe was made."""
+    system = os.uname()
+    platform = f"{system.sysname} {system.release} {system.machine}"
+    return Facts(cwd, platform, time.strftime("%Y-%m-%d"), model, tools, probe.facts())
+
+
+def git_folder(root: Path) -> Path | None:
+    """The folder with HEAD: `.git` itself, or what the file `.git` of a worktree points to."""
+    place = root / ".git"
+    if place.is_dir():
+        return place
+    pointer = _small(place).removeprefix("gitdir:").strip()
+    folder = root / pointer
+    return folder if pointer and folder.is_dir() else None
+
+
+def branch_of(folder: Path) -> str:
+    """The branch, or the short id of a detached commit; empty if HEAD does not say."""
+    head = _small(folder / "HEAD").strip()
+    if head.startswith("ref:"):
+        return head.removeprefix("ref:").strip().removeprefix("refs/heads/").replace(".invalid", "")
+    return f"none, detached at {head[:10]}" if len(head) >= 40 and head.isalnum() else ""
+
+
+def runs_filters(folder: Path) -> bool:
+    """Whether the repository's own configuration defines a filter, or draws in files that could."""
+    common = _small(folder / "commondir").strip()
+    configs = [folder / "config", folder / "config.worktree", *([folder / common / "config"] if common else [])]
+    texts = [_small(config).lower() for config in configs]
+    return any("filter" in text or "include" in text or len(text) >= MAX_SMALL_FILE for text in texts)
+
+
+def parse_status(output: bytes) -> tuple[str, tuple[str, ...]]:
+    """The upstream with its distance, and one line per changed path, from `git status --porcelain -z --branch`."""
+    upstream = ""
+    changes: list[str] = []
+    records = iter(output.decode("utf-8", "backslashreplace").split("\0"))
+    for record in records:
+        if record.startswith("## "):
+            upstream = record[3:].partition("...")[2]
+        elif record:
+            changes.append(record)
+            if record[0] in "RC":
+                next(records, "")  # the old name follows as a record of its own
+    return upstream, tuple(changes)
+
+
+def _git_program(env: Mapping[str, str], root: Path) -> str | None:
+    """The first git on the path that no project brings along."""
+    for folder in map(Path, env.get("PATH", os.defpath).split(os.pathsep)):
+        program = folder / "git"
+        foreign = folder.is_absolute() and not folder.is_relative_to(root)
+        if foreign and program.is_file() and os.access(program, os.X_OK):
+            return str(program)
+    return None
+
+
+def _start(program: str, root: Path, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    surroundings = {name: value for name, value in env.items() if not name.startswith("GIT_")}
+    surroundings |= {
+        "GIT_ALLOW_PROTOCOL": "none",
+        "GIT_CEILING_DIRECTORIES": str(root.parent),
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_TERMINAL_PROMPT": "0",
+        "LC_ALL": "C",
+    }
+    return subprocess.Popen(  # noqa: S603  # a fixed command line, no shell
+        [program, *SAFE_SWITCHES, *STATUS],
+        cwd=root,
+        env=surroundings,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def _small(path: Path) -> str:
+    """The text of a small file; empty if there is none. Never waits for a pipe."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return ""
+    with os.fdopen(descriptor, "rb") as file:
+        try:
+            return file.read(MAX_SMALL_FILE).decode("utf-8", "replace")
+        except OSError:
+            return ""

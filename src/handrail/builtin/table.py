@@ -1,0 +1,34 @@
+"""All tools that come with handrail: the one list of them. A tool costs no import until a pool needs it."""
+
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from handrail.tools.pool import AnyTool, Entry
+from handrail.tools.search import Searching
+
+
+def base_tools(catalog: Callable[[], Searching]) -> tuple[Entry, ...]:
+    """
+    Every tool there is, gated or not; the pool decides which of them a request gets.
+
+    The catalog is asked for late, because it is made from this list.
+    """
+    return (
+        Entry("Glob", _made("glob", "Glob"), simple=True),
+        Entry("Read", _made("read", "Read"), simple=True),
+        Entry("Sleep", _made("sleep", "Sleep")),
+        Entry("ToolSearch", _made("tool_search", "ToolSearch", catalog)),
+    )
+
+
+def _made(module: str, name: str, *needs: Callable[[], Any]) -> Callable[[], AnyTool]:
+    """Makes the tool the first time it is wanted, from what it needs."""
+
+    @cache
+    def make() -> AnyTool:
+        tool: AnyTool = getattr(import_module(f"handrail.builtin.{module}"), name)(*(need() for need in needs))
+        return tool
+
+    return make

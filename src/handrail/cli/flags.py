@@ -1,0 +1,132 @@
+"""The flags of a run. Unknown ones, and those whose feature has not come yet, are warned about and ignored."""
+
+import argparse
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+EFFORTS = ("minimal", "low", "medium", "high", "xhigh", "max")
+PROVIDERS = ("anthropic", "openai", "openai-responses")
+
+# what other programs pass that has no effect yet: flag -> how many values follow it
+LATER_FLAGS = {
+    "--add-dir": 1,
+    "--agent": 1,
+    "--agents": 1,
+    "--allow-dangerously-skip-permissions": 0,
+    "--allowed-tools": 1,
+    "--allowedTools": 1,
+    "--bare": 0,
+    "--betas": 1,
+    "--continue": 0,
+    "--dangerously-skip-permissions": 0,
+    "--debug-file": 1,
+    "--disable-slash-commands": 0,
+    "--disallowed-tools": 1,
+    "--disallowedTools": 1,
+    "--fork-session": 0,
+    "--include-hook-events": 0,
+    "--mcp-config": 1,
+    "--name": 1,
+    "--no-session-persistence": 0,
+    "--permission-mode": 1,
+    "--permission-prompt-tool": 1,
+    "--plugin-dir": 1,
+    "--replay-user-messages": 0,
+    "--resume": 1,
+    "--safe-mode": 0,
+    "--session-id": 1,
+    "--setting-sources": 1,
+    "--settings": 1,
+    "--strict-mcp-config": 0,
+    "--worktree": 0,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """What was asked for, checked, and what could not be honoured."""
+
+    chosen: argparse.Namespace
+    warnings: tuple[str, ...]
+
+
+def read_flags(arguments: Sequence[str]) -> Flags:
+    """
+    The flags of a run.
+
+    A value that cannot be right ends the program with exit code 2, as usage errors do.
+    """
+    chosen, unknown = parser().parse_known_args(arguments)
+    warnings = [f"{flag} is accepted, but what it asks for has not come yet" for flag in _later(chosen)]
+    warnings += [f"{flag} is not known and was ignored" for flag in unknown if flag.startswith("-")]
+    return Flags(chosen, tuple(warnings))
+
+
+def _later(chosen: argparse.Namespace) -> list[str]:
+    return [flag for flag in LATER_FLAGS if getattr(chosen, "later" + flag) not in (None, False)]
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of `handrail -p`."""
+    top = argparse.ArgumentParser(
+        prog="handrail",
+        usage="handrail -p PROMPT [flags]",
+        description="Run an agent without a terminal. What is piped in is added to the prompt.",
+        allow_abbrev=False,
+    )
+    top.add_argument("-p", "--print", metavar="PROMPT", nargs="?", const="", dest="prompt", help="answer and leave")
+    top.add_argument("words", nargs="*", metavar="PROMPT", help=argparse.SUPPRESS)
+    top.add_argument("--output-format", choices=("text", "json", "stream-json"), default="text", help="what is printed")
+    top.add_argument("--input-format", choices=("text",), default="text", help="what is read (stream-json comes later)")
+    top.add_argument("--model", default="", help="name of the model; each provider has a default")
+    top.add_argument("--fallback-model", type=_names, default=(), help="to try when the first is overloaded")
+    top.add_argument("--provider", choices=PROVIDERS, default="", help="wire format; told from the model if left out")
+    top.add_argument("--base-url", default="", help="server to ask, for example http://127.0.0.1:8080/v1")
+    top.add_argument("--max-turns", type=whole_number, metavar="N", help="end after N answers")
+    top.add_argument("--max-budget-usd", type=amount, metavar="USD", help="end when this much is spent")
+    top.add_argument("--system-prompt", metavar="TEXT", help="instead of the built-in one")
+    top.add_argument("--append-system-prompt", metavar="TEXT", default="", help="after the built-in one")
+    top.add_argument("--tools", type=_names, metavar="A,B", help='only these tools; "" = none, default = all')
+    top.add_argument("--json-schema", type=_schema, metavar="JSON", help="the answer must fit this JSON Schema")
+    top.add_argument("--effort", choices=EFFORTS, help="how hard the model should think")
+    top.add_argument("--thinking", choices=("adaptive", "disabled"), help="whether the model may reason first")
+    top.add_argument("--max-thinking-tokens", type=whole_number, metavar="N", help="how much it may reason")
+    top.add_argument("--record", metavar="FILE", help="keep the model's answers in a cassette")
+    top.add_argument("--replay", metavar="FILE", help="take the answers from a cassette; no network, no key")
+    top.add_argument("--include-partial-messages", action="store_true", help="stream-json: every piece as it comes")
+    top.add_argument("--verbose", action="store_true", help="more about what happens, on standard error")
+    top.add_argument("--debug", nargs="?", const="all", metavar="WHAT", help="requests and cache, on standard error")
+    for flag, values in LATER_FLAGS.items():
+        extra: dict[str, Any] = {"nargs": "?", "const": True} if values else {"action": "store_true"}
+        top.add_argument(flag, dest="later" + flag, help=argparse.SUPPRESS, **extra)
+    return top
+
+
+def whole_number(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
+    return value
+
+
+def amount(text: str) -> float:
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not an amount above 0")
+    return value
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _schema(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise argparse.ArgumentTypeError(f"it is not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise argparse.ArgumentTypeError("it is not a JSON object")
+    return value

@@ -1,0 +1,146 @@
+"""`handrail -p`: run an agent without a terminal."""
+
+import argparse
+import asyncio
+import os
+import select
+import signal
+import stat
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from handrail.app.work import Work, Worker
+from handrail.cli.flags import Flags, read_flags
+from handrail.conversation.request import Thinking, ThinkingMode
+from handrail.errors import HandrailError
+from handrail.headless.debug import DebugPrinter
+from handrail.headless.lines import Lines, new_id
+from handrail.headless.printer import Printer, printer_for
+from handrail.loop.events import RunEnded
+from handrail.loop.limits import Limits
+from handrail.providers.choose import Wishes
+
+FAILED, USAGE, INTERRUPTED, TERMINATED = 1, 2, 130, 143
+MAX_STDIN = 10_000_000
+STDIN_PATIENCE = 3.0
+"""How long a pipe that nobody writes to is waited for when there is a prompt already."""
+
+
+THINKING: dict[str | None, ThinkingMode] = {"adaptive": "adaptive", "disabled": "off", None: "default"}
+
+
+def run(arguments: Sequence[str]) -> int:
+    """0 = answered, 1 = the run failed or there was no prompt, 2 = bad flags, 130 = interrupted, 143 = terminated."""
+    flags = read_flags(arguments)
+    for warning in flags.warnings:
+        warn(warning)
+    if flags.chosen.prompt is None and flags.chosen.output_format == "text":
+        warn("the interactive terminal has not come yet. Use -p with a prompt.")
+        return USAGE
+    try:
+        prompt = prompt_of(flags.chosen)
+        if not prompt:
+            warn('there is no prompt. Give one: handrail -p "What does this project do?", or pipe it in.')
+            return FAILED
+        return asyncio.run(work(flags, prompt))
+    except HandrailError as error:
+        warn(str(error))
+        return FAILED
+
+
+async def work(flags: Flags, prompt: str) -> int:
+    """Let the agent work on the prompt and print what happens."""
+    chosen = flags.chosen
+    worker = Worker(asked_for(chosen), os.environ, **options(chosen))
+    printers = printers_for(chosen)
+    signals: list[int] = []
+
+    def stop(number: int) -> None:
+        signals.append(number)
+        worker.agent.interrupt()
+        if len(signals) > 1:  # whoever insists does not want to wait for anything
+            os._exit(INTERRUPTED)
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop, number)
+    ended: RunEnded | None = None
+    try:
+        async for event in worker.agent.run(prompt):
+            for printer in printers:
+                printer.hear(event)
+            if isinstance(event, RunEnded):
+                ended = event
+    finally:
+        await worker.aclose()
+    if signals:
+        return TERMINATED if signals[0] == signal.SIGTERM else INTERRUPTED
+    return FAILED if ended is None or ended.is_error else 0
+
+
+def asked_for(chosen: argparse.Namespace) -> Work:
+    """Where to work, with which model, and what to tell it."""
+    return Work(
+        cwd=Path.cwd(),
+        wishes=Wishes(chosen.provider, chosen.model, chosen.base_url, "", chosen.fallback_model),
+        system=chosen.system_prompt,
+        addition=chosen.append_system_prompt,
+        record=chosen.record and Path(chosen.record),
+        replay=chosen.replay and Path(chosen.replay),
+    )
+
+
+def options(chosen: argparse.Namespace) -> dict[str, Any]:
+    """What the agent is given beside that."""
+    mode = THINKING[chosen.thinking]
+    tools = True if chosen.tools is None or chosen.tools == ("default",) else chosen.tools
+    return {
+        "limits": Limits(turns=chosen.max_turns, dollars=chosen.max_budget_usd),
+        "output": chosen.json_schema,
+        "builtin_tools": tools,
+        "effort": chosen.effort,
+        "thinking": Thinking(mode, chosen.max_thinking_tokens),
+    }
+
+
+def printers_for(chosen: argparse.Namespace) -> list[Printer]:
+    """Who hears the events of the run."""
+    lines = Lines(new_id(), partial=chosen.include_partial_messages)
+    printers: list[Printer] = [printer_for(chosen.output_format, lines, sys.stdout, sys.stderr)]
+    if chosen.debug or chosen.verbose:
+        printers.append(DebugPrinter(sys.stderr, everything=bool(chosen.debug)))
+    return printers
+
+
+def prompt_of(chosen: argparse.Namespace) -> str:
+    """The words of the command line, then what is piped in."""
+    said = " ".join(part for part in (chosen.prompt or "", *chosen.words) if part)
+    return "\n\n".join(part for part in (said, piped(patient=not said)) if part)
+
+
+def piped(*, patient: bool) -> str:
+    """What stands in standard input if it is a pipe or a file; a pipe nobody writes to is not waited for forever."""
+    try:
+        kind = os.fstat(0).st_mode
+    except OSError:
+        return ""
+    if not (stat.S_ISFIFO(kind) or stat.S_ISREG(kind) or stat.S_ISSOCK(kind)):
+        return ""
+    if not patient and not stat.S_ISREG(kind) and not select.select([0], [], [], STDIN_PATIENCE)[0]:
+        warn("nothing was piped in for 3 seconds, so standard input is left alone. Use < /dev/null to skip the wait.")
+        return ""
+    with open(0, "rb", closefd=False) as source:
+        data = source.read(MAX_STDIN + 1)
+    if len(data) > MAX_STDIN:
+        raise HandrailError(
+            f"more than {MAX_STDIN:,} bytes were piped in. Put them in a file and name it in the prompt."
+        )
+    return data.decode("utf-8", "replace").strip()
+
+
+def warn(text: str) -> None:
+    """Tell the person, not the program that reads standard output."""
+    sys.stderr.write(f"handrail: {text}\n")
+    sys.stderr.flush()

@@ -1,0 +1,200 @@
+"""
+Takes secrets out of text before it is written to a transcript, log, trace or cassette.
+
+Three things are secrets: values of the environment whose name says so, text of a known shape (keys and tokens of many
+vendors, private keys, passwords in URLs), and what the user's own patterns match. What looks like a secret by chance is
+lost from the record, never from the conversation.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from handrail.errors import PatternError
+
+SECRET_WORDS = frozenset({"KEY", "KEYS", "PASSWD", "PASSPHRASE", "CREDENTIAL", "CREDENTIALS", "PAT"})
+SECRET_ENDS = ("TOKEN", "TOKENS", "SECRET", "SECRETS", "PASSWORD", "APIKEY")
+NOT_SECRET_ENDS = frozenset({"FILE", "PATH", "DIR", "SOCK", "NAME", "ID", "URL", "TYPE"})
+SHORTEST_SECRET = 8
+SECRET_HEADERS = frozenset(
+    {
+        "api-key",
+        "authorization",
+        "cookie",
+        "openai-organization",
+        "openai-project",
+        "proxy-authorization",
+        "set-cookie",
+        "x-api-key",
+        "x-goog-api-key",
+    }
+)
+
+MARKER = r"\[redacted:[^\[\]]*\]"
+_EDGE = r"(?<![A-Za-z0-9])"
+_VALUE = r"(?![$<{\[])[^\s\"'\\,;]"  # not the name of a variable, not something already taken out
+
+# label, a literal that is part of every match, the shape; a group named `secret` is what is taken out, else all of it
+SHAPES: tuple[tuple[str, str, str], ...] = (
+    ("anthropic-key", "sk-ant-", r"sk-ant-[\w-]{16,}"),
+    ("api-key", "sk-", rf"{_EDGE}sk-(?!ant-)(?=[A-Za-z_-]*[0-9])[\w-]{{20,}}"),
+    ("stripe-key", "k_", rf"{_EDGE}[rs]k_(?:live|test)_[A-Za-z0-9]{{16,}}"),
+    ("github-token", "gh", r"gh[oprsu]_[A-Za-z0-9]{30,}"),
+    ("github-token", "github_pat_", r"github_pat_\w{22,}"),
+    ("gitlab-token", "glpat-", r"glpat-[\w-]{18,}"),
+    ("aws-key", "A", rf"{_EDGE}A(?:KI|SI)A[0-9A-Z]{{16}}(?![0-9A-Z])"),
+    ("google-key", "AIza", r"AIza[\w-]{35}"),
+    ("google-token", "ya29.", r"ya29\.[\w-]{20,}"),
+    ("slack-token", "xox", r"xox[abeoprs]-[A-Za-z0-9-]{10,}"),
+    ("npm-token", "npm_", r"npm_[A-Za-z0-9]{36}"),
+    ("pypi-token", "pypi-", r"pypi-[\w-]{40,}"),
+    ("huggingface-token", "hf_", rf"{_EDGE}hf_[A-Za-z0-9]{{30,}}"),
+    ("groq-key", "gsk_", r"gsk_[A-Za-z0-9]{30,}"),
+    ("xai-key", "xai-", rf"{_EDGE}xai-[A-Za-z0-9]{{30,}}"),
+    ("jwt", "eyJ", r"eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}"),
+    (
+        "private-key",
+        "PRIVATE KEY-----",
+        r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|\Z)",
+    ),
+    (
+        "header",
+        ":",
+        (
+            r"(?i)\b(?:authorization|x-api-key|api-key|x-goog-api-key)[\"']?\s{0,4}:\s{0,4}[\"']?"
+            rf"(?:(?:bearer|basic|token)\s{{1,4}})?(?P<secret>{_VALUE}{{8,}})"
+        ),
+    ),
+    ("bearer", "earer", rf"\b[Bb]earer\s{{1,4}}(?P<secret>(?=[^\s]*[0-9]){_VALUE}{{16,}})"),
+    ("url-password", "@", r"(?<=://)[^\s/:@]{0,256}:(?P<secret>(?![$<{\[])[^\s/@]{3,256})@"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A piece of text that is to be replaced."""
+
+    start: int
+    end: int
+    label: str
+
+    @property
+    def replacement(self) -> str:
+        """What stands in its place."""
+        return f"[redacted:{self.label}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Redactor:
+    """`secrets` are exact values with the name they have; `patterns` are the user's own. Its repr shows no secret."""
+
+    secrets: tuple[tuple[str, str], ...] = ()
+    patterns: tuple[re.Pattern[str], ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Redactor({len(self.secrets)} secrets, {len(self.patterns)} patterns)"
+
+    def spans(self, text: str) -> tuple[Span, ...]:
+        """Where secrets stand, in order, without overlap."""
+        found = [span for label, value in self.secrets for span in _occurrences(text, value, label)]
+        for label, needle, shape in SHAPES:
+            if needle in text:
+                found += _matches(text, _compiled(shape), label)
+        for pattern in self.patterns:
+            found += _matches(text, pattern, "pattern")
+        return _merged(_outside(text, found))
+
+    def text(self, text: str) -> str:
+        """`text` without secrets."""
+        spans = self.spans(text)
+        if not spans:
+            return text
+        pieces, at = [], 0
+        for span in spans:
+            pieces += [text[at : span.start], span.replacement]
+            at = span.end
+        return "".join([*pieces, text[at:]])
+
+    def value(self, value: Any) -> Any:
+        """A JSON value with every string in it cleaned, names included."""
+        match value:
+            case str():
+                return self.text(value)
+            case Mapping():
+                return {self.text(str(name)): self.value(each) for name, each in value.items()}
+            case list() | tuple():
+                return [self.value(each) for each in value]
+            case _:
+                return value
+
+    def headers(self, headers: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+        """Headers whose credentials are taken out whatever they look like."""
+        return tuple(
+            (name, "[redacted:header]" if name.lower() in SECRET_HEADERS else self.text(value))
+            for name, value in headers
+        )
+
+
+def make_redactor(env: Mapping[str, str], patterns: Iterable[str] = ()) -> Redactor:
+    """
+    Knows the secrets of an environment and the user's patterns (regular expressions).
+
+    Raises:
+        PatternError: a pattern is no regular expression.
+    """
+    named = {value: name for name, value in env.items() if _is_secret(name) and len(value) >= SHORTEST_SECRET}
+    # the value as it looks inside JSON is another text; the longer of two that overlap is to be found first
+    forms = {form: name for value, name in named.items() for form in (value, json.dumps(value)[1:-1])}
+    secrets = sorted(((name, form) for form, name in forms.items()), key=lambda pair: (-len(pair[1]), pair[1]))
+    return Redactor(tuple(secrets), tuple(_pattern(pattern) for pattern in patterns))
+
+
+def _is_secret(name: str) -> bool:
+    words = name.upper().split("_")
+    secret = any(word in SECRET_WORDS or word.endswith(SECRET_ENDS) for word in words)
+    return secret and words[-1] not in NOT_SECRET_ENDS
+
+
+def _pattern(pattern: str) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        raise PatternError(f"{pattern!r} is not a regular expression: {error}. Correct it or take it out.") from error
+
+
+@cache
+def _compiled(shape: str) -> re.Pattern[str]:
+    return re.compile(shape)
+
+
+def _occurrences(text: str, value: str, label: str) -> list[Span]:
+    found, at = [], text.find(value)
+    while at >= 0:
+        found.append(Span(at, at + len(value), label))
+        at = text.find(value, at + len(value))
+    return found
+
+
+def _matches(text: str, pattern: re.Pattern[str], label: str) -> list[Span]:
+    group = "secret" if "secret" in pattern.groupindex else 0
+    return [Span(*found.span(group), label) for found in pattern.finditer(text) if found[group]]
+
+
+def _outside(text: str, spans: list[Span]) -> list[Span]:
+    """Without those inside what was taken out before."""
+    done = [match.span() for match in _compiled(MARKER).finditer(text)] if spans and "[redacted:" in text else []
+    return [span for span in spans if not any(start <= span.start and span.end <= end for start, end in done)]
+
+
+def _merged(spans: list[Span]) -> tuple[Span, ...]:
+    merged: list[Span] = []
+    for span in sorted(spans, key=lambda each: (each.start, -each.end)):
+        if merged and span.start < merged[-1].end:
+            last = merged[-1]
+            merged[-1] = Span(last.start, max(last.end, span.end), last.label)
+        else:
+            merged.append(span)
+    return tuple(merged)

@@ -1,0 +1,232 @@
+"""
+What is asked of a model, and the history it is asked with.
+
+The history is kept serialised. A new request encodes only what was added since the last one; the rest is bytes that
+are sent again. That keeps turn 200 as cheap as turn 2, and the prefix of consecutive requests byte-identical.
+"""
+
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, TypeAlias
+
+from handrail.conversation.blocks import ToolResult, UserBlock
+from handrail.conversation.messages import AssistantMessage, Attachment, Message, SystemNote, UserMessage
+from handrail.errors import PairingError
+
+Effort: TypeAlias = Literal["minimal", "low", "medium", "high", "xhigh", "max"]
+ThinkingMode: TypeAlias = Literal["default", "adaptive", "off"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolDefinition:
+    """
+    A tool as the model sees it: `definition` is a JSON object with name, description and input_schema, serialised once.
+
+    A deferred tool's definition stays out of the prompt until the model has found it.
+    """
+
+    name: str
+    definition: bytes
+    deferred: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Thinking:
+    """How the model may reason. `budget` is a number of tokens, for models that want one."""
+
+    mode: ThinkingMode = "default"
+    budget: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolChoice:
+    """`tool` forces one tool by name, whatever `mode` says."""
+
+    mode: Literal["auto", "any", "none"] = "auto"
+    tool: str = ""
+    parallel: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Which chain of requests this one belongs to, and how deep in it: a sub-agent's requests are one deeper."""
+
+    id: str = ""
+    depth: int = 0
+
+
+class Encoder(Protocol):
+    """Writes messages in one wire format. `key` tells encoders apart whose bytes differ."""
+
+    @property
+    def key(self) -> str: ...
+
+    def assistant(self, message: AssistantMessage) -> bytes:
+        """The wire messages of an answer, joined by commas."""
+        ...
+
+    def user(self, blocks: Sequence[UserBlock]) -> tuple[bytes, int]:
+        """The wire messages of a user's turn, joined by commas, and where a cache mark may go (-1 = nowhere)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """
+    The history in one wire format: `settled` without the open user turn, `turn` the open one.
+
+    `settled` is the living buffer, not a copy: use it at once, and do not keep it.
+    `settled_mark` and `turn_mark` are the places inside them where a cache mark may be put (-1 = nowhere).
+    """
+
+    settled: bytearray
+    settled_mark: int
+    turn: bytes
+    turn_mark: int
+
+
+class _Wire:
+    """What one encoder has written so far."""
+
+    __slots__ = ("bytes", "mark", "next")
+
+    def __init__(self) -> None:
+        self.bytes = bytearray()
+        self.mark = -1
+        self.next = 0
+
+    def append(self, piece: bytes, mark: int = -1) -> None:
+        if piece:
+            if self.bytes:
+                self.bytes += b","
+            if mark >= 0:
+                self.mark = len(self.bytes) + mark
+            self.bytes += piece
+
+
+class History:
+    """
+    The messages of one conversation, in order; append-only but for `replace`.
+
+    Messages of the user's side that stand together (results, words, attachments) are one turn, results first.
+    """
+
+    def __init__(self, messages: Iterable[Message] = ()) -> None:
+        self._turns: list[AssistantMessage | list[UserBlock]] = []
+        self._messages: list[Message] = []
+        self._wires: dict[str, _Wire] = {}
+        self._ids: set[str] = set()
+        for message in messages:
+            self.append(message)
+
+    @property
+    def messages(self) -> Sequence[Message]:
+        """All messages so far."""
+        return self._messages
+
+    @property
+    def call_ids(self) -> AbstractSet[str]:
+        """The ids of all calls so far; no new call may have one of them."""
+        return self._ids
+
+    def append(self, message: Message) -> None:
+        """
+        Add what was said.
+
+        Raises:
+            PairingError: the message breaks the rule that every call has exactly one result, in the next turn.
+        """
+        match message:
+            case AssistantMessage():
+                self._check_answered()
+                self._ids.update(call.id for call in message.calls)
+                self._turns.append(message)
+            case UserMessage() | Attachment():
+                self._add_user(message.content)
+            case SystemNote():
+                pass
+        self._messages.append(message)
+
+    def replace(self, messages: Iterable[Message]) -> None:
+        """Start over with other messages (compaction, rewind). Everything is encoded again once."""
+        fresh = History(messages)
+        self._turns, self._messages, self._ids, self._wires = fresh._turns, fresh._messages, fresh._ids, {}
+
+    def encode(self, encoder: Encoder) -> Encoded:
+        """
+        The history on the wire.
+
+        Raises:
+            PairingError: a call of the newest answer has no result yet.
+        """
+        self._check_answered()
+        wire = self._wires.setdefault(encoder.key, _Wire())
+        turns = self._turns
+        open_turn = turns[-1] if turns and isinstance(turns[-1], list) else None
+        closed = len(turns) - (open_turn is not None)
+        for turn in turns[wire.next : closed]:
+            if isinstance(turn, AssistantMessage):
+                wire.append(encoder.assistant(turn))
+            else:
+                wire.append(*encoder.user(turn))
+        wire.next = closed
+        turn_bytes, turn_mark = encoder.user(open_turn) if open_turn is not None else (b"", -1)
+        return Encoded(wire.bytes, wire.mark, turn_bytes, turn_mark)
+
+    def _add_user(self, blocks: Sequence[UserBlock]) -> None:
+        last = self._turns[-1] if self._turns else None
+        results = [block for block in blocks if isinstance(block, ToolResult)]
+        if isinstance(last, list):
+            if results:
+                raise PairingError(f"Results {_ids(results)} come after the user's turn has begun. Put them first.")
+            last.extend(blocks)
+            return
+        expected = [call.id for call in last.calls] if last is not None else []
+        if results or not expected:
+            given = [result.tool_use_id for result in results]
+            if given != expected:
+                raise PairingError(
+                    f"The answer calls {expected}, but the next turn holds results for {given}. "
+                    "Give exactly one result for each call, in the order of the calls."
+                )
+            self._turns.append([*results, *(block for block in blocks if not isinstance(block, ToolResult))])
+            return
+        raise PairingError(
+            f"The calls {expected} have no results. Give one for each, also after an interrupt or error."
+        )
+
+    def _check_answered(self) -> None:
+        last = self._turns[-1] if self._turns else None
+        if isinstance(last, AssistantMessage) and last.calls:
+            open_calls = [call.id for call in last.calls]
+            raise PairingError(f"The calls {open_calls} have no results. Give one for each before the next request.")
+
+
+def _ids(results: Sequence[ToolResult]) -> list[str]:
+    return [result.tool_use_id for result in results]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """
+    One question to a model. What stays the same from turn to turn stands first on the wire.
+
+    `system` parts are joined as they stand, the stable ones first. `last_builtin` is the index in `tools` of the last
+    built-in one (-1 = none). `activated` names deferred tools that the model has found, in the order it found them.
+    `schema` is a JSON Schema the answer must fit, serialised. Empty or None means: the provider's default.
+    """
+
+    model: str
+    history: History
+    system: tuple[str, ...] = ()
+    tools: tuple[ToolDefinition, ...] = ()
+    last_builtin: int = -1
+    activated: tuple[str, ...] = ()
+    max_tokens: int | None = None
+    thinking: Thinking = Thinking()
+    effort: Effort | None = None
+    tool_choice: ToolChoice = ToolChoice()
+    schema: bytes | None = None
+    betas: tuple[str, ...] = ()
+    chain: Chain = field(default=Chain())

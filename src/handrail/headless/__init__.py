@@ -1,0 +1,1 @@
+"""Runs without a terminal: events become text or JSON lines."""

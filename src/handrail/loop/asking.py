@@ -1,0 +1,68 @@
+"""How a request is made from what the run and the conversation hold. The same pool gives the same bytes."""
+
+from handrail.conversation.request import Request, ToolDefinition
+from handrail.loop.dialogue import Dialogue
+from handrail.loop.setup import Setup
+from handrail.tools.pool import Pool, definition_json
+from handrail.tools.tool import PromptView
+
+
+class Tools:
+    """The tools of a request, made once per pool."""
+
+    def __init__(self, view: PromptView) -> None:
+        self._view = view
+        self._pool: Pool | None = None
+        self._definitions: tuple[ToolDefinition, ...] = ()
+        self._activated: tuple[str, ...] = ()
+
+    def of(self, pool: Pool) -> tuple[tuple[ToolDefinition, ...], tuple[str, ...]]:
+        """
+        All definitions and the names of deferred tools that were found.
+
+        What is sent in full stands first, in the pool's order; what is or was held back follows, also in the pool's
+        order, so that finding a tool moves nothing.
+        """
+        if pool is not self._pool:
+            self._pool = pool
+            self._activated = tuple(name for name in pool.activated if name in _held(pool))
+            held = set(pool.deferred) | set(self._activated)
+            ahead = [tool for tool in pool.active if tool.name not in held]
+            behind = [tool for tool in pool.tools if tool.name in held]
+            view = self._view
+            self._definitions = (
+                *(ToolDefinition(tool.name, definition_json(tool, view)) for tool in ahead),
+                *(ToolDefinition(tool.name, definition_json(tool, view), deferred=True) for tool in behind),
+            )
+        return self._definitions, self._activated
+
+
+def _held(pool: Pool) -> frozenset[str]:
+    """Activated tools that had been held back: they stand at the end of the active ones."""
+    names = [tool.name for tool in pool.active]
+    found = [name for name in pool.activated if name in names]
+    while found and names[-len(found) :] != found:
+        found.pop(0)
+    return frozenset(found)
+
+
+def request_for(setup: Setup, dialogue: Dialogue, tools: Tools) -> Request:
+    """The next request. Nothing here grows with the history."""
+    pool = dialogue.catalog.pool
+    definitions, activated = tools.of(pool)
+    options = setup.options
+    return Request(
+        model=setup.model_name,
+        history=dialogue.history,
+        system=setup.system,
+        tools=definitions,
+        last_builtin=pool.own_count - 1,
+        activated=activated,
+        max_tokens=options.max_tokens,
+        thinking=options.thinking,
+        effort=options.effort,
+        tool_choice=options.tool_choice,
+        schema=setup.structured.schema if setup.structured else None,
+        betas=options.betas,
+        chain=dialogue.chain,
+    )

@@ -1,0 +1,77 @@
+"""What lives as long as a conversation: its history, the tools, and the messages that wait for their turn."""
+
+import asyncio
+import os
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from handrail.conversation.messages import UserMessage
+from handrail.conversation.request import Chain, History
+from handrail.dispatch.results import ResultStore
+from handrail.tools.abort import AbortReason
+from handrail.tools.catalog import Catalog
+from handrail.tools.context import RunContext
+
+
+class Mailbox:
+    """Messages that came while a turn ran. They become part of the next request."""
+
+    def __init__(self) -> None:
+        self._messages: deque[UserMessage] = deque()
+        self.on_submit: Callable[[AbortReason], None] | None = None
+        """Told when a message should not wait for tools that give way."""
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    def post(self, message: UserMessage, *, submit: bool = False) -> None:
+        """Queue a message; with `submit`, running tools that give way to a new message are stopped."""
+        self._messages.append(message)
+        if submit and self.on_submit:
+            self.on_submit(AbortReason.SUBMIT)
+
+    def take(self) -> tuple[UserMessage, ...]:
+        """All that wait, in the order they came."""
+        taken = tuple(self._messages)
+        self._messages.clear()
+        return taken
+
+
+def new_chain(depth: int = 0) -> Chain:
+    """A chain of requests of its own."""
+    return Chain(os.urandom(16).hex(), depth)
+
+
+class Holder(Protocol):
+    """A run, as far as the conversation is concerned."""
+
+    @property
+    def active(self) -> bool: ...
+
+
+def _nobody() -> Holder | None:
+    return None
+
+
+@dataclass(slots=True)
+class Dialogue:
+    """One conversation. `context` is replaced when a tool changed it for the calls after it."""
+
+    catalog: Catalog
+    context: RunContext
+    store: ResultStore
+    history: History = field(default_factory=History)
+    mailbox: Mailbox = field(default_factory=Mailbox)
+    chain: Chain = field(default_factory=new_chain)
+    working: asyncio.Task[None] | None = None
+    """The attempt that may still write to the history."""
+
+    holder: Callable[[], Holder | None] = _nobody
+    """The run that works on it, as long as somebody holds that run."""
+
+    async def quiet(self) -> None:
+        """Wait until a run that was left early has written what it has to write."""
+        if self.working is not None and not self.working.done():
+            await asyncio.wait((self.working,))

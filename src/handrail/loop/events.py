@@ -1,0 +1,222 @@
+"""
+What happens in a run, for any front end. In this order:
+
+    RunStarted
+      RequestSent
+        StreamEvent*            as the model says it: BlockStart, Delta, BlockEnd, StreamRetry ...
+        BlockComplete*          one per block, as soon as it is complete
+        CallEvent*              in between: queued, started, progress, finished (in the order they finish)
+        MessageComplete         the answer is whole
+        CallEvent*
+        ResultsComplete         all results, in the order of the calls
+      AnswerDiscarded           instead: the answer broke off after a call was handed out, and is asked for again
+      MessageAdded*             what the program or the user added to the next request
+      ...
+    RunEnded                    exactly once, the last event
+
+Nothing decides by events. A raw StreamEvent may be skipped: BlockComplete and MessageComplete say it all.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from handrail.conversation.blocks import AssistantBlock, ToolUse
+from handrail.conversation.messages import AssistantMessage, Attachment, UserMessage
+from handrail.conversation.request import Chain, Request
+from handrail.conversation.stream import StreamEvent, StreamFailure, Usage
+from handrail.loop.spending import Spent
+from handrail.loop.state import Move, Why
+from handrail.tools.events import CallEvent
+from handrail.tools.outcome import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted:
+    """A prompt was taken; nothing has been asked yet."""
+
+    prompt: UserMessage
+    model: str
+    tools: tuple[str, ...]
+    cwd: Path
+    chain: Chain
+
+
+@dataclass(frozen=True, slots=True)
+class RequestSent:
+    """
+    The model is asked. `turn` counts from 1; `attempt` above 1 asks again for the same turn, `plain` without streaming.
+
+    `messages` is the length of the history, `context_tokens` what the request before filled of the window.
+    """
+
+    request: Request
+    turn: int
+    why: Why
+    attempt: int = 1
+    plain: bool = False
+    messages: int = 0
+    context_tokens: int = 0
+
+    @property
+    def chain(self) -> Chain:
+        """The chain of requests it belongs to, and how deep in it."""
+        return self.request.chain
+
+    @property
+    def prefix(self) -> str:
+        """A digest of system prompt and tools: equal from turn to turn unless the tools changed."""
+        digest = sha256()
+        for part in self.request.system:
+            digest.update(part.encode("utf-8", "replace") + b"\0")
+        for tool in self.request.tools:
+            digest.update(tool.definition + b"\0")
+        digest.update(repr(self.request.activated).encode())
+        return digest.hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class BlockComplete:
+    """One block of the answer is complete; blocks of one answer share `message_id`."""
+
+    message_id: str
+    model: str
+    block: AssistantBlock
+    slot: int
+
+
+@dataclass(frozen=True, slots=True)
+class MessageComplete:
+    """The answer is whole; calls of it may still run. `dollars` is None when the price is not known."""
+
+    message_id: str
+    message: AssistantMessage
+    usage: Usage
+    dollars: float | None
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class AlternativesOffered:
+    """Two answers to the same request; the caller has been asked which one is to count."""
+
+    first: AssistantMessage
+    second: AssistantMessage
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerDiscarded:
+    """The answer broke off after calls were handed out. It is asked for again; what it did is not done twice."""
+
+    failure: StreamFailure
+    calls: tuple[ToolUse, ...]
+    turn: int
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class ResultsComplete:
+    """The results of all calls of the answer, in the order of the calls, as they stand in history now."""
+
+    message: UserMessage
+    outcomes: tuple[Outcome, ...]
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class MessageAdded:
+    """What the program added to the user's turn: a reminder, a steering word, an interruption."""
+
+    message: UserMessage | Attachment
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedMessageTaken:
+    """A message that came while a turn ran is now part of the history."""
+
+    message: UserMessage
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """The history was shortened. `kind` is `micro` (old results became stubs) or `full` (a summary)."""
+
+    kind: str
+    messages_before: int
+    messages_after: int
+    tokens_before: int
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupted:
+    """Somebody stopped the run; RunEnded follows when everything of it has stopped."""
+
+    why: Why
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something a person should know, for example that a limit cannot be kept."""
+
+    text: str
+    level: str = "warning"
+
+
+@dataclass(frozen=True, slots=True)
+class Denial:
+    """A call that was not allowed."""
+
+    use: ToolUse
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnded:
+    """
+    The run is over. `why` says how; `text` is the text of the last answer, `structured` the checked value if asked for.
+
+    `seconds` is the whole time, `model_seconds` the part spent waiting for the model. `dollars` is None when any
+    answer had no known price.
+    """
+
+    move: Move
+    why: Why
+    text: str = ""
+    structured: Any = None
+    turns: int = 0
+    seconds: float = 0.0
+    model_seconds: float = 0.0
+    spent: Mapping[str, Spent] = field(default_factory=dict)
+    dollars: float | None = 0.0
+    denials: tuple[Denial, ...] = ()
+    failure: StreamFailure | None = None
+    problem: str = ""
+    stop_reason: str = ""
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the run did not get to an answer by itself."""
+        return self.move is not Move.STOPPED
+
+
+LoopEvent: TypeAlias = (
+    RunStarted
+    | RequestSent
+    | StreamEvent
+    | BlockComplete
+    | MessageComplete
+    | AlternativesOffered
+    | AnswerDiscarded
+    | CallEvent
+    | ResultsComplete
+    | MessageAdded
+    | QueuedMessageTaken
+    | Compacted
+    | Interrupted
+    | Notice
+    | RunEnded
+)

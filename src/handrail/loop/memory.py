@@ -1,0 +1,231 @@
+"""
+Memory files, purely: what they import, when a rule applies, and how they are put together for the model.
+
+Reading them from disk is `handrail.app.memory`'s part. Values are named tuples here, because every run loads them
+before its first request, and a dataclass takes a millisecond to define.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path, PurePath
+from typing import Literal, NamedTuple, TypeAlias
+
+from handrail.conversation.context import memory_file_frame, memory_frame
+
+Scope: TypeAlias = Literal["policy", "user", "project", "local"]
+
+MAX_FILE = 40_000
+MAX_TOTAL = 160_000
+MAX_ALTERNATIVES = 64
+
+INTRODUCTION = (
+    "People wrote down what to know and what to keep to when working here. Broad files come first, nearer ones later "
+    "and win where they differ. What the user asks for in this conversation comes before all of them."
+)
+# compiled when first used: many projects have no memory file
+FENCE = r" {0,3}(`{3,}|~{3,})"
+CODE_SPAN = r"(?s)(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)"
+MENTION = r"(?<![^\s(])@((?:[^\s\\]|\\.)+)"
+
+
+class MemoryFile(NamedTuple):
+    """
+    A memory file as it is given to the model. `text` is without front matter, and not over MAX_FILE.
+
+    `patterns`, relative to `base`, limit a rule to matching files; without any it always holds.
+    """
+
+    path: Path
+    text: str
+    scope: Scope
+    base: Path
+    patterns: tuple[str, ...] = ()
+
+
+class Problem(NamedTuple):
+    """Something about a memory file that a person should know. `needs_approval`: the real file that was not read."""
+
+    path: Path
+    text: str
+    needs_approval: Path | None = None
+
+
+class Memory(NamedTuple):
+    """
+    What is known of memory files: those shown to the model, rules that wait for a matching file, folders looked into.
+
+    `seen` holds the real path of every file read, so that none is shown twice.
+    """
+
+    files: tuple[MemoryFile, ...] = ()
+    waiting: tuple[MemoryFile, ...] = ()
+    folders: frozenset[Path] = frozenset()
+    seen: frozenset[Path] = frozenset()
+    problems: tuple[Problem, ...] = ()
+
+
+class Near(NamedTuple):
+    """What reading a file brings with it: folders whose memory was not looked for yet, and rules that now hold."""
+
+    folders: tuple[Path, ...]
+    rules: tuple[MemoryFile, ...]
+
+
+def memory_for(path: Path, cwd: Path, known: Memory) -> Near:
+    """What to add when `path` is read. Folders lie between the working folder and the file, outer ones first."""
+    folders: list[Path] = []
+    if path.is_relative_to(cwd):
+        between = path.parent.relative_to(cwd).parts
+        folders = [cwd.joinpath(*between[: depth + 1]) for depth in range(len(between))]
+    rules = tuple(rule for rule in known.waiting if applies(rule, path))
+    return Near(tuple(folder for folder in folders if folder not in known.folders), rules)
+
+
+def applies(rule: MemoryFile, path: Path) -> bool:
+    """Whether a rule holds for a file."""
+    if not rule.patterns:
+        return True
+    return path.is_relative_to(rule.base) and any(
+        matches(pattern, path.relative_to(rule.base)) for pattern in rule.patterns
+    )
+
+
+def matches(pattern: str, path: PurePath) -> bool:
+    """
+    Whether a glob fits a relative path: `*`, `?`, `[..]`, `{a,b}`, and `**` for any folders.
+
+    A pattern without a slash fits the name in any folder; one that ends with a slash fits everything below.
+    """
+    return any(_fits(_steps(each), path.parts) for each in _alternatives(pattern))
+
+
+def split_front_matter(text: str) -> tuple[tuple[str, ...], str, str]:
+    """The `paths` of a rule file, the text below the front matter, and what is wrong with it (empty = nothing)."""
+    lines = text.split("\n")
+    if lines[0].rstrip() != "---":
+        return (), text, ""
+    end = next((at for at, line in enumerate(lines[1:], 1) if line.rstrip() == "---"), 0)
+    if not end:
+        return (), text, ""
+    body = "\n".join(lines[end + 1 :]).lstrip("\n")
+    patterns, problem = _paths(lines[1:end])
+    return patterns, body, problem
+
+
+def imports(text: str) -> tuple[str, ...]:
+    """The paths that a text names with `@`, outside code, in order, each once."""
+    if "@" not in text:
+        return ()
+    plain = re.sub(CODE_SPAN, " ", _without_fences(text))
+    found = (re.sub(r"\\(.)", r"\1", match[1]).rstrip(".,;:!?)]}'\"*") for match in re.finditer(MENTION, plain))
+    return tuple(dict.fromkeys(path for path in found if path))
+
+
+def within(files: Sequence[MemoryFile], limit: int = MAX_TOTAL) -> tuple[tuple[MemoryFile, ...], tuple[Problem, ...]]:
+    """The files that fit into `limit` characters, in order. Policy is kept first, then what is nearest."""
+    ranked = sorted(range(len(files)), key=lambda at: (files[at].scope != "policy", -at))
+    kept: set[int] = set()
+    used = 0
+    for at in ranked:
+        if used + len(files[at].text) <= limit:
+            used += len(files[at].text)
+            kept.add(at)
+    problems = tuple(
+        Problem(file.path, f"left out: all memory files together are over {limit:,} characters. Shorten some of them.")
+        for at, file in enumerate(files)
+        if at not in kept
+    )
+    return tuple(file for at, file in enumerate(files) if at in kept), problems
+
+
+def memory_text(files: Iterable[MemoryFile]) -> str:
+    """The files for the model, in order; empty if there is none."""
+    framed = [memory_file_frame(str(file.path), file.scope, file.text) for file in files if file.text.strip()]
+    return memory_frame(INTRODUCTION, framed) if framed else ""
+
+
+def _without_fences(text: str) -> str:
+    kept: list[str] = []
+    fence = ""
+    for line in text.split("\n"):
+        mark = re.match(FENCE, line)
+        if fence:
+            closes = mark and mark[1].startswith(fence) and not line.strip().strip(fence[0])
+            fence = "" if closes else fence
+        elif mark:
+            fence = mark[1]
+        else:
+            kept.append(line)
+    return "\n".join(kept)
+
+
+def _paths(lines: Sequence[str]) -> tuple[tuple[str, ...], str]:
+    """`paths:` as a word, words with commas, a list in brackets, or a list of dashes. Other keys are not looked at."""
+    for at, line in enumerate(lines):
+        key, colon, value = line.partition(":")
+        if key.strip() != "paths" or not colon:
+            continue
+        value = value.strip()
+        if value:
+            inner = value[1:-1] if value[0] == "[" and value[-1] == "]" else _unquoted(value)
+            items = _split(inner)
+        else:
+            block = [each.strip() for each in lines[at + 1 :]]
+            end = next((n for n, each in enumerate(block) if each and not each.startswith("- ")), len(block))
+            items = [each[2:] for each in block[:end] if each]
+        patterns = tuple(filter(None, (_unquoted(item.strip()) for item in items)))
+        return patterns, "" if patterns else f"its `paths` {value!r} hold no pattern"
+    return (), ""
+
+
+def _unquoted(text: str) -> str:
+    return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'" else text
+
+
+def _split(text: str) -> list[str]:
+    """At commas that are not inside braces."""
+    items, depth = [""], 0
+    for character in text:
+        depth += (character == "{") - (character == "}")
+        if character == "," and depth <= 0:
+            items.append("")
+        else:
+            items[-1] += character
+    return items
+
+
+@cache
+def _alternatives(pattern: str) -> tuple[str, ...]:
+    """The patterns that braces stand for; too many of them match nothing."""
+    waiting = [pattern]
+    done: list[str] = []
+    while waiting:
+        if len(waiting) + len(done) > MAX_ALTERNATIVES:
+            return ()
+        each = waiting.pop()
+        inner = re.search(r"\{([^{}]*)\}", each)
+        if inner is None:
+            done.append(each)
+        else:
+            waiting += [each[: inner.start()] + word + each[inner.end() :] for word in inner[1].split(",")]
+    return tuple(done)
+
+
+def _steps(pattern: str) -> tuple[str, ...]:
+    if pattern.endswith("/"):
+        pattern += "**"
+    steps = tuple(step for step in pattern.split("/") if step not in {"", "."})
+    return ("**", *steps) if "/" not in pattern else steps
+
+
+def _fits(steps: tuple[str, ...], parts: tuple[str, ...]) -> bool:
+    # which beginnings of the path the steps so far can stand for: no backtracking, so no pattern is slow
+    reached = {0}
+    for step in steps:
+        if step == "**":
+            reached = set(range(min(reached), len(parts) + 1)) if reached else reached
+        else:
+            reached = {at + 1 for at in reached if at < len(parts) and fnmatchcase(parts[at], step)}
+    return len(parts) in reached

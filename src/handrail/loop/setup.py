@@ -1,0 +1,118 @@
+"""What a run is given: a model, tools, rails, limits, and the few points where others may step in."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias
+
+from handrail.conversation.messages import AssistantMessage, Attachment, Message
+from handrail.conversation.request import Effort, History, Request, Thinking, ToolChoice
+from handrail.conversation.stream import StreamEvent, Usage
+from handrail.dispatch.executor import DEFAULT_RAILS, DEFAULT_SCHEDULING
+from handrail.dispatch.gate import Rails
+from handrail.dispatch.schedule import Scheduling
+from handrail.loop.limits import NO_LIMITS, Limits
+from handrail.loop.spending import Cost, no_price
+from handrail.tools.outcome import Outcome
+from handrail.tools.tool import PLAIN_VIEW, PromptView
+
+
+class Stream(Protocol):
+    """One answer as it arrives. Closing it drops the connection."""
+
+    def __aiter__(self) -> AsyncIterator[StreamEvent]: ...
+
+    def aclose(self) -> Awaitable[Any]: ...
+
+
+class Model(Protocol):
+    """Whoever answers. `plain` asks for the answer in one piece; a model that cannot may ignore it."""
+
+    def stream(self, request: Request, *, plain: bool = False) -> Stream: ...
+
+
+Choose: TypeAlias = Callable[[AssistantMessage, AssistantMessage], Awaitable[AssistantMessage]]
+"""Picks one of two answers to the same request, before any tool of them runs."""
+
+Attach: TypeAlias = Callable[[Sequence[Outcome]], Iterable[Attachment]]
+"""What the program wants to add to the user's turn, after the results of these calls (none: after a prompt)."""
+
+Opening: TypeAlias = Callable[[], Iterable[Attachment]]
+"""What stands before the first prompt of a conversation: facts about the place, memory."""
+
+
+def nothing_attached(_outcomes: Sequence[Outcome]) -> Iterable[Attachment]:
+    """For programs that have nothing to add."""
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What somebody who shortens the history looks at. `forced`: the model refused the request as too long."""
+
+    history: History
+    model: str
+    context_tokens: int
+    forced: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Shortened:
+    """
+    The messages that take the history's place. `kind` is `micro` or `full`; `note` is for people.
+
+    `used` is what was asked of which model for it: it goes on the same bill.
+    """
+
+    messages: Sequence[Message]
+    kind: str
+    note: str = ""
+    used: Sequence[tuple[str, Usage]] = ()
+
+
+Compact: TypeAlias = Callable[[Situation], Awaitable[Shortened | None]]
+"""Asked before each request; None = leave the history as it is. Must be quick when there is nothing to do."""
+
+
+class StructuredOutput(Protocol):
+    """A JSON Schema that the last answer must fit."""
+
+    @property
+    def schema(self) -> bytes: ...
+
+    def check(self, text: str) -> tuple[Any, str]:
+        """The value, and what is wrong with the text (empty = nothing)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How the model is asked. Empty or None = the provider's default."""
+
+    max_tokens: int | None = None
+    thinking: Thinking = field(default=Thinking())
+    effort: Effort | None = None
+    tool_choice: ToolChoice = field(default=ToolChoice())
+    betas: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """Everything about a run that does not change while it runs."""
+
+    model: Model
+    model_name: str
+    system: tuple[str, ...] = ()
+    options: Options = Options()
+    view: PromptView = PLAIN_VIEW
+    rails: Rails = DEFAULT_RAILS
+    scheduling: Scheduling = DEFAULT_SCHEDULING
+    limits: Limits = NO_LIMITS
+    cost: Cost = no_price
+    opening: Opening = tuple
+    attach: Attach = nothing_attached
+    compact: Compact | None = None
+    choose: Choose | None = None
+    structured: StructuredOutput | None = None
+    structured_retries: int = 3
+    stream_attempts: int = 3
+    """How often one turn is asked for, the first included, when answers break off after a call was handed out."""

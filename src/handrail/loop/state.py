@@ -1,0 +1,151 @@
+"""
+Where a run stands after each turn, and why: the whole policy of the loop as pure functions over frozen values.
+
+    START -> NEXT_TURN -> NEXT_TURN ... -> STOPPED | ABORTED | LIMIT | ERROR
+
+The loop goes on if the answer asks for tools, never because of a stop reason. The few other reasons to ask again are
+named: a message that was queued meanwhile, a pause that the vendor asks to be continued, an answer that is empty, was
+cut off by the output limit, or does not fit the schema that was asked for.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Move(Enum):
+    """Which way the loop goes."""
+
+    START = "start"
+    NEXT_TURN = "next_turn"
+    STOPPED = "stopped"
+    ABORTED = "aborted"
+    LIMIT = "limit"
+    ERROR = "error"
+
+
+class Why(Enum):
+    """The reason of a move."""
+
+    PROMPT = "prompt"
+
+    TOOL_RESULTS = "tool_results"
+    QUEUED_MESSAGE = "queued_message"
+    PAUSED = "paused"
+    EMPTY_ANSWER = "empty_answer"
+    CUT_ANSWER = "cut_answer"
+    UNFIT_ANSWER = "unfit_answer"
+
+    COMPLETED = "completed"
+    REFUSED = "refused"
+
+    ABORTED_STREAMING = "aborted_streaming"
+    ABORTED_TOOLS = "aborted_tools"
+
+    MAX_TURNS = "max_turns"
+    MAX_DOLLARS = "max_budget_usd"
+    MAX_TOKENS = "max_tokens"
+    MAX_SECONDS = "max_seconds"
+
+    MODEL_FAILED = "model_failed"
+    REPEATED_FAILURE = "repeated_failure"
+    UNFIT_ANSWERS = "max_structured_output_retries"
+    CUT_ANSWERS = "max_output_tokens"
+
+
+ENDS = {
+    Why.COMPLETED: Move.STOPPED,
+    Why.REFUSED: Move.STOPPED,
+    Why.ABORTED_STREAMING: Move.ABORTED,
+    Why.ABORTED_TOOLS: Move.ABORTED,
+    Why.MAX_TURNS: Move.LIMIT,
+    Why.MAX_DOLLARS: Move.LIMIT,
+    Why.MAX_TOKENS: Move.LIMIT,
+    Why.MAX_SECONDS: Move.LIMIT,
+    Why.MODEL_FAILED: Move.ERROR,
+    Why.REPEATED_FAILURE: Move.ERROR,
+    Why.UNFIT_ANSWERS: Move.ERROR,
+    Why.CUT_ANSWERS: Move.ERROR,
+}
+"""The reasons that end a run, and the way each of them goes; all others lead to the next turn."""
+
+PAUSES, EMPTY_ANSWERS, CUTS = 20, 1, 3
+"""How often in a row each of them is answered by asking again."""
+
+PAUSE_REASONS = frozenset({"pause_turn"})
+REFUSALS = frozenset({"refusal", "content_filter"})
+CUT_REASONS = frozenset({"max_tokens", "length", "model_length", "incomplete", "max_output_tokens"})
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Where a run stands. `turn` counts answers, `repeats` the moves in a row for the same reason."""
+
+    move: Move = Move.START
+    why: Why = Why.PROMPT
+    turn: int = 0
+    repeats: int = 0
+    unfit: int = 0
+
+    @property
+    def over(self) -> bool:
+        """Whether the run has ended."""
+        return self.why in ENDS
+
+    def to(self, why: Why, *, unfit: int = 0) -> "State":
+        """One move on, for this reason."""
+        repeats = self.repeats + 1 if why is self.why else 1
+        return State(ENDS.get(why, Move.NEXT_TURN), why, self.turn, repeats, self.unfit + unfit)
+
+
+@dataclass(frozen=True, slots=True)
+class Turned:
+    """What one turn came to."""
+
+    answered: bool = True
+    calls: bool = False
+    empty: bool = False
+    stop_reason: str = ""
+    stopped: Why | None = None
+    """Somebody or a limit stopped it on the way."""
+    failed: bool = False
+    queued: bool = False
+    stuck: bool = False
+    """The same call has failed in the same way too often."""
+    unfit: bool = False
+    passed: Why | None = None
+    """A limit that is used up now."""
+
+
+def after(state: State, turn: Turned, structured_retries: int) -> State:
+    """The state after a turn. A limit only keeps a run from going on; an answer that ends it counts as such."""
+    if turn.answered:
+        state = State(state.move, state.why, state.turn + 1, state.repeats, state.unfit)
+    if turn.stopped:
+        return state.to(turn.stopped)
+    if turn.failed:
+        return state.to(Why.MODEL_FAILED)
+    further = _further(state, turn, structured_retries)
+    return state.to(turn.passed) if turn.passed and not further.over else further
+
+
+def _further(state: State, turn: Turned, structured_retries: int) -> State:
+    if turn.calls:
+        return state.to(Why.REPEATED_FAILURE if turn.stuck else Why.TOOL_RESULTS)
+    if turn.queued:
+        return state.to(Why.QUEUED_MESSAGE)
+    if turn.stop_reason in REFUSALS:
+        return state.to(Why.REFUSED)
+    if turn.stop_reason in PAUSE_REASONS and not _worn(state, Why.PAUSED, PAUSES):
+        return state.to(Why.PAUSED)
+    if turn.stop_reason in CUT_REASONS:
+        return state.to(Why.CUT_ANSWERS if _worn(state, Why.CUT_ANSWER, CUTS) else Why.CUT_ANSWER)
+    if turn.empty and not _worn(state, Why.EMPTY_ANSWER, EMPTY_ANSWERS):
+        return state.to(Why.EMPTY_ANSWER)
+    if turn.unfit:
+        worn = state.unfit >= structured_retries
+        return state.to(Why.UNFIT_ANSWERS if worn else Why.UNFIT_ANSWER, unfit=1)
+    return state.to(Why.COMPLETED)
+
+
+def _worn(state: State, why: Why, times: int) -> bool:
+    return state.why is why and state.repeats >= times

@@ -1,0 +1,60 @@
+"""Answers that must fit a JSON Schema: found in the text, parsed, checked, and told what is wrong with them."""
+
+import json
+import re
+from typing import Any
+
+import jsonschema_rs
+from pydantic import BaseModel
+from pydantic_core import to_json
+
+from handrail.conversation.blocks import Json
+from handrail.errors import HandrailError, InputError
+from handrail.tools.schema import model_schema, parse_model
+
+FENCED = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL)
+MAX_PROBLEMS = 5
+
+
+class JsonAnswer:
+    """The last answer as checked data: a mapping for a schema, an instance for a Pydantic model."""
+
+    def __init__(self, wanted: Json | type[BaseModel]) -> None:
+        self._model = wanted if isinstance(wanted, type) else None
+        schema = model_schema(wanted) if isinstance(wanted, type) else dict(wanted)
+        try:
+            self._validator = jsonschema_rs.validator_for(schema)
+        except ValueError as error:
+            reason = str(error).partition("\n")[0]
+            raise HandrailError(f"The schema for the answer cannot be used: {reason}.") from error
+        self.schema = to_json(schema)
+
+    def check(self, text: str) -> tuple[Any, str]:
+        """The value, and what is wrong with the text (empty = nothing)."""
+        try:
+            value = json.loads(_json_in(text))
+        except ValueError as error:
+            return None, f"it is not JSON ({error})."
+        if self._model is not None:
+            return _instance(self._model, value)
+        problems = [
+            f"{'.'.join(map(str, error.instance_path)) or 'the whole'}: {error.message}."
+            for error in self._validator.iter_errors(value)
+        ]
+        return (None, " ".join(problems[:MAX_PROBLEMS])) if problems else (value, "")
+
+
+def _instance(model: type[BaseModel], value: Any) -> tuple[Any, str]:
+    if not isinstance(value, dict):
+        return None, f"an object is wanted, and it is {value!r}."
+    try:
+        return parse_model(model, value), ""
+    except InputError as error:
+        return None, " ".join(error.problems[:MAX_PROBLEMS])
+
+
+def _json_in(text: str) -> str:
+    """The text, or what stands in its last fence: models like to wrap JSON."""
+    stripped = text.strip()
+    fenced = FENCED.findall(stripped)
+    return fenced[-1] if fenced and not stripped.startswith(("{", "[")) else stripped

@@ -1,0 +1,196 @@
+"""Anthropic's Messages format: writes requests; `anthropic_reader` reads the answers."""
+
+import base64
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from handrail.conversation.blocks import (
+    AssistantBlock,
+    BrokenToolUse,
+    Document,
+    Image,
+    ResultBlock,
+    ServerBlock,
+    Text,
+    Thinking,
+    ToolReference,
+    ToolResult,
+    ToolUse,
+    UserBlock,
+)
+from handrail.conversation.messages import AssistantMessage
+from handrail.conversation.request import Request, ToolDefinition
+from handrail.providers.anthropic_reader import AnthropicReader
+from handrail.providers.api import Api, Headers, deferred_note, marked, split_tools, wire_id, wire_name
+from handrail.providers.quirks import Quirks
+from handrail.providers.wire import dump, parse
+
+CACHE_MARK = b',"cache_control":{"type":"ephemeral"}'
+DEFERRED_TOOLS_BETA = "advanced-tool-use-2025-11-20"
+DEFAULT_MAX_TOKENS = 32_000
+MAX_TOKENS = (("claude-3-haiku", 4096), ("claude-3-opus", 4096), ("claude-3-sonnet", 4096), ("claude-3-5", 8192))
+THINKING_TYPES = frozenset({"thinking", "redacted_thinking"})
+
+
+class AnthropicWriter:
+    """
+    Order on the wire: options, tools, system, messages. What changes from turn to turn is at the end.
+
+    Cache marks go after the last built-in tool, the system prompt and the two newest user turns: the newest is what the
+    next request will find, the one before is what this request finds.
+    """
+
+    def __init__(self, quirks: Quirks) -> None:
+        self._quirks = quirks
+        self._mark = CACHE_MARK if quirks.cache_marks else b""
+        self.key = f"anthropic:{quirks.tool_references}:{quirks.call_ids}"
+
+    def body(self, request: Request, stream: bool) -> bytes:
+        """The request's body."""
+        options = dump(self._options(request, stream))[:-1]
+        messages = marked(request.history.encode(self), self._mark)
+        return b"".join((options, self._tools(request), self._system(request), b',"messages":[', *messages, b"]}"))
+
+    def headers(self, request: Request) -> Headers:
+        """Beta switches."""
+        betas = list(request.betas)
+        if self._quirks.tool_references and any(tool.deferred for tool in request.tools):
+            betas.append(DEFERRED_TOOLS_BETA)
+        return (("anthropic-beta", ",".join(dict.fromkeys(betas))),) if betas else ()
+
+    def assistant(self, message: AssistantMessage) -> bytes:
+        """An answer, thinking unchanged. An empty one is left out: the api refuses it."""
+        finished = {block.raw.get("tool_use_id") for block in message.content if isinstance(block, ServerBlock)}
+        blocks = [wire for block in message.content if (wire := self._said(block, finished)) is not None]
+        return dump({"role": "assistant", "content": blocks}) if blocks else b""
+
+    def user(self, blocks: Sequence[UserBlock]) -> tuple[bytes, int]:
+        """A user's turn; the mark goes into its last block."""
+        wire = [self._given(block) for block in blocks if not (isinstance(block, Text) and not block.text.strip())]
+        body = dump({"role": "user", "content": wire or [{"type": "text", "text": "(nothing)"}]})
+        return body, len(body) - len("}]}")
+
+    def _options(self, request: Request, stream: bool) -> dict[str, Any]:
+        limit = next((limit for name, limit in MAX_TOKENS if request.model.startswith(name)), DEFAULT_MAX_TOKENS)
+        options: dict[str, Any] = {"model": request.model, "max_tokens": request.max_tokens or limit, "stream": stream}
+        thinking = request.thinking
+        forced = bool(request.tools) and (request.tool_choice.tool or request.tool_choice.mode == "any")
+        if forced and (thinking.budget is not None or thinking.mode == "adaptive"):
+            options["thinking"] = {"type": "disabled"}  # the api refuses to think about a call it is forced to make
+        elif thinking.budget is not None:
+            options["thinking"] = {"type": "enabled", "budget_tokens": thinking.budget}
+            options["max_tokens"] = max(options["max_tokens"], thinking.budget + 1024)
+        elif thinking.mode != "default":
+            options["thinking"] = {"type": "disabled" if thinking.mode == "off" else "adaptive"}
+        output: dict[str, Any] = {}
+        if request.effort is not None:
+            output["effort"] = "low" if request.effort == "minimal" else request.effort
+        if request.schema is not None:
+            output["format"] = {"type": "json_schema", "schema": parse(request.schema.decode())}
+        if output:
+            options["output_config"] = output
+        choice = _tool_choice(request)
+        if choice and request.tools:
+            options["tool_choice"] = choice
+        return options
+
+    def _tools(self, request: Request) -> bytes:
+        if not request.tools:
+            return b""
+        native = self._quirks.tool_references
+        tools = list(request.tools) if native else split_tools(request)[0]
+        last = request.tools[request.last_builtin] if request.last_builtin >= 0 else None
+        return b',"tools":[' + b",".join(self._tool(tool, tool is last and not tool.deferred) for tool in tools) + b"]"
+
+    def _tool(self, tool: ToolDefinition, last_builtin: bool) -> bytes:
+        added = b',"defer_loading":true' if tool.deferred and self._quirks.tool_references else b""
+        added += self._mark if last_builtin else b""
+        return tool.definition[:-1] + added + b"}" if added else tool.definition
+
+    def _system(self, request: Request) -> bytes:
+        parts = [part for part in request.system if part.strip()]
+        names = [] if self._quirks.tool_references else split_tools(request)[1]
+        if names:
+            parts.append(deferred_note(names))
+        if not parts:
+            return b""
+        blocks = dump([{"type": "text", "text": part} for part in parts])
+        return b',"system":' + blocks[:-2] + self._mark + b"}]"
+
+    def _said(self, block: AssistantBlock, finished: set[Any]) -> Mapping[str, Any] | None:
+        match block:
+            case Text():
+                return {"type": "text", "text": block.text} if block.text.strip() else None
+            case Thinking():
+                return block.raw if block.raw.get("type") in THINKING_TYPES else None
+            case ToolUse():
+                call = {"type": "tool_use", "id": self._id(block.id), "name": wire_name(block.name, 128)}
+                caller = {"caller": block.extra["caller"]} if "caller" in block.extra else {}
+                return {**call, "input": block.input, **caller}
+            case BrokenToolUse():
+                return {"type": "tool_use", "id": self._id(block.id), "name": wire_name(block.name, 128), "input": {}}
+            case ServerBlock():
+                foreign = block.type.endswith("_call") or block.type.startswith("mcp_list")
+                unfinished = block.type.endswith("_tool_use") and block.raw.get("id") not in finished
+                return None if foreign or unfinished else block.raw
+
+    def _given(self, block: UserBlock | ResultBlock) -> Mapping[str, Any]:
+        match block:
+            case Text():
+                return {"type": "text", "text": block.text}
+            case Image():
+                source = {"type": "base64", "media_type": block.media_type, "data": block.data}
+                return {"type": "image", "source": source}
+            case Document():
+                return _document(block)
+            case ToolReference() if self._quirks.tool_references:
+                return {"type": "tool_reference", "tool_name": block.name}
+            case ToolReference():
+                return {"type": "text", "text": f"The tool {block.name} is loaded now."}
+            case ToolResult():
+                return self._result(block)
+
+    def _result(self, result: ToolResult) -> Mapping[str, Any]:
+        parts = [part for part in result.content if not (isinstance(part, Text) and not part.text.strip())]
+        content: object = [self._given(part) for part in parts]
+        if len(parts) == 1 and isinstance(parts[0], Text):
+            content = parts[0].text
+        wire: dict[str, Any] = {"type": "tool_result", "tool_use_id": self._id(result.tool_use_id)}
+        wire["content"] = content or ""
+        if result.is_error:
+            wire["content"] = content or "(no text)"
+            wire["is_error"] = True
+        return wire
+
+    def _id(self, call_id: str) -> str:
+        return wire_id(call_id, self._quirks.call_ids)
+
+
+def _document(block: Document) -> Mapping[str, Any]:
+    title = {"title": block.title} if block.title else {}
+    if block.media_type == "application/pdf":
+        source = {"type": "base64", "media_type": block.media_type, "data": block.data}
+    else:
+        text = base64.b64decode(block.data).decode("utf-8", "replace")
+        source = {"type": "text", "media_type": "text/plain", "data": text}
+    return {"type": "document", "source": source, **title}
+
+
+def _tool_choice(request: Request) -> Mapping[str, Any] | None:
+    choice = request.tool_choice
+    parallel = {} if choice.parallel or choice.mode == "none" else {"disable_parallel_tool_use": True}
+    if choice.tool:
+        return {"type": "tool", "name": choice.tool, **parallel}
+    if choice.mode != "auto" or parallel:
+        return {"type": choice.mode, **parallel}
+    return None
+
+
+API = Api(
+    name="anthropic",
+    path="/v1/messages",
+    auth="x-api-key",
+    headers=(("anthropic-version", "2023-06-01"),),
+    writer=AnthropicWriter,
+    reader=AnthropicReader,
+)

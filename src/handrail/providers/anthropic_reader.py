@@ -1,0 +1,186 @@
+"""Reads answers in Anthropic's Messages format."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from handrail.conversation.blocks import ServerBlock, Thinking
+from handrail.conversation.stream import BlockKind, Usage
+from handrail.providers.failures import from_payload
+from handrail.providers.reader import CUT_REASONS, Block, Reader
+from handrail.providers.wire import arguments, count, dump, index_of, mapping, string
+
+KINDS: dict[str, BlockKind] = {
+    "text": "text",
+    "thinking": "thinking",
+    "redacted_thinking": "thinking",
+    "tool_use": "tool_use",
+}
+DELTA_TEXT = {"text_delta": "text", "input_json_delta": "partial_json", "thinking_delta": "thinking"}
+DELTA_KIND = {"text_delta": "text", "input_json_delta": "tool_use", "thinking_delta": "thinking"}
+
+
+class AnthropicReader(Reader):
+    """
+    A block is complete at its content_block_stop, with one exception: a call without a single argument character.
+    It may be a call without input, or one that the output limit cut off; what comes next tells.
+    """
+
+    _last: Block | None = None
+    _bare: Block | None = None
+    _stop: str | None = None
+    _detail = ""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._open: dict[int | None, Block] = {}
+        self._usage: dict[str, Any] = {}
+
+    def payload(self, name: str, payload: Mapping[str, Any]) -> None:
+        """One event."""
+        kind = payload.get("type") or name
+        if kind == "content_block_delta":
+            self._delta(payload)
+        elif kind == "content_block_start":
+            self._block_start(index_of(payload), mapping(payload.get("content_block")))
+        elif kind == "content_block_stop":
+            block = self._open.pop(index_of(payload), None) or self._last
+            if block is not None:
+                self._block_stop(block)
+        elif kind == "message_start":
+            message = mapping(payload.get("message"))
+            self.start(string(message.get("id")), string(message.get("model")))
+            self._count(message.get("usage"))
+        elif kind == "message_delta":
+            self._message_delta(payload)
+        elif kind == "message_stop":
+            self._message_stop()
+        elif kind == "error":
+            self.fail(from_payload(payload))
+
+    def whole(self, payload: Mapping[str, Any]) -> None:
+        """The non-streaming form."""
+        self.start(string(payload.get("id")), string(payload.get("model")))
+        self._stop = string(payload.get("stop_reason"))
+        blocks = payload.get("content")
+        for index, block in enumerate(blocks if isinstance(blocks, list) else ()):
+            self._block_start(index, mapping(block))
+            self._block_stop(self._open.pop(index))
+        self._message_delta({"delta": payload, "usage": payload.get("usage")})
+        self._message_stop()
+
+    def bytes_over(self) -> None:
+        """A stop reason without message_stop is a whole answer from a careless server."""
+        if self._stop:
+            self._message_stop()
+        else:
+            super().bytes_over()
+
+    def _block_start(self, index: int | None, content: Mapping[str, Any]) -> None:
+        self.start("", "")
+        self._settle_bare(cut=False)
+        type_ = string(content.get("type"))
+        block = self.open(KINDS.get(type_, "server"), string(content.get("id")), string(content.get("name")))
+        block.raw = dict(content)
+        caller = content.get("caller")
+        if block.kind == "tool_use" and caller and caller != {"type": "direct"}:
+            block.extra = {"caller": caller}
+        self._open[index] = self._last = block
+        first = content.get("text") if type_ == "text" else content.get("thinking") if type_ == "thinking" else None
+        if isinstance(first, str) and first:
+            self.add(block, first)
+
+    def _delta(self, payload: Mapping[str, Any]) -> None:
+        delta = mapping(payload.get("delta"))
+        type_ = string(delta.get("type"))
+        block = self._open.get(index_of(payload))
+        if block is None:
+            block = self._stray(payload, type_)
+            if block is None:
+                return
+        text = delta.get(DELTA_TEXT.get(type_, ""))
+        if isinstance(text, str):
+            if text:
+                self.add(block, text)
+        elif type_ == "signature_delta":
+            block.raw["signature"] = string(block.raw.get("signature")) + string(delta.get("signature"))
+        elif isinstance(text, dict):  # an object where a fragment belongs
+            self.add(block, dump(text).decode())
+
+    def _stray(self, payload: Mapping[str, Any], type_: str) -> Block | None:
+        if "index" not in payload and self._last is not None and not self._last.ended:
+            return self._last
+        kind = DELTA_KIND.get(type_)
+        if kind is None or kind == "tool_use":
+            return None  # nothing can be made of arguments without a call
+        self._block_start(index_of(payload), {"type": kind})
+        return self._last
+
+    def _block_stop(self, block: Block) -> None:
+        if block.ended:
+            return
+        if block.kind == "text":
+            self.close_text(block)
+        elif block.kind == "thinking":
+            text = block.text
+            if block.raw.get("type") == "thinking":
+                block.raw["thinking"] = text
+            self.close(block, Thinking(text, block.raw))
+        elif block.kind == "server":
+            if block.parts:
+                given = arguments(block.text)
+                block.raw["input"] = {} if isinstance(given, str) else given
+            self.close(block, ServerBlock(string(block.raw.get("type")), block.raw))
+        elif block.size or block.raw.get("input"):
+            self._call_stop(block)
+        else:
+            self._bare = block
+
+    def _call_stop(self, block: Block) -> None:
+        given = block.raw.get("input")
+        if not block.size and isinstance(given, dict):
+            block.parts.append(dump(given).decode())
+        problem = ""
+        if isinstance(arguments(block.text), str) and self._stop in CUT_REASONS:
+            problem = f"the answer was cut by the output limit (stop_reason {self._stop!r})"
+        self.close_call(block, problem)
+
+    def _settle_bare(self, cut: bool) -> None:
+        block, self._bare = self._bare, None
+        if block is not None:
+            reason = f"the answer was cut by the output limit (stop_reason {self._stop!r}) before its input"
+            self.close_call(block, reason if cut else "")
+
+    def _message_delta(self, payload: Mapping[str, Any]) -> None:
+        delta = mapping(payload.get("delta"))
+        self._stop = string(delta.get("stop_reason")) or self._stop
+        details = mapping(delta.get("stop_details"))
+        self._detail = string(details.get("explanation")) or string(delta.get("stop_sequence"))
+        if self._stop and not self._open:
+            self._settle_bare(cut=self._stop in CUT_REASONS)
+        self._count(payload.get("usage"))
+
+    def _message_stop(self) -> None:
+        cut = self._stop in CUT_REASONS
+        for block in list(self._open.values()):
+            if cut and block.kind == "tool_use":
+                self.close_call(block, f"the answer was cut by the output limit (stop_reason {self._stop!r})")
+            else:
+                self._block_stop(block)
+        self._open.clear()
+        self._settle_bare(cut)
+        self.finish(self._stop or "", self._detail)
+
+    def _count(self, usage: object) -> None:
+        fresh = {key: value for key, value in mapping(usage).items() if count(value) is not None}
+        if not fresh:
+            return
+        self._usage.update(fresh)
+        have = self._usage.get
+        self.usage(
+            Usage(
+                input_tokens=have("input_tokens"),
+                output_tokens=have("output_tokens"),
+                cache_read_tokens=have("cache_read_input_tokens"),
+                cache_write_tokens=have("cache_creation_input_tokens"),
+            )
+        )

@@ -1,0 +1,79 @@
+"""A wire format as one value: how requests are written, how answers are read."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from handrail.conversation.request import Encoded, Request, ToolDefinition
+from handrail.providers.quirks import Quirks
+from handrail.providers.reader import Reader
+
+Headers = tuple[tuple[str, str], ...]
+
+BAD_NAME_CHARACTER = re.compile(r"[^a-zA-Z0-9_-]")
+
+
+class Writer(Protocol):
+    """Turns requests into bytes. Pure: the same request gives the same bytes."""
+
+    def body(self, request: Request, stream: bool) -> bytes:
+        """The request's body."""
+        ...
+
+    def headers(self, request: Request) -> Headers:
+        """What this request needs beyond the endpoint's own headers."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """`path` is added to the base URL; `auth` names the header a plain key goes into."""
+
+    name: str
+    path: str
+    auth: str
+    headers: Headers
+    writer: Callable[[Quirks], Writer]
+    reader: Callable[..., Reader]
+
+
+def wire_id(call_id: str, pattern: str) -> str:
+    """`call_id`, or a stable stand-in if this provider refuses its shape (it may come from another provider)."""
+    if re.fullmatch(pattern, call_id):
+        return call_id
+    from hashlib import sha1  # noqa: PLC0415 - few ids need it, and it costs start-up time
+
+    digest = sha1(call_id.encode("utf-8", "replace"), usedforsecurity=False).hexdigest()
+    long = f"call_{digest[:24]}"
+    return long if re.fullmatch(pattern, long) else digest[:9]
+
+
+def wire_name(name: str, longest: int = 64) -> str:
+    """A tool name as models must see it; what a model made up is bent into shape, because history must be accepted."""
+    return BAD_NAME_CHARACTER.sub("_", name)[:longest] or "unnamed"
+
+
+def split_tools(request: Request) -> tuple[list[ToolDefinition], list[str]]:
+    """For apis without deferred tools: the tools to send, found ones at the end, and the names of all deferred ones."""
+    deferred = {tool.name: tool for tool in request.tools if tool.deferred}
+    loaded = [tool for tool in request.tools if not tool.deferred]
+    found = [deferred[name] for name in dict.fromkeys(request.activated) if name in deferred]
+    return loaded + found, list(deferred)
+
+
+def deferred_note(names: list[str]) -> str:
+    """Tells the model of tools that are not loaded. Found ones stay listed: finding one changes nothing here."""
+    listed = ", ".join(names)
+    return f"More tools exist. Search for one to load its definition; until then only its name is known: {listed}"
+
+
+def marked(encoded: Encoded, mark: bytes) -> list[bytes | memoryview]:
+    """The history with `mark` at its two newest places, in pieces to be joined at once: nothing is copied here."""
+    settled, turn = memoryview(encoded.settled), memoryview(encoded.turn)
+    comma = b"," if settled and turn else b""
+    return [*_with_mark(settled, encoded.settled_mark, mark), comma, *_with_mark(turn, encoded.turn_mark, mark)]
+
+
+def _with_mark(piece: memoryview, at: int, mark: bytes) -> list[bytes | memoryview]:
+    return [piece[:at], mark, piece[at:]] if mark and at >= 0 else [piece]

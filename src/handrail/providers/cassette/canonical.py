@@ -1,0 +1,122 @@
+"""
+A request as it is compared: two requests are the same recording when nothing but volatile parts differs.
+
+Left out or made steady: headers, host, cache marks, vendor metadata, ids of calls (numbered in order of appearance),
+the facts of the environment, the user's own memory, secrets, the working and home folder, dates, times, durations,
+UUIDs, memory addresses, and big binary data (by its digest). Everything else must be equal.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+from urllib.parse import urlsplit
+
+from handrail.conversation.context import without_personal
+from handrail.providers.cassette.surroundings import Surroundings
+from handrail.providers.transport import Outgoing
+
+APIS = {"messages": "anthropic", "chat/completions": "openai", "responses": "openai-responses"}
+VOLATILE_FIELDS = frozenset({"metadata", "user", "prompt_cache_key", "safety_identifier", "stream_options"})
+ID_FIELDS = frozenset({"id", "call_id", "tool_use_id", "tool_call_id", "item_id"})
+BINARY = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Canonical:
+    """`head` is all but the conversation, `messages` the conversation."""
+
+    api: str
+    head: Mapping[str, Any]
+    messages: tuple[Any, ...]
+
+    @property
+    def key(self) -> str:
+        """Equal for equal requests."""
+        return digest([self.api, self.head, list(self.messages)])
+
+
+def canonical(outgoing: Outgoing, surroundings: Surroundings) -> Canonical:
+    """The steady form of a request."""
+    api = api_of(outgoing.url)
+    try:
+        body = json.loads(outgoing.body)
+    except ValueError:
+        body = None
+    if not isinstance(body, dict):
+        return Canonical(api, {"body": surroundings.steady(outgoing.body.decode("utf-8", "replace"))}, ())
+    conversation = "messages" if "messages" in body else "input"
+    said = body.pop(conversation, [])
+    steady = _Steady(surroundings)
+    head = steady.value({name: value for name, value in body.items() if name not in VOLATILE_FIELDS})
+    messages = said if isinstance(said, list) else [{"role": "user", "content": said}]
+    return Canonical(api, head, tuple(steady.message(message) for message in messages))
+
+
+def settled(request: Canonical, surroundings: Surroundings) -> Canonical:
+    """A request from a recording, made steady once more: what is volatile by now need not have been so then."""
+    steady = _Steady(surroundings)
+    head = steady.value(dict(request.head))
+    return Canonical(request.api, head, tuple(steady.message(message) for message in request.messages))
+
+
+def api_of(url: str) -> str:
+    """`anthropic`, `openai` or `openai-responses`; the path for anything else."""
+    path = urlsplit(url).path
+    return next((name for end, name in APIS.items() if path.endswith(f"/{end}")), path)
+
+
+def digest(value: Any) -> str:
+    """Equal for equal JSON values."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return sha256(text.encode()).hexdigest()[:16]
+
+
+class _Steady:
+    """One request; ids are numbered as they appear."""
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        self._surroundings = surroundings
+        self._ids: dict[str, str] = {}
+
+    def message(self, message: Any) -> Any:
+        """A message, with its content as a list of blocks, blank ones left out."""
+        cleaned = self.value(message, ids=True)
+        if isinstance(cleaned, dict) and "content" in cleaned:
+            content = cleaned["content"]
+            blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+            if isinstance(blocks, list):
+                cleaned["content"] = [block for block in blocks if not _blank(block)]
+        return cleaned
+
+    def value(self, value: Any, *, ids: bool = False) -> Any:
+        match value:
+            case str():
+                return self._text(value)
+            case dict():
+                return {
+                    name: self._id(each)
+                    if ids and name in ID_FIELDS and isinstance(each, str)
+                    # what the model gave a tool is its own words, also where it calls something an id
+                    else self.value(each, ids=ids and not (name == "input" and isinstance(each, dict)))
+                    for name, each in value.items()
+                    if name != "cache_control"
+                }
+            case list():
+                return [self.value(each, ids=ids) for each in value]
+            case _:
+                return value
+
+    def _id(self, value: str) -> str:
+        return self._ids.setdefault(value, f"id-{len(self._ids) + 1}")
+
+    def _text(self, text: str) -> str:
+        text = self._surroundings.steady(without_personal(text))
+        if len(text) > BINARY and " " not in text and "\n" not in text:
+            return f"{{{{sha256:{sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}}}}}"
+        return text
+
+
+def _blank(block: Any) -> bool:
+    return isinstance(block, dict) and "text" in block and not str(block["text"]).strip()

@@ -1,0 +1,58 @@
+"""Cassettes of this user and this folder: what `--record`, `--replay` and the pytest fixture are made of."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from handrail.conversation.redact import make_redactor
+from handrail.errors import CassetteError
+from handrail.providers.cassette.replay import ReplayClock, Replayer
+from handrail.providers.cassette.surroundings import Surroundings, make_surroundings
+from handrail.providers.cassette.tape import Cassette, load
+from handrail.providers.choose import ADAPTERS, DEFAULT_URLS, Choice, Wishes, open_provider
+from handrail.providers.client import Provider
+
+NO_PLACES: Mapping[str, Path] = {}
+
+
+def surroundings_of(
+    cwd: Path,
+    env: Mapping[str, str],
+    *,
+    secrets: Iterable[str] = (),
+    volatile: Iterable[str] = (),
+    places: Mapping[str, Path] = NO_PLACES,
+) -> Surroundings:
+    """
+    Secrets of the environment and the patterns `secrets` are never written.
+
+    Where the folders lie (the working, home and state folder, and `places` by name) and `volatile` do not matter.
+    """
+    own = {"cwd": str(cwd), "state": env.get("HANDRAIL_STATE_DIR"), "home": env.get("HOME")}
+    places = {**places, **{name: Path(path) for name, path in own.items() if path}}
+    return make_surroundings(make_redactor(env, secrets), places, volatile)
+
+
+def open_replayer(path: Path, surroundings: Surroundings, *, speed: float = 0.0, in_order: bool = False) -> Replayer:
+    """A transport that replays `path`."""
+    return Replayer(load(path), surroundings, speed=speed, in_order=in_order)
+
+
+def replayed_choice(cassette: Cassette, wishes: Wishes) -> Choice:
+    """
+    The provider and model that were recorded, where nothing else is wished for. No key is needed.
+
+    Raises:
+        CassetteError: the recording does not name a provider, and none is wished for.
+    """
+    provider = wishes.provider or cassette.header.provider
+    if provider not in ADAPTERS:
+        raise CassetteError(f"{cassette.path} was recorded from {provider!r}. Choose one of {', '.join(ADAPTERS)}.")
+    base_url = wishes.base_url or cassette.header.base_url or DEFAULT_URLS[provider]
+    return Choice(provider, wishes.model or cassette.header.model, base_url, fallback_models=wishes.fallback_models)
+
+
+def open_replayed_provider(replayer: Replayer, wishes: Wishes) -> Provider:
+    """A provider that answers from a cassette and does not wait between attempts."""
+    provider = open_provider(replayed_choice(replayer.cassette, wishes), {}, replayer)
+    provider.clock = ReplayClock()
+    return provider

@@ -1,0 +1,196 @@
+"""
+The recording transport: passes everything through, and keeps it.
+
+    send -> read* -> b""       whole
+                  -> leave     whole: all that matters was read
+                  -> abort     aborted
+                  -> error     cut
+    send -> error              failed
+
+Entries go to a file of their own beside the target, one write each, and take the target's place when the transport is
+closed: a crash leaves the old cassette as it was, and what was recorded so far in the other file.
+"""
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from handrail.errors import CassetteError
+from handrail.providers.cassette.canonical import Canonical, api_of, canonical
+from handrail.providers.cassette.scrub import scrub
+from handrail.providers.cassette.surroundings import Surroundings, edited
+from handrail.providers.cassette.tape import Chunk, End, Entry, Header, TapeWriter
+from handrail.providers.choose import load_api
+from handrail.providers.transport import Outgoing, Reply, Transport, TransportError
+
+KEPT_HEADERS = ("content-type", "retry-after", "retry-after-ms", "x-should-retry")
+
+
+class Recorder:
+    """
+    Records what goes through `inner` to `path`.
+
+    `timed` keeps the time between chunks; without it a second recording of the same answers is the same file.
+
+    Raises:
+        CassetteError: the file cannot be written.
+    """
+
+    def __init__(
+        self,
+        inner: Transport,
+        path: Path,
+        surroundings: Surroundings,
+        *,
+        timed: bool = False,
+        note: str = "",
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.path = path
+        self._inner = inner
+        self._surroundings = surroundings
+        self._timed = timed
+        self._note = note
+        self._clock = clock
+        self._writer = TapeWriter()
+        self._count = 0
+        self._began = False
+        self._part = path.with_name(f"{path.name}.{os.urandom(4).hex()}.part")
+        try:
+            self._file = open(self._part, "xb", opener=_owner_only)  # noqa: SIM115  # open as long as the recorder
+        except OSError as error:
+            raise CassetteError(f"The cassette {str(path)!r} cannot be written: {error.strerror}.") from error
+
+    async def send(self, outgoing: Outgoing) -> "RecordingReply":
+        """The answer, which is recorded while it is read."""
+        if self._file.closed:
+            raise CassetteError(f"The recording of {str(self.path)!r} is over; nothing more can be added to it.")
+        self._count += 1
+        number = self._count
+        request = canonical(outgoing, self._surroundings)
+        if not self._began:
+            self._began = True
+            self._write(self._writer.header(_header(outgoing, request, self._note)))
+        started = self._clock()
+        try:
+            reply = await self._inner.send(outgoing)
+        except TransportError as error:
+            why = self._clean(str(error))
+            self._write(self._writer.entry(Entry(number, request, end="failed", why=why)))
+            raise
+        return RecordingReply(self, reply, number, request, started)
+
+    async def aclose(self) -> None:
+        """Close connections and put the recording in its place."""
+        await self._inner.aclose()
+        self.finish()
+
+    def finish(self) -> None:
+        """Put the recording in its place. Whatever is still being answered is not part of it."""
+        if self._file.closed:
+            return
+        if not self._began:
+            self._write(self._writer.header(Header(note=self._note)))
+        os.fsync(self._file.fileno())
+        self._file.close()
+        self._part.replace(self.path)
+
+    def discard(self) -> None:
+        """Forget the recording; the old cassette stays."""
+        if not self._file.closed:
+            self._file.close()
+            self._part.unlink(missing_ok=True)
+
+    def now(self) -> float:
+        """The recorder's clock."""
+        return self._clock()
+
+    def add(self, reply: "RecordingReply", end: End, why: str = "") -> None:
+        """Write down one answer."""
+        if self._file.closed:
+            return
+        pieces = [piece for piece, _ in reply.pieces]
+        clean = scrub(pieces, self._surroundings.edits)
+        times: list[float | None] = [after for _, after in reply.pieces] if self._timed else []
+        # chunks can only become fewer, where boundaries fell together
+        times = times[: len(clean)] if times else [None] * len(clean)
+        headers = {name: reply.headers[name] for name in KEPT_HEADERS if name in reply.headers}
+        chunks = tuple(Chunk(data, after) for data, after in zip(clean, times, strict=True))
+        request, why = reply.request, self._clean(why)
+        self._write(self._writer.entry(Entry(reply.number, request, reply.status, headers, chunks, end, why)))
+
+    def _clean(self, text: str) -> str:
+        return edited(text, self._surroundings.edits(text))
+
+    def _write(self, text: str) -> None:
+        self._file.write(text.encode())
+        self._file.flush()
+
+
+class RecordingReply:
+    """An answer that is kept while it is read."""
+
+    def __init__(self, recorder: Recorder, inner: Reply, number: int, request: Canonical, started: float) -> None:
+        self._recorder = recorder
+        self._inner = inner
+        self._last = started
+        self._done = False
+        self.number = number
+        self.request = request
+        self.pieces: list[tuple[bytes, float]] = []
+
+    @property
+    def status(self) -> int:
+        """The status of the answer."""
+        return self._inner.status
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The headers of the answer."""
+        return self._inner.headers
+
+    async def read(self) -> bytes:
+        """The next bytes."""
+        try:
+            data = await self._inner.read()
+        except TransportError as error:
+            self._end("cut", str(error))
+            raise
+        if not data:
+            self._end("whole")
+            return data
+        now = self._recorder.now()
+        self.pieces.append((data, now - self._last))
+        self._last = now
+        return data
+
+    def abort(self) -> None:
+        """Drop the connection; what came so far is recorded."""
+        self._inner.abort()
+        self._end("aborted")
+
+    def leave(self) -> None:
+        """All that matters was read."""
+        self._inner.leave()
+        self._end("whole")
+
+    def _end(self, end: End, why: str = "") -> None:
+        if not self._done:
+            self._done = True
+            self._recorder.add(self, end, why)
+
+
+def _header(outgoing: Outgoing, request: Canonical, note: str) -> Header:
+    provider = api_of(outgoing.url)
+    parts = urlsplit(outgoing.url)
+    host = parts.netloc.rpartition("@")[2]
+    path = parts.path
+    if provider in {"anthropic", "openai", "openai-responses"}:
+        path = path.removesuffix(load_api(provider).path)  # type: ignore[arg-type]  # one of the three, as just seen
+    return Header(provider, f"{parts.scheme}://{host}{path}", str(request.head.get("model", "")), note)
+
+
+def _owner_only(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)

@@ -1,0 +1,117 @@
+"""
+The replaying transport: answers from a cassette, in the chunks in which they once came. Nothing here opens a socket.
+
+Recordings of the same request are played in the order in which they were made. A request that was not recorded is an
+error that no retry can help.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+
+from handrail.errors import CassetteMissError
+from handrail.providers.cassette.canonical import canonical, settled
+from handrail.providers.cassette.miss import miss_text
+from handrail.providers.cassette.surroundings import Surroundings
+from handrail.providers.cassette.tape import Cassette, Entry
+from handrail.providers.client import SystemClock
+from handrail.providers.transport import Outgoing, TransportError
+
+
+class Replayer:
+    """
+    Plays a cassette. `speed` 1 keeps the recorded pauses, 2 halves them, 0 leaves them out.
+
+    `in_order` plays the recordings one after the other, whatever is asked: for demonstrations, not for tests.
+    """
+
+    def __init__(
+        self,
+        cassette: Cassette,
+        surroundings: Surroundings,
+        *,
+        speed: float = 0.0,
+        in_order: bool = False,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        entries = tuple(replace(each, request=settled(each.request, surroundings)) for each in cassette.entries)
+        self.cassette = replace(cassette, entries=entries)
+        self.surroundings = surroundings
+        self.misses: list[str] = []
+        self.speed = speed
+        self.sleep = sleep
+        self._in_order = in_order
+        self._played: set[int] = set()
+        self._waiting: dict[str, deque[Entry]] = {}
+        for entry in entries:
+            self._waiting.setdefault("" if in_order else entry.request.key, deque()).append(entry)
+
+    @property
+    def unplayed(self) -> tuple[int, ...]:
+        """The numbers of the recordings that nobody asked for yet."""
+        return tuple(entry.number for entry in self.cassette.entries if entry.number not in self._played)
+
+    async def send(self, outgoing: Outgoing) -> "ReplayedReply":
+        """
+        The recorded answer.
+
+        Raises:
+            CassetteMissError: it was not recorded, or not so often.
+            TransportError: the recorded request got no answer.
+        """
+        asked = canonical(outgoing, self.surroundings)
+        waiting = self._waiting.get("" if self._in_order else asked.key)
+        if not waiting:
+            self.misses.append(miss_text(asked, self.cassette, self._played))
+            raise CassetteMissError(self.misses[-1])
+        entry = waiting.popleft()
+        self._played.add(entry.number)
+        if entry.end == "failed":
+            raise TransportError("connect", entry.why)
+        return ReplayedReply(self, entry)
+
+    async def aclose(self) -> None:
+        """There is nothing to close."""
+
+
+class ReplayedReply:
+    """A recorded answer."""
+
+    def __init__(self, player: Replayer, entry: Entry) -> None:
+        self._player = player
+        self._entry = entry
+        self._chunks = iter(entry.chunks)
+        self.status = entry.status
+        self.headers: Mapping[str, str] = entry.headers
+
+    async def read(self) -> bytes:
+        """The next recorded chunk, with the places of this machine in it."""
+        chunk = next(self._chunks, None)
+        player = self._player
+        # even without a pause others get their turn: on a real wire they would
+        await player.sleep((chunk.after or 0.0) / player.speed if chunk and player.speed > 0 else 0.0)
+        if chunk is not None:
+            return player.surroundings.restored(chunk.data)
+        if self._entry.end != "whole":
+            raise TransportError("cut", self._entry.why or "the recording was broken off here")
+        return b""
+
+    def abort(self) -> None:
+        """Nothing to drop."""
+
+    def leave(self) -> None:
+        """Nothing to keep."""
+
+
+class ReplayClock(SystemClock):
+    """Does not wait between attempts: the recorded server needs no rest."""
+
+    async def sleep(self, seconds: float) -> None:
+        """Go on at once."""
+        await asyncio.sleep(0)
+
+    def timeout(self, seconds: float) -> AbstractAsyncContextManager[object]:
+        """Recorded answers come in time."""
+        return asyncio.timeout(None)

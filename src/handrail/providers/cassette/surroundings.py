@@ -1,0 +1,137 @@
+"""What differs from machine to machine, what must not be written, and what stands in its place."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from handrail.conversation.redact import Redactor, Span
+from handrail.errors import CassetteError
+
+SAFE_PATH = re.compile(r'[^"\\\x00-\x1f{}]{2,}')
+SHORTEST_PART = 8
+MAX_ROUNDS = 8
+PLACEHOLDER = re.compile(r"(\{\{[^{}]*\}\})")
+NO_SECRETS = Redactor()
+
+# what never tells two requests apart
+VOLATILE: tuple[tuple[str, str], ...] = (
+    ("uuid", r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b"),
+    ("date", r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?: ?(?:Z|[+-]\d\d:?\d\d))?)?"),
+    ("time", r"\b\d\d:\d\d:\d\d(?:[.,]\d+)?\b"),
+    ("duration", r"\b\d+(?:\.\d+)? ?(?:s|ms|us|sec|secs|seconds)\b"),
+    ("address", r"\b0x[0-9a-fA-F]{6,16}\b"),
+    ("run", r"\b\d+-[0-9a-f]{8}(?=/[0-9a-f]{24}\b)"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A piece of text and what is put in its place."""
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """
+    `places` are (absolute path, name): in a recording each path is written as a name in braces, and put back on replay.
+
+    `volatile` are patterns of the caller: text that changes from run to run and must not tell requests apart.
+    """
+
+    redactor: Redactor = NO_SECRETS
+    places: tuple[tuple[str, str], ...] = ()
+    volatile: tuple[re.Pattern[str], ...] = ()
+
+    def edits(self, text: str) -> list[Edit]:
+        """Secrets and places in a text, in order, without overlap. Where they overlap it is a secret."""
+        found = [Edit(span.start, span.end, span.replacement) for span in self._secrets(text)]
+        for path, name in self.places:
+            if path not in text:
+                continue
+            for match in re.finditer(rf"(?<![\w.-]){re.escape(path)}(?![\w-])(?!\.\w)", text):
+                if not any(edit.start < match.end() and match.start() < edit.end for edit in found):
+                    found.append(Edit(match.start(), match.end(), placeholder(name)))
+        return sorted(found, key=lambda edit: edit.start)
+
+    def restored(self, data: bytes) -> bytes:
+        """Recorded bytes with the places of this machine in them."""
+        if b"{{handrail:" in data:
+            for path, name in self.places:
+                data = data.replace(placeholder(name).encode(), path.encode())
+        return data
+
+    def steady(self, text: str) -> str:
+        """A text as it is compared: without secrets, places and what changes from run to run. Twice is as once."""
+        patterns = (*_VOLATILE, *(("volatile", pattern) for pattern in self.volatile))
+        for _ in range(MAX_ROUNDS):
+            # what stands beside a replacement may only now stand by itself
+            before, text = text, edited(text, self.edits(text))
+            for name, pattern in patterns:
+                text = _replaced(text, pattern, f"{{{{{name}}}}}")
+            if text == before:
+                break
+        return text
+
+    def _secrets(self, text: str) -> list[Span]:
+        spans = list(self.redactor.spans(text))
+        end = spans[-1].end if spans else 0
+        # a stream can break off in the middle of a secret
+        for label, secret in self.redactor.secrets:
+            for size in range(min(len(secret) - 1, len(text) - end), SHORTEST_PART - 1, -1):
+                if text.endswith(secret[:size]):
+                    return [*spans, Span(len(text) - size, len(text), label)]
+        return spans
+
+
+_VOLATILE = tuple((name, re.compile(pattern)) for name, pattern in VOLATILE)
+
+
+def make_surroundings(redactor: Redactor, places: Mapping[str, Path], volatile: Iterable[str] = ()) -> Surroundings:
+    """
+    `places` by name, for example cwd and home; a folder inside another one wins.
+
+    Raises:
+        CassetteError: a folder's name cannot stand in a recording, or a pattern is none.
+    """
+    known: dict[str, str] = {}
+    for name, path in places.items():
+        # the path as it was given comes first: it is the one put back on replay
+        for form in dict.fromkeys((str(path), str(path.resolve()))):
+            if form == "/":
+                continue
+            if not SAFE_PATH.fullmatch(form):
+                raise CassetteError(f"{form!r} holds characters that a recording cannot hold. Work in another folder.")
+            known.setdefault(form, name)
+    ordered = sorted(known.items(), key=lambda pair: -len(pair[0]))
+    try:
+        patterns = tuple(re.compile(pattern) for pattern in volatile)
+    except re.error as error:
+        raise CassetteError(f"{error.pattern!r} is not a regular expression: {error}.") from error
+    return Surroundings(redactor, tuple(ordered), patterns)
+
+
+def _replaced(text: str, pattern: re.Pattern[str], replacement: str) -> str:
+    """Matches replaced, except inside what was put in before, in this run or in the one that was recorded."""
+    if not pattern.search(text):
+        return text
+    parts = PLACEHOLDER.split(text)
+    parts[::2] = [pattern.sub(lambda found: replacement if found[0] else "", part) for part in parts[::2]]
+    return "".join(parts)
+
+
+def placeholder(name: str) -> str:
+    """What stands in a recording for a place."""
+    return f"{{{{handrail:{name}}}}}"
+
+
+def edited(text: str, edits: Iterable[Edit]) -> str:
+    """The text with its edits made."""
+    pieces, at = [], 0
+    for edit in edits:
+        pieces += [text[at : edit.start], edit.text]
+        at = edit.end
+    return "".join([*pieces, text[at:]]) if pieces else text

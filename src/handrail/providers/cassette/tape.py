@@ -1,0 +1,221 @@
+"""
+The file format: JSON lines, one thing per line, so that a cassette can be read and its changes can be reviewed.
+
+    {"handrail_cassette": 1, "provider": ..., "base_url": ..., "model": ..., "note": ...}
+    {"request": 1, "api": ..., "head": {...}}                   one recording begins; all but the conversation
+    {"message": {...}}                                          the conversation, one line per message
+    {"answer": 200, "headers": {...}}                           or {"failed": "connect", "why": ...}
+    {"chunk": "...", "after": 0.012}                            as the bytes came; `after` seconds, if timed
+    {"end": "whole"}                                            or cut, aborted; with `why`
+
+A request that goes on from an earlier one names it (`like`) and how many of its messages it shares (`keep`); a head
+that is the same is left out. A chunk that is no text by itself is kept as `base64`. A recording without `end` was cut
+off by a crash and does not count.
+"""
+
+import base64
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, cast
+
+from handrail.errors import CassetteError
+from handrail.providers.cassette.canonical import Canonical, digest
+
+VERSION = 1
+MAX_SIZE = 512 * 1024 * 1024
+
+End: TypeAlias = Literal["whole", "cut", "aborted", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What was asked, so that a replay needs no options. `note` says where the recording comes from."""
+
+    provider: str = ""
+    base_url: str = ""
+    model: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Bytes that came together. `after` is the time since the request or the chunk before; None = not timed."""
+
+    data: bytes
+    after: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One request and its answer. `number` counts requests from 1 as they were made."""
+
+    number: int
+    request: Canonical
+    status: int = 0
+    headers: Mapping[str, str] = field(default_factory=dict)
+    chunks: tuple[Chunk, ...] = ()
+    end: End = "whole"
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cassette:
+    """A whole recording, in the order in which the requests were made."""
+
+    path: Path
+    header: Header
+    entries: tuple[Entry, ...]
+
+
+class TapeWriter:
+    """Turns entries into lines; remembers what it wrote, to write only what is new."""
+
+    def __init__(self) -> None:
+        self._written: dict[int, tuple[str, list[str]]] = {}
+
+    def header(self, header: Header) -> str:
+        """The first line."""
+        names = {name: getattr(header, name) for name in ("provider", "base_url", "model", "note")}
+        return _line({"handrail_cassette": VERSION, **names})
+
+    def entry(self, entry: Entry) -> str:
+        """The lines of one entry."""
+        request = entry.request
+        head, messages = digest(request.head), [digest(message) for message in request.messages]
+        like, keep = self._nearest(messages)
+        first: dict[str, Any] = {"request": entry.number, "api": request.api}
+        if like:
+            first |= {"like": like, "keep": keep}
+        if not like or self._written[like][0] != head:
+            first["head"] = request.head
+        self._written[entry.number] = (head, messages)
+        lines: list[dict[str, Any]] = [first, *({"message": each} for each in request.messages[keep:])]
+        if entry.end == "failed":
+            lines.append({"failed": "connect", "why": entry.why})
+        else:
+            lines.append({"answer": entry.status, "headers": dict(entry.headers)})
+            lines += map(_chunk, entry.chunks)
+            lines.append({"end": entry.end, **({"why": entry.why} if entry.why else {})})
+        return "".join(map(_line, lines))
+
+    def _nearest(self, messages: Sequence[str]) -> tuple[int, int]:
+        """The newest recording with the longest common beginning, and how long that is."""
+        best, longest = 0, -1
+        for number, (_, others) in self._written.items():
+            pairs = zip(messages, others, strict=False)
+            same = next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(messages), len(others)))
+            if same >= longest:
+                best, longest = number, same
+        return best, max(longest, 0)
+
+
+def load(path: Path) -> Cassette:
+    """
+    Read a cassette.
+
+    Raises:
+        CassetteError: there is no such file, it is no cassette, or it is of a newer format.
+    """
+    try:
+        size = path.stat().st_size
+        if size > MAX_SIZE:
+            raise CassetteError(f"{path} is {size:,} bytes; cassettes are read up to {MAX_SIZE:,}.")
+        lines = path.read_text("utf-8").split("\n")
+    except OSError as error:
+        raise CassetteError(
+            f"The cassette {str(path)!r} cannot be read: {error.strerror}. Record it first, with --record."
+        ) from error
+    except UnicodeDecodeError as error:
+        raise CassetteError(f"{path} is not a cassette: it is not UTF-8 text.") from error
+    records = _records(path, lines)
+    header = _header(path, next(records, (1, {}))[1])
+    entries: dict[int, Entry] = {}
+    for group in _groups(records):
+        number, first = group[0]
+        try:
+            entry = _entry([each for _, each in group], entries)
+        except (KeyError, TypeError, ValueError) as error:
+            raise CassetteError(
+                f"{path}:{number}: the recording {first.get('request')!r} is damaged: {error!r}."
+            ) from error
+        if entry is not None:
+            entries[entry.number] = entry
+    return Cassette(path, header, tuple(entries[number] for number in sorted(entries)))
+
+
+def _records(path: Path, lines: Sequence[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except ValueError as error:
+            if number == len(lines):  # the last line has no end: a crash cut it off
+                return
+            raise CassetteError(f"{path}:{number}: not JSON: {error}.") from error
+        if not isinstance(record, dict):
+            raise CassetteError(f"{path}:{number}: {line[:60]!r} is not a JSON object.")
+        yield number, record
+
+
+def _header(path: Path, record: Mapping[str, Any]) -> Header:
+    version = record.get("handrail_cassette")
+    if not isinstance(version, int) or version < 1:
+        raise CassetteError(f"{path} is not a cassette: its first line does not say handrail_cassette.")
+    if version > VERSION:
+        raise CassetteError(
+            f"{path} has format {version}, and this handrail reads formats up to {VERSION}. Use a newer handrail."
+        )
+    return Header(*(str(record.get(name, "")) for name in ("provider", "base_url", "model", "note")))
+
+
+def _groups(records: Iterable[tuple[int, dict[str, Any]]]) -> Iterator[list[tuple[int, dict[str, Any]]]]:
+    group: list[tuple[int, dict[str, Any]]] = []
+    for number, record in records:
+        if "request" in record and group:
+            yield group
+            group = []
+        group.append((number, record))
+    if group:
+        yield group
+
+
+def _entry(records: Sequence[Mapping[str, Any]], earlier: Mapping[int, Entry]) -> Entry | None:
+    """The entry that these lines say; None if it has no end."""
+    first = records[0]
+    like = earlier[first["like"]].request if "like" in first else None
+    messages = [*like.messages[: first["keep"]]] if like else []
+    messages += (record["message"] for record in records if "message" in record)
+    head = first["head"] if "head" in first or like is None else like.head
+    request = Canonical(first["api"], head, tuple(messages))
+    number = int(first["request"])
+    answer = next((record for record in records if "answer" in record), None)
+    last = records[-1]
+    if "failed" in last:
+        return Entry(number, request, end="failed", why=last["why"])
+    if answer is None or "end" not in last:
+        return None
+    chunks = tuple(_bytes(record) for record in records if "chunk" in record or "base64" in record)
+    end = cast("End", last["end"])
+    return Entry(number, request, answer["answer"], answer["headers"], chunks, end, last.get("why", ""))
+
+
+def _chunk(chunk: Chunk) -> dict[str, Any]:
+    try:
+        record: dict[str, Any] = {"chunk": chunk.data.decode("utf-8")}
+    except UnicodeDecodeError:
+        record = {"base64": base64.b64encode(chunk.data).decode("ascii")}
+    return record if chunk.after is None else record | {"after": round(chunk.after, 4)}
+
+
+def _bytes(record: Mapping[str, Any]) -> Chunk:
+    data = record["chunk"].encode() if "chunk" in record else base64.b64decode(record["base64"], validate=True)
+    return Chunk(data, record.get("after"))
+
+
+def _line(record: Mapping[str, Any]) -> str:
+    # lone surrogates cannot be written as UTF-8; escaped they can
+    text = json.dumps(record, ensure_ascii=False)
+    return (text if text.isprintable() else json.dumps(record)) + "\n"

@@ -1,0 +1,165 @@
+"""
+Which model, where, and in which words: decided from settings and environment, purely.
+
+    explicit provider > provider setting > base URL given or in the environment > model name > keys in the environment
+
+Each provider has a default model, so that nobody must name one. A server with its own base URL needs no key.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast
+
+from handrail.errors import ProviderSetupError
+from handrail.providers.proxies import target_of
+
+if TYPE_CHECKING:
+    from handrail.providers.api import Api
+    from handrail.providers.client import Provider
+    from handrail.providers.transport import Transport
+
+ProviderName: TypeAlias = Literal["anthropic", "openai", "openai-responses"]
+
+# loaded when chosen
+ADAPTERS: dict[ProviderName, str] = {
+    "anthropic": "handrail.providers.anthropic",
+    "openai": "handrail.providers.openai_chat",
+    "openai-responses": "handrail.providers.openai_responses",
+}
+DEFAULT_MODELS: dict[ProviderName, str] = {
+    "anthropic": "claude-sonnet-4-6",
+    "openai": "gpt-5.2",
+    "openai-responses": "gpt-5.2",
+}
+DEFAULT_URLS: dict[ProviderName, str] = {
+    "anthropic": "https://api.anthropic.com",
+    "openai": "https://api.openai.com/v1",
+    "openai-responses": "https://api.openai.com/v1",
+}
+# short names people use, and what they stand for today
+ALIASES = {"opus": "claude-opus-4-6", "sonnet": "claude-sonnet-4-6", "haiku": "claude-haiku-4-5"}
+ANTHROPIC_MODELS = ("claude", "anthropic/", "anthropic.")
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What flags and settings say; empty = nothing."""
+
+    provider: str = ""
+    model: str = ""
+    base_url: str = ""
+    api_key: str = ""
+    fallback_models: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The outcome. Its repr shows no credentials."""
+
+    provider: ProviderName
+    model: str
+    base_url: str
+    key: str = ""
+    bearer: bool = False
+    fallback_models: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Choice({self.provider!r}, {self.model!r}, {self.base_url!r})"
+
+
+def choose(wishes: Wishes, env: Mapping[str, str]) -> Choice:
+    """
+    The provider, model and endpoint to use.
+
+    Raises:
+        ProviderSetupError: a name or URL is wrong, or the vendor's own server is to be asked without a key.
+    """
+    provider = _provider(wishes, env)
+    prefix = "ANTHROPIC" if provider == "anthropic" else "OPENAI"
+    base_url = wishes.base_url or env.get(f"{prefix}_BASE_URL") or DEFAULT_URLS[provider]
+    if target_of(base_url).credentials:
+        raise ProviderSetupError(f"The base URL holds a user name. Leave it out, and set {prefix}_API_KEY instead.")
+    model = wishes.model or env.get(f"{prefix}_MODEL") or DEFAULT_MODELS[provider]
+    key, bearer = _key(provider, wishes, env)
+    key = key.strip()
+    if not (key.isascii() and key.isprintable()):
+        raise ProviderSetupError(f"The key for {base_url} holds characters no key has. Copy it again.")
+    if not key and base_url.rstrip("/") == DEFAULT_URLS[provider]:
+        raise ProviderSetupError(
+            f"There is no key for {base_url} (model {model!r}). Set {prefix}_API_KEY, "
+            f"or set {prefix}_BASE_URL to a server that needs none."
+        )
+    fallbacks = tuple(_full(name) for name in wishes.fallback_models)
+    return Choice(provider, _full(model), base_url, key, bearer, fallbacks)
+
+
+def load_api(name: ProviderName) -> "Api":
+    """The api of this name; its module is imported now."""
+    return cast("Api", import_module(ADAPTERS[name]).API)
+
+
+def open_provider(choice: Choice, env: Mapping[str, str], transport: "Transport | None" = None) -> "Provider":
+    """A provider that is ready to be asked; over HTTP unless a transport is given. `env` holds proxies and CAs."""
+    client = import_module("handrail.providers.client")
+    api = load_api(choice.provider)
+    headers: tuple[tuple[str, str], ...] = ()
+    if choice.key:
+        bearer = choice.bearer or api.auth == "authorization"
+        headers = (("authorization", f"Bearer {choice.key}"),) if bearer else ((api.auth, choice.key),)
+    if transport is None:
+        transport = import_module("handrail.providers.http").HttpTransport(env)
+    endpoint = client.Endpoint(choice.base_url, headers)
+    return cast("Provider", client.Provider(api, endpoint, transport, fallback_models=choice.fallback_models))
+
+
+def _provider(wishes: Wishes, env: Mapping[str, str]) -> ProviderName:
+    if wishes.provider:
+        if wishes.provider not in ADAPTERS:
+            raise ProviderSetupError(f"{wishes.provider!r} is not a provider. Choose one of {', '.join(ADAPTERS)}.")
+        return wishes.provider
+    if wishes.base_url:
+        return _by_url(wishes.base_url) or _by_model(wishes.model) or "openai"
+    named = _by_model(wishes.model)
+    if named:
+        # a model of any name may be served by the one server the environment points at
+        other: ProviderName = "openai" if named == "anthropic" else "anthropic"
+        return named if _reachable(named, env) or not _reachable(other, env) else other
+    anthropic = _reachable("anthropic", env)
+    return "openai" if not anthropic and _reachable("openai", env) else "anthropic"
+
+
+def _reachable(provider: ProviderName, env: Mapping[str, str]) -> bool:
+    names = {
+        "anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL"),
+        "openai": ("OPENAI_API_KEY", "OPENAI_BASE_URL"),
+    }
+    return any(env.get(name) for name in names.get(provider, ()))
+
+
+def _by_url(url: str) -> ProviderName | None:
+    target = target_of(url)
+    path = target.path.decode().rstrip("/")
+    if target.host.endswith("anthropic.com") or path.endswith(("/anthropic", "/v1/messages")):
+        return "anthropic"
+    return "openai-responses" if path.endswith("/responses") else None
+
+
+def _by_model(model: str) -> ProviderName | None:
+    if not model:
+        return None
+    return "anthropic" if model.startswith(ANTHROPIC_MODELS) or model in ALIASES else "openai"
+
+
+def _full(model: str) -> str:
+    return ALIASES.get(model, model)
+
+
+def _key(provider: ProviderName, wishes: Wishes, env: Mapping[str, str]) -> tuple[str, bool]:
+    if wishes.api_key:
+        return wishes.api_key, False
+    if provider != "anthropic":
+        return env.get("OPENAI_API_KEY", ""), True
+    if env.get("ANTHROPIC_API_KEY"):
+        return env["ANTHROPIC_API_KEY"], False
+    return env.get("ANTHROPIC_AUTH_TOKEN", ""), True

@@ -1,0 +1,295 @@
+"""
+Asks a model: sends a request, hands out the events of its answer, asks again where that is safe.
+
+    connect -> read -> ... -> MessageEnd
+       ^         |
+       +- StreamRetry (delay, plain, next model)   never after a tool call was handed out
+                 +-> StreamFailure                  the caller decides
+"""
+
+import asyncio
+import os
+import time
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from handrail.conversation.request import Request
+from handrail.conversation.stream import MessageEnd, StreamEvent, StreamFailure, StreamRetry
+from handrail.providers.api import Api, Headers, Writer
+from handrail.providers.failures import broken, from_status, retry_after
+from handrail.providers.quirks import quirks_of
+from handrail.providers.reader import Reader
+from handrail.providers.retry import RetryPolicy, next_step
+from handrail.providers.transport import Outgoing, Reply, Transport, TransportError
+
+MAX_ERROR_BODY = 64 * 1024
+
+
+class Clock(Protocol):
+    """Time, so that tests can hold it."""
+
+    def time(self) -> float:
+        """Unix time."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        ...
+
+    def timeout(self, seconds: float) -> AbstractAsyncContextManager[object]:
+        """Raises TimeoutError out of its body when it takes longer."""
+        ...
+
+
+class SystemClock:
+    """The real time."""
+
+    def time(self) -> float:
+        """Unix time."""
+        return time.time()
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        await asyncio.sleep(seconds)
+
+    def timeout(self, seconds: float) -> AbstractAsyncContextManager[object]:
+        """Raises TimeoutError out of its body when it takes longer."""
+        return asyncio.timeout(seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A server: `base_url` without the api's own path, `headers` with the credentials. Its repr shows none of them."""
+
+    base_url: str
+    headers: Headers = ()
+
+    def __repr__(self) -> str:
+        return f"Endpoint({self.base_url!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long to wait: for the next byte of a stream, and for a whole answer without streaming. Seconds."""
+
+    idle: float = 300.0
+    whole: float = 600.0
+
+
+PATIENCE = Patience()
+RETRY_POLICY = RetryPolicy()
+
+
+def chance() -> float:
+    """A number from 0 to 1. The random module costs start-up time, and delays need little of it."""
+    return int.from_bytes(os.urandom(4)) / 2**32
+
+
+class Provider:
+    """One api at one endpoint."""
+
+    def __init__(
+        self,
+        api: Api,
+        endpoint: Endpoint,
+        transport: Transport,
+        *,
+        fallback_models: tuple[str, ...] = (),
+        retry: RetryPolicy = RETRY_POLICY,
+        patience: Patience = PATIENCE,
+        clock: Clock | None = None,
+        random: Callable[[], float] = chance,
+    ) -> None:
+        self.api = api
+        self.endpoint = endpoint
+        self.transport = transport
+        self.fallback_models = fallback_models
+        self.retry = retry
+        self.patience = patience
+        self.clock = clock or SystemClock()
+        self.random = random
+        self._writers: dict[str, Writer] = {}
+
+    @property
+    def name(self) -> str:
+        """The api's name."""
+        return self.api.name
+
+    def stream(self, request: Request, *, plain: bool = False) -> "Answer":
+        """The answer to a request, as it arrives; `plain` asks for it in one piece."""
+        return Answer(self, request, plain)
+
+    def outgoing(self, request: Request, stream: bool) -> Outgoing:
+        """What is sent for a request. Pure; also what a cassette is keyed by."""
+        writer = self._writers.get(request.model)
+        if writer is None:
+            quirks = quirks_of(self.api.name, self.endpoint.base_url, request.model)
+            writer = self._writers[request.model] = self.api.writer(quirks)
+        chain = request.chain
+        tracking = (("x-handrail-chain", chain.id), ("x-handrail-depth", str(chain.depth))) if chain.id else ()
+        headers = (
+            ("user-agent", "handrail"),
+            ("content-type", "application/json"),
+            ("accept", "text/event-stream" if stream else "application/json"),
+            *self.api.headers,
+            *self.endpoint.headers,
+            *writer.headers(request),
+            *tracking,
+        )
+        return Outgoing(join(self.endpoint.base_url, self.api.path), headers, writer.body(request, stream))
+
+    async def aclose(self) -> None:
+        """Close idle connections."""
+        await self.transport.aclose()
+
+
+def join(base_url: str, path: str) -> str:
+    """The base URL with the path; a version both of them name is said once."""
+    base = base_url.rstrip("/")
+    first = "/" + path.split("/")[1]
+    return base.removesuffix(first) + path if path.count("/") > 1 and base.endswith(first) else base + path
+
+
+class Answer:
+    """
+    The events of one answer, an async iterator. Raises nothing for what the wire does: that is a StreamFailure.
+
+    Cancelling a waiting `__anext__`, or `aclose`, drops the connection at once.
+    """
+
+    def __init__(self, provider: Provider, request: Request, plain: bool) -> None:
+        self._provider = provider
+        self._request = request
+        self._plain = plain
+        self._fallbacks = list(provider.fallback_models)
+        self._attempt = 1
+        self._delay = 0.0
+        self._events: list[StreamEvent] = []
+        self._at = 0
+        self._reply: Reply | None = None
+        self._reader: Reader | None = None
+        self._over = False
+        self._handed_call = False
+
+    def __aiter__(self) -> "Answer":
+        return self
+
+    async def __anext__(self) -> StreamEvent:
+        at = self._at
+        if at >= len(self._events):
+            await self._fill()
+            at = 0
+        self._at = at + 1
+        return self._events[at]
+
+    async def aclose(self) -> None:
+        """Stop listening; an answer that is not whole loses its connection."""
+        self._over = True
+        self._events = []
+        self._at = 0
+        self._drop()
+
+    async def _fill(self) -> None:
+        self._at = 0
+        self._events = []
+        try:
+            while not self._events:
+                if self._over:
+                    raise StopAsyncIteration
+                self._take(await (self._open() if self._reply is None else self._read()))
+        except BaseException:
+            self._drop()
+            raise
+
+    def _take(self, events: list[StreamEvent]) -> None:
+        last = events[-1] if events else None
+        if isinstance(last, StreamFailure):
+            self._drop()
+            events = self._failed(events, last)
+        elif self._reader is not None and self._reader.done:
+            self._over = True
+            if self._reply is not None:
+                self._reply.leave()
+                self._reply = None
+        self._events = events
+
+    async def _open(self) -> list[StreamEvent]:
+        provider = self._provider
+        if self._delay:
+            await provider.clock.sleep(self._delay)
+        self._reader = None
+        outgoing = provider.outgoing(self._request, stream=not self._plain)
+        try:
+            async with provider.clock.timeout(self._patience):
+                reply = await provider.transport.send(outgoing)
+        except TransportError as error:
+            return [broken(error.kind, str(error))]
+        except TimeoutError:
+            return [self._stalled()]
+        self._reply = reply
+        if not 200 <= reply.status < 300:
+            return [await self._refused(reply)]
+        tools = frozenset(tool.name for tool in self._request.tools)
+        self._reader = provider.api.reader(taken=self._request.history.call_ids, tools=tools)
+        return []
+
+    async def _read(self) -> list[StreamEvent]:
+        assert self._reply is not None
+        assert self._reader is not None
+        self._handed_call = self._reader.announced  # all earlier events have left: reading begins when none is left
+        try:
+            async with self._provider.clock.timeout(self._patience):
+                data = await self._reply.read()
+        except TransportError as error:
+            events = self._reader.end()  # an answer that was whole before the connection broke is whole
+            return events if isinstance(events[-1], MessageEnd) else [broken(error.kind, str(error))]
+        except TimeoutError:
+            return [self._stalled()]
+        return self._reader.feed(data) if data else self._reader.end()
+
+    async def _refused(self, reply: Reply) -> StreamFailure:
+        body = b""
+        try:
+            async with self._provider.clock.timeout(self._patience):
+                while len(body) < MAX_ERROR_BODY and (data := await reply.read()):
+                    body += data
+        except (TransportError, TimeoutError):
+            pass  # the status says enough
+        wait = retry_after(reply.headers, self._provider.clock.time())
+        return from_status(reply.status, body, wait, reply.headers.get("x-should-retry", ""))
+
+    def _failed(self, events: list[StreamEvent], failure: StreamFailure) -> list[StreamEvent]:
+        """Ask again, and forget what was not handed out yet; or hand everything out and end."""
+        provider = self._provider
+        step = next_step(
+            provider.retry,
+            failure,
+            self._attempt,
+            announced=self._handed_call,
+            plain=self._plain,
+            fallbacks=bool(self._fallbacks),
+            random=provider.random,
+        )
+        if step is None:
+            self._over = True
+            return events
+        self._attempt += 1
+        self._delay, self._plain = step.delay, step.plain
+        if step.next_model:
+            self._attempt = 1
+            self._request = replace(self._request, model=self._fallbacks.pop(0))
+        return [StreamRetry(failure, self._attempt, step.delay, self._request.model)]
+
+    @property
+    def _patience(self) -> float:
+        return self._provider.patience.whole if self._plain else self._provider.patience.idle
+
+    def _stalled(self) -> StreamFailure:
+        return broken("stalled", f"the server said nothing for {self._patience:g} s")
+
+    def _drop(self) -> None:
+        reply, self._reply = self._reply, None
+        if reply is not None:
+            reply.abort()

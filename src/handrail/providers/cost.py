@@ -1,0 +1,77 @@
+"""What answers cost, from a table of prices that is data. Unknown model: no price, not zero."""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from handrail.conversation.stream import Usage
+
+MILLION = 1_000_000
+VERSION_AFTER = re.compile(r"(?:$|[-@:]).*")
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """US dollars per million tokens. A cache price that is None is the price of input."""
+
+    input: float
+    output: float
+    cache_read: float | None = None
+    cache_write: float | None = None
+
+
+@cache
+def price_table() -> Mapping[str, Price]:
+    """The shipped table; read on first use."""
+    text = files("handrail.providers").joinpath("prices.toml").read_text(encoding="utf-8")
+    return {name: Price(**row) for name, row in tomllib.loads(text)["models"].items()}
+
+
+def price_of(model: str, prices: Mapping[str, Price] | None = None) -> Price | None:
+    """The price of a model: the longest row that its name begins with, at the end of a word."""
+    table = price_table() if prices is None else prices
+    bare = model.rpartition("/")[2].removeprefix("anthropic.").removeprefix("openai.")
+    rows = [name for name in table if bare.startswith(name) and VERSION_AFTER.fullmatch(bare[len(name) :])]
+    return table[max(rows, key=len)] if rows else None
+
+
+def cost_of(usage: Usage, price: Price | None) -> float | None:
+    """Dollars for one answer; None if the price or the counts are unknown."""
+    if price is None or usage.input_tokens is None or usage.output_tokens is None:
+        return None
+    read = price.input if price.cache_read is None else price.cache_read
+    write = price.input if price.cache_write is None else price.cache_write
+    total = (
+        usage.fresh_input * price.input
+        + (usage.cache_read_tokens or 0) * read
+        + (usage.cache_write_tokens or 0) * write
+        + usage.whole_output * price.output
+    )
+    return total / MILLION
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What one model has used so far. `dollars` is None when any of it has no known price."""
+
+    answers: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    dollars: float | None = 0.0
+
+    def plus(self, usage: Usage, price: Price | None) -> "Spent":
+        """With one more answer."""
+        cost = cost_of(usage, price)
+        return Spent(
+            self.answers + 1,
+            self.input_tokens + usage.fresh_input,
+            self.output_tokens + usage.whole_output,
+            self.cache_read_tokens + (usage.cache_read_tokens or 0),
+            self.cache_write_tokens + (usage.cache_write_tokens or 0),
+            None if cost is None or self.dollars is None else self.dollars + cost,
+        )

@@ -1,0 +1,145 @@
+"""
+Puts the calls of a chat.completions stream together.
+
+No mark in this format ends a call, and servers disagree on almost everything else. The rules:
+
+    which call a piece belongs to     its index; else its id, its name, its place in the chunk; else the last call
+    a new call under an old index     another id, or a name although the arguments so far are whole
+    early end                         a later call has begun, this one's arguments are a whole object, as are all before
+    certain end                       finish_reason, [DONE]
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from handrail.providers.failures import broken
+from handrail.providers.reader import CUT_REASONS, Block, Reader
+from handrail.providers.wire import arguments, dump, index_of, mapping, string
+
+
+class CallAssembler:
+    """The calls of one answer, in the order they began."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._calls: list[Block] = []
+        self._by_index: dict[int, Block] = {}
+        self._touched: list[Block] = []
+        self._ended = 0
+
+    def feed(self, entries: Sequence[Any]) -> None:
+        """The `tool_calls` list of one chunk."""
+        self._touched.clear()
+        alone = len(entries) == 1
+        for position, entry in enumerate(entries):
+            if isinstance(entry, dict):
+                self._piece(entry, None if alone else position)
+
+    def finish(self, reason: str) -> None:
+        """No more pieces come: every call ends, whole or broken."""
+        stray = any(call.size and not call.name for call in self._calls)
+        last = self._calls[-1] if self._calls else None
+        for call in self._calls:
+            if call.ended:
+                continue
+            problem = ""
+            if reason in CUT_REASONS and ((call is last and not call.size) or isinstance(arguments(call.text), str)):
+                problem = f"the answer was cut by the output limit (finish_reason {reason!r})"
+            elif stray and call.name and not call.size:
+                problem = "its arguments arrived under another call and cannot be told apart"
+            self._reader.close_call(call, problem)
+
+    def _piece(self, entry: Mapping[str, Any], position: int | None) -> None:
+        function = mapping(entry.get("function"))
+        call_id, name, given = string(entry.get("id")), string(function.get("name")), function.get("arguments")
+        fragment = given if isinstance(given, str) else dump(given).decode() if isinstance(given, dict) else ""
+        index = index_of(entry)
+        call = self._find(index, position, call_id, name, fragment)
+        if call is None:
+            call = self._begin(index, call_id, name)
+        else:
+            call.id = call.id or call_id
+            if name and name != call.name:
+                self._rename(call, name)
+        self._touched.append(call)
+        extra = entry.get("extra_content")
+        if extra:
+            call.extra = {"extra_content": extra}
+        if fragment and not self._repeats(call, fragment):
+            self._append(call, fragment)
+
+    def _find(self, index: int | None, position: int | None, call_id: str, name: str, fragment: str) -> Block | None:
+        if index is not None:
+            call = self._by_index.get(index)
+        elif call_id:
+            call = next((call for call in self._calls if call.id == call_id), None) or self._nameless()
+        elif name:
+            call = self._calls[-1] if self._calls else None
+            if call in self._touched:  # two entries of one chunk are two calls
+                return None
+        elif position is not None:
+            call = self._calls[position] if position < len(self._calls) else None
+        else:
+            call = self._calls[-1] if self._calls else None
+        if call is None or not self._is_new(call, call_id, name, fragment):
+            return call
+        return None
+
+    def _nameless(self) -> Block | None:
+        """The last call, if it still waits for its name or id."""
+        last = self._calls[-1] if self._calls else None
+        return last if last is not None and not (last.id and last.name) else None
+
+    def _is_new(self, call: Block, call_id: str, name: str, fragment: str) -> bool:
+        if call_id and call.id and call_id != call.id:
+            # some servers make up a fresh id for every piece; without a name it only continues what is unfinished
+            return bool(name) or not call.size or self._whole(call)
+        if not name or not call.name:
+            return False
+        if self._whole(call):
+            return fragment.lstrip().startswith("{") and not self._repeats(call, fragment)
+        return name in self._reader.tools and call.name in self._reader.tools and name != call.name
+
+    def _begin(self, index: int | None, call_id: str, name: str) -> Block:
+        call = self._reader.open("tool_use", call_id, name)
+        self._calls.append(call)
+        if index is not None:
+            self._by_index[index] = call
+        self._end_early()
+        return call
+
+    def _rename(self, call: Block, name: str) -> None:
+        if not call.name or (name in self._reader.tools and name.startswith(call.name)):
+            call.name = name
+        elif call.name not in self._reader.tools and not call.size:
+            call.name += name
+
+    def _append(self, call: Block, fragment: str) -> None:
+        if not call.ended:
+            self._reader.add(call, fragment)
+            if call is not self._calls[-1]:
+                self._end_early()
+        elif fragment.strip():
+            message = f"more arguments came for call {call.id!r} after it was complete: {fragment[:80]!r}"
+            self._reader.fail(broken("inconsistent", message))
+
+    def _end_early(self) -> None:
+        for call in self._calls[self._ended : -1]:
+            # without arguments it is not certain: they may still come
+            if not call.ended and not (call.size and call.name and self._whole(call)):
+                return
+            self._reader.close_call(call)
+            self._ended += 1
+
+    def _repeats(self, call: Block, fragment: str) -> bool:
+        return call.size == len(fragment) and fragment == call.text and self._whole(call)
+
+    @staticmethod
+    def _whole(call: Block) -> bool:
+        """Whether the arguments are a complete object, to which no further character can belong."""
+        last = call.parts[-1].rstrip() if call.parts else "-"
+        return (not last or last.endswith("}")) and _is_object(call.text)
+
+
+def _is_object(text: str) -> bool:
+    return text.lstrip().startswith("{") and isinstance(arguments(text), dict)

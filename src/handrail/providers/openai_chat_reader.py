@@ -1,0 +1,175 @@
+"""Reads answers in the chat.completions format, as OpenAI and the many servers that imitate it speak it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from handrail.conversation.blocks import Thinking
+from handrail.conversation.stream import Usage
+from handrail.providers.failures import from_payload
+from handrail.providers.openai_calls import CallAssembler
+from handrail.providers.reader import Block, Reader
+from handrail.providers.wire import count, mapping, string
+
+REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_text")
+
+
+class ChatReader(Reader):
+    """Reasoning ends when text or calls begin, text when calls begin; calls end as CallAssembler says."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._calls = CallAssembler(self)
+        self._text: Block | None = None
+        self._thinking: Block | None = None
+        self._details: list[Any] = []
+        self._reason: str | None = None
+        self._usage: Mapping[str, Any] = {}
+
+    def payload(self, name: str, payload: Mapping[str, Any]) -> None:
+        """One chunk."""
+        if payload.get("error") or name == "error":
+            self.fail(from_payload(payload))
+            return
+        choices = payload.get("choices")
+        choice = mapping(choices[0]) if isinstance(choices, list) and choices else None
+        if not self._started and (choice or payload.get("model")):  # a chunk that only reports filters names no model
+            self.start(string(payload.get("id")), string(payload.get("model")))
+        usage = payload.get("usage") or mapping(payload.get("x_groq")).get("usage")
+        if choice is not None and not choice.get("index"):  # further choices are answers nobody asked for
+            usage = usage or choice.get("usage")
+            if "delta" in choice:
+                self._delta(mapping(choice["delta"]))
+            elif not self._slots:  # the whole message; beside deltas it only repeats them
+                self._delta(mapping(choice.get("message")))
+            reason = choice.get("finish_reason")
+            if reason and self._reason is None:
+                self._reason = string(reason)
+                self._end_blocks()
+        if usage:
+            self._usage = mapping(usage)
+
+    def whole(self, payload: Mapping[str, Any]) -> None:
+        """The non-streaming form."""
+        if not isinstance(payload.get("choices"), list):
+            self.fail(from_payload(payload))
+            return
+        self.payload("", payload)
+        self.last_word()
+
+    def last_word(self) -> None:
+        """`[DONE]`."""
+        self._end_blocks()
+        if self._usage:
+            self.usage(read_usage(self._usage))
+        self.finish(self._reason or "")
+
+    def bytes_over(self) -> None:
+        """A finish_reason without `[DONE]` is a whole answer."""
+        if self._reason is not None:
+            self.last_word()
+        else:
+            super().bytes_over()
+
+    def _delta(self, delta: Mapping[str, Any]) -> None:
+        content = delta.get("content")
+        if len(delta) > 1 or not content:  # else the common case: nothing but text
+            self._reasoning(delta)
+        if content:
+            if isinstance(content, str):
+                self._say(content)
+            elif isinstance(content, list):
+                self._parts(content)
+        if len(delta) > 1 or not content:
+            self._refusal_and_calls(delta)
+
+    def _reasoning(self, delta: Mapping[str, Any]) -> None:
+        details = delta.get("reasoning_details")
+        if isinstance(details, list):
+            self._details.extend(details)
+        for field in REASONING_FIELDS:
+            reasoning = delta.get(field)
+            if reasoning and isinstance(reasoning, str):
+                self._think(field, reasoning)
+                return
+        for detail in map(mapping, details if isinstance(details, list) else ()):
+            if text := string(detail.get("text")) or string(detail.get("summary")):
+                self._think("reasoning", text)
+
+    def _refusal_and_calls(self, delta: Mapping[str, Any]) -> None:
+        refusal = delta.get("refusal")
+        if refusal and isinstance(refusal, str):
+            self._say(refusal)
+        calls = delta.get("tool_calls")
+        if isinstance(calls, dict):
+            calls = [calls]
+        legacy = delta.get("function_call")
+        if legacy and isinstance(legacy, dict):
+            calls = [{"index": 0, "function": legacy}]
+        if calls and isinstance(calls, list):
+            self._end_words()
+            self._calls.feed(calls)
+
+    def _say(self, text: str) -> None:
+        if self._thinking is not None:
+            self._end_thinking()
+        if self._text is None:
+            self._text = self.open("text")
+        self.add(self._text, text)
+
+    def _think(self, field: str, text: str) -> None:
+        if self._thinking is None:
+            self._thinking = self.open("thinking")
+            self._thinking.name = field
+        self.add(self._thinking, text)
+
+    def _parts(self, parts: list[Any]) -> None:
+        for part in map(mapping, parts):
+            if part.get("type") in {"thinking", "reasoning"}:
+                thought = part.get("thinking") or part.get("summary")
+                pieces = thought if isinstance(thought, list) else [{"text": thought}]
+                for piece in pieces:
+                    text = string(mapping(piece).get("text"))
+                    if text:
+                        self._think("content", text)
+            elif text := string(part.get("text")):
+                self._say(text)
+
+    def _end_thinking(self) -> None:
+        block, self._thinking = self._thinking, None
+        if block is None and self._details:
+            block = self.open("thinking")
+        if block is not None:
+            raw: dict[str, Any] = {block.name or "reasoning": block.text}
+            if self._details:
+                raw["reasoning_details"], self._details = self._details, []
+            self.close(block, Thinking(block.text, raw))
+
+    def _end_words(self) -> None:
+        self._end_thinking()
+        if self._text is not None:
+            self.close_text(self._text)
+            self._text = None
+
+    def _end_blocks(self) -> None:
+        self._end_words()
+        self._calls.finish(self._reason or "")
+
+
+def read_usage(usage: Mapping[str, Any]) -> Usage:
+    """Counts of a chat or responses answer; both name them in their own way."""
+    prompt = count(usage.get("prompt_tokens", usage.get("input_tokens")))
+    output = count(usage.get("completion_tokens", usage.get("output_tokens")))
+    before = mapping(usage.get("prompt_tokens_details") or usage.get("input_tokens_details"))
+    after = mapping(usage.get("completion_tokens_details") or usage.get("output_tokens_details"))
+    reasoning = count(after.get("reasoning_tokens"))
+    total = count(usage.get("total_tokens"))
+    cached = count(before.get("cached_tokens"))
+    return Usage(
+        input_tokens=prompt,
+        output_tokens=output,
+        cache_read_tokens=cached if cached is not None else count(usage.get("prompt_cache_hit_tokens")),
+        cache_write_tokens=count(before.get("cache_write_tokens")),
+        reasoning_tokens=reasoning,
+        cache_in_input=True,
+        reasoning_apart=bool(reasoning) and total == (prompt or 0) + (output or 0) + (reasoning or 0),
+    )

@@ -1,0 +1,74 @@
+"""
+How providers differ, as data. A row holds for a base URL (by host) and a model name; the first row that fits wins.
+
+Nothing here is needed for a server that keeps to its format: unknown hosts get the plain row of their api.
+"""
+
+import re
+from dataclasses import dataclass, replace
+from typing import Literal
+from urllib.parse import urlsplit
+
+
+@dataclass(frozen=True, slots=True)
+class Quirks:
+    """What a writer must heed."""
+
+    tool_references: bool = False  # the api loads deferred tools by itself (defer_loading, tool_reference)
+    cache_marks: bool = False  # cache_control is understood
+    max_tokens_field: str = "max_tokens"
+    null_content: bool = True  # content null beside calls; else ""
+    replay_reasoning: Literal["never", "always", "details"] = "never"
+    thinking_field: Literal["reasoning_effort", "thinking", "enable_thinking", "reasoning", "none"] = "reasoning_effort"
+    json_schema: bool = True  # response_format json_schema; else json_object with the schema in a note
+    call_ids: str = r"[a-zA-Z0-9_.:-]{1,64}"  # ids of other shape are replaced by a stable stand-in
+    encrypted_reasoning: bool = False  # reasoning comes back encrypted and must be asked for
+    files: bool = False  # documents may be sent as files
+    images: bool = True
+    stream_options: bool = True
+
+
+ANTHROPIC = Quirks(cache_marks=True, call_ids=r"[a-zA-Z0-9_-]{1,64}", files=True)
+CHAT = Quirks()
+RESPONSES = Quirks(files=True)
+
+# (api, host pattern, model pattern, quirks)
+ROWS: tuple[tuple[str, str, str, Quirks], ...] = (
+    ("anthropic", r"api\.anthropic\.com", r"claude-(3|2|instant)\b.*", ANTHROPIC),
+    ("anthropic", r"api\.anthropic\.com", r".*", replace(ANTHROPIC, tool_references=True)),
+    ("openai", r"(.*\.)?api\.openai\.com", r".*", replace(CHAT, max_tokens_field="max_completion_tokens", files=True)),
+    ("openai", r".*\.azure\.com", r".*", replace(CHAT, max_tokens_field="max_completion_tokens", files=True)),
+    (
+        "openai",
+        r"api\.deepseek\.com",
+        r".*",
+        replace(CHAT, thinking_field="thinking", replay_reasoning="always", json_schema=False, images=False),
+    ),
+    ("openai", r"api\.moonshot\.(ai|cn)", r".*", replace(CHAT, thinking_field="thinking", replay_reasoning="always")),
+    (
+        "openai",
+        r"(api\.z\.ai|open\.bigmodel\.cn)",
+        r".*",
+        replace(CHAT, thinking_field="thinking", replay_reasoning="always", json_schema=False),
+    ),
+    ("openai", r"dashscope.*\.aliyuncs\.com", r".*", replace(CHAT, thinking_field="enable_thinking")),
+    (
+        "openai",
+        r"api\.mistral\.ai",
+        r".*",
+        replace(CHAT, call_ids=r"[a-zA-Z0-9]{9}", null_content=False, thinking_field="none", stream_options=False),
+    ),
+    ("openai", r"openrouter\.ai", r".*", replace(CHAT, thinking_field="reasoning", replay_reasoning="details")),
+    ("openai", r"(localhost|127\.0\.0\.1|\[?::1\]?|0\.0\.0\.0)", r".*", replace(CHAT, null_content=False)),
+    ("openai-responses", r".*", r"(.*[/.])?(o\d|gpt-5|gpt-oss|codex).*", replace(RESPONSES, encrypted_reasoning=True)),
+)
+PLAIN = {"anthropic": ANTHROPIC, "openai": CHAT, "openai-responses": RESPONSES}
+
+
+def quirks_of(api: str, base_url: str, model: str) -> Quirks:
+    """The row for this server and model."""
+    host = urlsplit(base_url).hostname or ""
+    for row_api, host_pattern, model_pattern, quirks in ROWS:
+        if row_api == api and re.fullmatch(host_pattern, host) and re.fullmatch(model_pattern, model, re.IGNORECASE):
+            return quirks
+    return PLAIN[api]

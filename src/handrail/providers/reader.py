@@ -1,0 +1,256 @@
+"""What all readers share: bytes to payloads, payloads to events, and how a call becomes a ToolUse."""
+
+import os
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from handrail.conversation.blocks import AssistantBlock, BrokenToolUse, Text, ToolUse
+from handrail.conversation.stream import (
+    BlockEnd,
+    BlockKind,
+    BlockStart,
+    Delta,
+    MessageEnd,
+    MessageStart,
+    StreamEvent,
+    StreamFailure,
+    Usage,
+    UsageUpdate,
+)
+from handrail.providers.failures import broken, from_payload
+from handrail.providers.sse import EventReader, EventTooLargeError
+from handrail.providers.wire import arguments, parse, whole_characters
+
+MAX_ANSWER = 256 * 1024 * 1024
+CUT_REASONS = frozenset({"max_tokens", "length", "model_context_window_exceeded", "incomplete", "model_length"})
+
+
+def fresh_id() -> str:
+    """An id for a call that came without one."""
+    return f"call_{os.urandom(16).hex()}"
+
+
+class Block:
+    """A block that is still arriving. `parts` are its text or its argument fragments."""
+
+    __slots__ = ("ended", "extra", "half", "id", "kind", "name", "parts", "raw", "size", "slot")
+
+    def __init__(self, slot: int, kind: BlockKind) -> None:
+        self.slot = slot
+        self.kind = kind
+        self.id = ""
+        self.name = ""
+        self.parts: list[str] = []
+        self.size = 0
+        self.half = ""
+        self.raw: dict[str, Any] = {}
+        self.extra: Mapping[str, Any] = {}
+        self.ended = False
+
+    @property
+    def text(self) -> str:
+        """All of it so far."""
+        return "".join(self.parts)
+
+
+class Reader:
+    """
+    One answer: bytes in, events out. Says MessageEnd or StreamFailure exactly once; `done` from then on.
+
+    `announced` tells that a ToolUse was among the events: from then on its side effect may have begun.
+    `taken` are the call ids of the conversation so far, `tools` the names the model was offered.
+    A body that is one JSON value instead of an event stream is understood too (the non-streaming form).
+    """
+
+    def __init__(
+        self,
+        taken: Collection[str] = (),
+        tools: Collection[str] = (),
+        new_id: Callable[[], str] = fresh_id,
+    ) -> None:
+        self.done = False
+        self.announced = False
+        self.out: list[StreamEvent] = []
+        self.tools = tools
+        self._taken = taken
+        self._used: set[str] = set()
+        self._new_id = new_id
+        self._sse = EventReader()
+        self._whole: list[bytes] | None = None
+        self._sniffed = False
+        self._size = 0
+        self._slots = 0
+        self._started = False
+
+    def feed(self, data: bytes) -> list[StreamEvent]:
+        """The events that `data` completes."""
+        if self.done or not data:
+            return []
+        self._size += len(data)
+        if self._size > MAX_ANSWER:
+            self.fail(broken("oversized", f"the answer is over {MAX_ANSWER} bytes"))
+        elif not self._sniffed and self._sniff(data):
+            self._whole = [data]
+        elif self._whole is not None:
+            self._whole.append(data)
+        else:
+            try:
+                events = self._sse.feed(data)
+            except EventTooLargeError as error:
+                self.fail(StreamFailure("oversized", str(error), retryable=False))
+            else:
+                self._events(events)
+        return self._take()
+
+    def end(self) -> list[StreamEvent]:
+        """The bytes are over; the answer ends or is cut."""
+        if not self.done:
+            if self._whole is not None:
+                self._read_whole(b"".join(self._whole))
+            else:
+                self._events(self._sse.end())
+        if not self.done:
+            self.bytes_over()
+        return self._take()
+
+    # for each wire format
+
+    def payload(self, name: str, payload: Mapping[str, Any]) -> None:
+        """One event of the stream."""
+        raise NotImplementedError
+
+    def whole(self, payload: Mapping[str, Any]) -> None:
+        """The whole answer as one JSON object."""
+        raise NotImplementedError
+
+    def last_word(self) -> None:
+        """`[DONE]` was said."""
+
+    def bytes_over(self) -> None:
+        """The bytes ended without a last word."""
+        self.fail(broken("cut", "the stream ended before the answer was complete"))
+
+    # what the wire formats say
+
+    def start(self, message_id: str, model: str) -> None:
+        """The answer begins; further beginnings are ignored."""
+        if not self._started:
+            self._started = True
+            self.out.append(MessageStart(message_id, model))
+
+    def open(self, kind: BlockKind, call_id: str = "", name: str = "") -> Block:
+        """A new block in the next slot."""
+        block = Block(self._slots, kind)
+        self._slots += 1
+        block.id = call_id
+        block.name = name
+        self.out.append(BlockStart(block.slot, kind, call_id, name))
+        return block
+
+    def add(self, block: Block, text: str) -> None:
+        """More of a block's text or arguments."""
+        if not text.isascii() or block.half:
+            text = block.half + text
+            block.half = ""
+            if "\ud800" <= text[-1] <= "\udbff":  # half a character: the other half comes with the next delta
+                block.half, text = text[-1], text[:-1]
+            text = whole_characters(text)
+        if text:
+            block.size += len(text)
+            block.parts.append(text)
+            self.out.append(Delta(block.slot, text))
+
+    def close(self, block: Block, value: AssistantBlock) -> None:
+        """A block is certainly complete."""
+        if not block.ended:
+            block.ended = True
+            self.out.append(BlockEnd(block.slot, value))
+
+    def close_text(self, block: Block) -> None:
+        """A text block is complete."""
+        self.close(block, Text(block.text))
+
+    def close_call(self, block: Block, problem: str = "", value: Mapping[str, Any] | None = None) -> None:
+        """A call is complete: a ToolUse if name and arguments are whole and there is no `problem`, else broken."""
+        if block.ended:
+            return
+        raw = block.text
+        given = value if value is not None else arguments(raw)
+        call_id = self._unique(block.id)
+        if not problem and isinstance(given, str):
+            problem = given
+        if not problem and not block.name:
+            problem = "it has no tool name"
+        if problem or isinstance(given, str):
+            self.close(block, BrokenToolUse(call_id, block.name, raw, problem))
+        else:
+            self.announced = True
+            self.close(block, ToolUse(call_id, block.name, given, block.extra))
+
+    def usage(self, usage: Usage) -> None:
+        """The newest counts."""
+        self.out.append(UsageUpdate(usage))
+
+    def finish(self, stop_reason: str, detail: str = "") -> None:
+        """The answer is whole."""
+        if not self.done:
+            self.start("", "")
+            self.done = True
+            self.out.append(MessageEnd(stop_reason, detail))
+
+    def fail(self, failure: StreamFailure) -> None:
+        """The answer is lost."""
+        if not self.done:
+            self.done = True
+            self.out.append(failure)
+
+    def _unique(self, call_id: str) -> str:
+        # results are matched by id, so two calls of a conversation must never share one
+        while not call_id or call_id in self._used or call_id in self._taken:
+            call_id = self._new_id()
+        self._used.add(call_id)
+        return call_id
+
+    def _take(self) -> list[StreamEvent]:
+        out = self.out
+        self.out = []
+        return out
+
+    def _sniff(self, data: bytes) -> bool:
+        start = data.removeprefix(b"\xef\xbb\xbf").lstrip()
+        self._sniffed = bool(start)
+        return start[:1] in {b"{", b"["}
+
+    def _events(self, events: list[tuple[str, str]]) -> None:
+        for name, data in events:
+            if self.done:
+                return
+            if data == "[DONE]":
+                self.last_word()
+                continue
+            try:
+                payload = parse(data)
+            except (ValueError, RecursionError):
+                self._not_json(name, data)
+                continue
+            if isinstance(payload, dict):
+                self.payload(name, payload)
+
+    def _not_json(self, name: str, data: str) -> None:
+        if name == "error":
+            self.fail(from_payload({"error": data}))
+        elif data.strip() == "[DONE]":
+            self.last_word()
+        elif data.strip():
+            self.fail(broken("malformed", f"an event of the stream is not JSON: {data[:200]!r}"))
+
+    def _read_whole(self, body: bytes) -> None:
+        try:
+            payload = parse(body.decode("utf-8-sig", "replace").strip())
+        except (ValueError, RecursionError):
+            self.fail(broken("cut", f"the answer is not whole JSON: {body[:200].decode('utf-8', 'replace')!r}"))
+            return
+        if isinstance(payload, dict) and not payload.get("error"):
+            self.whole(payload)
+        else:
+            self.fail(from_payload(payload))

@@ -1,0 +1,69 @@
+"""Whether and how to ask again, decided purely."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from handrail.conversation.stream import StreamFailure
+
+BROKEN_STREAM = frozenset({"cut", "stalled", "malformed", "inconsistent"})
+OVERLOAD = frozenset({429, 503, 529})
+NO_STREAMING = frozenset({400, 404, 405, 422, 501})
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """
+    `attempts` counts requests to one model, the first included. Delays double from `first_delay` up to `longest_delay`.
+
+    A server that asks to wait longer than `patience` is not waited for. An overloaded model is left for the next
+    fallback model after `overload_attempts`.
+    """
+
+    attempts: int = 6
+    overload_attempts: int = 3
+    first_delay: float = 0.5
+    longest_delay: float = 32.0
+    patience: float = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """Ask again after `delay`; `plain` without streaming, `next_model` with the next fallback model."""
+
+    delay: float
+    plain: bool = False
+    next_model: bool = False
+
+
+def next_step(
+    policy: RetryPolicy,
+    failure: StreamFailure,
+    attempt: int,
+    *,
+    announced: bool,
+    plain: bool,
+    fallbacks: bool,
+    random: Callable[[], float],
+) -> Again | None:
+    """
+    What to do about a failure of attempt number `attempt` (from 1); None = give up.
+
+    `announced`: a tool call of the answer was handed out, so its side effect may have begun and must not be repeated.
+    """
+    if announced:
+        return None
+    if not failure.retryable:
+        if not plain and failure.status in NO_STREAMING and "stream" in failure.message.lower():
+            return Again(0.0, plain=True)
+        return Again(0.0, plain, next_model=True) if fallbacks and failure.status == 404 else None
+    tired = policy.overload_attempts if fallbacks and failure.status in OVERLOAD else policy.attempts
+    wait = failure.retry_after
+    if attempt >= tired or (wait is not None and wait > policy.patience):
+        return Again(0.0, plain, next_model=True) if fallbacks else None
+    if wait is None:
+        backoff = min(policy.longest_delay, policy.first_delay * 2 ** (attempt - 1))
+        wait = backoff * (0.5 + random() / 2)
+    else:
+        wait += random() * min(1.0, policy.first_delay)  # many clients are told the same moment
+    # a stream that breaks once often breaks again at the same place: the whole answer in one piece does not
+    return Again(wait, plain or failure.kind in BROKEN_STREAM)

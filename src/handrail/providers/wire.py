@@ -1,0 +1,82 @@
+"""JSON on the wire: compact stable bytes out, tolerant values in."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+_decoder = json.JSONDecoder()
+_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False)
+
+EMPTY: Mapping[str, Any] = {}
+
+
+def parse(text: str) -> Any:
+    """The JSON value of a whole event. Raises ValueError."""
+    try:
+        value, end = _decoder.raw_decode(text)
+    except ValueError:
+        return json.loads(text)
+    if end != len(text) and not text[end:].isspace():
+        raise ValueError(f"{text[end : end + 40]!r} follows the JSON value")
+    return value
+
+
+def whole_characters(text: str) -> str:
+    """`text` with surrogate pairs joined and lone halves replaced: some servers cut a character between two strings."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def dump(value: object) -> bytes:
+    """Compact UTF-8 JSON with the keys in the order given; always valid UTF-8."""
+    text = _encoder.encode(value)
+    return text.encode() if text.isascii() else whole_characters(text).encode()
+
+
+def mapping(value: object) -> Mapping[str, Any]:
+    """`value` if it is a JSON object, else an empty one."""
+    return value if isinstance(value, dict) else EMPTY
+
+
+def string(value: object) -> str:
+    """`value` if it is a string, else an empty one."""
+    return value if isinstance(value, str) else ""
+
+
+def count(value: object) -> int | None:
+    """`value` if it is a number of tokens."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def index_of(payload: Mapping[str, Any], key: str = "index") -> int | None:
+    """Which of several things an event speaks of, if it says so."""
+    index = payload.get(key)
+    return index if isinstance(index, int) else None
+
+
+def arguments(text: str) -> Mapping[str, Any] | str:
+    """
+    A call's input from its whole argument text, or what is wrong with it.
+
+    Nothing, blanks and `null` are an empty input; a JSON string is parsed once more, because some servers encode twice.
+    """
+    value: Any = text
+    for _ in range(2):
+        if isinstance(value, str) and not value.strip():
+            return {}
+        try:
+            value = json.loads(value)
+        except ValueError as error:
+            return f"its arguments are not valid JSON ({error})"
+        except RecursionError:
+            return "its arguments are nested too deeply"
+        if value is None:
+            return {}
+        if isinstance(value, dict):
+            return value
+        if not isinstance(value, str):
+            break
+    return f"its arguments are a JSON {type(value).__name__}, not an object"

@@ -1,0 +1,117 @@
+"""What the `cassette` fixture gives a test."""
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from handrail.providers.cassette.opening import open_replayed_provider, open_replayer, surroundings_of
+from handrail.providers.cassette.record import Recorder
+from handrail.providers.cassette.replay import Replayer
+from handrail.providers.choose import Wishes, choose, open_provider
+from handrail.providers.client import Provider
+from handrail.providers.http import HttpTransport
+from handrail.providers.transport import Outgoing, Reply
+
+
+class TestCassette:
+    """
+    A transport that records to, or replays from, the file of one test.
+
+    `recording` tells which of the two. `path` and `flags` are for programs that the test starts.
+    """
+
+    __test__ = False  # it is not a test, whatever its name says
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        recording: bool,
+        places: Mapping[str, Path],
+        secrets: Iterable[str] = (),
+        volatile: Iterable[str] = (),
+    ) -> None:
+        surroundings = surroundings_of(Path.cwd(), os.environ, secrets=secrets, volatile=volatile, places=places)
+        self.path = path
+        self.recording = recording
+        self._tape: Recorder | Replayer
+        if recording:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._tape = Recorder(_Unkept(HttpTransport(os.environ)), path, surroundings)
+        else:
+            self._tape = open_replayer(path, surroundings)
+
+    @property
+    def flags(self) -> tuple[str, str]:
+        """For a `handrail` that the test starts: record to, or replay from, the same file."""
+        return ("--record" if self.recording else "--replay", str(self.path))
+
+    @property
+    def misses(self) -> list[str]:
+        """Requests that were not recorded, each with what differs."""
+        return self._tape.misses if isinstance(self._tape, Replayer) else []
+
+    @property
+    def unplayed(self) -> tuple[int, ...]:
+        """Recordings that nobody asked for."""
+        return self._tape.unplayed if isinstance(self._tape, Replayer) else ()
+
+    def provider(self, model: str = "", *, provider: str = "", base_url: str = "", api_key: str = "") -> Provider:
+        """
+        A model to be asked through this cassette. While replaying, what is left out is what was recorded.
+
+        Raises:
+            ProviderSetupError: a real model is to be asked, and a key is missing.
+        """
+        wishes = Wishes(provider, model, base_url, api_key)
+        if isinstance(self._tape, Replayer):
+            return open_replayed_provider(self._tape, wishes)
+        return open_provider(choose(wishes, os.environ), os.environ, self)
+
+    async def send(self, outgoing: Outgoing) -> Reply:
+        """The answer, recorded or replayed."""
+        return await self._tape.send(outgoing)
+
+    async def aclose(self) -> None:
+        """Several models may share a cassette, so none of them ends it."""
+
+    def end(self, *, keep: bool) -> None:
+        """Put the recording in its place; without `keep` the old one stays."""
+        if isinstance(self._tape, Recorder):
+            if keep:
+                self._tape.finish()
+            else:
+                self._tape.discard()
+
+
+class _Unkept:
+    """HTTP without keep-alive: a test's event loop may be gone before anybody could close what was kept."""
+
+    def __init__(self, inner: HttpTransport) -> None:
+        self._inner = inner
+
+    async def send(self, outgoing: Outgoing) -> Reply:
+        return _UnkeptReply(await self._inner.send(outgoing), self._inner)
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+class _UnkeptReply:
+    def __init__(self, inner: Reply, transport: HttpTransport) -> None:
+        self._inner = inner
+        self._transport = transport
+        self.status = inner.status
+        self.headers = inner.headers
+
+    async def read(self) -> bytes:
+        data = await self._inner.read()
+        if not data:
+            await self._transport.aclose()
+        return data
+
+    def abort(self) -> None:
+        self._inner.abort()
+
+    def leave(self) -> None:
+        self._inner.abort()

@@ -1,0 +1,73 @@
+"""
+The pytest plugin: `cassette`, a fixture that records what a model answers and replays it from then on.
+
+    pytest --handrail-record     asks the real model, and writes cassettes beside the tests
+    pytest                       replays them: no key, no network
+
+Only pytest and the standard library are imported here; the rest comes with the first test that asks for it.
+"""
+
+import re
+from collections.abc import Generator, Iterator
+from hashlib import sha256
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from handrail.testing.cassettes import TestCassette
+
+RECORD = "--handrail-record"
+LONGEST_NAME = 100
+FAILED = pytest.StashKey[bool]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """One option and two settings."""
+    parser.getgroup("handrail").addoption(
+        RECORD, action="store_true", help="ask real models in tests with the cassette fixture, and record the answers"
+    )
+    parser.addini("handrail_secrets", "regular expressions of what no cassette may hold", "linelist", default=[])
+    parser.addini("handrail_volatile", "regular expressions of what changes from run to run", "linelist", default=[])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Remember whether the test failed: then nothing is recorded."""
+    report = yield
+    item.stash[FAILED] = item.stash.get(FAILED, False) or report.failed
+    return report
+
+
+@pytest.fixture
+def cassette(request: pytest.FixtureRequest) -> "Iterator[TestCassette]":
+    """The recorded model of this test, in a file of its own: cassettes/MODULE/TEST.jsonl beside the test."""
+    config = request.config
+    make = import_module("handrail.testing.cassettes").TestCassette
+    places = {"tmp": request.getfixturevalue("tmp_path")} if "tmp_path" in request.fixturenames else {}
+    path = cassette_path(request.node.path, request.node.nodeid)
+    recording = bool(config.getoption(RECORD))
+    if not recording and not path.exists():
+        pytest.fail(f"There is no cassette {path} yet. Record it: {_command(request)}", pytrace=False)
+    secrets, volatile = config.getini("handrail_secrets"), config.getini("handrail_volatile")
+    made: TestCassette = make(path, recording=recording, places=places, secrets=secrets, volatile=volatile)
+    yield made
+    failed = request.node.stash.get(FAILED, False)
+    made.end(keep=not failed)
+    if made.misses and not failed:
+        pytest.fail(f"{made.misses[0]}\nTo record: {_command(request)}", pytrace=False)
+
+
+def cassette_path(module: Path, nodeid: str) -> Path:
+    """A file for each test, with a name that any file system takes, and no two tests share."""
+    test = nodeid.partition("::")[2].replace("::", ".")
+    name = re.sub(r"[^\w.\[\]-]+", "-", test, flags=re.ASCII)
+    if name != test or len(name) > LONGEST_NAME:
+        name = f"{name[:LONGEST_NAME]}-{sha256(test.encode()).hexdigest()[:8]}"
+    return module.parent / "cassettes" / module.stem / f"{name}.jsonl"
+
+
+def _command(request: pytest.FixtureRequest) -> str:
+    return f"pytest {RECORD} '{request.node.nodeid}'"

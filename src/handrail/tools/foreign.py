@@ -1,0 +1,131 @@
+"""Reading a JSON Schema that somebody else wrote: nothing in it is taken for granted."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import unquote
+
+from handrail.conversation.blocks import Json
+from handrail.tools.schema import cut
+
+ALTERNATIVES = ("anyOf", "oneOf")
+COMBINATIONS = ("allOf", *ALTERNATIVES)
+CONDITIONS = ("not", "if", "then", "else")
+REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+MAX_CHAIN = 100
+
+
+def flattened(schema: Json) -> dict[str, Any]:
+    """
+    The schema without combinations at its root, which the APIs of models refuse.
+
+    It says less than the original, never something else: the fields of all parts are named, and only those that every
+    alternative needs are required. Inputs are still checked against the original.
+    """
+    if not any(word in schema for word in COMBINATIONS):
+        return dict(schema)
+    properties = dict(_mapping(schema.get("properties")))
+    required = _list(schema.get("required"))
+    for word in COMBINATIONS:
+        parts = [_mapping(_followed(part, schema)) for part in _list(schema.get(word))]
+        for part in parts:
+            properties = dict(_mapping(part.get("properties"))) | properties
+        needed = [_list(part.get("required")) for part in parts]
+        if word in ALTERNATIVES:
+            required += [name for name in needed[0] if all(name in names for names in needed)] if needed else []
+        else:
+            required += [name for names in needed for name in names]
+    flat = {word: value for word, value in schema.items() if word not in COMBINATIONS}
+    return flat | {"properties": properties, "required": list(dict.fromkeys(map(str, required)))}
+
+
+def trouble(schema: Json, limit: int) -> str:
+    """
+    Why the schema cannot be trusted to a validator; empty when it can.
+
+    Only references that this module can follow itself are let through, because it has to count what they lead to.
+    """
+    addresses = ("$id", "$anchor", "id") if "draft-04" in str(schema.get("$schema")) else ("$id", "$anchor")
+    for node in _mappings(schema):
+        for word in REFERENCES:
+            reference = node.get(word)
+            if isinstance(reference, str) and (word != "$ref" or _at(reference, schema) is None):
+                return f"it refers to {cut(reference, 100)!r}; only references such as '#/$defs/name' are followed"
+        if node is not schema and any(isinstance(node.get(word), str) for word in addresses):
+            return "parts of it have an address of their own ($id or $anchor), and references could mean those"
+    if unfolding(schema, limit) > limit:
+        return "it multiplies without end when its references are followed"
+    return ""
+
+
+def unfolding(schema: Json, limit: int) -> int:
+    """
+    How many schemas apply to one and the same value at the most, references followed; over the limit it may be more.
+
+    Thirty definitions that each name the next one twice look harmless and apply a billion times.
+    """
+    known: dict[int, int] = {}
+
+    def applied(node: Any, depth: int) -> int:
+        if not isinstance(node, Mapping):
+            return 1
+        if id(node) not in known:
+            known[id(node)] = 1  # met again below itself, it adds nothing
+            count = 1
+            for part in _parts(node, schema):
+                count += applied(part, depth + 1) if depth < MAX_CHAIN else limit
+                if count > limit:
+                    break
+            known[id(node)] = count
+        return known[id(node)]
+
+    return max(applied(node, 0) for node in _mappings(schema))
+
+
+def _parts(node: Json, root: Json) -> Iterator[Any]:
+    """The schemas that apply to the same value as this one."""
+    for word in COMBINATIONS:
+        yield from _list(node.get(word))
+    for word in CONDITIONS:
+        if word in node:
+            yield node[word]
+    yield from _mapping(node.get("dependentSchemas")).values()
+    if "$ref" in node:
+        yield _followed(node, root)
+
+
+def _followed(part: Any, root: Json) -> Any:
+    """What a reference inside the document points to; anything else as it is."""
+    reference = part.get("$ref") if isinstance(part, Mapping) else None
+    return _at(reference, root) if isinstance(reference, str) else part
+
+
+def _at(reference: str, root: Json) -> Any:
+    """The part of the document that a pointer such as `#/$defs/name` means; None when it means none."""
+    start, *steps = unquote(reference).split("/")
+    node: Any = root if start == "#" else None
+    for step in steps:
+        name = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(node, list):
+            node = node[int(name)] if name.isdecimal() and int(name) < len(node) else None
+        else:
+            node = _mapping(node).get(name)
+    return node
+
+
+def _mappings(node: Any) -> Iterator[Json]:
+    waiting = [node]
+    while waiting:
+        match waiting.pop():
+            case Mapping() as mapping:
+                yield mapping
+                waiting.extend(mapping.values())
+            case list() as items:
+                waiting.extend(items)
+
+
+def _mapping(value: Any) -> Json:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list) else []

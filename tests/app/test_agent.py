@@ -1,0 +1,232 @@
+"""The agent as a library: how it is made, asked, and let go of."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from handrail import Agent, HandrailError, Image, RunEnded, Text, ToolContext, ToolDefinitionError, query, tool
+from handrail.conversation.messages import AssistantMessage, UserMessage
+from handrail.conversation.stream import StreamFailure
+from handrail.errors import ProviderSetupError
+from handrail.testing import ScriptedModel, say, use
+from handrail.testing.model_server import ModelServer, Reply
+from handrail.tools.events import CallStarted
+
+
+def scripted(*answers: Any) -> ScriptedModel:
+    return ScriptedModel(answers)
+
+
+@tool(read_only=True)
+async def shout(text: str) -> str:
+    """Say it louder."""
+    return text.upper()
+
+
+# How it is made
+
+
+def test_a_model_that_cannot_be_asked_is_an_error_at_once() -> None:
+    with pytest.raises(ProviderSetupError, match="Set ANTHROPIC_API_KEY"):
+        Agent("claude-sonnet-4-6", env={})
+
+
+def test_something_that_is_no_model_is_named() -> None:
+    with pytest.raises(ProviderSetupError, match=r"42 is no model: it has no stream\(request\)"):
+        Agent(42, env={})  # type: ignore[arg-type]
+
+
+def test_a_plain_function_is_no_tool() -> None:
+    with pytest.raises(ToolDefinitionError, match="Put @tool above a function"):
+        Agent(scripted(), [len], env={})  # type: ignore[list-item]
+
+
+def test_built_in_tools_can_be_chosen_by_name() -> None:
+    def names(**options: Any) -> list[str]:
+        agent = Agent(scripted(), [shout], env={}, **options)
+        return [each.name for each in agent.tools]
+
+    assert names(builtin_tools=False) == ["shout"]
+    assert names(builtin_tools=["Read"]) == ["Read", "shout"]
+    assert {"Glob", "Read", "shout"} <= set(names())
+    with pytest.raises(ToolDefinitionError, match="no built-in tool 'Raed'"):
+        names(builtin_tools=["Raed"])
+
+
+@pytest.mark.anyio
+async def test_the_environment_names_model_and_server() -> None:
+    with anyio.fail_after(5):
+        async with ModelServer([Reply((Text("Hello."),))]) as server:
+            env = {"OPENAI_BASE_URL": f"{server.url}/v1", "OPENAI_MODEL": "local-7b", "OPENAI_API_KEY": "k"}
+            async with Agent(env=env) as agent:
+                assert (await agent.ask("Hi")).text == "Hello."
+            [request] = server.requests
+
+    assert (agent.model, request.body["model"]) == ("local-7b", "local-7b")
+    assert request.headers["authorization"] == "Bearer k"
+
+
+@pytest.mark.anyio
+@pytest.mark.proves("M4", "M5")
+async def test_tools_see_the_run_they_belong_to(tmp_path: Path) -> None:
+    seen: list[Any] = []
+
+    @tool(read_only=True)
+    async def look(ctx: ToolContext) -> str:
+        """Look around."""
+        seen.extend([ctx.cwd, ctx.options.model, ctx.options.tools, ctx.agent.id, list(ctx.history)])
+        return ""
+
+    model = scripted([use("1", "look")], [say("Done.")])
+    agent = Agent(model, [look], builtin_tools=False, cwd=tmp_path, model_name="big", env={})
+    await agent.ask("Go.")
+
+    assert seen == [tmp_path, "big", ("look",), "main", [UserMessage((Text("Go."),))]]
+
+
+# How it is asked
+
+
+@pytest.mark.anyio
+async def test_a_conversation_can_be_continued_in_another_agent() -> None:
+    first = Agent(scripted([say("One.")]), env={})
+    await first.ask("1?")
+    second = Agent(scripted([say("Two.")]), history=first.messages, env={})
+
+    await second.ask("2?")
+
+    assert [type(message) for message in second.messages] == [UserMessage, AssistantMessage] * 2
+
+
+@pytest.mark.anyio
+async def test_a_prompt_may_hold_pictures() -> None:
+    agent = Agent(scripted([say("A cat.")]), env={})
+    picture = Image("aGk=", "image/png")
+
+    await agent.ask([Text("What is this?"), picture])
+
+    assert agent.messages[0] == UserMessage((Text("What is this?"), picture))
+
+
+@pytest.mark.anyio
+async def test_query_gives_all_events_of_one_prompt() -> None:
+    events = [event async for event in query("Hi", scripted([say("Hello.")]), env={})]
+
+    assert isinstance(events[-1], RunEnded)
+    assert events[-1].text == "Hello."
+
+
+@pytest.mark.anyio
+async def test_leaving_a_query_early_stops_it() -> None:
+    before = asyncio.all_tasks()
+
+    @tool(read_only=True)
+    async def wait() -> str:
+        """Wait for ever."""
+        await asyncio.Event().wait()
+        return ""
+
+    events = query("Hi", scripted([use("1", "wait")]), tools=[wait], env={})
+    async for event in events:
+        if isinstance(event, CallStarted):
+            break
+    await events.aclose()
+
+    assert asyncio.all_tasks() == before
+
+
+@pytest.mark.anyio
+@pytest.mark.proves("K8")
+async def test_a_model_of_your_own_may_know_of_plain_answers_or_not() -> None:
+    cut = StreamFailure("cut", "gone", retryable=True)
+    asked: list[bool] = []
+
+    class Both:
+        script = scripted([use("1", "shout", text="a"), cut], [say("Whole.")])
+
+        def stream(self, request: Any, *, plain: bool = False) -> Any:
+            asked.append(plain)
+            return self.script.stream(request)
+
+    assert (await Agent(Both(), [shout], env={}).ask("Hi")).text == "Whole."
+    assert asked == [False, True]
+    assert (await Agent(Both.script.__class__([[say("One way.")]]), env={}).ask("Hi")).text == "One way."
+
+
+# Without async
+
+
+def test_asking_without_an_event_loop() -> None:
+    agent = Agent(scripted([say("One.")], [say("Two.")]), env={})
+
+    assert [agent.ask_sync("1?").text, agent.ask_sync("2?").text] == ["One.", "Two."]
+
+
+def test_events_without_an_event_loop() -> None:
+    agent = Agent(scripted([use("1", "shout", text="a")], [say("Done.")]), [shout], env={})
+
+    events = list(agent.run_sync("Go."))
+
+    assert isinstance(events[-1], RunEnded)
+    assert any(isinstance(event, CallStarted) for event in events)
+
+
+def test_leaving_events_early_without_an_event_loop_stops_the_run() -> None:
+    agent = Agent(scripted([use("1", "shout", text="a")], [say("Done.")]), [shout], env={})
+
+    for event in agent.run_sync("Go."):
+        if isinstance(event, CallStarted):
+            break
+
+    assert not agent.running
+    assert agent.ask_sync("And?").text == "Done."
+
+
+@pytest.mark.anyio
+async def test_the_synchronous_forms_refuse_to_block_a_running_loop() -> None:
+    agent = Agent(scripted(), env={})
+
+    with pytest.raises(
+        HandrailError, match=r"ask_sync\(\) cannot be used inside a running event loop.*await agent.ask"
+    ):
+        agent.ask_sync("Hi")
+    with pytest.raises(HandrailError, match=r"run_sync\(\) cannot .* async for event in agent.run"):
+        agent.run_sync("Hi")
+
+
+# Letting go
+
+
+@pytest.mark.anyio
+@pytest.mark.proves("R1")
+async def test_a_reader_that_runs_out_of_time_leaves_nothing_behind() -> None:
+    before = asyncio.all_tasks()
+
+    @tool(read_only=True)
+    async def wait() -> str:
+        """Wait for ever."""
+        await asyncio.Event().wait()
+        return ""
+
+    agent = Agent(scripted([say("I wait."), use("1", "wait")], [say("Back.")]), [wait], env={})
+    with anyio.move_on_after(0.05) as scope:
+        await agent.ask("Wait.")
+
+    assert scope.cancelled_caught
+    assert asyncio.all_tasks() == before
+    assert (await agent.ask("Still there?")).text == "Back."
+
+
+@pytest.mark.anyio
+async def test_closing_the_agent_closes_its_run() -> None:
+    agent = Agent(scripted([say("Hi.")]), env={})
+    async with agent:
+        run = agent.run("Hi")
+        await anext(run)
+        running = agent.running
+
+    assert (running, agent.running) == (True, False)
+    assert [event async for event in run] == []

@@ -1,0 +1,103 @@
+"""Shortening a history when it is time: real files, a model that is scripted."""
+
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from handrail.app.compacting import Compactor, filled
+from handrail.conversation.blocks import Text, ToolResult, ToolUse
+from handrail.conversation.messages import AssistantMessage, Message, UserMessage
+from handrail.loop.compaction import Policy
+
+pytestmark = pytest.mark.anyio
+POLICY = Policy(keep_results=1, worth=1_000)
+
+
+class Model:
+    """Gives one answer after the other and keeps what it was asked."""
+
+    def __init__(self, *answers: str) -> None:
+        self.answers = list(answers)
+        self.asked: list[Sequence[Message]] = []
+
+    async def __call__(self, messages: Sequence[Message]) -> str:
+        self.asked.append(messages)
+        return self.answers.pop(0)
+
+
+def conversation(*sizes: int) -> list[Message]:
+    messages: list[Message] = [UserMessage((Text("Go."),))]
+    for number, size in enumerate(sizes):
+        messages.append(AssistantMessage((ToolUse(f"c{number}", "Read", {}),)))
+        messages.append(UserMessage((ToolResult(f"c{number}", (Text(str(number) * size),)),)))
+    return messages
+
+
+def compactor(model: Model, folder: Path) -> Compactor:
+    return Compactor(model, folder, policy=POLICY, window=lambda name: 10_000)
+
+
+async def test_below_the_mark_nothing_happens(tmp_path: Path) -> None:
+    shorten = compactor(Model(), tmp_path / "results").shorten
+
+    assert await shorten(conversation(5_000, 5_000), "m", 4_000) is None
+    assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.proves("R6")
+async def test_first_old_results_go_to_files_of_their_owner(tmp_path: Path) -> None:
+    done = await compactor(Model(), tmp_path / "results").shorten(conversation(9_000, 3_000), "m", 6_000)
+
+    assert done is not None
+    assert (done.kind, done.note[:25]) == ("micro", "1 old results were moved ")
+    [kept] = (tmp_path / "results").iterdir()
+    assert kept.read_text() == "0" * 9_000
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    assert str(kept) in repr(done.messages)
+
+
+async def test_when_that_is_not_enough_the_model_is_asked_for_a_summary(tmp_path: Path) -> None:
+    model = Model("All went well.")
+
+    done = await compactor(model, tmp_path).shorten(conversation(4_000, 30_000), "m", 9_000)
+
+    assert done is not None
+    assert done.kind == "full"
+    assert "All went well." in repr(done.messages)
+    assert len(model.asked) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_a_model_that_refuses_the_request_gets_a_summary_although_it_should_fit(tmp_path: Path) -> None:
+    model = Model("Short.")
+
+    done = await compactor(model, tmp_path).shorten(conversation(3_000, 3_000, 30), "m", 100, forced=True)
+
+    assert done is not None
+    assert done.kind == "full"
+
+
+async def test_a_summary_that_fails_is_not_asked_for_at_every_turn(tmp_path: Path) -> None:
+    model = Model("", "Now.")
+    shorten = compactor(model, tmp_path).shorten
+    messages = conversation(1_000, 1_500, 1_500)
+
+    assert await shorten(messages, "m", 8_500) is None
+    assert await shorten(messages, "m", 8_600) is None
+    assert len(model.asked) == 1
+    assert await shorten(messages, "m", 9_900) is not None
+
+
+async def test_results_that_cannot_be_saved_stay(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+
+    assert await compactor(Model(), tmp_path / "file").shorten(conversation(9_000, 3_000), "m", 6_000) is None
+
+
+def test_what_was_added_since_the_last_answer_counts() -> None:
+    messages = conversation(3_000, 3_000)
+
+    assert filled(messages, 5_000) == 5_000 + (3_000 + 20) // 3
+    assert filled(messages, 0) > 2_000

@@ -1,0 +1,35 @@
+"""Sleep waits on the loop's clock."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from handrail.builtin.sleep import Sleep
+from handrail.errors import InputError
+from handrail.testing import run_virtual
+from handrail.tools.context import Progress, ToolContext
+
+
+@pytest.mark.parametrize("seconds", [0.5, "3", 3600])
+def test_it_waits_so_long_and_says_so_before_and_after(ctx: ToolContext, seconds: Any) -> None:
+    tool, news = Sleep(), list[Progress]()
+    args = tool.parse({"seconds": seconds})
+
+    async def wait() -> tuple[str, float]:
+        output = await tool.call(args, ctx.varied(progress=news.append))
+        return output.text, asyncio.get_running_loop().time()
+
+    text, elapsed = run_virtual(wait())
+
+    assert elapsed == pytest.approx(float(seconds))
+    assert text == f"Waited {float(seconds):g} seconds."
+    assert news == [Progress(f"waiting {float(seconds):g} s")]
+    assert (tool.is_read_only(args), tool.is_concurrency_safe(args), tool.interrupt) == (True, True, "cancel")
+    assert tool.summary(args) == f"Sleep({float(seconds):g} s)"
+
+
+@pytest.mark.parametrize("seconds", [0, -1, 3601, "NaN", float("nan"), "inf", None, "soon"])
+def test_a_time_that_makes_no_sense_is_refused(seconds: object) -> None:
+    with pytest.raises(InputError, match="'seconds' is wrong"):
+        Sleep().parse({"seconds": seconds})

@@ -1,0 +1,156 @@
+"""Secrets: what is taken out, what stays, and that nothing is taken out twice."""
+
+import itertools
+import string
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handrail.conversation.redact import Redactor, make_redactor
+from handrail.errors import PatternError
+
+PLAIN = Redactor()
+LONG = "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0"
+FAKES = {
+    "anthropic-key": f"sk-ant-api03-{LONG}",
+    "api-key": f"sk-proj-{LONG}",
+    "stripe-key": f"sk_live_{LONG}",
+    "github-token": f"ghp_{LONG}",
+    "fine-grained github-token": f"github_pat_{LONG}",
+    "gitlab-token": f"glpat-{LONG[:20]}",
+    "aws-key": "AKIA" + "Q7XKZ3WMP4RTY6UV",
+    "google-key": f"AIza{LONG[:35]}",
+    "google-token": f"ya29.{LONG}",
+    "slack-token": f"xoxb-{LONG}",
+    "npm-token": f"npm_{LONG[:36]}",
+    "pypi-token": f"pypi-{LONG}{LONG}",
+    "huggingface-token": f"hf_{LONG}",
+    "groq-key": f"gsk_{LONG}",
+    "xai-key": f"xai-{LONG}",
+    "jwt": f"eyJ{LONG}.eyJ{LONG}.{LONG}",
+    "private-key": "-----BEGIN OPENSSH PRIVATE KEY-----\nabc\ndef\n-----END OPENSSH PRIVATE KEY-----",
+    "private-key without an end": "-----BEGIN RSA PRIVATE KEY-----\nabc\ndef",
+}
+
+
+@pytest.mark.proves("R10")
+@pytest.mark.parametrize("name", FAKES)
+def test_a_token_of_a_known_shape_is_taken_out_and_named(name: str) -> None:
+    text = PLAIN.text(f"it is {FAKES[name]}")
+
+    assert text == f"it is [redacted:{name.split(' ')[-1] if 'grained' in name else name.split(' ')[0]}]"
+
+
+@pytest.mark.proves("R10")
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        pytest.param(
+            "curl -H 'Authorization: Bearer abcd1234efgh' x",
+            "curl -H 'Authorization: Bearer [redacted:header]' x",
+            id="an authorization header",
+        ),
+        pytest.param('{"x-api-key": "abcd1234efgh"}', '{"x-api-key": "[redacted:header]"}', id="a header in JSON"),
+        pytest.param(
+            "git clone https://me:hunter2@host/x",
+            "git clone https://me:[redacted:url-password]@host/x",
+            id="a password in a URL",
+        ),
+        pytest.param("postgres://:s3cret@db", "postgres://:[redacted:url-password]@db", id="a password without a user"),
+    ],
+)
+def test_only_the_secret_is_taken_out_of_what_surrounds_it(text: str, clean: str) -> None:
+    assert PLAIN.text(text) == clean
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Authorization: Bearer $TOKEN",
+        "Authorization: Bearer ${TOKEN_OF_THE_USER}",
+        "Authorization: Bearer <your token here>",
+        "the bearer of this letter is a friend of mine",
+        "class sk-folding-cube-of-the-spinner",
+        "risk-assessment-of-the-year-2026-and-more",
+        "https://host:8080/path?mail=a@b",
+        "ssh://git@host/path",
+        "token = get_token(user)",
+        "AKIAX is too short",
+        "commit 3d7b61f1c0a9e8d7b6a5f4e3d2c1b0a998877665",
+    ],
+)
+def test_what_is_no_secret_stays(text: str) -> None:
+    assert PLAIN.text(text) == text
+
+
+@pytest.mark.proves("R10")
+def test_values_of_the_environment_are_taken_out_by_the_name_that_holds_them() -> None:
+    redactor = make_redactor(
+        {
+            "MY_API_KEY": "correct horse",
+            "NPMTOKEN": 'quo"ted\\value',
+            "SHORT_TOKEN": "abc",
+            "AWS_TOKEN_FILE": "/run/secrets/token",
+            "HOME": "/home/someone",
+        }
+    )
+
+    text = redactor.text('correct horse, quo"ted\\value, "quo\\"ted\\\\value", abc, /run/secrets/token, /home/someone')
+
+    assert text == (
+        '[redacted:MY_API_KEY], [redacted:NPMTOKEN], "[redacted:NPMTOKEN]", abc, /run/secrets/token, /home/someone'
+    )
+    assert "correct" not in repr(redactor)
+
+
+@pytest.mark.proves("R10")
+def test_the_users_patterns_are_taken_out_and_a_group_named_secret_narrows_them() -> None:
+    redactor = make_redactor({}, [r"ACME-\d+", r"pin=(?P<secret>\d+)"])
+
+    assert redactor.text("ACME-12 pin=3456") == "[redacted:pattern] pin=[redacted:pattern]"
+
+
+def test_a_pattern_that_is_none_is_refused_with_its_text() -> None:
+    with pytest.raises(PatternError, match=r"'\(' is not a regular expression"):
+        make_redactor({}, ["("])
+
+
+@pytest.mark.proves("R10")
+def test_headers_lose_credentials_whatever_they_look_like_and_values_are_cleaned_at_any_depth() -> None:
+    key = FAKES["github-token"]
+
+    assert PLAIN.headers([("X-Api-Key", "short"), ("accept", "a"), ("x-other", key)]) == (
+        ("X-Api-Key", "[redacted:header]"),
+        ("accept", "a"),
+        ("x-other", "[redacted:github-token]"),
+    )
+    assert PLAIN.value({"a": [key, 1, None, {key: (True, key)}]}) == {
+        "a": ["[redacted:github-token]", 1, None, {"[redacted:github-token]": [True, "[redacted:github-token]"]}]
+    }
+
+
+FILLER = st.text(alphabet=string.printable, max_size=30)
+
+
+@pytest.mark.proves("R10")
+@given(st.lists(st.tuples(FILLER, st.sampled_from(sorted(FAKES))), min_size=1, max_size=4), FILLER)
+def test_no_token_survives_between_any_words_and_a_second_pass_changes_nothing(
+    parts: list[tuple[str, str]], end: str
+) -> None:
+    # a letter or digit directly before would make it another word
+    text = "".join(f"{words} {FAKES[name]} " for words, name in parts) + end
+
+    clean = PLAIN.text(text)
+
+    assert LONG[:20] not in clean
+    assert "AKIAQ7XKZ3WMP4RTY6UV" not in clean
+    assert PLAIN.text(clean) == clean
+
+
+@given(st.text(alphabet=":@/[]$ abc-_01\n", max_size=200))
+def test_spans_are_in_order_and_never_overlap(text: str) -> None:
+    spans = make_redactor({"A_KEY": "abcabcab"}, ["b+", "a:"]).spans(text)
+
+    assert all(a.end <= b.start for a, b in itertools.pairwise(spans))
+    assert all(span.start < span.end for span in spans)

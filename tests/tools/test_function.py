@@ -1,0 +1,399 @@
+"""`@tool`: what a typed function becomes, and what cannot become a tool."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
+
+import pytest
+from pydantic import BaseModel, Field
+
+from handrail.conversation.blocks import Text
+from handrail.errors import InputError, ToolDefinitionError
+from handrail.tools.access import EXCLUSIVE, SHARED, Access
+from handrail.tools.context import Progress, ProgressCallback, RunContext, ToolContext
+from handrail.tools.function import FunctionTool, as_output, tool
+from handrail.tools.output import Output
+from handrail.tools.tool import PLAIN_VIEW
+
+if TYPE_CHECKING:
+    from decimal import Decimal as NotThere
+
+pytestmark = pytest.mark.anyio
+
+
+class Options(BaseModel):
+    depth: int = 1
+    title: str = ""
+
+
+@dataclass
+class Spot:
+    x: int
+
+
+class Opaque:
+    """Nothing a schema could describe."""
+
+
+@tool
+async def search(
+    query: str,
+    ctx: ToolContext,
+    limit: Annotated[int, Field(ge=1, description="At most so many.")] = 10,
+    kind: Literal["file", "folder"] = "file",
+    options: Optional[Options] = None,  # noqa: UP045  # the old spelling must work too
+) -> str:
+    """
+    Search for something.
+
+    The second paragraph also goes to the model.
+
+    Args:
+        query: What to look for; may
+            go on in a second line: like this.
+        limit (int): Not used, because the annotation says more.
+        unknown: A parameter that is not there.
+
+    Returns:
+        Lines of text.
+    """
+    depth = options.depth if options else 0
+    return f"{query} {limit} {kind} {depth} in {ctx.cwd.name}"
+
+
+@tool(name="Add", read_only=True, concurrency_safe=True, aliases=("Plus",), search_hint="sum two whole numbers")
+def add(a: int, b: int = 2, *, progress: ProgressCallback) -> int:
+    """Add two numbers."""
+    progress(Progress("adding"))
+    return a + b
+
+
+@pytest.mark.proves("A7", "A8", "A29", "B22")
+def test_signature_and_docstring_become_schema_and_description() -> None:
+    assert isinstance(search, FunctionTool)
+    assert search.name == "search"
+    assert search.prompt(PLAIN_VIEW) == (
+        "Search for something.\n\nThe second paragraph also goes to the model.\n\nReturns:\n    Lines of text."
+    )
+    assert search.input_schema == {
+        "type": "object",
+        "properties": {
+            "query": {"type": "string", "description": "What to look for; may go on in a second line: like this."},
+            "limit": {"type": "integer", "minimum": 1, "default": 10, "description": "At most so many."},
+            "kind": {"type": "string", "enum": ["file", "folder"], "default": "file"},
+            "options": {"anyOf": [{"$ref": "#/$defs/Options"}, {"type": "null"}], "default": None},
+        },
+        "required": ["query"],
+        "additionalProperties": False,
+        "$defs": {
+            "Options": {
+                "type": "object",
+                "properties": {
+                    "depth": {"type": "integer", "default": 1},
+                    "title": {"type": "string", "default": ""},
+                },
+            }
+        },
+    }
+
+
+async def test_an_async_function_is_awaited_with_its_context_and_checked_models(ctx: ToolContext) -> None:
+    args = search.parse({"query": "x", "limit": "3", "options": {"depth": "2"}})
+
+    assert not search.blocking
+    assert await search.call(args, ctx) == Output(text=f"x 3 file 2 in {ctx.cwd.name}")
+
+
+def test_a_sync_function_is_blocking_and_reports_progress(ctx: ToolContext) -> None:
+    news: list[Progress] = []
+
+    assert add.blocking
+    output = add.call_blocking(add.parse({"a": 1}), ctx.varied(progress=news.append))
+
+    assert output == Output(data=3)
+    assert add.result_blocks(output) == (Text("3"),)
+    assert news == [Progress("adding")]
+    assert list(add.input_schema["properties"]) == ["a", "b"]
+
+
+def test_the_function_can_still_be_called_as_itself() -> None:
+    assert add(1, b=5, progress=lambda news: None) == 6
+    assert (add.__name__, add.__doc__) == ("add", "Add two numbers.")
+
+
+@pytest.mark.proves("R2")
+def test_flags_are_arguments_and_careful_when_left_out(run: RunContext) -> None:
+    args = search.parse({"query": "x"})
+    assert (search.is_read_only(args), search.is_concurrency_safe(args), search.is_destructive(args)) == (False,) * 3
+    assert search.access(args, run) == EXCLUSIVE
+
+    sums = add.parse({"a": 1})
+    assert (add.is_read_only(sums), add.is_concurrency_safe(sums), add.access(sums, run)) == (True, True, SHARED)
+    assert (add.name, add.aliases, add.search_hint) == ("Add", ("Plus",), "sum two whole numbers")
+
+    @tool(
+        destructive=True,
+        interrupt="block",
+        requires_user_interaction=True,
+        error_cancels_siblings=True,
+        timeout=3.0,
+        max_result_chars=None,
+        should_defer=True,
+        always_load=True,
+        access=lambda path: Access.of(writes=[path]),
+    )
+    def erase(path: str) -> None:
+        """Erase a file."""
+
+    gone = erase.parse({"path": "/a"})
+    assert erase.is_destructive(gone)
+    assert erase.access(gone, run) == Access.of(writes=["/a"])
+    assert (erase.interrupt, erase.timeout, erase.max_result_chars) == ("block", 3.0, None)
+    assert (erase.requires_user_interaction, erase.error_cancels_siblings) == (True, True)
+    assert (erase.should_defer, erase.always_load) == (True, True)
+
+
+def test_all_problems_of_an_input_are_told_at_once() -> None:
+    with pytest.raises(InputError) as caught:
+        search.parse({"limit": 0, "kind": "x", "ctx": 1})
+
+    assert caught.value.problems == (
+        "The required field 'query' is missing.",
+        "The field 'ctx' is unexpected. Known fields: query, limit, kind, options.",
+        "The field 'limit' is wrong: it should be greater than or equal to 1; got 0.",
+        "The field 'kind' is wrong: it should be 'file' or 'folder'; got 'x'.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "output"),
+    [
+        pytest.param("text", Output(text="text"), id="text"),
+        pytest.param(None, Output(), id="nothing"),
+        pytest.param(Output(text="x", is_error=True), Output(text="x", is_error=True), id="an output"),
+        pytest.param(b"caf\xc3\xa9 \xff", Output(text="café �"), id="bytes are text"),
+        pytest.param({"a": 1}, Output(data={"a": 1}), id="a dict"),
+        pytest.param(Options(depth=2), Output(data=Options(depth=2)), id="a model"),
+        pytest.param(Spot(1), Output(data=Spot(1)), id="a dataclass"),
+        pytest.param([Path("/a")], Output(data=[Path("/a")]), id="a list of paths"),
+    ],
+)
+def test_what_a_function_returns_becomes_an_output(value: object, output: Output) -> None:
+    assert as_output(value) == output
+
+
+def test_every_plain_kind_of_parameter_is_described() -> None:
+    def everything(
+        path: Path = Path("."),  # noqa: PTH201  # a default that is no JSON by itself
+        spot: Spot | None = None,
+        tags: frozenset[str] = frozenset(),
+        table: dict[str, list[int]] = {},  # noqa: B006  # it is copied for every call
+        model_name: str = "m",
+        renamed: Annotated[str, Field(alias="from")] = "",
+        old_style: int = Field(default=3, ge=1),
+        anything: Any = None,
+    ) -> None:
+        """Take everything."""
+
+    made = tool(everything)
+    args = made.parse({"spot": {"x": "1"}, "from": "here", "tags": ["a"]})
+
+    assert made.input_schema["properties"]["path"]["default"] == "."
+    assert "from" in made.input_schema["properties"]
+    assert made.input_schema["properties"]["old_style"] == {"type": "integer", "minimum": 1, "default": 3}
+    assert [getattr(args, name) for name in ("spot", "renamed", "tags", "old_style")] == [
+        Spot(1),
+        "here",
+        frozenset({"a"}),
+        3,
+    ]
+
+
+class Counter:
+    """Has methods."""
+
+    total = 0
+
+    def count(self, by: int) -> int:
+        """Count up."""
+        self.total += by
+        return self.total
+
+    @staticmethod
+    def double(n: int) -> int:
+        """Double a number."""
+        return 2 * n
+
+    def of_class(cls, n: int) -> int:  # as if it were a class method
+        """Do something."""
+        return n
+
+
+def test_the_method_of_an_object_and_a_static_one_can_be_tools(ctx: ToolContext) -> None:
+    count = tool(Counter().count)
+
+    assert count.call_blocking(count.parse({"by": 2}), ctx) == Output(data=2)
+    assert count.call_blocking(count.parse({"by": 3}), ctx) == Output(data=5)
+    assert tool(Counter.double).name == "double"
+
+
+async def test_a_decorated_function_is_what_it_wraps(ctx: ToolContext) -> None:
+    def logged(function: Callable[..., Awaitable[str]]) -> Callable[..., Awaitable[str]]:
+        @functools.wraps(function)
+        def wrapper(*args: Any, **kwargs: Any) -> Awaitable[str]:
+            return function(*args, **kwargs)
+
+        return wrapper
+
+    @tool
+    @logged
+    async def greet(name: str) -> str:
+        """Greet somebody."""
+        return f"hello {name}"
+
+    assert not greet.blocking
+    assert await greet.call(greet.parse({"name": "you"}), ctx) == Output(text="hello you")
+
+
+def no_docstring(a: int) -> None: ...
+
+
+def untyped(a) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001, RUF100  # that is the point
+    """Do it."""
+
+
+def star(*many: int) -> None:
+    """Do it."""
+
+
+def stars(**many: int) -> None:
+    """Do it."""
+
+
+def positional(a: int, /) -> None:
+    """Do it."""
+
+
+def private(_a: int) -> None:
+    """Do it."""
+
+
+def shadowing(copy: int) -> None:
+    """Do it."""
+
+
+def opaque(fine: int, thing: Opaque) -> None:
+    """Do it."""
+
+
+def function_typed(action: Callable[[int], int]) -> None:
+    """Do it."""
+
+
+def opaque_default(a: int = Opaque()) -> None:  # type: ignore[assignment]  # that is the point
+    """Do it."""
+
+
+def bad_bound(a: Annotated[int, Field(gt="x")]) -> None:
+    """Do it."""
+
+
+def unresolved(a: NotThere) -> None:
+    """Do it."""
+
+
+def maybe_context(ctx: ToolContext | None = None) -> None:
+    """Do it."""
+
+
+def generator(a: int) -> Any:
+    """Do it."""
+    yield a
+
+
+async def async_generator(a: int) -> Any:
+    """Do it."""
+    yield a
+
+
+def ünicode(a: int) -> None:  # noqa: PLC2401, RUF100  # that is the point
+    """Do it."""
+
+
+@pytest.mark.parametrize(
+    ("function", "problem"),
+    [
+        pytest.param(no_docstring, "no_docstring has no docstring. Write one: the model reads it.", id="no docstring"),
+        pytest.param(untyped, "untyped: the parameter 'a' has no type. Annotate it.", id="no type"),
+        pytest.param(star, "star: *many: 'int' cannot be filled by name.", id="any number of arguments"),
+        pytest.param(stars, "stars: **many: 'int' cannot be filled by name.", id="any keywords"),
+        pytest.param(positional, "positional: a: 'int' cannot be filled by name.", id="positional only"),
+        pytest.param(private, "private: a parameter cannot be called '_a'. Rename it.", id="a private name"),
+        pytest.param(shadowing, "shadowing: a parameter cannot be called 'copy'. Rename it.", id="a name of models"),
+        pytest.param(opaque, "opaque: the parameter 'thing' cannot be described", id="a type without a schema"),
+        pytest.param(function_typed, "the parameter 'action' cannot be described", id="a function as input"),
+        pytest.param(opaque_default, "the parameter 'a' cannot be described", id="a default that is no JSON"),
+        pytest.param(bad_bound, "the parameter 'a' cannot be described", id="a bound of the wrong type"),
+        pytest.param(unresolved, "name 'NotThere' is not defined. Import or define the type", id="a missing import"),
+        pytest.param(maybe_context, "the parameter 'ctx' cannot be described", id="an optional context"),
+        pytest.param(generator, "generator yields. Return the result", id="a generator"),
+        pytest.param(async_generator, "async_generator yields. Return the result", id="an async generator"),
+        pytest.param(ünicode, "cannot be called 'ünicode'", id="a name no API accepts"),
+        pytest.param(Counter.count, "count is a method of a class. Give tool() the method of an object", id="a method"),
+        pytest.param(Counter.of_class, "of_class is a method of a class", id="a method of the class itself"),
+        pytest.param(functools.partial(positional), "is no plain function. Wrap it", id="a partial"),
+        pytest.param(len, "len is no plain function. Wrap it", id="a builtin"),
+        pytest.param(Counter, "Counter is no plain function. Wrap it", id="a class"),
+        pytest.param(lambda: 1, "cannot be called '<lambda>'", id="a lambda"),
+    ],
+)
+def test_what_cannot_be_a_tool_fails_where_it_is_declared(function: Callable[..., Any], problem: str) -> None:
+    with pytest.raises(ToolDefinitionError) as caught:
+        tool(function)
+
+    assert problem in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_default_that_is_no_json_fails_also_where_warnings_are_not_shown() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(ToolDefinitionError, match="the parameter 'a' cannot be described"):
+            tool(opaque_default)
+
+
+def test_a_hint_or_alias_that_does_not_work_fails_too() -> None:
+    with pytest.raises(ToolDefinitionError, match="3 to 10 words"):
+        tool(search_hint="one")(Counter.double)
+    with pytest.raises(ToolDefinitionError, match="Give a tuple"):
+        tool(aliases="Old")(Counter.double)  # type: ignore[call-overload]  # the usual slip
+
+
+@pytest.mark.parametrize(
+    ("docstring", "about", "described"),
+    [
+        ("One line.", "One line.", ""),
+        ("Do it.\n\nArgs:\n    a: The one.", "Do it.", "The one."),
+        ("Do it.\n\nArgs:\n    a: The\n        one.\n\n    b: Other.\n", "Do it.", "The one."),
+        ("Do it.\n\nArgs:\n    a (int, optional): The one.", "Do it.", "The one."),
+        (
+            "Do it.\n\nArgs:\n    stray words\n    a: The one.\nNotes:\n    More.",
+            "Do it.\n\nNotes:\n    More.",
+            "The one.",
+        ),
+        ("Do it.\n\nArgs:\n\n    a: The one.", "Do it.", "The one."),
+    ],
+)
+def test_args_sections_describe_parameters(docstring: str, about: str, described: str) -> None:
+    def documented(a: int = 1) -> None: ...
+
+    documented.__doc__ = docstring
+    made = tool(documented)
+
+    assert made.prompt(PLAIN_VIEW) == about
+    assert made.input_schema["properties"]["a"].get("description", "") == described
