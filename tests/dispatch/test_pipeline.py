@@ -196,7 +196,7 @@ async def test_an_input_that_does_not_fit_is_an_error_result_with_every_problem_
 async def test_a_blind_call_of_a_deferred_tool_with_a_wrong_input_gets_the_schema_and_activates_it() -> None:
     tool = Note()
     tool.should_defer = True
-    pool = assemble(Ingredients(custom=(tool,), deferral=Deferral(mode="on")))
+    pool = assemble(Ingredients(custom=(tool, GatedTool("ToolSearch")), deferral=Deferral(mode="on")))
     activated: list[str] = []
     store = ResultStore(Path("/nowhere"))
     async with ToolExecutor(pool, RunContext(Path("/")), store, rails=TRUSTING, activate=activated.extend) as executor:
@@ -923,12 +923,15 @@ async def test_a_long_list_of_problems_with_an_input_is_bounded() -> None:
 
 
 @pytest.mark.proves("R1", "P8")
-async def test_half_characters_in_a_result_are_replaced_because_no_request_can_carry_them() -> None:
+async def test_half_characters_in_a_result_are_written_out_because_no_request_can_carry_them() -> None:
     class Listing(Note):
         async def call(self, args: NoteInput, ctx: ToolContext) -> Output:
             return Output(text="caf\udce9.txt é", blocks=(Image("aGk=", "image/png"),))
 
+        def result_blocks(self, output: Output) -> tuple[ResultBlock, ...]:
+            return (Text(output.text), *output.blocks)
+
     outcome: Outcome = await outcome_of(Listing(), note())
 
-    assert outcome.result.content == (Text("caf?.txt é"), Image("aGk=", "image/png"))
-    assert (await outcome_of(Raising(ToolError("no \ud800")), note())).result.text == "no ?"
+    assert outcome.result.content == (Text("caf\\udce9.txt é"), Image("aGk=", "image/png"))
+    assert (await outcome_of(Raising(ToolError("no \ud800")), note())).result.text == "no \\ud800"

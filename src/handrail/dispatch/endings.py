@@ -4,6 +4,7 @@ from handrail.conversation.blocks import ResultBlock, Text, ToolResult, ToolUse
 from handrail.dispatch.results import ends
 from handrail.tools.abort import AbortReason
 from handrail.tools.outcome import NO_TIME, Cause, Outcome, Status, Timings
+from handrail.tools.output import sendable
 from handrail.tools.permission import Decision
 
 MAX_MESSAGE = 10_000
@@ -15,15 +16,12 @@ def message(text: str) -> Text:
 
 
 def tool_result(use: ToolUse, blocks: tuple[ResultBlock, ...], *, is_error: bool) -> ToolResult:
-    """The one answer to a call. Lone surrogates in its text are replaced, because no request can carry them."""
+    """The one answer to a call, in text that a request can carry."""
     for block in blocks:
         if isinstance(block, Text) and not block.text.isascii():
-            return ToolResult(use.id, tuple(map(_sendable, blocks)), is_error)
+            blocks = tuple(Text(sendable(block.text)) if isinstance(block, Text) else block for block in blocks)
+            break
     return ToolResult(use.id, blocks, is_error)
-
-
-def _sendable(block: ResultBlock) -> ResultBlock:
-    return Text(block.text.encode("utf-8", "replace").decode()) if isinstance(block, Text) else block
 
 
 def failed(use: ToolUse, cause: Cause, text: str, timings: Timings = NO_TIME) -> Outcome:
