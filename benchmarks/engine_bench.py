@@ -1,7 +1,7 @@
 """
 What the engine costs, beside the bare event loop in the same run.
 
-    python benchmarks/engine_bench.py [--json]
+    python -m benchmarks.engine_bench [--json]
 
 Costs are CPU time of this process, so that other programs do not count; where waiting is the point, it is wall time.
 Ours and the bare loop take turns, and the figures are those of the quiet moments (the first decile).
