@@ -50,12 +50,12 @@ checklist: setup ## promised behaviours: proven, unproven, not landed
 	@$(BIN)/python scripts/checklist.py
 
 bench: setup ## measure our own speed
-	@test -f benchmarks/run.py || { echo "there is no benchmark yet"; exit 1; }
-	@$(BIN)/python benchmarks/run.py
+	@$(BIN)/python -m benchmarks.engine_bench
+	@$(BIN)/python -m benchmarks.pool_bench
 
 bench-peers: setup ## measure beside other frameworks, in an environment of their own
 	@scripts/peers
-	@.venv-peers/bin/python benchmarks/run.py --peers
+	@.venv-peers/bin/python -m benchmarks.peers_bench
 
 clean: ## remove everything made here except .wheels
 	rm -rf .venv .venv-peers .venv-fuzz .coverage* coverage.json .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache build dist

@@ -11,10 +11,11 @@ if TYPE_CHECKING:
     from handrail.app.agent import Agent, query
     from handrail.app.answers import Answer
     from handrail.conversation.blocks import BrokenToolUse, Document, Image, Text, ToolResult, ToolUse
-    from handrail.dispatch.executor import Scheduling, ToolExecutor
+    from handrail.dispatch.executor import ToolExecutor
     from handrail.dispatch.gate import CarefulGate, Rails
     from handrail.dispatch.journal import Journal
     from handrail.dispatch.results import ResultStore
+    from handrail.dispatch.schedule import Scheduling
     from handrail.errors import HandrailError, InputError, RunError, ToolDefinitionError, ToolError
     from handrail.loop.events import LoopEvent, RunEnded
     from handrail.loop.limits import Limits
@@ -38,10 +39,11 @@ _HOME = {
     "app.agent": ("Agent", "query"),
     "app.answers": ("Answer",),
     "conversation.blocks": ("BrokenToolUse", "Document", "Image", "Text", "ToolResult", "ToolUse"),
-    "dispatch.executor": ("Scheduling", "ToolExecutor"),
+    "dispatch.executor": ("ToolExecutor",),
     "dispatch.gate": ("CarefulGate", "Rails"),
     "dispatch.journal": ("Journal",),
     "dispatch.results": ("ResultStore",),
+    "dispatch.schedule": ("Scheduling",),
     "errors": ("HandrailError", "InputError", "RunError", "ToolDefinitionError", "ToolError"),
     "loop.events": ("LoopEvent", "RunEnded"),
     "loop.limits": ("Limits",),

@@ -26,8 +26,9 @@ from handrail.app.tools import builtin_names, make_catalog
 from handrail.conversation.blocks import Json, Text, UserBlock
 from handrail.conversation.messages import Message, UserMessage
 from handrail.conversation.request import Chain, Effort, History, Thinking, ToolChoice
-from handrail.dispatch.executor import DEFAULT_RAILS, DEFAULT_SCHEDULING, Scheduling
+from handrail.dispatch.executor import DEFAULT_RAILS, DEFAULT_SCHEDULING
 from handrail.dispatch.gate import Rails
+from handrail.dispatch.schedule import Scheduling
 from handrail.errors import HandrailError, ToolDefinitionError
 from handrail.loop.dialogue import Dialogue, new_chain
 from handrail.loop.events import LoopEvent

@@ -10,31 +10,30 @@ cancellation passes through, because only the executor knows why.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any
 
-from handrail.conversation.blocks import Json, ResultBlock, Text, ToolResult, ToolUse
-from handrail.dispatch.endings import crash_message, crashed, denied, failed, rejected_input
+from handrail.conversation.blocks import Json, ResultBlock, Text, ToolUse
+from handrail.dispatch.endings import crash_message, crashed, denied, failed, message, rejected_input, tool_result
 from handrail.dispatch.flags import flag, parse
 from handrail.dispatch.gate import NOTHING_SAID, Evidence, HookAnswer, Rails, Request
+from handrail.dispatch.invoke import TimedOutError, invoke
 from handrail.dispatch.results import ResultStore
 from handrail.dispatch.threads import in_thread
 from handrail.dispatch.tracked import Call
 from handrail.errors import HandrailError, InputError, ToolError
-from handrail.tools.context import Progress, ProgressCallback, RunContext, ToolContext
+from handrail.tools.context import Progress, RunContext, ToolContext
 from handrail.tools.outcome import NO_TIME, Cause, Outcome, Status, Timings
 from handrail.tools.output import ContextChange, Output
 from handrail.tools.permission import NO_OPINION, Ask, Decision, Opinion, Refuse, Strength, Verdict
 from handrail.tools.pool import AnyTool, Pool, definition_json
 from handrail.tools.schema import did_you_mean
-from handrail.tools.tool import PLAIN_VIEW
+from handrail.tools.tool import DEFAULT_RESULT_CHARS, PLAIN_VIEW
 
 log = logging.getLogger(__name__)
 
 NO_ANSWER = HookAnswer()
-Rescheduled: TypeAlias = Callable[[Any], Awaitable[bool]]
 
 
 class _RefusedError(HandrailError):
@@ -45,52 +44,71 @@ class _ConflictError(HandrailError):
     """A changed input touches what the schedule can no longer promise."""
 
 
-class _TimedOutError(HandrailError):
-    """The tool's own time limit is over; a TimeoutError that the tool raised is something else."""
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What a call needs of those who run it."""
+
+    now: Callable[[], float]
+    progress: Callable[[Call, Progress], None]
+    rescheduled: Callable[[Call, Any], Awaitable[bool]]
+    """Asked when the input was changed: may the call go on, perhaps after a wait? False = it cannot be run here."""
 
 
 class Pipeline:
     """Runs single calls; knows nothing of other calls."""
 
-    def __init__(self, pool: Pool, rails: Rails, store: ResultStore, activate: Callable[[Iterable[str]], None]) -> None:
+    def __init__(
+        self, pool: Pool, rails: Rails, store: ResultStore, activate: Callable[[Iterable[str]], None], desk: Desk
+    ) -> None:
         self._pool = pool
         self._rails = rails
         self._store = store
         self._activate = activate
-        self._alone = rails.hooks is None and rails.analyst is None
+        self._desk = desk
 
-    async def run(
-        self,
-        call: Call,
-        run: RunContext,
-        progress: ProgressCallback,
-        now: Callable[[], float],
-        rescheduled: Rescheduled,
-    ) -> Outcome:
-        """
-        Take a call with a valid input through all stages.
-
-        `rescheduled` is asked when the input was changed on the way; False = the new input cannot be run here.
-        """
+    async def run(self, call: Call, run: RunContext) -> Outcome:
+        """Take a call with a valid input through all stages."""
         assert call.tool is not None
-        use, tool = call.use, call.tool
-        stages = _Stages(call.queued_at, now)
+        ctx = ToolContext(run, call.use, call.abort, partial(self._desk.progress, call), self.decide)
+        request = Request(call.use, call.tool, call.args, ctx, read_only=call.read_only)
+        now, marks = self._desk.now, call.marks
+        marks.append(now())
         try:
-            ctx = ToolContext(run, use, call.abort, progress, self.decide)
-            request = Request(use, tool, call.args, ctx, read_only=call.read_only)
-            return await self._stages(call, request, stages, rescheduled)
+            doubt = _doubt(await call.tool.validate(call.args, ctx))
+            marks.append(now())
+
+            request, hook, decision = await self._judged(request, doubt, call)
+            marks.append(now())
+            if decision.verdict is not Verdict.ALLOW:
+                return denied(request.use, request.summary, decision, call.timings)
+
+            if call.stop_reason:
+                raise asyncio.CancelledError  # a hook or the gate kept it to itself
+            call.began = True
+            output, cause, error = await self._call(request)
+            marks.append(now())
+
+            notes = () if self._rails.hooks is None else await self._notes(request, hook, output, error)
+            blocks = (Text(error),) if output is None else request.tool.result_blocks(output)
+            limit = _limit(request.tool, output)
+            if limit is not None and sum([len(block.text) for block in blocks if isinstance(block, Text)]) > limit:
+                blocks = await in_thread(partial(self._store.fit, request.use.id, blocks, limit))
+            marks.append(now())
         except InputError as error:
-            return self.invalid(use, tool, error, stages.timings())
+            return self.invalid(call.use, call.tool, error, self._timings(call))
         except _RefusedError as error:
-            return rejected_input(use, Cause.REFUSED_INPUT, str(error), stages.timings())
+            return rejected_input(call.use, Cause.REFUSED_INPUT, str(error), self._timings(call))
         except _ConflictError as error:
-            return failed(use, Cause.CONFLICT, str(error), stages.timings())
+            return failed(call.use, Cause.CONFLICT, str(error), self._timings(call))
         except Exception as error:
-            log.exception("call %s of %s crashed outside the tool", use.id, use.name)
-            return crashed(use, error, stages.timings())
+            log.exception("call %s of %s crashed outside the tool", call.use.id, call.use.name)
+            return crashed(call.use, error, self._timings(call))
+        done = cause is Cause.DONE
+        result = tool_result(request.use, (*blocks, *notes) if notes else blocks, is_error=not done)
+        return Outcome(request.use, Status.OK if done else Status.ERROR, cause, result, output, decision, call.timings)
 
     async def decide(self, use: ToolUse, run: RunContext) -> Decision:
-        """The rails' answer to a call that a tool wants to make."""
+        """The rails' answer to a call that a tool wants to make. An input that they changed is part of the answer."""
         tool = self._pool.find(use.name)
         if tool is None:
             return Decision(Verdict.DENY, f"there is no tool {use.name!r}")
@@ -99,92 +117,78 @@ class Pipeline:
             return Decision(Verdict.DENY, str(problem))
         ctx = ToolContext(run, use, run.abort, lambda _progress: None, self.decide)
         request = Request(use, tool, args, ctx, read_only=flag(tool.is_read_only, args))
-        hook, analysis = await self._before(request)
-        check = await tool.check_permission(args, ctx)
-        return await self._rails.gate.decide(request, Evidence(hook.opinion, analysis, "", check))
+        try:
+            request, _, decision = await self._judged(request, _doubt(await tool.validate(args, ctx)), None)
+        except (InputError, _RefusedError) as error:
+            return Decision(Verdict.DENY, str(error))
+        return decision if request.use is use else replace(decision, updated_input=request.use.input)
 
     def unknown(self, use: ToolUse) -> Outcome:
         """There is no such tool; the nearest name may help."""
         hint = did_you_mean(use.name, self._pool.names())
-        message = f"There is no tool {use.name!r}.{hint} Use one of the tools you were given."
-        return rejected_input(use, Cause.UNKNOWN_TOOL, message)
+        text = f"There is no tool {use.name!r}.{hint} Use one of the tools you were given."
+        return rejected_input(use, Cause.UNKNOWN_TOOL, text)
 
     def invalid(self, use: ToolUse, tool: AnyTool, error: HandrailError, timings: Timings = NO_TIME) -> Outcome:
         """The input does not fit. A tool whose schema the model has not seen yet is activated, and the schema told."""
-        message = f"The input for {tool.name} is wrong.\n{error}"
+        text = f"The input for {tool.name} is wrong.\n{error}"
         if tool.name in self._pool.deferred:
             self._activate([tool.name])
             schema = definition_json(tool, PLAIN_VIEW).decode()
-            message += f"\nIts definition had not been loaded. It is from now on; call it again to fit:\n{schema}"
-        return rejected_input(use, Cause.INVALID_INPUT, message, timings)
+            text += f"\nIts definition had not been loaded. It is from now on; call it again to fit:\n{schema}"
+        return rejected_input(use, Cause.INVALID_INPUT, text, timings)
 
     def changed_context(self, change: ContextChange, run: RunContext) -> tuple[RunContext, str]:
         """The context that a call left behind, or the old one and what went wrong."""
         try:
-            return change(run), ""
+            changed: object = change(run)
         except Exception as error:
             log.exception("a context change raised")
             return run, f"It ran, but what it changed for later calls was lost: {type(error).__name__}: {error}."
+        if not isinstance(changed, RunContext):
+            return (
+                run,
+                f"It ran, but what it changed for later calls was lost: it left {changed!r} instead of a context.",
+            )
+        return changed, ""
 
-    async def _stages(self, call: Call, request: Request, stages: "_Stages", rescheduled: Rescheduled) -> Outcome:
-        doubt = await self._meaning(request)
-        stages.done()
+    def _timings(self, call: Call) -> Timings:
+        """Also the stage that was not finished has taken its time."""
+        call.marks.append(self._desk.now())
+        return call.timings
 
-        hook, analysis = (NO_ANSWER, None) if self._alone else await self._before(request)
-        if hook.updated_input is not None:
-            request, doubt = await self._changed(request, hook.updated_input, rescheduled)
+    async def _judged(self, request: Request, doubt: str, call: Call | None) -> tuple[Request, HookAnswer, Decision]:
+        """What hooks, analysis, the tool itself and the gate say: the request as they left it, and the answer."""
+        hook, analysis = NO_ANSWER, None
+        if self._rails.hooks is not None or self._rails.analyst is not None:
+            hook, analysis = await self._before(request)
+            if hook.updated_input is not None:
+                request, doubt = await self._changed(request, hook.updated_input, call)
         check = await request.tool.check_permission(request.args, request.ctx)
-        if check is not NO_OPINION and check.updated_input is not None:
-            request, doubt = await self._changed(request, check.updated_input, rescheduled)
-        if hook is NO_ANSWER and analysis is None and not doubt and check is NO_OPINION:
+        if check.updated_input is not None:
+            request, doubt = await self._changed(request, check.updated_input, call)
+        if hook is NO_ANSWER and check is NO_OPINION and analysis is None and not doubt:
             evidence = NOTHING_SAID
         else:
             evidence = Evidence(hook.opinion, analysis, doubt, check)
         decision = await self._rails.gate.decide(request, evidence)
         if decision.verdict is Verdict.ALLOW and decision.updated_input is not None:
-            request, _ = await self._changed(request, decision.updated_input, rescheduled)
-        stages.done()
-        if decision.verdict is not Verdict.ALLOW:
-            return denied(request.use, request.summary, decision, stages.timings())
+            request, _ = await self._changed(request, decision.updated_input, call)
+        return request, hook, decision
 
-        if call.abort.aborted:
-            raise asyncio.CancelledError
-        call.began = True
-        output, cause, error = await self._call(request)
-        stages.done()
-
-        notes = () if self._rails.hooks is None else hook.context + await self._after(request, output, error)
-        blocks = (Text(error),) if output is None else request.tool.result_blocks(output)
-        blocks = await self._fit(request, blocks)
-        if notes:
-            blocks += tuple(map(Text, notes))
-        stages.done()
-        status = Status.OK if cause is Cause.DONE else Status.ERROR
-        result = ToolResult(request.use.id, blocks, is_error=status is Status.ERROR)
-        return Outcome(request.use, status, cause, result, output, decision, stages.timings())
-
-    async def _meaning(self, request: Request) -> str:
-        """Why validation is not sure about the input; empty when it is."""
-        match await request.tool.validate(request.args, request.ctx):
-            case None:
-                return ""
-            case Ask(message):
-                return message
-            case Refuse(message):
-                raise _RefusedError(message)
-
-    async def _changed(self, request: Request, raw: Json, rescheduled: Rescheduled) -> tuple[Request, str]:
+    async def _changed(self, request: Request, raw: Json, call: Call | None) -> tuple[Request, str]:
         """The request with another input, which is checked like the first one."""
         use = ToolUse(request.use.id, request.use.name, raw)
         args = request.tool.parse(raw)
-        ctx = request.ctx.varied(use=use)
-        request = Request(use, request.tool, args, ctx, read_only=flag(request.tool.is_read_only, args))
-        if not await rescheduled(args):
+        request = Request(
+            use, request.tool, args, request.ctx.varied(use=use), read_only=flag(request.tool.is_read_only, args)
+        )
+        if call is not None and not await self._desk.rescheduled(call, args):
             raise _ConflictError(
                 f"{request.summary} was changed by a hook or a person to touch something that later calls are already "
                 "using. Ask for it again in an answer of its own."
             )
-        return request, await self._meaning(request)
+        return request, _doubt(await request.tool.validate(args, request.ctx))
 
     async def _before(self, request: Request) -> tuple[HookAnswer, object]:
         """Pre-hooks and analysis, side by side."""
@@ -217,74 +221,50 @@ class Pipeline:
 
     async def _call(self, request: Request) -> tuple[Output | None, Cause, str]:
         """The output, or the sentence about what went wrong."""
-        tool, ctx = request.tool, request.ctx
+        tool = request.tool
         try:
-            if tool.timeout is None:
-                output = await _invoke(tool, request.args, ctx)
-            else:
-                output = await _within(tool.timeout, tool, request.args, ctx)
+            output: object = await invoke(tool, request.args, request.ctx)
+            if not isinstance(output, Output):
+                raise TypeError(f"its call returned a {type(output).__name__} where an Output is due")
         except ToolError as error:
             return None, Cause.FAILED, str(error)
-        except _TimedOutError:
-            message = (
-                f"{request.summary} did not finish within {tool.timeout:g} seconds and was stopped. "
+        except TimedOutError:
+            end = "was told to stop, but may still be running" if tool.blocking else "was stopped"
+            text = (
+                f"{request.summary} did not finish within {tool.timeout:g} seconds and {end}. "
                 "Its effects may be incomplete. Ask for less at once, or look at what was done."
             )
-            return None, Cause.TIMED_OUT, message
-        except Exception as error:
-            log.exception("%s crashed in call %s", tool.name, ctx.use.id)
+            return None, Cause.TIMED_OUT, text
+        except (Exception, SystemExit) as error:  # a tool may end itself, not the program
+            log.exception("%s crashed in call %s", tool.name, request.use.id)
             return None, Cause.CRASHED, crash_message(tool.name, error)
         return output, Cause.FAILED if output.is_error else Cause.DONE, ""
 
-    async def _after(self, request: Request, output: Output | None, error: str) -> tuple[str, ...]:
+    async def _notes(
+        self, request: Request, hook: HookAnswer, output: Output | None, error: str
+    ) -> tuple[ResultBlock, ...]:
+        """What hooks have to say about the call, before and after."""
         assert self._rails.hooks is not None
         try:
-            return await self._rails.hooks.after(request, output, error)
+            after = await self._rails.hooks.after(request, output, error)
         except Exception as problem:
             log.exception("a hook after %s could not run", request.use.name)
-            return (f"A hook that looks at this call after it ran could not run: {problem}",)
-
-    async def _fit(self, request: Request, blocks: tuple[ResultBlock, ...]) -> tuple[ResultBlock, ...]:
-        limit = request.tool.max_result_chars
-        if limit is None or sum(len(block.text) for block in blocks if isinstance(block, Text)) <= limit:
-            return blocks
-        return await in_thread(partial(self._store.fit, request.use.id, blocks, limit))
+            after = (f"A hook that looks at this call after it ran could not run: {problem}",)
+        return tuple(map(message, (*hook.context, *after)))
 
 
-class _Stages:
-    """A stop watch: one mark at the end of each stage."""
-
-    __slots__ = ("_marks", "_now")
-
-    def __init__(self, queued_at: float, now: Callable[[], float]) -> None:
-        self._now = now
-        self._marks = [queued_at, now()]
-
-    def done(self) -> None:
-        self._marks.append(self._now())
-
-    def timings(self) -> Timings:
-        marks = self._marks
-        return Timings(*[after - before for before, after in pairwise(marks)])
+def _doubt(meaning: Refuse | Ask | None) -> str:
+    """Why validation is not sure about the input; empty when it is."""
+    match meaning:
+        case None:
+            return ""
+        case Ask(text):
+            return text
+        case Refuse(text):
+            raise _RefusedError(text)
 
 
-async def _within(seconds: float, tool: AnyTool, args: Any, ctx: ToolContext) -> Output:
-    limit = asyncio.timeout(seconds)
-    try:
-        async with limit:
-            return await _invoke(tool, args, ctx)
-    except TimeoutError as error:
-        raise (_TimedOutError() if limit.expired() else error) from error
-
-
-async def _invoke(tool: AnyTool, args: Any, ctx: ToolContext) -> Output:
-    if not tool.blocking:
-        output: Output = await tool.call(args, ctx)
-        return output
-    loop = asyncio.get_running_loop()
-    report = ctx.progress
-
-    def from_thread(progress: Progress) -> None:
-        loop.call_soon_threadsafe(report, progress)
-
-    return await in_thread(lambda: tool.call_blocking(args, ctx.varied(progress=from_thread)))
+def _limit(tool: AnyTool, output: Output | None) -> int | None:
+    """A tool may bound its results itself, but not what others raise inside it."""
+    limit = tool.max_result_chars
+    return DEFAULT_RESULT_CHARS if limit is None and output is None else limit

@@ -1,25 +1,44 @@
-"""How calls end badly: the outcomes that the engine makes itself, in sentences a model can act on."""
+"""How calls end: their results as the model gets them, and the outcomes that the engine makes itself."""
 
 from handrail.conversation.blocks import ResultBlock, Text, ToolResult, ToolUse
+from handrail.dispatch.results import ends
 from handrail.tools.abort import AbortReason
 from handrail.tools.outcome import NO_TIME, Cause, Outcome, Status, Timings
+from handrail.tools.output import sendable
 from handrail.tools.permission import Decision
 
+MAX_MESSAGE = 10_000
 
-def failed(use: ToolUse, cause: Cause, message: str, timings: Timings = NO_TIME) -> Outcome:
+
+def message(text: str) -> Text:
+    """Words of the engine or of a hook, bounded: whoever is quoted in them may have said a lot."""
+    return Text(text if len(text) <= MAX_MESSAGE else ends(text, MAX_MESSAGE))
+
+
+def tool_result(use: ToolUse, blocks: tuple[ResultBlock, ...], *, is_error: bool) -> ToolResult:
+    """The one answer to a call, in text that a request can carry."""
+    for block in blocks:
+        if isinstance(block, Text) and not block.text.isascii():
+            blocks = tuple(Text(sendable(block.text)) if isinstance(block, Text) else block for block in blocks)
+            break
+    return ToolResult(use.id, blocks, is_error)
+
+
+def failed(use: ToolUse, cause: Cause, text: str, timings: Timings = NO_TIME) -> Outcome:
     """An error the model can act on."""
-    return Outcome(use, Status.ERROR, cause, _error(use, message), timings=timings)
+    return Outcome(use, Status.ERROR, cause, _error(use, text), timings=timings)
 
 
-def rejected_input(use: ToolUse, cause: Cause, message: str, timings: Timings = NO_TIME) -> Outcome:
+def rejected_input(use: ToolUse, cause: Cause, text: str, timings: Timings = NO_TIME) -> Outcome:
     """The call never ran, because of what the model sent; the tag says so."""
-    return failed(use, cause, f"<tool_use_error>{message}</tool_use_error>", timings)
+    block = Text(f"<tool_use_error>{message(text).text}</tool_use_error>")
+    return Outcome(use, Status.ERROR, cause, tool_result(use, (block,), is_error=True), timings=timings)
 
 
 def denied(use: ToolUse, summary: str, decision: Decision, timings: Timings) -> Outcome:
     """The rails said no; the model learns why and what a person said about it."""
-    content: tuple[ResultBlock, ...] = (Text(f"{summary} was refused: {decision.reason}. {_next_move(decision)}"),)
-    result = ToolResult(use.id, content + decision.feedback, is_error=True)
+    blocks = (message(f"{summary} was refused: {decision.reason}. {_next_move(decision)}"), *decision.feedback)
+    result = tool_result(use, blocks, is_error=True)
     return Outcome(use, Status.DENIED, Cause.DENIED, result, decision=decision, timings=timings)
 
 
@@ -35,23 +54,26 @@ STOPPED = {
         Cause.STREAMING_FALLBACK,
         "the answer it belongs to was given up and asked for again",
     ),
-    AbortReason.SIBLING: (Status.CANCELLED, Cause.SIBLING_ERROR, "{blame} before it failed"),
+    AbortReason.SIBLING: (Status.CANCELLED, Cause.SIBLING_ERROR, "{blame} failed"),
     AbortReason.USER: (Status.CANCELLED, Cause.USER_INTERRUPTED, "the user interrupted the turn"),
     AbortReason.SUBMIT: (Status.CANCELLED, Cause.SUBMIT_INTERRUPTED, "the user sent a new message"),
+    AbortReason.TIMEOUT: (Status.CANCELLED, Cause.TIMED_OUT, "the time for it is over"),
 }
 
 
-def stopped(use: ToolUse, summary: str, reason: AbortReason, *, started: bool, blame: str = "") -> Outcome:
+def stopped(
+    use: ToolUse, summary: str, reason: AbortReason, timings: Timings, *, started: bool, blame: str = ""
+) -> Outcome:
     """A synthetic result for a call that was stopped: whether it had begun, and why it was stopped."""
     status, cause, why = STOPPED[reason]
     what = "was stopped while it ran" if started else "was not run"
     advice = " Its effects may be incomplete; look before you repeat it." if started else ""
-    message = f"{summary} {what}: {why.format(blame=blame)}.{advice}"
-    return Outcome(use, status, cause, _error(use, message))
+    text = f"{summary} {what}: {why.format(blame=blame)}.{advice}"
+    return Outcome(use, status, cause, _error(use, text), timings=timings)
 
 
-def _error(use: ToolUse, message: str) -> ToolResult:
-    return ToolResult(use.id, (Text(message),), is_error=True)
+def _error(use: ToolUse, text: str) -> ToolResult:
+    return tool_result(use, (message(text),), is_error=True)
 
 
 def crashed(use: ToolUse, error: BaseException, timings: Timings = NO_TIME) -> Outcome:
@@ -67,11 +89,11 @@ def crash_message(name: str, error: BaseException) -> str:
 def repeated(use: ToolUse, summary: str, before: Outcome | None) -> Outcome:
     """The call was already started for an answer that was given up; it is not run a second time."""
     if before is None:
-        message = (
+        text = (
             f"{summary} had been started for an answer that was then given up, and was cut off. It was not run again. "
             "What it did is not known: look before you repeat it."
         )
-        return failed(use, Cause.OUTCOME_UNKNOWN, message)
+        return failed(use, Cause.OUTCOME_UNKNOWN, text)
     note = Text("This ran once already, for an answer that was given up. It was not run again; this is its result.")
     result = ToolResult(use.id, (*before.result.content, note), before.result.is_error)
     return Outcome(use, before.status, Cause.DONE_BEFORE, result, before.output, before.decision)

@@ -4,56 +4,35 @@ Runs tool calls while the model is still talking.
     QUEUED -> EXECUTING -> COMPLETED -> YIELDED
     QUEUED -> COMPLETED                  (unknown, broken, or stopped before it began)
 
-When a call may start is decided by the schedule. Results leave in the order the model asked, whatever order they
-finish in; what happens meanwhile leaves at once, on a channel of its own.
+When a call may start is decided by the queue and its schedule. Results leave in the order the model asked, whatever
+order they finish in; what happens meanwhile leaves at once, on a channel of its own.
 """
 
 import asyncio
-from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import partial
+import threading
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from handrail.conversation.blocks import BrokenToolUse, ToolUse
-from handrail.dispatch.batch import partition
-from handrail.dispatch.call import Pipeline
+from handrail.dispatch.call import Desk, Pipeline
 from handrail.dispatch.channel import Channel
 from handrail.dispatch.endings import crashed, failed, rejected_input, repeated, stopped
-from handrail.dispatch.flags import flag, parse, touched
+from handrail.dispatch.flags import abort, flag, parse, touched
 from handrail.dispatch.gate import Rails
 from handrail.dispatch.journal import Journal
+from handrail.dispatch.queue import Queue
 from handrail.dispatch.results import ResultStore
-from handrail.dispatch.schedule import Schedule
+from handrail.dispatch.schedule import Scheduling
+from handrail.dispatch.threads import from_thread
 from handrail.dispatch.tracked import Call, State
 from handrail.errors import HandrailError
 from handrail.tools.abort import AbortReason
-from handrail.tools.access import EXCLUSIVE, SHARED
+from handrail.tools.access import EXCLUSIVE
 from handrail.tools.context import Progress, RunContext
 from handrail.tools.events import CallEvent, CallFinished, CallProgress, CallQueued, CallStarted
-from handrail.tools.outcome import REAL_FAILURES, Cause, Outcome
+from handrail.tools.outcome import REAL_FAILURES, Cause, Outcome, Status
 from handrail.tools.pool import Pool
-
-
-@dataclass(frozen=True, slots=True)
-class Scheduling:
-    """
-    How calls of one answer may overlap.
-
-    early_start: `safe` = read-only calls start while the answer is still arriving, `all` = every call does, `off` = the
-        batch path: nothing starts before the answer is whole, and then in runs of safe calls and single other ones.
-    sibling_errors: what a failed shell call does to the others of its answer. `shell-chain` cancels later calls
-        that are not read-only, `isolate` none, `all` every unfinished one.
-    all_read_only: batch path only; calls run side by side only if all calls of the answer are read-only.
-    """
-
-    early_start: Literal["safe", "all", "off"] = "safe"
-    max_parallel: int = 10
-    max_parallel_by_tool: Mapping[str, int] = field(default_factory=dict)
-    sibling_errors: Literal["shell-chain", "isolate", "all"] = "shell-chain"
-    all_read_only: bool = False
-
 
 DEFAULT_SCHEDULING = Scheduling()
 DEFAULT_RAILS = Rails()
@@ -64,7 +43,11 @@ def _activate_nothing(_names: Iterable[str]) -> None:
 
 
 class ToolExecutor:
-    """The calls of one answer. Use it as `async with`; when that is left, nothing of it runs any more."""
+    """
+    The calls of one answer. Use it as `async with`; when that is left, nothing of it runs any more.
+
+    (A blocking function that is given up cannot be stopped from outside: it learns from `ctx.abort` that it should.)
+    """
 
     def __init__(
         self,
@@ -77,27 +60,24 @@ class ToolExecutor:
         journal: Journal | None = None,
         activate: Callable[[Iterable[str]], None] = _activate_nothing,
     ) -> None:
-        self._pool = pool
-        self._pipeline = Pipeline(pool, rails, store, activate)
-        self._scheduling = scheduling
-        self._caps = scheduling.max_parallel_by_tool
-        self._journal = journal if journal is not None else Journal()
         self.run = run
         """The context as the calls so far have left it."""
+        self._pool = pool
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
+        self._now = self._loop.time
+        self._pipeline = Pipeline(pool, rails, store, activate, Desk(self._now, self._progress, self._rescheduled))
+        self._sibling_errors = scheduling.sibling_errors
+        self._journal = journal
         self._calls: list[Call] = []
-        self._waiting: deque[Call] = deque()
-        self._barrier: Call | None = None
-        self._schedule = Schedule(holding=scheduling.early_start == "safe")
+        self._queue = Queue(scheduling)
         self._executing: dict[int, Call] = {}
-        self._running = 0
-        self._running_by_tool: dict[str, int] = {}
-        self._parked: dict[str, list[int]] = {}
         self._yielded = 0
-        self._whole = False
+        self._unfinished = 0
+        self._open = False
         self._discarded = False
-        self._closed = False
-        self._pumping = False
         self._interrupt: AbortReason | None = None
+        self._culprit: Call | None = None
         self._signal = run.abort.child()
         self._reader: asyncio.Future[None] | None = None
         self._events: Channel[CallEvent] | None = None
@@ -105,8 +85,7 @@ class ToolExecutor:
     # What the loop does
 
     async def __aenter__(self) -> Self:
-        self._loop = asyncio.get_running_loop()
-        self._now = self._loop.time
+        self._open = True
         self._signal.listen(self.interrupt)
         return self
 
@@ -121,26 +100,32 @@ class ToolExecutor:
 
         Cancelling the wait does not end it early: nothing of this executor may outlive it.
         """
-        self._close()
+        self._open = False
+        self._signal.release()
+        if self._unfinished:
+            self._stop([call for call in self._calls if call.unfinished and not call.stop_reason], AbortReason.USER)
         cancelled: asyncio.CancelledError | None = None
-        while tasks := [call.task for call in self._executing.values() if call.task]:
+        here = asyncio.current_task()
+        while tasks := [call.task for call in self._executing.values() if call.task and call.task is not here]:
             try:
                 await asyncio.wait(tasks)
             except asyncio.CancelledError as error:
                 cancelled = error
-        if self._events:
+        if self._events is not None:
             self._events.close()
         if cancelled:
             raise cancelled
 
     def add(self, use: ToolUse | BrokenToolUse) -> None:
         """A block of the answer is complete. The call starts now, later, or never; it always gets an outcome."""
-        if self._closed:
-            raise HandrailError(f"the executor is closed, so {use.name!r} ({use.id}) cannot be added")
+        if not self._open:
+            raise HandrailError(f"{use.name!r} ({use.id}) was added to an executor that is not open. Use `async with`.")
         whole = use if isinstance(use, ToolUse) else ToolUse(use.id, use.name, {})
         call = Call(len(self._calls), whole, self._now())
         self._calls.append(call)
-        self._tell(CallQueued, whole)
+        self._unfinished += 1
+        if self._events is not None:
+            self._events.put(CallQueued(whole, self._now()))
         if isinstance(use, BrokenToolUse):
             self._complete(call, rejected_input(whole, Cause.INCOMPLETE, f"{use.name} was not run: {use.problem}"))
             return
@@ -150,55 +135,49 @@ class ToolExecutor:
             return
         call.args, call.problem = parse(call.tool, use.input)
         call.read_only = call.problem is None and flag(call.tool.is_read_only, call.args)
-        self._waiting.append(call)
-        if self._interrupt and (self._interrupt is not AbortReason.SUBMIT or call.stops_on_submit):
-            self._stop([call], self._interrupt)
+        if self._interrupt or self._culprit:
+            self._catch_up(call)
+        if call.stop_reason:
+            self._complete(call, self._stopped(call))
+            return
+        self._queue.add(call)
         self._pump()
 
     def finish(self) -> None:
         """The answer is complete: what was held back until then may go."""
-        if self._whole:
-            return
-        self._whole = True
-        if self._scheduling.early_start == "off":
-            self._batch()
-        self._schedule.release()
+        self._queue.release()
         self._pump()
 
     def discard(self) -> None:
         """The answer is given up: nothing more starts or leaves. What already had effects goes into the journal."""
+        if self._discarded:
+            return
         self._discarded = True
         for call in self._calls:
-            if call.began and call.tool and not call.read_only:
+            if self._journal is not None and call.began and call.tool and not call.read_only:
                 self._journal.record(call.tool.name, call.use.input, call.outcome)
-        self._stop([call for call in self._calls if call.unfinished], AbortReason.DISCARDED)
+        self.interrupt(AbortReason.DISCARDED)
         self._wake()
 
     def interrupt(self, reason: AbortReason) -> None:
         """Stop everything, or on a new message of the user only what gives way to it."""
-        self._interrupt = reason
-        unfinished = [call for call in self._calls if call.unfinished]
-        if reason is AbortReason.SUBMIT:
-            unfinished = [call for call in unfinished if call.stops_on_submit]
-        self._stop(unfinished, reason)
+        if self._interrupt is None or reason.outweighs(self._interrupt):
+            self._interrupt = reason
+        self._stop([call for call in self._calls if call.unfinished and _gives_way(call, reason)], reason)
+        self._pump()
 
     # What front ends see
 
     def ready(self) -> Iterator[Outcome]:
         """Outcomes that can leave now, in the order of the calls."""
-        while not self._discarded and self._yielded < len(self._calls):
-            call = self._calls[self._yielded]
-            if call.outcome is None:
-                return
-            call.move(State.YIELDED)
-            self._yielded += 1
-            yield call.outcome
+        while outcome := self._next_ready():
+            yield outcome
 
     async def rest(self) -> AsyncIterator[Outcome]:
         """The answer is complete; all outcomes that have not left yet, as they can leave."""
         self.finish()
         while True:
-            for outcome in self.ready():
+            while outcome := self._next_ready():
                 yield outcome
             if self._discarded or self._yielded == len(self._calls):
                 return
@@ -227,94 +206,35 @@ class ToolExecutor:
         """Whether a running call would give way to a new message."""
         return any(call.stops_on_submit for call in self._executing.values())
 
-    # When calls start
+    def _next_ready(self) -> Outcome | None:
+        if self._discarded or self._yielded == len(self._calls):
+            return None
+        call = self._calls[self._yielded]
+        if call.outcome is not None:
+            call.move(State.YIELDED)
+            self._yielded += 1
+        return call.outcome
+
+    # How calls start
 
     def _pump(self) -> None:
-        """Start whatever may start. One pump at a time; a call that ends at once just makes it go round again."""
-        if self._pumping or self._discarded:
-            return
-        self._pumping = True
-        try:
-            while (self._waiting and self._classify()) or self._start_next():
-                pass
-        finally:
-            self._pumping = False
-
-    def _classify(self) -> bool:
-        """
-        Put the next waiting call into the schedule.
-
-        What a call touches can depend on the calls before it (a changed working folder, a new link), and only
-        those that run alone can change that. So nothing is asked about calls behind one that has to run alone.
-        """
-        if self._barrier or (self._scheduling.early_start == "off" and not self._whole):
-            return False
-        call = self._waiting.popleft()
-        if not call.unfinished:
-            return True
-        assert call.tool is not None
-        if self._scheduling.early_start != "off":
-            call.access = EXCLUSIVE if call.problem else touched(call.tool, call.args, self.run)
-        call.scheduled = True
-        self._schedule.add(call.number, call.access, held=not call.read_only)
-        if call.alone:
-            self._barrier = call
-        return True
-
-    def _batch(self) -> None:
-        """Decide for all waiting calls at once which of them go together."""
-        waiting = [call for call in self._waiting if call.unfinished]
-        together = not self._scheduling.all_read_only or all(call.read_only for call in waiting)
-        for run in partition(waiting, lambda call: together and _safe(call)):
-            for call in run:
-                call.access = SHARED if _safe(call) and together else EXCLUSIVE
-
-    def _start_next(self) -> bool:
-        if self._running >= self._scheduling.max_parallel:
-            return False
-        number = self._schedule.next_ready()
-        if number is None:
-            return False
-        call = self._calls[number]
-        if self._caps and not self._room_for(call):
-            return True
-        self._count(call, 1)
-        if call.resume:
-            if not call.resume.done():
+        """Start whatever may start."""
+        while call := self._queue.start_next(self.run):
+            if call.resume is None:
+                self._start(call)
+            elif not call.resume.done():
                 call.resume.set_result(None)
-            call.resume = None
-        else:
-            self._start(call)
-        return True
-
-    def _room_for(self, call: Call) -> bool:
-        """Whether the tool's own cap lets it start; else it is parked until one of its kind ends."""
-        assert call.tool is not None
-        name = call.tool.name
-        if self._running_by_tool.get(name, 0) < self._caps.get(name, self._scheduling.max_parallel):
-            return True
-        self._parked.setdefault(name, []).append(call.number)
-        return False
-
-    def _count(self, call: Call, change: int) -> None:
-        self._running += change
-        if not self._caps:
-            return
-        assert call.tool is not None
-        name = call.tool.name
-        self._running_by_tool[name] = self._running_by_tool.get(name, 0) + change
-        if change < 0 and (parked := self._parked.get(name)):
-            self._schedule.give_back(parked.pop(0))
 
     def _start(self, call: Call) -> None:
         assert call.tool is not None
         call.move(State.EXECUTING)
         self._executing[call.number] = call
-        self._tell(CallStarted, call.use)
+        if self._events is not None:
+            self._events.put(CallStarted(call.use, self._now()))
         if call.problem:
             self._complete(call, self._pipeline.invalid(call.use, call.tool, call.problem))
             return
-        if self._journal and not call.read_only:
+        if self._journal:
             known, before = self._journal.claim(call.tool.name, call.use.input)
             if known:
                 self._complete(call, repeated(call.use, call.summary, before))
@@ -323,40 +243,38 @@ class ToolExecutor:
 
     async def _run(self, call: Call) -> None:
         call.entered = True
-        if call.stop_reason:
-            self._complete(call, self._stopped(call))
-            return
         try:
-            outcome = await self._pipeline.run(
-                call, self.run, partial(self._progress, call), self._now, partial(self._rescheduled, call)
-            )
+            outcome = self._stopped(call) if call.stop_reason else await self._pipeline.run(call, self.run)
         except asyncio.CancelledError as error:
-            task = asyncio.current_task()
-            cancelled_from_outside = task is not None and task.cancelling()
-            outcome = self._stopped(call) if cancelled_from_outside else crashed(call.use, error)
+            outcome = self._stopped(call) if _is_cancelled() else crashed(call.use, error, call.timings)
         except BaseException as error:
             # an interpreter that is going down still leaves no call without an outcome
-            self._complete(call, crashed(call.use, error))
+            self._end(call, crashed(call.use, error, call.timings))
             raise
+        self._end(call, outcome)
+
+    def _end(self, call: Call, outcome: Outcome) -> None:
         self._complete(call, outcome)
+        self._pump()
 
     async def _rescheduled(self, call: Call, args: Any) -> bool:
         """The input was changed: see that the call still keeps to what it was scheduled for, or wait until it may."""
         assert call.tool is not None
-        access = touched(call.tool, args, self.run)
-        if call.access.covers(access):
+        call.args = args
+        call.read_only = flag(call.tool.is_read_only, args)
+        later: list[Call] = []
+        if not call.access.covers(touched(call.tool, args, self.run)):
+            later = self._calls[call.number + 1 :]
+            if any(other.task for other in later):
+                return False
+            call.access = EXCLUSIVE
+        elif call.read_only or not self._queue.holding:
             return True
-        if any(later.state is not State.QUEUED for later in self._calls[call.number + 1 :]):
-            return False
-        call.access = EXCLUSIVE
-        self._barrier = self._barrier or call
-        call.resume = asyncio.get_running_loop().create_future()
-        resume = call.resume
-        self._schedule.widen(call.number, EXCLUSIVE, held=not flag(call.tool.is_read_only, args))
-        self._parked.clear()
-        self._count(call, -1)
+        call.resume = self._loop.create_future()
+        self._queue.widen(call, call.access, later)
         self._pump()
-        await resume
+        await call.resume
+        call.resume = None
         return True
 
     # How calls end
@@ -364,65 +282,67 @@ class ToolExecutor:
     def _complete(self, call: Call, outcome: Outcome) -> None:
         if call.state is State.EXECUTING:
             del self._executing[call.number]
-            if call.resume is None:
-                self._count(call, -1)
-            self._schedule.finish(call.number)
-        outcome = self._change_context(call, outcome)
+            self._queue.finish(call)
+        if outcome.output is not None and outcome.output.context_change is not None:
+            outcome = self._change_context(call, outcome)
         call.outcome = outcome
         call.move(State.COMPLETED)
-        if self._barrier is call:
-            self._barrier = None
-        self._tell(CallFinished, outcome)
+        self._unfinished -= 1
+        if self._events is not None:
+            self._events.put(CallFinished(outcome, self._now()))
         self._wake()
-        if outcome.cause in REAL_FAILURES:
+        if outcome.status is Status.ERROR and _really_failed(outcome):
             self._cancel_siblings(call)
-        if outcome.decision and outcome.decision.interrupt:
+        if outcome.status is Status.DENIED and outcome.decision and outcome.decision.interrupt:
             self.interrupt(AbortReason.USER)
-        self._pump()
 
     def _change_context(self, call: Call, outcome: Outcome) -> Outcome:
         """Honoured only for calls that ran alone: nobody else was looking at the context."""
-        if outcome.output is None or outcome.output.context_change is None or not call.alone:
+        assert outcome.output is not None
+        assert outcome.output.context_change is not None
+        if not call.alone:
             return outcome
         self.run, problem = self._pipeline.changed_context(outcome.output.context_change, self.run)
         return failed(call.use, Cause.CRASHED, problem, outcome.timings) if problem else outcome
 
     def _cancel_siblings(self, call: Call) -> None:
-        policy = self._scheduling.sibling_errors
-        if policy == "isolate" or call.tool is None or not call.tool.error_cancels_siblings:
+        if self._sibling_errors == "isolate" or call.tool is None or not call.tool.error_cancels_siblings:
             return
-        others = [other for other in self._calls if other.unfinished]
-        if policy == "shell-chain":
-            others = [other for other in others if other.number > call.number and not other.read_only]
+        if self._culprit and self._culprit.number <= call.number:
+            return  # what this one could cancel, that one did
+        self._culprit = call
+        others = [other for other in self._calls if other.unfinished and self._falls_with(other, call)]
         self._stop(others, AbortReason.SIBLING, blame=call.summary)
+
+    def _falls_with(self, other: Call, culprit: Call) -> bool:
+        return self._sibling_errors == "all" or (other.number > culprit.number and not other.read_only)
+
+    def _catch_up(self, call: Call) -> None:
+        """What has happened before it came concerns a new call as well."""
+        if self._interrupt and _gives_way(call, self._interrupt):
+            call.stop(self._interrupt)
+        if self._culprit and self._falls_with(call, self._culprit):
+            call.stop(AbortReason.SIBLING, self._culprit.summary)
 
     def _stop(self, calls: list[Call], reason: AbortReason, *, blame: str = "") -> None:
         """Queued calls end now, running ones as soon as they let go. The strongest reason is the one that is told."""
         queued = [call for call in calls if call.state is State.QUEUED]
-        running = [call for call in calls if call.state is State.EXECUTING]
+        if queued:
+            self._queue.drop(queued)
         for call in calls:
-            if call.stop_reason is None or reason.outweighs(call.stop_reason):
-                call.stop_reason, call.blame = reason, blame
-        if any(call.scheduled for call in queued):
-            self._schedule.drop({call.number for call in queued})
-            self._parked.clear()  # the schedule offers them again
-        for call in queued:
-            self._complete(call, self._stopped(call))
-        for call in running:
-            if not call.abort.aborted:
-                call.abort.abort(reason)
+            first = call.stop_reason is None
+            call.stop(reason, blame)
+            if call.state is State.QUEUED:
+                self._complete(call, self._stopped(call))
+            elif first:  # only once: whoever cleans up after being cancelled is not to be disturbed
+                abort(call.abort, reason)
                 if call.task and call.entered:
                     call.task.cancel()
-        self._pump()
 
     def _stopped(self, call: Call) -> Outcome:
-        reason = call.stop_reason or AbortReason.USER
-        return stopped(call.use, call.summary, reason, started=call.began, blame=call.blame)
-
-    def _close(self) -> None:
-        self._closed = True
-        self._stop([call for call in self._calls if call.unfinished], AbortReason.USER)
-        self._signal.release()
+        reason = call.stop_reason or AbortReason.USER  # without a reason of ours, somebody cancelled the task itself
+        call.marks.append(self._now())
+        return stopped(call.use, call.summary, reason, call.timings, started=call.began, blame=call.blame)
 
     # What is told
 
@@ -431,13 +351,22 @@ class ToolExecutor:
             self._reader.set_result(None)
 
     def _progress(self, call: Call, progress: Progress) -> None:
-        if call.state is State.EXECUTING and self._events:
+        """News of a running call, from any thread."""
+        if threading.get_ident() != self._thread:
+            from_thread(self._loop, self._progress, call, progress)
+        elif call.state is State.EXECUTING and self._events is not None:
             self._events.put(CallProgress(call.use, progress, self._now()))
 
-    def _tell(self, kind: Callable[[Any, float], CallEvent], about: object) -> None:
-        if self._events:
-            self._events.put(kind(about, self._now()))
+
+def _is_cancelled() -> bool:
+    """Whether the running task was cancelled, and not merely raises as if it were."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
-def _safe(call: Call) -> bool:
-    return call.problem is None and call.tool is not None and flag(call.tool.is_concurrency_safe, call.args)
+def _gives_way(call: Call, reason: AbortReason) -> bool:
+    return reason is not AbortReason.SUBMIT or call.stops_on_submit
+
+
+def _really_failed(outcome: Outcome) -> bool:
+    return outcome.cause in REAL_FAILURES or outcome.cause is Cause.DONE_BEFORE

@@ -6,11 +6,15 @@ from typing import Any
 
 from handrail.conversation.blocks import Json
 from handrail.errors import HandrailError, InputError, ToolDefinitionError
+from handrail.tools.abort import AbortReason, AbortSignal
 from handrail.tools.access import EXCLUSIVE, Access
 from handrail.tools.context import RunContext
 from handrail.tools.pool import AnyTool
 
 log = logging.getLogger(__name__)
+
+NOTHING = Access.of(reads=["nothing"])
+"""A place that nobody writes, but that lies in the world like all others."""
 
 
 def flag(question: Callable[[Any], bool], args: Any) -> bool:
@@ -23,13 +27,15 @@ def flag(question: Callable[[Any], bool], args: Any) -> bool:
 
 
 def touched(tool: AnyTool, args: Any, run: RunContext) -> Access:
-    """What the call touches; everything, if the tool cannot say."""
+    """What the call touches; everything, if the tool cannot say. To touch nothing is still to be in the world."""
     try:
         access: object = tool.access(args, run)
     except Exception:
         log.exception("%s.access raised; the call runs alone", tool.name)
         return EXCLUSIVE
-    return access if isinstance(access, Access) else EXCLUSIVE
+    if not isinstance(access, Access):
+        return EXCLUSIVE
+    return access if access.reads or access.writes else NOTHING
 
 
 def short(tool: AnyTool, args: Any) -> str:
@@ -50,3 +56,11 @@ def parse(tool: AnyTool, raw: Json) -> tuple[Any, HandrailError | None]:
     except Exception as error:
         log.exception("%s could not parse its input", tool.name)
         return None, InputError((f"It could not be checked: {type(error).__name__}: {error}.",))
+
+
+def abort(signal: AbortSignal, reason: AbortReason) -> None:
+    """Set the signal of a call. What a tool does on hearing it is the tool's business, and so is what it raises."""
+    try:
+        signal.abort(reason)
+    except Exception:
+        log.exception("a listener raised when its call was aborted")

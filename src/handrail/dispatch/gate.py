@@ -5,6 +5,7 @@ The engine knows them as Protocols. The neutral ones here let it run without any
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Protocol
 
 from handrail.conversation.blocks import Json, ToolUse
@@ -73,7 +74,11 @@ NOTHING_SAID = Evidence()
 
 
 class Gate(Protocol):
-    """Decides, and asks whoever has to be asked. Its answer is allow or deny."""
+    """
+    Decides, and asks whoever has to be asked. Only an allow lets the call run.
+
+    An input that the decision changes is validated again, but not decided on again: that is up to the gate.
+    """
 
     async def decide(self, request: Request, evidence: Evidence) -> Decision: ...
 
@@ -96,7 +101,14 @@ class CarefulGate:
     trusting: bool = False
 
     async def decide(self, request: Request, evidence: Evidence) -> Decision:
-        decision = fold(tuple(self._opinions(request, evidence)), request.ctx.permissions.version)
+        version = request.ctx.permissions.version
+        if (
+            evidence is NOTHING_SAID
+            and not request.tool.requires_user_interaction
+            and (request.read_only or self.trusting)
+        ):
+            return _passed(version, trusting=self.trusting)  # the same answer for most calls of a run
+        decision = fold(tuple(self._opinions(request, evidence)), version)
         if decision.verdict is not Verdict.ASK:
             return decision
         if self.approver:
@@ -122,6 +134,13 @@ class CarefulGate:
 
 TRUSTED = Opinion(Strength.MODE, Verdict.ALLOW, "mode", "nobody objects")
 READ_ONLY = Opinion(Strength.MODE, Verdict.ALLOW, "mode", "it only reads")
+
+
+@lru_cache(maxsize=2)
+def _passed(version: int, *, trusting: bool) -> Decision:
+    return fold((TRUSTED if trusting else READ_ONLY,), version)
+
+
 TOOL_STRENGTH = {
     Verdict.ALLOW: Strength.MODE,
     Verdict.ASK: Strength.TOOL_ASK,

@@ -1,41 +1,39 @@
 """Calls of answers that were given up. Asked for again, their side effects are not repeated."""
 
-from collections import defaultdict
-
-from pydantic_core import to_json
+import json
 
 from handrail.conversation.blocks import Json
 from handrail.tools.outcome import Outcome
 
 
 class Journal:
-    """The changing calls that had started when their answer was discarded, each to be claimed once."""
+    """
+    The changing calls that had started when their answer was discarded, each to be claimed once.
+
+    It belongs to one request and its retries: what is asked for in a later turn is meant to be done again.
+    """
 
     def __init__(self) -> None:
-        self._entries: defaultdict[tuple[str, bytes], list[Outcome | None]] = defaultdict(list)
+        self._entries: dict[tuple[str, str], list[Outcome | None]] = {}
 
     def __bool__(self) -> bool:
-        return any(self._entries.values())
+        return bool(self._entries)
 
     def record(self, tool: str, raw: Json, outcome: Outcome | None) -> None:
         """A started call; no outcome = it was cut off and nobody knows what it did."""
-        self._entries[_key(tool, raw)].append(outcome)
+        self._entries.setdefault(_key(tool, raw), []).append(outcome)
 
     def claim(self, tool: str, raw: Json) -> tuple[bool, Outcome | None]:
         """Whether this very call was started before, and how it ended."""
-        entries = self._entries.get(_key(tool, raw))
-        return (True, entries.pop(0)) if entries else (False, None)
+        key = _key(tool, raw)
+        entries = self._entries.get(key)
+        if not entries:
+            return False, None
+        outcome = entries.pop(0)
+        if not entries:
+            del self._entries[key]
+        return True, outcome
 
 
-def _key(tool: str, raw: Json) -> tuple[str, bytes]:
-    return tool, to_json(_sorted(raw), fallback=repr)
-
-
-def _sorted(value: object) -> object:
-    match value:
-        case dict():
-            return {key: _sorted(value[key]) for key in sorted(value)}
-        case list():
-            return [_sorted(item) for item in value]
-        case _:
-            return value
+def _key(tool: str, raw: Json) -> tuple[str, str]:
+    return tool, json.dumps(raw, sort_keys=True, default=repr)

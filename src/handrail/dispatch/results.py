@@ -1,8 +1,10 @@
 """Results that are too big for the conversation: kept whole on disk, shown in part."""
 
 import os
+import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -29,42 +31,54 @@ class ResultStore:
     The folder of a run for big results, readable by its owner only.
 
     It is made when the first result needs it. What was once replaced stays replaced by the same text, so
-    that later requests carry identical bytes.
+    that later requests carry identical bytes. Safe to use from several threads.
     """
 
     def __init__(self, folder: Path, limits: Limits = DEFAULT_LIMITS, now: Callable[[], float] = time.time) -> None:
         self.folder = folder
         self._limits = limits
         self._now = now
-        self._replaced: dict[str, str] = {}
+        self._lock = threading.Lock()
+        self._by_name: dict[str, str] = {}
+        self._by_call: dict[str, str] = {}
 
     @property
     def replaced(self) -> dict[str, str]:
         """What stands in the conversation instead of a big result, by the id of its call."""
-        return dict(self._replaced)
+        return dict(self._by_call)
 
     def fit(self, call_id: str, blocks: tuple[ResultBlock, ...], limit: int) -> tuple[ResultBlock, ...]:
         """The same blocks if their text is within the limit, else the replacement and the blocks that are no text."""
         texts = [block.text for block in blocks if isinstance(block, Text)]
         if sum(map(len, texts)) <= limit:
             return blocks
-        text = "\n".join(texts)
-        preview = self._replaced[call_id] = replacement(text, *self._save(call_id, text), limit)
+        preview = self._preview(call_id, "\n".join(texts), limit)
         return (Text(preview), *(block for block in blocks if not isinstance(block, Text)))
 
-    def _save(self, call_id: str, text: str) -> tuple[Path | None, str]:
-        """Where the text was put, or why it could not be put anywhere."""
+    def _preview(self, call_id: str, text: str, limit: int) -> str:
         data = text.encode("utf-8", "surrogatepass")
-        path = self.folder / f"{safe_name(call_id)}.txt"
+        name = f"{safe_name(call_id, data)}.txt"
+        with self._lock:  # the quota is for all of them together
+            if name not in self._by_name:
+                self._by_name[name] = replacement(text, *self._save(name, data), limit)
+            self._by_call[call_id] = self._by_name[name]
+            return self._by_name[name]
+
+    def _save(self, name: str, data: bytes) -> tuple[Path | None, str]:
+        """Where the text was put, or why it could not be put anywhere."""
+        path = self.folder / name
         try:
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self.folder.chmod(0o700)  # it may have been there before, open to others
             used = self._tidy()
             if used + len(data) > self._limits.quota_bytes:
                 return None, f"the folder for big results is full ({used:,} of {self._limits.quota_bytes:,} bytes)"
-            with open(path, "wb", opener=_owner_only) as file:
+            path.unlink(missing_ok=True)  # a link planted here must not lead the text elsewhere
+            with open(path, "xb", opener=_owner_only) as file:
                 file.write(data)
         except OSError as error:
-            path.unlink(missing_ok=True)
+            with suppress(OSError):
+                path.unlink()
             return None, f"writing it to disk failed ({error.strerror})"
         return path, ""
 
@@ -73,17 +87,17 @@ class ResultStore:
         oldest = self._now() - self._limits.retention_days * DAY
         used = 0
         for path in self.folder.parent.glob("*/*.txt"):
-            stat = path.lstat()
-            if stat.st_mtime < oldest:
-                path.unlink(missing_ok=True)
-            else:
-                used += stat.st_size
+            with suppress(FileNotFoundError):  # another run tidies up as well
+                stat = path.lstat()
+                if stat.st_mtime < oldest:
+                    path.unlink()
+                else:
+                    used += stat.st_size
         return used
 
 
 def replacement(text: str, path: Path | None, problem: str, limit: int) -> str:
     """What the model sees of a big result: the notice first, then head and tail."""
-    head, tail = min(HEAD_CHARS, limit // 2), min(TAIL_CHARS, limit // 3)
     lines = text.count("\n") + 1
     where = (
         f"The whole text is in {path}. Use Read with offset and limit for the part you need."
@@ -92,15 +106,23 @@ def replacement(text: str, path: Path | None, problem: str, limit: int) -> str:
     )
     return (
         f"<persisted-output>\nThe result is too large: {len(text):,} characters in {lines:,} lines. {where}\n"
-        f"First {head:,} characters:\n{text[:head]}\n"
-        f"[{len(text) - head - tail:,} characters left out]\n"
-        f"Last {tail:,} characters:\n{text[len(text) - tail :]}\n</persisted-output>"
+        f"{ends(text, limit)}\n</persisted-output>"
     )
 
 
-def safe_name(call_id: str) -> str:
-    """A file name for a call: ids come from the model and may hold anything."""
-    return sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()[:24]
+def ends(text: str, limit: int) -> str:
+    """Head and tail of a text that is longer than the limit, and how much lies between."""
+    head, tail = min(HEAD_CHARS, limit // 2), min(TAIL_CHARS, limit // 3)
+    return (
+        f"First {head:,} characters:\n{text[:head]}\n"
+        f"[{len(text) - head - tail:,} characters left out]\n"
+        f"Last {tail:,} characters:\n{text[len(text) - tail :]}"
+    )
+
+
+def safe_name(call_id: str, data: bytes = b"") -> str:
+    """A file name for a result: ids come from the model, may hold anything, and may be used for several results."""
+    return sha256(call_id.encode("utf-8", "surrogatepass") + data).hexdigest()[:24]
 
 
 def _owner_only(path: str, flags: int) -> int:

@@ -1,7 +1,7 @@
 """
 When a call may start.
 
-    a call may start when no earlier unfinished call conflicts with it
+    a call may start when no earlier unfinished call conflicts with it, and there is room
 
 The rule is answered without looking at every earlier call. Each place of the access tree remembers who last wrote it
 and, in groups, who reads it and who reads or writes below it. A new call waits for those groups. A group that is waited
@@ -10,9 +10,38 @@ newest group is always enough. So a call costs what the depth of its paths costs
 """
 
 import heapq
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
 
+from handrail.errors import HandrailError
 from handrail.tools.access import Access, Place
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduling:
+    """
+    How calls of one answer may overlap.
+
+    early_start: `safe` = read-only calls start while the answer is still arriving, `all` = every call does, `off` = the
+        batch path: nothing starts before the answer is whole, and then in runs of calls that only read and single
+        other ones.
+    max_parallel, max_parallel_by_tool: how many calls run at a time, of all tools and of the named ones.
+    sibling_errors: what a failed shell call does to the others of its answer. `shell-chain` cancels later calls
+        that are not read-only, `isolate` none, `all` every unfinished one.
+    all_read_only: batch path only; calls run side by side only if all calls of the answer are read-only.
+    """
+
+    early_start: Literal["safe", "all", "off"] = "safe"
+    max_parallel: int = 10
+    max_parallel_by_tool: Mapping[str, int] = field(default_factory=dict)
+    sibling_errors: Literal["shell-chain", "isolate", "all"] = "shell-chain"
+    all_read_only: bool = False
+
+    def __post_init__(self) -> None:
+        for what, cap in (("all tools", self.max_parallel), *self.max_parallel_by_tool.items()):
+            if cap < 1:
+                raise HandrailError(f"{cap!r} calls of {what} at a time means that none ever runs. Give 1 or more.")
 
 
 class Group:
@@ -28,20 +57,22 @@ class Group:
 class Node:
     """One call in the schedule: what it touches, how many groups it waits for, and which groups it is in."""
 
-    __slots__ = ("access", "groups", "held", "key", "pending", "started")
+    __slots__ = ("access", "groups", "held", "key", "lane", "pending", "started")
 
-    def __init__(self, key: int, access: Access, *, held: bool, started: bool) -> None:
+    def __init__(self, key: int, access: Access, lane: str, *, held: bool, started: bool = False) -> None:
         self.key = key
         self.access = access
+        self.lane = lane
         self.held = held
         self.started = started
         self.pending = 0
         self.groups: list[Group] = []
 
-    def wait_for(self, group: Group | None) -> None:
-        if group is not None and group.members and not (group.waiters and group.waiters[-1] is self):
-            group.waiters.append(self)
-            self.pending += 1
+    def wait_for(self, *groups: Group | None) -> None:
+        for group in groups:
+            if group is not None and group.members and not (group.waiters and group.waiters[-1] is self):
+                group.waiters.append(self)
+                self.pending += 1
 
     def join(self, group: Group | None) -> Group:
         """Become a member of the group, or of a new one if that group is waited for."""
@@ -65,92 +96,105 @@ class Spot:
 
 
 class Schedule:
-    """The unfinished calls in the order they were asked for."""
+    """The unfinished calls in the order they were asked for. `lane` is what the caps by tool are counted by."""
 
-    def __init__(self, *, holding: bool) -> None:
-        self._nodes: dict[int, Node] = {}
-        self._holding = holding
+    def __init__(self, cap: int, caps: Mapping[str, int], *, holding: bool) -> None:
+        self._cap = cap
+        self._caps = caps
+        self.holding = holding
+        """Whether held calls are still kept back."""
         self._clear()
 
-    def add(self, key: int, access: Access, *, held: bool = False) -> None:
+    def add(self, key: int, access: Access, lane: str = "", *, held: bool = False) -> None:
         """The next call in order. A held one does not start before `release`."""
-        self._place(Node(key, access, held=held, started=False))
+        self._place(Node(key, access, lane, held=held))
 
     def release(self) -> None:
-        """Held calls wait for nothing but conflicts now."""
-        self._holding = False
-        self._leave(self._gate)
+        """Held calls wait for nothing but conflicts and room now."""
+        self.holding = False
+        self._gate.members = 0
+        self._wake(self._gate)
 
-    def next_ready(self) -> int | None:
-        """The earliest call that may start now; the caller starts it, or gives it back."""
-        if not self._ready:
-            return None
-        key = heapq.heappop(self._ready)
-        self._nodes[key].started = True
-        return key
-
-    def give_back(self, key: int) -> None:
-        """The call could not be started for lack of room."""
-        self._nodes[key].started = False
-        heapq.heappush(self._ready, key)
+    def start_next(self) -> int | None:
+        """The earliest call that may start; it counts as running from now on. None = nothing may start now."""
+        while self._ready and self._running < self._cap:
+            node = self._nodes[heapq.heappop(self._ready)]
+            if node.lane in self._caps and self._running_in[node.lane] >= self._caps[node.lane]:
+                heapq.heappush(self._full.setdefault(node.lane, []), node.key)
+                continue
+            node.started = True
+            self._count(node)
+            return node.key
+        return None
 
     def finish(self, key: int) -> None:
-        """A call is over; those that waited only for it become ready."""
+        """A call is over; those that waited only for it may start."""
         node = self._nodes.pop(key)
-        if node.started:
-            self._leave(node)
-        else:
+        if not node.started:
             # whoever stands behind it was promised that it stands behind what it waits for
-            self._rebuild(list(self._nodes.values()))
+            self._rebuild(self._nodes.values())
+            return
+        self._running -= 1
+        if node.lane in self._caps:
+            self._running_in[node.lane] -= 1
+            if full := self._full.get(node.lane):
+                heapq.heappush(self._ready, heapq.heappop(full))
+        self._leave(node)
 
     def drop(self, keys: Container[int]) -> None:
         """Forget calls that never started, as if they had not been asked for."""
-        self._rebuild([node for node in self._nodes.values() if node.started or node.key not in keys])
+        self._rebuild(node for node in self._nodes.values() if node.started or node.key not in keys)
 
     def widen(self, key: int, access: Access, *, held: bool) -> None:
         """A started call turns out to touch more: it waits again, and what waits behind it sees that."""
         node = self._nodes[key]
         node.access, node.held, node.started = access, held, False
-        self._rebuild(list(self._nodes.values()))
+        self._rebuild(self._nodes.values())
 
     def _clear(self) -> None:
+        self._nodes: dict[int, Node] = {}
         self._spots: dict[Place, Spot] = {}
         self._ready: list[int] = []
-        self._gate = Node(-1, Access(), held=False, started=True)
-        self._gate_group = self._gate.join(None) if self._holding else None
+        self._full: dict[str, list[int]] = {}
+        self._running = 0
+        self._running_in = dict.fromkeys(self._caps, 0) if self._caps else {}
+        self._gate = Group()  # the end of the answer, as somebody whom held calls wait for
+        self._gate.members = int(self.holding)
 
-    def _rebuild(self, nodes: list[Node]) -> None:
-        self._nodes = {}
+    def _rebuild(self, nodes: Iterable[Node]) -> None:
+        old = list(nodes)
         self._clear()
-        for old in nodes:
-            self._place(Node(old.key, old.access, held=old.held, started=old.started))
+        for node in old:
+            self._place(Node(node.key, node.access, node.lane, held=node.held, started=node.started))
 
     def _place(self, node: Node) -> None:
         self._nodes[node.key] = node
-        if not node.started:
+        if node.started:
+            self._count(node)
+        else:
             self._wait(node)
         self._join(node)
         if not node.started and not node.pending:
             heapq.heappush(self._ready, node.key)
 
+    def _count(self, node: Node) -> None:
+        self._running += 1
+        if node.lane in self._caps:
+            self._running_in[node.lane] += 1
+
     def _wait(self, node: Node) -> None:
         if node.held:
-            node.wait_for(self._gate_group)
+            node.wait_for(self._gate)
         for place in node.access.writes:
             for above in self._above(place):
-                node.wait_for(above.writers)
-                node.wait_for(above.readers)
+                node.wait_for(above.writers, above.readers)
             spot = self._spot(place)
-            node.wait_for(spot.writers)
-            node.wait_for(spot.readers)
-            node.wait_for(spot.lower_writers)
-            node.wait_for(spot.lower_readers)
+            node.wait_for(spot.writers, spot.readers, spot.lower_writers, spot.lower_readers)
         for place in node.access.reads:
             for above in self._above(place):
                 node.wait_for(above.writers)
             spot = self._spot(place)
-            node.wait_for(spot.writers)
-            node.wait_for(spot.lower_writers)
+            node.wait_for(spot.writers, spot.lower_writers)
 
     def _join(self, node: Node) -> None:
         """After all waiting is noted, so that a call never waits for itself."""
@@ -168,16 +212,19 @@ class Schedule:
     def _leave(self, node: Node) -> None:
         for group in node.groups:
             group.members -= 1
-            if group.members:
-                continue
-            for waiter in group.waiters:
-                waiter.pending -= 1
-                if not waiter.pending:
-                    heapq.heappush(self._ready, waiter.key)
-        node.groups.clear()
+            if not group.members:
+                self._wake(group)
 
-    def _above(self, place: Place) -> Iterator[Spot]:
-        return (self._spot(place[:depth]) for depth in range(len(place)))
+    def _wake(self, group: Group) -> None:
+        """Nobody is in the group any more."""
+        for waiter in group.waiters:
+            waiter.pending -= 1
+            if not waiter.pending:
+                heapq.heappush(self._ready, waiter.key)
+        group.waiters.clear()
+
+    def _above(self, place: Place) -> Iterable[Spot]:
+        return [self._spot(place[:depth]) for depth in range(len(place))] if place else ()
 
     def _spot(self, place: Place) -> Spot:
         spot = self._spots.get(place)

@@ -4,7 +4,8 @@ import asyncio
 import contextvars
 import threading
 from collections.abc import Callable
-from typing import TypeVar
+from contextlib import suppress
+from typing import Any, TypeVar
 
 Result = TypeVar("Result")
 
@@ -36,8 +37,13 @@ async def in_thread(function: Callable[[], Result]) -> Result:
             error = RuntimeError(f"the function raised {stop!r}, which a future cannot carry")
         except BaseException as raised:  # noqa: BLE001  # it is raised again where the result is awaited
             error = raised
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(settle, result, error)
+        from_thread(loop, settle, result, error)
 
     threading.Thread(target=work, name="handrail-tool", daemon=True).start()
     return await future
+
+
+def from_thread(loop: asyncio.AbstractEventLoop, function: Callable[..., object], *args: Any) -> None:
+    """Call the function in the loop's thread; nobody listens any more if the loop is closed."""
+    with suppress(RuntimeError):
+        loop.call_soon_threadsafe(function, *args)

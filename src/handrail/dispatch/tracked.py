@@ -2,6 +2,7 @@
 
 import asyncio
 from enum import IntEnum
+from operator import sub
 from typing import Any
 
 from handrail.conversation.blocks import ToolUse
@@ -9,7 +10,7 @@ from handrail.dispatch.flags import short
 from handrail.errors import HandrailError
 from handrail.tools.abort import AbortReason, AbortSignal
 from handrail.tools.access import EXCLUSIVE, WORLD, Access
-from handrail.tools.outcome import Outcome
+from handrail.tools.outcome import Outcome, Timings
 from handrail.tools.pool import AnyTool
 
 
@@ -40,13 +41,12 @@ class Call:
         "began",
         "blame",
         "entered",
+        "marks",
         "number",
         "outcome",
         "problem",
-        "queued_at",
         "read_only",
         "resume",
-        "scheduled",
         "state",
         "stop_reason",
         "task",
@@ -54,23 +54,25 @@ class Call:
         "use",
     )
 
-    def __init__(self, number: int, use: ToolUse, queued_at: float) -> None:
+    def __init__(self, number: int, use: ToolUse, now: float) -> None:
         self.number = number
         self.use = use
-        self.queued_at = queued_at
+        self.marks = [now]
+        """When it was queued, and when each of its stages ended."""
         self.state = State.QUEUED
         self.tool: AnyTool | None = None
         self.args: Any = None
         self.problem: HandrailError | None = None
         self.read_only = False
         self.access: Access = EXCLUSIVE
-        self.scheduled = False
         self.abort = AbortSignal()
         self.task: asyncio.Task[None] | None = None
         self.entered = False
+        """The task is under way, so that cancelling it is noticed inside."""
         self.began = False
         """The tool itself was called; from here on there may be effects."""
         self.resume: asyncio.Future[None] | None = None
+        """Set while a call whose input was changed waits to start a second time."""
         self.stop_reason: AbortReason | None = None
         self.blame = ""
         self.outcome: Outcome | None = None
@@ -79,6 +81,11 @@ class Call:
         """Go along one of the drawn arrows."""
         assert to in MOVES[self.state], f"{self.use.id}: {self.state.name} -> {to.name}"
         self.state = to
+
+    def stop(self, reason: AbortReason, blame: str = "") -> None:
+        """It shall not go on; of several reasons the strongest is told."""
+        if self.stop_reason is None or reason.outweighs(self.stop_reason):
+            self.stop_reason, self.blame = reason, blame
 
     @property
     def unfinished(self) -> bool:
@@ -102,3 +109,9 @@ class Call:
         """Whether a new message of the user stops it."""
         behaviour = self.tool.interrupt if self.tool else None
         return self.read_only if behaviour is None else behaviour == "cancel"
+
+    @property
+    def timings(self) -> Timings:
+        """Seconds in each stage that was reached."""
+        marks = self.marks
+        return Timings(*map(sub, marks[1:], marks))

@@ -7,8 +7,9 @@ from typing import Any, Protocol, TypeAlias
 from handrail.conversation.messages import AssistantMessage, Attachment, Message
 from handrail.conversation.request import Effort, History, Request, Thinking, ToolChoice
 from handrail.conversation.stream import StreamEvent, Usage
-from handrail.dispatch.executor import DEFAULT_RAILS, DEFAULT_SCHEDULING, Scheduling
+from handrail.dispatch.executor import DEFAULT_RAILS, DEFAULT_SCHEDULING
 from handrail.dispatch.gate import Rails
+from handrail.dispatch.schedule import Scheduling
 from handrail.loop.limits import NO_LIMITS, Limits
 from handrail.loop.spending import Cost, no_price
 from handrail.records import record

@@ -32,6 +32,8 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     def __init__(self) -> None:
         self._jumping = _JumpingSelector()
         super().__init__(self._jumping)
+        # what is due is compared with the time plus this, and a nanosecond more than a year is no more than a year
+        self._clock_resolution = 1e-6
 
     def time(self) -> float:
         return self._jumping.elapsed

@@ -11,6 +11,7 @@ class AbortReason(Enum):
     SIBLING = "sibling_error"
     USER = "user_interrupted"
     SUBMIT = "submit_interrupted"
+    TIMEOUT = "timed_out"
 
     def outweighs(self, other: "AbortReason") -> bool:
         """Whether this is the reason to tell when both apply."""

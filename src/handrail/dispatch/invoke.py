@@ -1,0 +1,41 @@
+"""The call of the tool itself: in a thread if it blocks, and within its time limit."""
+
+import asyncio
+from collections.abc import Awaitable
+from functools import partial
+from typing import Any
+
+from handrail.dispatch.flags import abort
+from handrail.dispatch.threads import in_thread
+from handrail.errors import HandrailError
+from handrail.tools.abort import AbortReason
+from handrail.tools.context import ToolContext
+from handrail.tools.output import Output
+from handrail.tools.pool import AnyTool
+
+
+class TimedOutError(HandrailError):
+    """The tool's own time limit is over; a TimeoutError that the tool raised is something else."""
+
+
+def invoke(tool: AnyTool, args: Any, ctx: ToolContext) -> Awaitable[Output]:
+    """
+    What the tool returns.
+
+    Raises:
+        TimedOutError: it took longer than it may. A blocking tool is told by `ctx.abort`; it cannot be forced.
+    """
+    call = in_thread(partial(tool.call_blocking, args, ctx)) if tool.blocking else tool.call(args, ctx)
+    return call if tool.timeout is None else _within(tool.timeout, call, ctx)
+
+
+async def _within(seconds: float, call: Awaitable[Output], ctx: ToolContext) -> Output:
+    limit = asyncio.timeout(seconds)
+    try:
+        async with limit:
+            return await call
+    except TimeoutError as error:
+        if not limit.expired():
+            raise
+        abort(ctx.abort, AbortReason.TIMEOUT)
+        raise TimedOutError from error

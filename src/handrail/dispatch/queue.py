@@ -1,0 +1,95 @@
+"""The calls of an answer that have not started: what each of them touches, and which is next."""
+
+from collections import deque
+from collections.abc import Collection, Iterable
+
+from handrail.dispatch.flags import touched
+from handrail.dispatch.schedule import Schedule, Scheduling
+from handrail.dispatch.tracked import Call
+from handrail.tools.access import EXCLUSIVE, SHARED, Access
+from handrail.tools.context import RunContext
+
+
+class Queue:
+    """
+    Puts calls into the schedule as soon as it can be known what they touch.
+
+    That can depend on the calls before them (a changed working folder, a new link), and only a call that runs alone
+    can change it. So nothing is asked about the calls behind one that has to run alone before that one is over.
+    """
+
+    def __init__(self, scheduling: Scheduling) -> None:
+        self._batch = scheduling.early_start == "off"
+        self._all_must_read = scheduling.all_read_only
+        self._all_read = True
+        self._waiting: deque[Call] = deque()
+        self._placed: dict[int, Call] = {}
+        self._barrier: Call | None = None
+        self._schedule = Schedule(
+            scheduling.max_parallel, scheduling.max_parallel_by_tool, holding=scheduling.early_start != "all"
+        )
+
+    @property
+    def holding(self) -> bool:
+        """Whether calls that change something are kept back until the answer is whole."""
+        return self._schedule.holding
+
+    def add(self, call: Call) -> None:
+        """The next call in order."""
+        self._waiting.append(call)
+        self._all_read = self._all_read and call.read_only
+
+    def release(self) -> None:
+        """The answer is whole."""
+        self._schedule.release()
+
+    def start_next(self, run: RunContext) -> Call | None:
+        """The earliest call that may start; it counts as running until `finish`."""
+        while self._waiting and self._barrier is None and not (self._batch and self._schedule.holding):
+            self._place(self._waiting.popleft(), run)
+        number = self._schedule.start_next()
+        return None if number is None else self._placed[number]
+
+    def finish(self, call: Call) -> None:
+        """A started call is over."""
+        del self._placed[call.number]
+        self._schedule.finish(call.number)
+        if self._barrier is call:
+            self._barrier = None
+
+    def drop(self, calls: Collection[Call]) -> None:
+        """Forget calls that did not start."""
+        gone = {call.number for call in calls}
+        self._waiting = deque(call for call in self._waiting if call.number not in gone)
+        if self._barrier and self._barrier.number in gone:
+            self._barrier = None
+        placed = [number for number in gone if self._placed.pop(number, None)]
+        if placed:
+            self._schedule.drop(placed)
+
+    def widen(self, call: Call, access: Access, later: Iterable[Call]) -> None:
+        """
+        A started call turns out to touch more, or to change something: it waits until it may start once more.
+
+        None of the calls behind it that it may get in conflict with has started; they are asked again what they touch.
+        """
+        again = [other for other in later if self._placed.pop(other.number, None)]
+        self._schedule.drop({other.number for other in again})
+        self._waiting.extendleft(reversed(again))
+        self._schedule.widen(call.number, access, held=not call.read_only)
+        if access is EXCLUSIVE:
+            self._barrier = call
+
+    def _place(self, call: Call, run: RunContext) -> None:
+        assert call.tool is not None
+        call.access = EXCLUSIVE if call.problem else touched(call.tool, call.args, run)
+        self._placed[call.number] = call
+        access = self._in_runs(call) if self._batch else call.access
+        self._schedule.add(call.number, access, call.tool.name, held=not call.read_only)
+        if call.alone:
+            self._barrier = call
+
+    def _in_runs(self, call: Call) -> Access:
+        """The batch path: neighbours that only read make one run, every other call is a run of its own."""
+        together = not call.access.writes and (self._all_read or not self._all_must_read)
+        return SHARED if together else EXCLUSIVE
