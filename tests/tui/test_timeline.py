@@ -48,7 +48,12 @@ def test_rows_show_waiting_running_and_what_is_remarkable() -> None:
 
 
 def test_calls_are_compared_with_the_answer_they_belong_to() -> None:
-    rows: list[Row] = [Talk(0.0, 0.1), Span("one", 0.1, 0.2, 0.4, "ok"), Talk(0.4, 1.0), Span("two", 0.5, 0.5, 0.6, "ok")]
+    rows: list[Row] = [
+        Talk(0.0, 0.1),
+        Span("one", 0.1, 0.2, 0.4, "ok"),
+        Talk(0.4, 1.0),
+        Span("two", 0.5, 0.5, 0.6, "ok"),
+    ]
 
     drawn = draw(rows, width=60).splitlines()
 
