@@ -43,6 +43,24 @@ class Named(Point):
     name: str = "?"
 
 
+@dataclass(frozen=True)
+class Coloured(Point):
+    """A place with a colour, made with the standard library."""
+
+    colour: str = "red"
+
+
+@record
+class Checked:
+    """A number that must be positive."""
+
+    number: int
+
+    def __post_init__(self) -> None:
+        if self.number < 1:
+            raise ValueError(self.number)
+
+
 @record
 class Nothing:
     """No fields."""
@@ -111,3 +129,16 @@ def test_missing_and_unknown_fields_are_errors() -> None:
         Point()  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="unexpected keyword argument 'z'"):
         Point(1, z=1)  # type: ignore[call-arg]
+
+
+def test_a_dataclass_of_the_standard_library_may_have_a_record_as_its_base() -> None:
+    made = Coloured(1, 2, ["a"], "blue")
+
+    assert (made.x, made.y, made.tags, made.colour) == (1, 2, ["a"], "blue")
+    assert dataclasses.replace(made, colour="green").colour == "green"
+
+
+def test_a_record_can_check_itself() -> None:
+    assert Checked(1).number == 1
+    with pytest.raises(ValueError, match="0"):
+        Checked(0)

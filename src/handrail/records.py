@@ -22,6 +22,7 @@ def record(cls: type[Class]) -> type[Class]:
     The class as a frozen record of the fields that its annotations name, in their order.
 
     Fields of base classes come first. `field(default=..., default_factory=...)` works, other options do not.
+    `__post_init__` is called, and a dataclass of the standard library may have a record as its base.
     """
     kinds = get_annotations(cls)
     members = {name: value for name, value in cls.__dict__.items() if name not in _NOT_COPIED}
@@ -31,10 +32,11 @@ def record(cls: type[Class]) -> type[Class]:
     for name, kind in kinds.items():
         fields[name] = _field(name, kind, members.pop(name, MISSING))
     members |= {
-        "__init__": _init(fields),
+        "__init__": _init(fields, checked=hasattr(cls, "__post_init__")),
         "__slots__": tuple(kinds),
         "__match_args__": tuple(fields),
         "__dataclass_fields__": fields,
+        "__dataclass_params__": _PARAMS,
         "_values": staticmethod(attrgetter(*fields) if fields else _no_values),
         "__qualname__": cls.__qualname__,
     }
@@ -48,11 +50,12 @@ def _field(name: str, kind: Any, given: Any) -> Field[Any]:
     made: Field[Any] = given if isinstance(given, Field) else field(default=given)
     made.name = name
     made.type = kind
+    made.kw_only = False
     made._field_type = _FIELD  # type: ignore[attr-defined]  # what marks a real field for the standard library
     return made
 
 
-def _init(fields: dict[str, Field[Any]]) -> Callable[..., None]:
+def _init(fields: dict[str, Field[Any]], *, checked: bool) -> Callable[..., None]:
     scope: dict[str, Any] = {"_set": object.__setattr__, "_missing": MISSING}
     parameters, lines = [], []
     for name, each in fields.items():
@@ -64,6 +67,8 @@ def _init(fields: dict[str, Field[Any]]) -> Callable[..., None]:
         else:
             parameters.append(name if each.default is MISSING else f"{name}=_{name}")
         lines.append(f"  _set(self, {name!r}, {value})")
+    if checked:
+        lines.append("  self.__post_init__()")
     source = f"def __init__(self, {', '.join(parameters)}):\n" + "\n".join(lines or ["  pass"])
     exec(source, scope)  # noqa: S102  # made of the names of fields alone, as the standard library does it
     init: Callable[..., None] = scope["__init__"]
@@ -102,7 +107,13 @@ def _no_values(_self: Any) -> tuple[()]:
     return ()
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Sample:
+    """What the standard library makes of such a class."""
+
+
 _FIELD = dataclasses._FIELD  # type: ignore[attr-defined]  # no public name
+_PARAMS = _Sample.__dataclass_params__  # type: ignore[attr-defined]  # read by subclasses made with the library
 _NOT_COPIED = frozenset({"__dict__", "__weakref__"})
 _SHARED: dict[str, Any] = {
     "__eq__": _equal,

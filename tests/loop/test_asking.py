@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail import tool
+from handrail.app.tools import make_catalog
 from handrail.conversation.request import Request
 from handrail.dispatch.results import ResultStore
 from handrail.loop.asking import Tools, request_for
@@ -34,7 +35,7 @@ HELD = [made(f"held{n}", deferred=True) for n in range(5)]
 
 class Asking:
     def __init__(self) -> None:
-        self.catalog = Catalog(Ingredients(custom=(*PLAIN, *HELD), deferral=Deferral(mode="on")))
+        self.catalog = make_catalog(variables={}, custom=(*PLAIN, *HELD), deferral=Deferral(mode="on"))
         self.dialogue = Dialogue(self.catalog, RunContext(Path.cwd()), ResultStore(Path("results")))
         self.tools = Tools(PLAIN_VIEW)
 

@@ -1,13 +1,13 @@
 """What comes of a prompt: an answer, or an error that says why there is none."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from handrail.errors import RunError
 from handrail.loop.events import RunEnded
 from handrail.loop.spending import Spent
 from handrail.loop.state import Move, Why
+from handrail.records import record
 
 WHAT_HAPPENED: dict[Why, str] = {
     Why.ABORTED_STREAMING: "it was interrupted",
@@ -23,7 +23,7 @@ WHAT_HAPPENED: dict[Why, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Answer:
     """What came of a prompt. `dollars` is None when the price is not known."""
 

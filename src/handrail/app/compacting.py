@@ -3,7 +3,6 @@
 import logging
 import os
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -20,6 +19,7 @@ from handrail.loop.compaction import (
 )
 from handrail.loop.summary import split, summarised, summary_request
 from handrail.loop.windows import window_of
+from handrail.records import record
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ PATIENCE = 1.1
 """After a summary that came to nothing, the history must have grown by this factor before the next try."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Compaction:
     """The messages that take the history's place; `note` is for people."""
 

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Protocol
 
@@ -13,6 +13,7 @@ from handrail.loop.setup import Model, Stream
 from handrail.loop.spending import Cost
 from handrail.providers.choose import Wishes, choose, open_provider
 from handrail.providers.cost import cost_of, price_of
+from handrail.records import record
 
 
 class Streaming(Protocol):
@@ -21,7 +22,7 @@ class Streaming(Protocol):
     def stream(self, request: Request) -> Stream: ...
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ChosenModel:
     """A model, the name it is asked by, what its answers cost, and how to let go of it."""
 
@@ -31,7 +32,7 @@ class ChosenModel:
     close: Callable[[], Awaitable[None]]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OneWay:
     """A model that streams or not, as it likes."""
 

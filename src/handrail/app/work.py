@@ -1,7 +1,6 @@
 """An agent at work in a folder: told where it is and what people wrote down for it, kept within its window."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +18,14 @@ from handrail.loop.prompt import near_memory, opening, system_parts, system_prom
 from handrail.loop.setup import Shortened, Situation
 from handrail.providers.choose import Wishes, choose, open_provider
 from handrail.providers.client import Provider
+from handrail.records import record
 from handrail.tools.outcome import Outcome
 
 FILE_FIELDS = ("file_path", "notebook_path")
 NO_WISHES = Wishes()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Work:
     """Where, with which model, and what the model is told. `system` replaces our prompt; "" = no prompt at all."""
 

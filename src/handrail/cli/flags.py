@@ -3,8 +3,9 @@
 import argparse
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from handrail.records import record
 
 EFFORTS = ("minimal", "low", "medium", "high", "xhigh", "max")
 PROVIDERS = ("anthropic", "openai", "openai-responses")
@@ -44,7 +45,7 @@ LATER_FLAGS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Flags:
     """What was asked for, checked, and what could not be honoured."""
 

@@ -1,20 +1,22 @@
 """The blocks that messages are made of."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, TypeAlias
+
+from handrail.records import record
 
 Json: TypeAlias = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Text:
     """Words of a person or a model."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Image:
     """A picture, base64 encoded."""
 
@@ -22,7 +24,7 @@ class Image:
     media_type: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Document:
     """A document (for example a PDF), base64 encoded."""
 
@@ -31,7 +33,7 @@ class Document:
     title: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Thinking:
     """Reasoning of the model. `raw` is the vendor's own block, which must be sent back unchanged."""
 
@@ -39,7 +41,7 @@ class Thinking:
     raw: Json = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolUse:
     """
     A complete request of the model to use a tool: `input` is what it sent, not yet checked.
@@ -53,7 +55,7 @@ class ToolUse:
     extra: Json = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BrokenToolUse:
     """A tool request that did not arrive whole. It is never run; the model is told `problem`."""
 
@@ -63,14 +65,14 @@ class BrokenToolUse:
     problem: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolReference:
     """Points the model at a deferred tool whose definition it may now use."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ServerBlock:
     """A block that the vendor made or ran by itself (server tools, unknown kinds): kept and sent back, never run."""
 
@@ -81,7 +83,7 @@ class ServerBlock:
 ResultBlock: TypeAlias = Text | Image | Document | ToolReference
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolResult:
     """The one answer to a ToolUse."""
 

@@ -1,19 +1,19 @@
 """Messages: who said what, and what the program added."""
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from handrail.conversation.blocks import AssistantBlock, BrokenToolUse, Text, ToolUse, UserBlock
+from handrail.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class UserMessage:
     """What goes to the model in the user's turn: tool results first, then words."""
 
     content: tuple[UserBlock, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AssistantMessage:
     """One whole answer of the model."""
 
@@ -32,7 +32,7 @@ class AssistantMessage:
         return "".join(block.text for block in self.content if isinstance(block, Text))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Attachment:
     """What the program adds to the user's turn after the tool results: a reminder, a changed file, a queued prompt."""
 
@@ -40,7 +40,7 @@ class Attachment:
     content: tuple[UserBlock, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SystemNote:
     """A note for the people's transcript. It never reaches the model."""
 

@@ -9,11 +9,11 @@ lost from the record, never from the conversation.
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from handrail.errors import PatternError
+from handrail.records import record
 
 SECRET_WORDS = frozenset({"KEY", "KEYS", "PASSWD", "PASSPHRASE", "CREDENTIAL", "CREDENTIALS", "PAT"})
 SECRET_ENDS = ("TOKEN", "TOKENS", "SECRET", "SECRETS", "PASSWORD", "APIKEY")
@@ -73,7 +73,7 @@ SHAPES: tuple[tuple[str, str, str], ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Span:
     """A piece of text that is to be replaced."""
 
@@ -87,7 +87,7 @@ class Span:
         return f"[redacted:{self.label}]"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Redactor:
     """`secrets` are exact values with the name they have; `patterns` are the user's own. Its repr shows no secret."""
 

@@ -7,18 +7,19 @@ are sent again. That keeps turn 200 as cheap as turn 2, and the prefix of consec
 
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, Protocol, TypeAlias
 
 from handrail.conversation.blocks import ToolResult, UserBlock
 from handrail.conversation.messages import AssistantMessage, Attachment, Message, SystemNote, UserMessage
 from handrail.errors import PairingError
+from handrail.records import record
 
 Effort: TypeAlias = Literal["minimal", "low", "medium", "high", "xhigh", "max"]
 ThinkingMode: TypeAlias = Literal["default", "adaptive", "off"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolDefinition:
     """
     A tool as the model sees it: `definition` is a JSON object with name, description and input_schema, serialised once.
@@ -31,7 +32,7 @@ class ToolDefinition:
     deferred: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Thinking:
     """How the model may reason. `budget` is a number of tokens, for models that want one."""
 
@@ -39,7 +40,7 @@ class Thinking:
     budget: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolChoice:
     """`tool` forces one tool by name, whatever `mode` says."""
 
@@ -48,7 +49,7 @@ class ToolChoice:
     parallel: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Chain:
     """Which chain of requests this one belongs to, and how deep in it: a sub-agent's requests are one deeper."""
 
@@ -71,7 +72,7 @@ class Encoder(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Encoded:
     """
     The history in one wire format: `settled` without the open user turn, `turn` the open one.
@@ -207,7 +208,7 @@ def _ids(results: Sequence[ToolResult]) -> list[str]:
     return [result.tool_use_id for result in results]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Request:
     """
     One question to a model. What stays the same from turn to turn stands first on the wire.

@@ -10,15 +10,15 @@ A StreamRetry voids what came before it: the provider asks again, and a new Mess
 The blocks of the answer stand in the order of their slots. After a StreamFailure open blocks stay open.
 """
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from handrail.conversation.blocks import AssistantBlock
+from handrail.records import record
 
 BlockKind: TypeAlias = Literal["text", "thinking", "tool_use", "server"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Usage:
     """
     Tokens of one request as the provider counts them. None = the provider did not say.
@@ -53,7 +53,7 @@ class Usage:
         return (self.output_tokens or 0) + apart
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MessageStart:
     """The provider has begun to answer."""
 
@@ -61,7 +61,7 @@ class MessageStart:
     model: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BlockStart:
     """A block begins. `name` and `id` are set for tool_use as far as they are known by now."""
 
@@ -71,7 +71,7 @@ class BlockStart:
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Delta:
     """More of a block: text, reasoning, or a fragment of a call's JSON. To be shown, never to be run."""
 
@@ -79,7 +79,7 @@ class Delta:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BlockEnd:
     """A block is certainly complete. A ToolUse may be handed to the executor now."""
 
@@ -87,14 +87,14 @@ class BlockEnd:
     block: AssistantBlock
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class UsageUpdate:
     """The newest counts; replaces earlier ones."""
 
     usage: Usage
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MessageEnd:
     """The answer is whole. `stop_reason` is the provider's own word, `detail` what it adds; neither decides."""
 
@@ -102,7 +102,7 @@ class MessageEnd:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StreamFailure:
     """The answer broke off or never came. `retryable` says whether asking again can help."""
 
@@ -113,7 +113,7 @@ class StreamFailure:
     retry_after: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StreamRetry:
     """
     The provider asks again after `delay` seconds; all earlier events of this answer are void.

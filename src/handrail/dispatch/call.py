@@ -10,7 +10,7 @@ cancellation passes through, because only the executor knows why.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -23,6 +23,7 @@ from handrail.dispatch.results import ResultStore
 from handrail.dispatch.threads import in_thread
 from handrail.dispatch.tracked import Call
 from handrail.errors import HandrailError, InputError, ToolError
+from handrail.records import record
 from handrail.tools.context import Progress, RunContext, ToolContext
 from handrail.tools.outcome import NO_TIME, Cause, Outcome, Status, Timings
 from handrail.tools.output import ContextChange, Output
@@ -44,7 +45,7 @@ class _ConflictError(HandrailError):
     """A changed input touches what the schedule can no longer promise."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Desk:
     """What a call needs of those who run it."""
 

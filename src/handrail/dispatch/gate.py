@@ -4,12 +4,12 @@ Who has a say in a call: hooks, an analysis of what it would do, and the gate th
 The engine knows them as Protocols. The neutral ones here let it run without any rules; the real ones are handed in.
 """
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol
 
 from handrail.conversation.blocks import Json, ToolUse
 from handrail.dispatch.flags import short
+from handrail.records import record
 from handrail.tools.context import ToolContext
 from handrail.tools.output import Output
 from handrail.tools.permission import NO_OPINION, Check, Decision, Opinion, Strength, Verdict, fold
@@ -34,7 +34,7 @@ class Request:
         return short(self.tool, self.args)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HookAnswer:
     """What hooks say before a call: an opinion, a changed input, something the model should know."""
 
@@ -59,7 +59,7 @@ class Analyst(Protocol):
     async def analyse(self, request: Request) -> object: ...
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Evidence:
     """What is known about a call when the gate decides: the earlier layers have all spoken."""
 
@@ -89,7 +89,7 @@ class Approver(Protocol):
     async def approve(self, request: Request, decision: Decision) -> Decision: ...
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CarefulGate:
     """
     The gate without rules: what only reads may pass, the rest is asked for, and with nobody to ask it is refused.
@@ -153,7 +153,7 @@ def tool_opinion(verdict: Verdict, reason: str) -> Opinion:
     return Opinion(TOOL_STRENGTH[verdict], verdict, "tool", reason)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Rails:
     """Everyone who has a say. None = nobody of that kind, at no cost."""
 

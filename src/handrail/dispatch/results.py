@@ -5,17 +5,17 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
 from handrail.conversation.blocks import ResultBlock, Text
+from handrail.records import record
 
 HEAD_CHARS, TAIL_CHARS = 1_200, 800
 DAY = 86_400
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Limits:
     """How much is kept and for how long."""
 

@@ -11,14 +11,15 @@ newest group is always enough. So a call costs what the depth of its paths costs
 
 import heapq
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from handrail.errors import HandrailError
+from handrail.records import record
 from handrail.tools.access import Access, Place
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Scheduling:
     """
     How calls of one answer may overlap.

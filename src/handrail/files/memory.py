@@ -1,12 +1,13 @@
 """What an agent has read. Having read a file is never forgotten."""
 
 import hashlib
-from dataclasses import dataclass
 from os import stat_result
 from pathlib import Path
 
+from handrail.records import record
 
-@dataclass(frozen=True, slots=True)
+
+@record
 class ReadRecord:
     """How a file looked when it was read."""
 

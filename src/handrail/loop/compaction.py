@@ -10,7 +10,7 @@ that the bytes of the requests after it are stable again: one visible break.
 
 import base64
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -28,13 +28,14 @@ from handrail.conversation.blocks import (
 )
 from handrail.conversation.messages import Message, SystemNote, UserMessage
 from handrail.dispatch.results import safe_name
+from handrail.records import record
 
 CHARACTERS_PER_TOKEN = 3
 TOKENS_PER_IMAGE = 1_600
 Action: TypeAlias = Literal["none", "micro", "full"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Policy:
     """
     Shares of the window, and sizes in characters.
@@ -55,7 +56,7 @@ class Policy:
 DEFAULT_POLICY = Policy()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Save:
     """What must be written before the shortened history is used."""
 
@@ -63,7 +64,7 @@ class Save:
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Micro:
     """A history with stubs. `characters` were saved on `stubs` results."""
 

@@ -6,13 +6,14 @@ Full compaction, purely: what a summary replaces, the request that asks for it, 
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import assert_never
 
 from handrail.conversation.blocks import Text, ToolReference, ToolResult, ToolUse
 from handrail.conversation.messages import AssistantMessage, Attachment, Message, SystemNote, UserMessage
 from handrail.loop.compaction import DEFAULT_POLICY, Policy, estimate, micro
 from handrail.loop.prompt import CONTEXT, NEAR_MEMORY
+from handrail.records import record
 
 SUMMARY = "summary"
 TOOLS = "tools"
@@ -37,7 +38,7 @@ summary alone, without what stands above. Use these headings, and leave out thos
 Be exact with names, paths, numbers and commands. Do not call tools. Write nothing but the summary."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Split:
     """A history cut in two: `older` is to be summarised, `newer` stays as it is."""
 

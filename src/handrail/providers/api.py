@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 from handrail.conversation.request import Encoded, Request, ToolDefinition
 from handrail.providers.quirks import Quirks
 from handrail.providers.reader import Reader
+from handrail.records import record
 
 Headers = tuple[tuple[str, str], ...]
 
@@ -26,7 +26,7 @@ class Writer(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Api:
     """`path` is added to the base URL; `auth` names the header a plain key goes into."""
 

@@ -7,12 +7,12 @@ Each provider has a default model, so that nobody must name one. A server with i
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 from handrail.errors import ProviderSetupError
 from handrail.providers.proxies import target_of
+from handrail.records import record
 
 if TYPE_CHECKING:
     from handrail.providers.api import Api
@@ -42,7 +42,7 @@ ALIASES = {"opus": "claude-opus-4-6", "sonnet": "claude-sonnet-4-6", "haiku": "c
 ANTHROPIC_MODELS = ("claude", "anthropic/", "anthropic.")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Wishes:
     """What flags and settings say; empty = nothing."""
 
@@ -53,7 +53,7 @@ class Wishes:
     fallback_models: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Choice:
     """The outcome. Its repr shows no credentials."""
 

@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 from handrail.conversation.request import Request
@@ -23,6 +23,7 @@ from handrail.providers.quirks import quirks_of
 from handrail.providers.reader import Reader
 from handrail.providers.retry import RetryPolicy, next_step
 from handrail.providers.transport import Outgoing, Reply, Transport, TransportError
+from handrail.records import record
 
 MAX_ERROR_BODY = 64 * 1024
 
@@ -59,7 +60,7 @@ class SystemClock:
         return asyncio.timeout(seconds)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Endpoint:
     """A server: `base_url` without the api's own path, `headers` with the credentials. Its repr shows none of them."""
 
@@ -70,7 +71,7 @@ class Endpoint:
         return f"Endpoint({self.base_url!r})"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Patience:
     """How long to wait: for the next byte of a stream, and for a whole answer without streaming. Seconds."""
 

@@ -3,17 +3,17 @@
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
 from handrail.conversation.stream import Usage
+from handrail.records import record
 
 MILLION = 1_000_000
 VERSION_AFTER = re.compile(r"(?:$|[-@:]).*")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Price:
     """US dollars per million tokens. A cache price that is None is the price of input."""
 
@@ -53,7 +53,7 @@ def cost_of(usage: Usage, price: Price | None) -> float | None:
     return total / MILLION
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Spent:
     """What one model has used so far. `dollars` is None when any of it has no known price."""
 

@@ -2,15 +2,15 @@
 
 import base64
 from collections.abc import Mapping
-from dataclasses import dataclass
 from urllib.parse import quote, unquote, urlsplit
 
 from handrail.errors import ProviderSetupError
+from handrail.records import record
 
 PORTS = {"http": 80, "https": 443}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Target:
     """One end of a connection."""
 

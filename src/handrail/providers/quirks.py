@@ -5,12 +5,14 @@ Nothing here is needed for a server that keeps to its format: unknown hosts get 
 """
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 from urllib.parse import urlsplit
 
+from handrail.records import record
 
-@dataclass(frozen=True, slots=True)
+
+@record
 class Quirks:
     """What a writer must heed."""
 

@@ -1,16 +1,16 @@
 """Whether and how to ask again, decided purely."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from handrail.conversation.stream import StreamFailure
+from handrail.records import record
 
 BROKEN_STREAM = frozenset({"cut", "stalled", "malformed", "inconsistent"})
 OVERLOAD = frozenset({429, 503, 529})
 NO_STREAMING = frozenset({400, 404, 405, 422, 501})
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RetryPolicy:
     """
     `attempts` counts requests to one model, the first included. Delays double from `first_delay` up to `longest_delay`.
@@ -26,7 +26,7 @@ class RetryPolicy:
     patience: float = 120.0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Again:
     """Ask again after `delay`; `plain` without streaming, `next_model` with the next fallback model."""
 

@@ -8,8 +8,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from handrail.records import record
 
-@dataclass(frozen=True, slots=True)
+
+@record
 class Outgoing:
     """A POST. Header names are lower case."""
 

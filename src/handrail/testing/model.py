@@ -7,16 +7,17 @@ from typing import Any, TypeAlias
 
 from handrail.conversation.blocks import AssistantBlock, Json, Text, ToolUse
 from handrail.conversation.stream import BlockEnd, BlockStart, Delta, MessageEnd, MessageStart, StreamEvent
+from handrail.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Wait:
     """The stream stands still until the event is set."""
 
     event: asyncio.Event
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Pause:
     """The stream stands still for some seconds of the loop's clock."""
 

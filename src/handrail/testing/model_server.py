@@ -11,16 +11,17 @@ import asyncio
 import json
 import ssl
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import TracebackType
 from typing import Any, Self
 
 from handrail.conversation.blocks import AssistantBlock
+from handrail.records import record
 from handrail.testing.pairing import pairing_problem
 from handrail.testing.wire_answers import FORMATS, Spoken
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Reply:
     """
     One answer, and what goes wrong with it.
@@ -49,7 +50,7 @@ class Reply:
     media_type: str = "text/event-stream"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Received:
     """A request as it came in. `connection` counts connections from 1."""
 

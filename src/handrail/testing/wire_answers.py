@@ -2,15 +2,15 @@
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from handrail.conversation.blocks import AssistantBlock, BrokenToolUse, ServerBlock, Text, Thinking, ToolUse
+from handrail.records import record
 
 Json = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Spoken:
     """What an answer says. `piece` is the number of characters per delta (0 = one delta per block)."""
 

@@ -7,8 +7,9 @@ when one writes a place and the other touches the same place, one above it or on
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from handrail.records import record
 
 Place: TypeAlias = tuple[str, ...]
 
@@ -28,7 +29,7 @@ def place(resource: str) -> Place:
     return tuple(parts)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Access:
     """The places a call reads and writes."""
 

@@ -1,7 +1,7 @@
 """What a call is given: the run it belongs to, and what is its own."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from threading import Lock
 from typing import Any, TypeAlias
@@ -9,11 +9,12 @@ from typing import Any, TypeAlias
 from handrail.conversation.blocks import ToolUse
 from handrail.conversation.messages import Message
 from handrail.files.memory import FileMemory
+from handrail.records import record
 from handrail.tools.abort import AbortSignal
 from handrail.tools.permission import Decision, NoRules, PermissionSnapshot
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Progress:
     """News of a running call. Tools may subclass it to carry more than a line."""
 
@@ -24,7 +25,7 @@ class Progress:
 ProgressCallback: TypeAlias = Callable[[Progress], None]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AgentIdentity:
     """Which agent is calling: the main one, or a sub-agent of some type."""
 
@@ -32,7 +33,7 @@ class AgentIdentity:
     type: str = "main"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RunOptions:
     """What was chosen for the whole run."""
 
@@ -63,7 +64,7 @@ class StateStore:
             self._state = change(self._state)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RunContext:
     """What all calls of a run share. An exclusive call may hand back a changed one for the calls after it."""
 

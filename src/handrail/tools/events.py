@@ -1,14 +1,14 @@
 """What happens to calls, as it happens. Front ends draw these; nothing decides by them."""
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from handrail.conversation.blocks import ToolUse
+from handrail.records import record
 from handrail.tools.context import Progress
 from handrail.tools.outcome import Outcome
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CallQueued:
     """The model asked for it."""
 
@@ -16,7 +16,7 @@ class CallQueued:
     at: float
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CallStarted:
     """Nothing stands in its way any more."""
 
@@ -24,7 +24,7 @@ class CallStarted:
     at: float
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CallProgress:
     """It has news. Never after its end."""
 
@@ -33,7 +33,7 @@ class CallProgress:
     at: float
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CallFinished:
     """It is over; its result may still wait for earlier ones."""
 

@@ -3,7 +3,6 @@
 import inspect
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints, overload
 
 from pydantic import BaseModel, Field, create_model
@@ -13,6 +12,7 @@ from pydantic.json_schema import PydanticJsonSchemaWarning
 from pydantic_core import SchemaError
 
 from handrail.errors import ToolDefinitionError
+from handrail.records import record
 from handrail.tools.access import Access
 from handrail.tools.context import ProgressCallback, RunContext, ToolContext
 from handrail.tools.output import Output
@@ -25,7 +25,7 @@ UNFIT = (PydanticUserError, PydanticJsonSchemaWarning, SchemaError, ToolDefiniti
 """What Pydantic raises, or warns of, when a type or a default has no schema."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Flags:
     """How a function tool behaves; the names and the careful defaults are those of Tool."""
 

@@ -1,9 +1,9 @@
 """The one terminal record of a call."""
 
-from dataclasses import dataclass
 from enum import Enum
 
 from handrail.conversation.blocks import ToolResult, ToolUse
+from handrail.records import record
 from handrail.tools.output import Output
 from handrail.tools.permission import Decision
 
@@ -43,7 +43,7 @@ REAL_FAILURES = frozenset({Cause.FAILED, Cause.CRASHED, Cause.TIMED_OUT})
 """The tool ran and did not do its work; a refused or malformed call is none of these."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Timings:
     """Seconds spent in each stage. A stage that was not reached took none."""
 
@@ -57,7 +57,7 @@ class Timings:
 NO_TIME = Timings()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Outcome:
     """How one call ended: the result for the model, and everything a front end or a log wants to know."""
 

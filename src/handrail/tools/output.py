@@ -2,20 +2,21 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeAlias
 
 from pydantic_core import PydanticSerializationError, to_json
 
 from handrail.conversation.blocks import Json, ResultBlock
 from handrail.conversation.messages import Message
+from handrail.records import record
 from handrail.tools.cards import Card
 from handrail.tools.context import RunContext
 
 ContextChange: TypeAlias = Callable[[RunContext], RunContext]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class McpMeta:
     """What an MCP server sent beside the content, handed on untouched."""
 
@@ -23,7 +24,7 @@ class McpMeta:
     structured_content: Json | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Output:
     """
     Text or blocks for the model, a card for the person, data for programs.

@@ -4,11 +4,11 @@ Opinions and decisions: how anyone, also a tool, says whether a call may run and
 Layers give opinions, the fold picks the strongest, a Decision keeps them all. The order of `Strength` is the policy.
 """
 
-from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import Protocol
 
 from handrail.conversation.blocks import Json, ResultBlock
+from handrail.records import record
 
 
 class Verdict(Enum):
@@ -34,7 +34,7 @@ class Strength(IntEnum):
     DENY = 9
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Opinion:
     """What one layer thinks, and why. `source` says where that is written down."""
 
@@ -45,7 +45,7 @@ class Opinion:
     source: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Decision:
     """The folded answer for one call, with every opinion that was heard and the snapshot it was made on."""
 
@@ -59,7 +59,7 @@ class Decision:
     """The person who refused also wants the turn to stop."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Check:
     """A tool's own word on one call: a verdict with its reason, and perhaps a changed input."""
 
@@ -71,14 +71,14 @@ class Check:
 NO_OPINION = Check()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Refuse:
     """Semantic validation says no; the model gets the message."""
 
     message: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Ask:
     """Semantic validation is not sure and leaves the decision to a person."""
 
@@ -106,7 +106,7 @@ class PermissionSnapshot(Protocol):
     def mode(self) -> str: ...
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NoRules:
     """The empty snapshot."""
 

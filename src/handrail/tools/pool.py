@@ -7,13 +7,14 @@ Assembling is a pure function of what is handed in. A pool never changes; activa
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple
 
 from pydantic_core import to_json
 
 from handrail.errors import ToolDefinitionError
+from handrail.records import record
 from handrail.tools.context import RunContext
 from handrail.tools.tool import PLAIN_VIEW, McpInfo, PromptView, Tool
 
@@ -23,7 +24,7 @@ SEARCH_TOOL = "ToolSearch"
 """The tool that loads what is held back. Without it nothing is held back, and without deferral it is not there."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Environment:
     """What decides which tools exist at all: features switched on, variables, and the kind of run."""
 
@@ -33,7 +34,7 @@ class Environment:
     simple: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Entry:
     """A line in the list of all tools. Nothing is imported before `load` is called, which is the last thing asked."""
 
@@ -45,7 +46,7 @@ class Entry:
     """Part of the small set of simple mode."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Deferral:
     """
     When definitions are held back until they are searched for.
@@ -145,7 +146,7 @@ def nothing_denied(_name: str, _mcp: McpInfo | None) -> bool:
     return False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Ingredients:
     """Everything a pool is made from."""
 

@@ -6,8 +6,9 @@ import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+from handrail.records import record
 
 NAME_WEIGHT, HINT_WEIGHT, DESCRIPTION_WEIGHT = 6, 3, 1
 K1, B = 1.2, 0.6
@@ -15,7 +16,7 @@ PREFIX_MIN, PREFIX_TERMS, PREFIX_SHARE, ENDING = 3, 24, 0.5, 2
 WORDS = re.compile(r"[0-9]+|[A-Z]+(?![^\W\d_A-Z])|[^\W_][^\W\d_A-Z]*")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Searchable:
     """The words by which one tool can be found."""
 
@@ -24,7 +25,7 @@ class Searchable:
     description: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Query:
     """`select:a,b` asks for names; `+word` must be part of the name; the other words rank."""
 

@@ -18,6 +18,7 @@ from pydantic_core import to_json
 
 from handrail.conversation.blocks import Json, ResultBlock, Text
 from handrail.errors import ToolDefinitionError
+from handrail.records import record
 from handrail.tools.access import EXCLUSIVE, SHARED, Access
 from handrail.tools.cards import Card
 from handrail.tools.context import Progress, RunContext, ToolContext
@@ -41,7 +42,7 @@ class McpInfo:
     tool: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PromptView:
     """
     What a tool's texts may depend on. `Pool.view` makes it.

@@ -8,7 +8,6 @@ UUIDs, memory addresses, and big binary data (by its digest). Everything else mu
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 from urllib.parse import urlsplit
@@ -16,6 +15,7 @@ from urllib.parse import urlsplit
 from handrail.conversation.context import without_personal
 from handrail.providers.cassette.surroundings import Surroundings
 from handrail.providers.transport import Outgoing
+from handrail.records import record
 
 APIS = {"messages": "anthropic", "chat/completions": "openai", "responses": "openai-responses"}
 VOLATILE_FIELDS = frozenset({"metadata", "user", "prompt_cache_key", "safety_identifier", "stream_options"})
@@ -23,7 +23,7 @@ ID_FIELDS = frozenset({"id", "call_id", "tool_use_id", "tool_call_id", "item_id"
 BINARY = 2_000
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Canonical:
     """`head` is all but the conversation, `messages` the conversation."""
 

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from handrail.conversation.redact import Redactor, Span
 from handrail.errors import CassetteError
+from handrail.records import record
 
 SAFE_PATH = re.compile(r'[^"\\\x00-\x1f{}]{2,}')
 SHORTEST_PART = 8
@@ -25,7 +25,7 @@ VOLATILE: tuple[tuple[str, str], ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Edit:
     """A piece of text and what is put in its place."""
 
@@ -34,7 +34,7 @@ class Edit:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Surroundings:
     """
     `places` are (absolute path, name): in a recording each path is written as a name in braces, and put back on replay.

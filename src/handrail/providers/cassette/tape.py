@@ -16,12 +16,13 @@ off by a crash and does not count.
 import base64
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast
 
 from handrail.errors import CassetteError
 from handrail.providers.cassette.canonical import Canonical, digest
+from handrail.records import record
 
 VERSION = 1
 MAX_SIZE = 512 * 1024 * 1024
@@ -29,7 +30,7 @@ MAX_SIZE = 512 * 1024 * 1024
 End: TypeAlias = Literal["whole", "cut", "aborted", "failed"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Header:
     """What was asked, so that a replay needs no options. `note` says where the recording comes from."""
 
@@ -39,7 +40,7 @@ class Header:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Chunk:
     """Bytes that came together. `after` is the time since the request or the chunk before; None = not timed."""
 
@@ -47,7 +48,7 @@ class Chunk:
     after: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Entry:
     """One request and its answer. `number` counts requests from 1 as they were made."""
 
@@ -60,7 +61,7 @@ class Entry:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Cassette:
     """A whole recording, in the order in which the requests were made."""
 
@@ -173,11 +174,11 @@ def _header(path: Path, record: Mapping[str, Any]) -> Header:
 
 def _groups(records: Iterable[tuple[int, dict[str, Any]]]) -> Iterator[list[tuple[int, dict[str, Any]]]]:
     group: list[tuple[int, dict[str, Any]]] = []
-    for number, record in records:
-        if "request" in record and group:
+    for number, entry in records:
+        if "request" in entry and group:
             yield group
             group = []
-        group.append((number, record))
+        group.append((number, entry))
     if group:
         yield group
 
