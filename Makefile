@@ -52,6 +52,9 @@ checklist: setup ## promised behaviours: proven, unproven, not landed
 bench: setup ## measure our own speed
 	@$(BIN)/python -m benchmarks.engine_bench
 	@$(BIN)/python -m benchmarks.pool_bench
+	@$(BIN)/python -m benchmarks.shell_bench
+	@$(BIN)/python -m benchmarks.providers_bench
+	@$(BIN)/python -m benchmarks.loop_bench
 
 bench-peers: setup ## measure beside other frameworks, in an environment of their own
 	@scripts/peers
