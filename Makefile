@@ -50,6 +50,7 @@ checklist: setup ## promised behaviours: proven, unproven, not landed
 	@$(BIN)/python scripts/checklist.py
 
 bench: setup ## measure our own speed
+	@$(BIN)/python -m benchmarks.start_bench
 	@$(BIN)/python -m benchmarks.engine_bench
 	@$(BIN)/python -m benchmarks.pool_bench
 	@$(BIN)/python -m benchmarks.shell_bench

@@ -4,10 +4,11 @@ The tool system for AI agents: hands for the model, rails for the people.
 Nothing runs on import. Each public name is loaded when it is first used.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+TYPE_CHECKING = False  # as type checkers know it; the typing module would cost a third of a start
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from handrail.app.agent import Agent, query
     from handrail.app.answers import Answer
     from handrail.conversation.blocks import BrokenToolUse, Document, Image, Text, ToolResult, ToolUse
@@ -122,9 +123,11 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'handrail' has no attribute {name!r}")
+    from importlib import import_module  # noqa: PLC0415  # only who uses a name pays for it
+
     value = getattr(import_module(_MODULE_OF[name]), name)
     globals()[name] = value
     return value
