@@ -1,8 +1,13 @@
 """The `handrail` command. Asking for the version loads nothing else."""
 
+import os
 import sys
 
 from handrail import __version__
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 
 def main() -> int:
@@ -18,5 +23,13 @@ def main() -> int:
     return run(sys.argv[1:])
 
 
+def program() -> "NoReturn":
+    """Run the command line as a program: nobody waits while the interpreter is taken apart."""
+    code = main()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    program()
