@@ -1,4 +1,4 @@
-"""Where paths lead, whatever they are."""
+"""Where spellings lead, and that what was decided on is what is opened."""
 
 import os
 from pathlib import Path
@@ -7,7 +7,139 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.files.paths import real_path
+from handrail.errors import ToolError
+from handrail.files.paths import Kind, Place, expand, locate, open_decided, real_path, resolve
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    real = tmp_path.resolve() / "proj"
+    (real / "src").mkdir(parents=True)
+    (real / "src" / "a.py").write_text("a")
+    return real
+
+
+def test_a_place_keeps_the_spelling_and_the_real_path(folder: Path) -> None:
+    (folder / "link").symlink_to("src")
+
+    assert resolve("src/../link/a.py", str(folder), "/home/x") == Place(
+        "src/../link/a.py", f"{folder}/link/a.py", f"{folder}/src/a.py"
+    )
+
+
+def test_dots_are_followed_after_links(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "other" / "deep").mkdir(parents=True)
+    (folder / "link").symlink_to(tmp_path / "other" / "deep")
+
+    place = resolve("link/../x", str(folder), "/home/x")
+
+    assert (place.absolute, place.real) == (f"{folder}/x", f"{tmp_path.resolve()}/other/x")
+
+
+@pytest.mark.parametrize(("spelling", "expected"), [("~", ""), ("~/", ""), ("~/a/b", "/a/b")])
+def test_a_tilde_is_the_home_folder(spelling: str, expected: str, folder: Path) -> None:
+    assert resolve(spelling, "/", str(folder)).real == f"{folder}{expected}"
+
+
+def test_a_path_that_is_known_to_be_one_is_taken_literally(folder: Path) -> None:
+    assert locate("~", str(folder)).absolute == f"{folder}/~"
+    assert locate("$x*", str(folder)).problem == ""
+
+
+def test_each_kind_is_told(folder: Path) -> None:
+    os.mkfifo(folder / "pipe")
+    (folder / "gone").symlink_to("nowhere")
+    (folder / "round").symlink_to("round")
+    kinds = {
+        name: resolve(name, str(folder), "/").kind for name in ("src", "src/a.py", "pipe", "gone", "none", "/dev/null")
+    }
+
+    assert kinds == {
+        "src": Kind.FOLDER,
+        "src/a.py": Kind.FILE,
+        "pipe": Kind.PIPE,
+        "gone": Kind.LINK,
+        "none": Kind.MISSING,
+        "/dev/null": Kind.DEVICE,
+    }
+    assert "cannot be looked at" in resolve("round", str(folder), "/").problem
+    assert "cannot be looked at" in locate("a\0b", str(folder)).problem
+
+
+def test_a_dangling_link_leads_to_what_would_be_created(folder: Path, tmp_path: Path) -> None:
+    (folder / "new").symlink_to(tmp_path / "outside")
+
+    assert resolve("new", str(folder), "/").real == f"{tmp_path.resolve()}/outside"
+
+
+def test_the_names_of_a_file_are_counted(folder: Path) -> None:
+    os.link(folder / "src" / "a.py", folder / "twin")
+
+    assert resolve("twin", str(folder), "/").links == 2
+
+
+def test_a_pattern_gives_the_files_a_shell_would_name(folder: Path) -> None:
+    (folder / "src" / ".hidden").touch()
+    (folder / "src" / "out").symlink_to("/etc")
+
+    assert sorted(place.real for place in expand("src/*", str(folder))) == [
+        "/etc",
+        f"{folder}/src/.hidden",
+        f"{folder}/src/a.py",
+    ]
+    assert [place.absolute for place in expand("none*", str(folder))] == [f"{folder}/none*"]
+
+
+@given(st.text())
+def test_every_text_has_a_place(spelling: str) -> None:
+    place = resolve(spelling, "/nowhere", "/home/nobody")
+
+    assert place.spelling == spelling
+    assert place.absolute.startswith("/")
+    assert place.real.startswith("/")
+
+
+def test_what_was_decided_is_opened(folder: Path) -> None:
+    (folder / "link").symlink_to("src")
+    place = resolve("link/a.py", str(folder), "/")
+
+    descriptor = open_decided(place)
+
+    assert os.read(descriptor, 10) == b"a"
+    os.close(descriptor)
+
+
+def test_a_new_file_is_created_where_it_was_decided(folder: Path) -> None:
+    os.close(open_decided(resolve("src/new", str(folder), "/"), os.O_WRONLY | os.O_CREAT | os.O_EXCL))
+
+    assert (folder / "src" / "new").exists()
+
+
+@pytest.mark.parametrize("swapped", ["file", "folder"])
+def test_what_was_swapped_for_a_link_is_not_opened(swapped: str, folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret" / "a.py").write_text("secret")
+    place = resolve("src/a.py", str(folder), "/")
+    if swapped == "file":
+        (folder / "src" / "a.py").unlink()
+        (folder / "src" / "a.py").symlink_to(tmp_path / "secret" / "a.py")
+    else:
+        (folder / "src").rename(folder / "moved")
+        (folder / "src").symlink_to(tmp_path / "secret")
+
+    with pytest.raises(ToolError, match="is a link now"):
+        open_decided(place)
+
+
+def test_a_file_that_is_gone_is_the_systems_error(folder: Path) -> None:
+    place = resolve("src/a.py", str(folder), "/")
+    (folder / "src" / "a.py").unlink()
+
+    with pytest.raises(FileNotFoundError):
+        open_decided(place)
+
+
+# Following links as far as there is something
 
 
 @pytest.fixture
@@ -42,5 +174,5 @@ def test_an_absolute_path_leaves_the_working_folder(tree: Path) -> None:
 
 
 @given(st.text())
-def test_any_text_has_a_place(text: str) -> None:
+def test_any_text_leads_somewhere(text: str) -> None:
     assert real_path(Path("/nowhere"), text).is_absolute()

@@ -1,7 +1,130 @@
-"""Where a path really leads."""
+"""
+Where a spelling leads: the one place that asks the file system about paths before anything is decided.
 
+A `Place` keeps both the path as spelled and the path with every link followed; deciding looks at both.
+`open_decided` opens the second one step by step and refuses links, so what was decided is what is opened.
+"""
+
+import errno
+import glob
 import os
+import posixpath
+import re
+import stat
+import unicodedata
+from dataclasses import replace
+from enum import Enum
 from pathlib import Path
+
+from handrail.errors import ToolError
+from handrail.records import record
+
+
+class Kind(Enum):
+    """What is found at the end of all links."""
+
+    FILE = "file"
+    FOLDER = "folder"
+    LINK = "link"  # it leads nowhere
+    DEVICE = "device"
+    PIPE = "pipe"
+    SOCKET = "socket"
+    MISSING = "missing"
+
+
+@record
+class Place:
+    """A path as it was spelled and as it really is. `problem` says why the spelling is not taken at its word."""
+
+    spelling: str
+    absolute: str
+    """Home and working folder put in, `.` and `..` taken away by text; links are kept."""
+    real: str
+    """All links followed, in parents too; the end may be missing."""
+    exists: bool = True
+    kind: Kind = Kind.FILE
+    problem: str = ""
+    links: int = 1
+    """How many names the file has; more than one means that another path is the same file."""
+
+
+MAX_MATCHES = 1_000
+
+URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+DRIVE = re.compile(r"[A-Za-z]:(?:[\\/]|\Z)")
+OTHER_HOME = re.compile(r"~[^/]")
+UNUSUAL = frozenset("*?{}\\")
+INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+KINDS = (
+    (stat.S_ISREG, Kind.FILE),
+    (stat.S_ISDIR, Kind.FOLDER),
+    (stat.S_ISFIFO, Kind.PIPE),
+    (stat.S_ISSOCK, Kind.SOCKET),
+)
+
+
+def resolve(spelling: str, cwd: str, home: str) -> Place:
+    """Where the spelling that a file tool was given leads from `cwd`. Answers for every text; never raises."""
+    place = locate(expanded(spelling, home), cwd)
+    problem = malformed(spelling) or place.problem
+    if not problem and place.exists and place.spelling == spelling:
+        return place
+    if not problem and not place.exists and not UNUSUAL.isdisjoint(spelling):
+        odd = next(char for char in spelling if char in UNUSUAL)
+        problem = f"{odd!r} is taken literally here, and there is no file of that name"
+    return replace(place, spelling=spelling, problem=problem)
+
+
+def locate(path: str, cwd: str) -> Place:
+    """Where a path leads that is known to be one, every character of it. Never raises."""
+    text = posixpath.join(cwd, path)
+    absolute = plain(text)
+    try:
+        real = plain(os.path.realpath(text))
+        kind, links = look(text, real)
+    except (OSError, ValueError) as error:
+        return Place(path, absolute, absolute, False, Kind.MISSING, f"cannot be looked at: {error}", 0)
+    return Place(path, absolute, real, kind not in (Kind.MISSING, Kind.LINK), kind, "", links)
+
+
+def exists(path: str, cwd: str) -> bool:
+    """Whether there is anything of that name, be it a link that leads nowhere. Costs a fraction of `locate`."""
+    return os.path.lexists(posixpath.join(cwd, path))
+
+
+def expand(pattern: str, cwd: str) -> tuple[Place, ...]:
+    """Where each file leads that a shell would put in place of a pattern; the pattern itself when there is none."""
+    text = posixpath.join(cwd, pattern)
+    found: list[Place] = []
+    try:
+        for name in glob.iglob(text, include_hidden=True):  # noqa: PTH207 - absolute patterns; Path has none
+            found.append(locate(name, cwd))
+            if len(found) > MAX_MATCHES:
+                return (Place(pattern, plain(text), plain(text), problem=f"matches more than {MAX_MATCHES} files"),)
+    except (OSError, ValueError, re.error) as error:
+        return (Place(pattern, plain(text), plain(text), False, Kind.MISSING, f"cannot be looked at: {error}", 0),)
+    return tuple(found) or (locate(pattern, cwd),)
+
+
+def expanded(spelling: str, home: str) -> str:
+    return home + spelling[1:] if spelling == "~" or spelling.startswith("~/") else spelling
+
+
+def plain(path: str) -> str:
+    """The path by text alone: no `.`, `..`, doubled or trailing slashes."""
+    return "/" + posixpath.normpath(path).lstrip("/")
+
+
+def look(text: str, real: str) -> tuple[Kind, int]:
+    """What is at the end of all links, and how many names it has."""
+    try:
+        found = os.stat(real)  # noqa: PTH116 - one of the hottest lines of a decision; Path costs more than the call
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR):
+            return (Kind.LINK if posixpath.islink(text) else Kind.MISSING), 0
+        raise
+    kind = next((kind for test, kind in KINDS if test(found.st_mode)), Kind.DEVICE)
+    return kind, found.st_nlink if kind is Kind.FILE else 1
 
 
 def real_path(cwd: Path, path: str) -> Path:
@@ -12,3 +135,65 @@ def real_path(cwd: Path, path: str) -> Path:
     """
     joined = os.path.join(cwd, path)  # noqa: PTH118  # Path.resolve raises for loops of links before Python 3.13
     return Path(os.path.realpath(joined) if "\0" not in path else os.path.abspath(joined))  # noqa: PTH100
+
+
+def malformed(spelling: str) -> str:
+    """Why a spelling is probably not meant as a literal path; empty if nothing speaks against it."""
+    if not spelling:
+        return "the path is empty"
+    if spelling != spelling.strip():
+        return "the path begins or ends with a blank"
+    if URL.match(spelling):
+        return "this is a URL, not a path"
+    if DRIVE.match(spelling):
+        return "this is a path with a drive letter"
+    if spelling.startswith(("//", "\\\\")):
+        return "this is a path on another machine"
+    if OTHER_HOME.match(spelling):
+        return "the home folder of another user is not looked up"
+    if "$" in spelling or "`" in spelling:
+        return "variables and substitutions are not expanded in paths"
+    if not spelling.isprintable() and any(unicodedata.category(char) in INVISIBLE for char in spelling):
+        return "the path holds characters that cannot be seen"
+    return ""
+
+
+def open_decided(place: Place, flags: int = os.O_RDONLY, mode: int = 0o666) -> int:
+    """
+    A descriptor of exactly the file that was decided on.
+
+    Every step from the root is opened without following links, so a folder or file that was swapped for a link since
+    the decision is refused. `flags` are those of `os.open`.
+
+    Raises:
+        ToolError: it is no longer what was decided on.
+        OSError: it cannot be opened.
+    """
+    folder = decided_folder(place)
+    try:
+        return os.open(Path(place.real).name or ".", flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=folder)
+    except OSError as error:
+        raise swapped(place, error) from error
+    finally:
+        os.close(folder)
+
+
+def decided_folder(place: Place) -> int:
+    """A descriptor of the folder that holds the place, reached without following any link."""
+    folder = os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    for name in Path(place.real).parent.parts[1:]:
+        try:
+            inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+        except OSError as error:
+            raise swapped(place, error) from error
+        finally:
+            os.close(folder)
+        folder = inner
+    return folder
+
+
+def swapped(place: Place, error: OSError) -> Exception:
+    if error.errno in (errno.ELOOP, errno.ENOTDIR):
+        text = f"{place.spelling!r} led to {place.real!r} when it was approved and is a link now. Try the call again."
+        return ToolError(text)
+    return error

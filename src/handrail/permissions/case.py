@@ -1,0 +1,241 @@
+"""
+The Case: everything one decision looks at, settled before it is made.
+
+`make_case` finds the files, commands and addresses a call names and has them looked up by the `Lookup` it is handed;
+by itself it does nothing but read the input.
+"""
+
+import posixpath
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+from handrail.conversation.blocks import ToolUse
+from handrail.files.paths import Place
+from handrail.permissions.policy import Policy
+from handrail.permissions.rules import ALIASES, READERS, SHELLS, WRITERS, mcp_of
+from handrail.permissions.shell import REMOVERS, Part, in_background, parts_of
+from handrail.permissions.touch import Access, Lookup, Touch, touch_of
+from handrail.permissions.web import Target, read_url
+from handrail.records import record
+from handrail.shell.analysis import analyse
+from handrail.shell.model import Analysis, Does, Kind, Segment, Word
+from handrail.shell.reach import paths, reads_outside
+from handrail.tools.permission import NO_OPINION, Check, Opinion
+from handrail.tools.tool import McpInfo
+
+
+@record
+class Facts:
+    """What is known about a call besides its input: the tool's flags, and what hooks, classifier and checks said."""
+
+    mcp: McpInfo | None = None
+    read_only: bool | None = None
+    """None: judged by the name of the tool."""
+    destructive: bool = False
+    needs_person: bool = False
+    hook: Opinion | None = None
+    classifier: Opinion | None = None
+    """The answer of a classifier that was asked before; the built-in one needs no asking."""
+    doubt: str = ""
+    check: Check = NO_OPINION
+    unmet: tuple[str, ...] = ()
+    """Conditions of the shell analysis that do not hold here."""
+
+
+@record
+class Case:
+    """One call, settled: what it is, what it touches, what was said about it, and the policy in force."""
+
+    use: ToolUse
+    policy: Policy
+    tool: str
+    facts: Facts
+    mcp: McpInfo | None = None
+    read_only: bool = False
+    touches: tuple[Touch, ...] = ()
+    analysis: Analysis | None = None
+    parts: tuple[Part, ...] = ()
+    free: tuple[bool, ...] = ()
+    """Which parts need no rule."""
+    opened: tuple[bool, ...] = ()
+    """For which parts the shell opens nothing but files that may be opened."""
+    background: bool = False
+    """Whether a part goes on when the command line is done."""
+    target: Target | None = None
+
+
+PATH_FIELDS: Mapping[str, tuple[str, ...]] = {
+    "Read": ("file_path",),
+    "LSP": ("file_path", "filePath"),
+    "Grep": ("path",),
+    "Glob": ("path",),
+    "Edit": ("file_path",),
+    "Write": ("file_path",),
+    "NotebookEdit": ("notebook_path",),
+}
+MAX_GUESSED = 40
+
+
+def make_case(use: ToolUse, policy: Policy, lookup: Lookup, facts: Facts | None = None) -> Case:
+    """The case of one call under one policy."""
+    facts = facts or Facts()
+    tool = ALIASES.get(use.name, use.name)
+    mcp = facts.mcp or mcp_of(use.name)
+    if mcp is not None:
+        return Case(use, policy, tool, facts, mcp, bool(facts.read_only))
+    if tool in SHELLS:
+        return shell_case(use, policy, tool, facts, lookup)
+    target = read_url(text_of(use.input, "url")) if tool == "WebFetch" else None
+    touches = tuple(file_touches(tool, use.input, policy, lookup))
+    read_only = tool in READERS if facts.read_only is None else facts.read_only
+    return Case(use, policy, tool, facts, None, read_only, touches, target=target)
+
+
+def text_of(values: Mapping[str, Any], name: str) -> str:
+    value = values.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def file_touches(tool: str, values: Mapping[str, Any], policy: Policy, lookup: Lookup) -> Iterator[Touch]:
+    if tool not in PATH_FIELDS:
+        return
+    access = Access.WRITE if tool in WRITERS else Access.READ
+    spelling = next((values[name] for name in PATH_FIELDS[tool] if isinstance(values.get(name), str)), None)
+    if spelling is None:
+        spelling = "." if tool in ("Grep", "Glob") else ""
+    yield touch_of(policy, lookup.resolve(spelling, policy.cwd, policy.home), access, spelling)
+    start = escape(text_of(values, "pattern")) if tool == "Glob" else ""
+    if start:
+        start = start if start.startswith("~") else posixpath.join(spelling, start)
+        place = lookup.resolve(start, policy.cwd, policy.home)
+        yield touch_of(policy, place, access, start)
+
+
+def escape(pattern: str) -> str:
+    """Where a pattern leaves the folder it is searched in; empty if it does not."""
+    if not pattern.startswith(("/", "~")) and ".." not in pattern.split("/"):
+        return ""
+    parts = pattern.split("/")
+    wild = next((at for at, part in enumerate(parts) if set(part) & set("*?[{")), len(parts))
+    back = max((at for at, part in enumerate(parts) if part == ".."), default=-1)
+    # What follows a wildcard cannot be looked up, so going back behind one counts as going back from its start.
+    return "/".join(parts[:wild] + [".."] * parts[wild : back + 1].count("..")) or "/"
+
+
+# Commands
+
+
+@lru_cache(maxsize=1024)
+def read_command(command: str) -> tuple[Analysis, tuple[Part, ...], bool]:
+    """A command line is taken apart once, however often it is asked about."""
+    analysis = analyse(command)
+    return analysis, parts_of(analysis), in_background(analysis)
+
+
+def shell_case(use: ToolUse, policy: Policy, tool: str, facts: Facts, lookup: Lookup) -> Case:
+    analysis, parts, background = read_command(text_of(use.input, "command"))
+    touches = tuple(shell_touches(analysis, policy, lookup))
+    read_only = not analysis.problems and bool(parts) and all(part.read_only for part in parts)
+    shut = {touch.part for touch in touches if not touch.clear and touch.redirected}
+    blocked = {touch.part for touch in touches if not touch.clear and not parts[touch.part].transparent} | shut
+    accepts = policy.mode == "acceptEdits"
+    free = tuple(at not in blocked and harmless(parts, at, facts, accepts) for at in range(len(parts)))
+    opened = tuple(at not in shut for at in range(len(parts)))
+    return Case(use, policy, tool, facts, None, read_only, touches, analysis, parts, free, opened, background)
+
+
+def harmless(parts: tuple[Part, ...], at: int, facts: Facts, accepts_edits: bool) -> bool:
+    """It only starts the next command; or it only reads; or it edits and the mode accepts that."""
+    part = parts[at]
+    if part.transparent:
+        return True
+    if part.read_only or part.only_redirects:
+        return all(child.read_only for child in parts[at + 1 : part.until]) and not facts.unmet
+    return part.accepted and accepts_edits
+
+
+def shell_touches(analysis: Analysis, policy: Policy, lookup: Lookup) -> Iterator[Touch]:
+    """The files a command line names, wherever they stand."""
+    positions = {id(segment): at for at, segment in enumerate(analysis.segments)}
+    finder = Finder(policy, lookup)
+    # With no roots everything read is outside, but for names from listings whose folders are read themselves.
+    for segment, word in reads_outside(analysis, cwd=policy.cwd, roots=(), home=policy.home):
+        yield from finder.touches(segment, word, Access.READ, positions[id(segment)])
+        if segment.name == "mv":  # what it reads is gone afterwards
+            yield from finder.touches(segment, word, Access.WRITE, positions[id(segment)])
+    for at, segment in enumerate(analysis.segments):
+        for word in segment.writes:
+            yield from finder.touches(segment, word, Access.WRITE, at)
+        if segment.name in REMOVERS:
+            yield from finder.removed(segment, at)
+        if not segment.entry or segment.does(Does.UNLISTED):
+            yield from finder.guessed(segment, at)
+    for words in analysis.suspects:
+        if words[0] in REMOVERS:
+            for text in words[1:]:
+                place = lookup.locate(without_unknown(text, policy.home), policy.cwd)
+                yield touch_of(policy, place, Access.REMOVE, text)
+
+
+class Finder:
+    """From words of a command to the places they mean."""
+
+    def __init__(self, policy: Policy, lookup: Lookup) -> None:
+        self.policy, self.lookup = policy, lookup
+
+    def touches(self, segment: Segment, word: Word, access: Access, part: int) -> Iterator[Touch]:
+        redirected = any((r.target.start, r.target.end) == (word.start, word.end) for r in segment.redirections)
+        for place in self.places(segment, word):
+            yield touch_of(self.policy, place, access, str(word), part, redirected=redirected)
+
+    def places(self, segment: Segment, word: Word) -> Iterator[Place | None]:
+        """Every place a word can mean in the folders its command may run in; None is any."""
+        wild = any(piece.kind is Kind.GLOB for piece in word.pieces)
+        for folder in segment.cwds:
+            base = posixpath.join(self.policy.cwd, folder or "")
+            for path in paths(word, base, self.policy.home):
+                if folder is None or path is None:
+                    yield None
+                elif wild:
+                    yield from self.lookup.expand(path, base)
+                else:
+                    yield self.lookup.locate(path, base)
+
+    def removed(self, segment: Segment, part: int) -> Iterator[Touch]:
+        """What a command would remove, with unknown text taken as nothing: `rm -r "$x"/*` may mean the root."""
+        for word in segment.argv[1:]:
+            text = without_unknown(str(word), self.policy.home) if word.literal is None else word.literal
+            for folder in segment.cwds if text else ():
+                base = posixpath.join(self.policy.cwd, folder or "")
+                yield touch_of(self.policy, self.lookup.locate(text, base), Access.REMOVE, str(word), part)
+
+    def guessed(self, segment: Segment, part: int) -> Iterator[Touch]:
+        """The arguments of a program that is not known may all be files."""
+        for word in segment.argv[1 : MAX_GUESSED + 1]:
+            text = word.literal or ""
+            text = text.partition("=")[2] if text.startswith("-") else text.removeprefix("@")
+            for folder in segment.cwds if text else ():
+                base = posixpath.join(self.policy.cwd, folder or "")
+                if "/" in text or "." in text or self.lookup.exists(text, base):
+                    yield touch_of(self.policy, self.lookup.locate(text, base), Access.MAYBE, text, part)
+
+
+def without_unknown(text: str, home: str) -> str:
+    """The text as it would be if every variable but HOME were empty."""
+    text = home + text[1:] if text == "~" or text.startswith("~/") else text
+    text = text.replace("${HOME}", home).replace("$HOME", home)
+    out, at = "", 0
+    while at < len(text):
+        if text[at] != "$":
+            out += text[at]
+            at += 1
+            continue
+        end = at + 1
+        if text[end : end + 1] == "{":
+            end = text.find("}", end) + 1 or len(text)
+        else:
+            while end < len(text) and (text[end].isalnum() or text[end] == "_"):
+                end += 1
+        at = end
+    return out

@@ -1,0 +1,30 @@
+"""The built-in classifier of mode auto: the shell analysis and the tool's own flags, no model."""
+
+from handrail.permissions.case import Case
+from handrail.permissions.rules import SHELLS, WRITERS
+from handrail.permissions.shell import REMOVERS
+from handrail.tools.permission import Opinion, Strength, Verdict
+
+
+def classify(case: Case) -> Opinion | None:
+    """A yes to what stays inside the working folders and can be told in full; no opinion on anything else."""
+    if case.facts.destructive or case.mcp is not None or any(touch.doubt for touch in case.touches):
+        return None
+    if case.tool in SHELLS:
+        return yes("every command is known and stays in the working folders") if known(case) else None
+    if case.tool in WRITERS:
+        return yes("it edits a file in the working folders")
+    return None
+
+
+def yes(reason: str) -> Opinion:
+    return Opinion(Strength.CLASSIFIER, Verdict.ALLOW, "classifier", reason)
+
+
+def known(case: Case) -> bool:
+    """Nothing but reading, and edits of files that are named; removing files is left to a person."""
+    if case.analysis is None or case.analysis.problems or not case.parts or case.facts.unmet:
+        return False
+    return all(
+        part.read_only or part.only_redirects or (part.accepted and part.name not in REMOVERS) for part in case.parts
+    )

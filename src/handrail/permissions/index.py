@@ -1,0 +1,131 @@
+"""An index over the rules of one behaviour: what can match a call is found without looking at what cannot."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from handrail.permissions.patterns import Anchors, PathIndex
+from handrail.permissions.rules import MCP, PARAMETER, Behaviour, Rule, normalised, server_name
+from handrail.permissions.shell import ShellIndex
+from handrail.permissions.web import DomainIndex
+from handrail.tools.tool import McpInfo
+
+Glob = tuple[re.Pattern[str], Rule]
+
+
+def glob_regex(text: str) -> re.Pattern[str]:
+    return re.compile("".join(".*" if char == "*" else re.escape(char) for char in text), re.DOTALL)
+
+
+class RuleIndex:
+    """Finds rules by tool, MCP server, path, command, domain and parameter."""
+
+    __slots__ = (
+        "agent_globs",
+        "behaviour",
+        "domains",
+        "edit",
+        "empty",
+        "globs",
+        "mcp",
+        "mcp_globs",
+        "named",
+        "params",
+        "read",
+        "shell",
+        "whole",
+    )
+
+    def __init__(self, rules: Iterable[Rule], behaviour: Behaviour, anchors: Anchors) -> None:
+        self.behaviour = behaviour
+        self.whole: dict[str, list[Rule]] = {}
+        self.globs: list[Glob] = []
+        self.mcp: dict[str, list[Rule]] = {}
+        self.mcp_globs: dict[str, list[Glob]] = {}
+        self.params: dict[str, dict[tuple[str, str], list[Rule]]] = {}
+        self.named: dict[str, dict[str, list[Rule]]] = {"Agent": {}, "Skill": {}}
+        self.agent_globs: list[Glob] = []
+        by_tool: dict[str, list[Rule]] = {}
+        for rule in rules:
+            if rule.spec is None:
+                self.add_whole(rule)
+            else:
+                by_tool.setdefault(rule.tool, []).append(rule)
+                self.add_spec(rule, rule.spec)
+        narrow = behaviour is Behaviour.ALLOW
+        self.read = PathIndex(by_tool.get("Read", ()), anchors, narrow=narrow)
+        self.edit = PathIndex(by_tool.get("Edit", ()), anchors, narrow=narrow)
+        self.shell = ShellIndex(by_tool.get("Bash", ()))
+        self.domains = DomainIndex(by_tool.get("WebFetch", ()))
+        self.empty = not (self.whole or self.globs or self.mcp or self.mcp_globs or by_tool)
+
+    def add_whole(self, rule: Rule) -> None:
+        name = rule.tool
+        server, _, tool = name.removeprefix(MCP).partition("__")
+        if name.startswith(MCP) and self.behaviour is Behaviour.ALLOW and "*" in tool:
+            self.mcp_globs.setdefault(server, []).append((glob_regex(tool), rule))
+        elif "*" in name:
+            self.globs.append((glob_regex(name), rule))
+        elif name.startswith(MCP):
+            self.mcp.setdefault(name.removeprefix(MCP), []).append(rule)
+        else:
+            self.whole.setdefault(name, []).append(rule)
+
+    def add_spec(self, rule: Rule, spec: str) -> None:
+        if rule.tool in self.named:
+            self.named[rule.tool].setdefault(spec, []).append(rule)
+        if self.behaviour is Behaviour.ALLOW:
+            return
+        if rule.tool == "Agent" and "*" in spec:
+            self.agent_globs.append((glob_regex(spec), rule))
+        if found := PARAMETER.match(spec):
+            by_value = self.params.setdefault(rule.tool, {})
+            by_value.setdefault((found[1], found[2].strip()), []).append(rule)
+
+    def whole_tool(self, name: str, mcp: McpInfo | None) -> list[Rule]:
+        """The rules about a tool as a whole."""
+        if mcp is not None:
+            return self.mcp_tool(server_name(mcp.server), normalised(mcp.tool), name)
+        found = list(self.whole.get(name, ()))
+        if name.startswith(MCP):
+            found += self.mcp.get(name.removeprefix(MCP), ())
+        return found + [rule for regex, rule in self.globs if regex.fullmatch(name)]
+
+    def mcp_tool(self, server: str, tool: str, name: str) -> list[Rule]:
+        """Compared by the recorded server and tool, so another server's name cannot be read into a rule."""
+        found = list(self.mcp.get(server, ()))
+        if self.behaviour is not Behaviour.ALLOW or "__" not in server:
+            found += self.mcp.get(f"{server}__{tool}", ())
+        found += [rule for regex, rule in self.mcp_globs.get(server, ()) if regex.fullmatch(tool)]
+        joined = (f"{MCP}{server}__{tool}", name)
+        return found + [rule for regex, rule in self.globs if any(map(regex.fullmatch, joined))]
+
+    def by_parameter(self, tool: str, values: Mapping[str, Any]) -> list[Rule]:
+        """`Tool(param:value)`: a top-level scalar of the input has exactly this value."""
+        known = self.params.get(tool)
+        if known is None:
+            return []
+        texts = ((name, scalar(value)) for name, value in values.items())
+        return [rule for name, text in texts if text is not None for rule in known.get((name, text), ())]
+
+    def agent(self, kind: str) -> list[Rule]:
+        found = list(self.named["Agent"].get(kind, ()))
+        return found + [rule for regex, rule in self.agent_globs if regex.fullmatch(kind)]
+
+    def skill(self, name: str, arguments: str) -> list[Rule]:
+        """`name` without arguments (deny and ask: with any), `name *` with any, `name:*` also what it brings along."""
+        found = self.named["Skill"]
+        if not found:
+            return []
+        rules = list(found.get(name, ())) if not arguments or self.behaviour is not Behaviour.ALLOW else []
+        rules += found.get(f"{name} *", ())
+        rules += found.get(f"{name}:*", ())
+        parent, colon, _ = name.partition(":")
+        return rules + list(found.get(f"{parent}:*", ())) if colon else rules
+
+
+def scalar(value: Any) -> str | None:
+    if isinstance(value, str):
+        return value
+    return json.dumps(value) if value is None or isinstance(value, bool | int | float) else None

@@ -1,0 +1,280 @@
+"""
+What each layer thinks of a call, and the fold that picks the strongest opinion.
+
+A layer looks at one settled Case and gives an Opinion or passes (None). Nothing here waits, asks or writes: hooks and
+classifier have already answered when a Case is built, and asking a person happens after `decide`.
+
+    deny > critical > ask > protected > allow > ask by the tool or its paths > mode > classifier > a person
+
+`bypassPermissions` lifts what is protected and everything below it; `dontAsk` turns what would be asked into a no.
+"""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from handrail.permissions.case import Case
+from handrail.permissions.classifier import classify
+from handrail.permissions.matching import Coverage, coverage, matching
+from handrail.permissions.paths import critical
+from handrail.permissions.rules import SHELLS, WRITERS, Behaviour
+from handrail.permissions.touch import Access, Touch
+from handrail.permissions.web import Reach
+from handrail.tools.permission import Decision, Opinion, Strength, Verdict, fold
+
+Layer: TypeAlias = Callable[[Case], Opinion | None]
+
+# Handrail's own book-keeping: they change nothing outside the conversation, and what they start is judged by itself.
+BOOKKEEPING = frozenset(
+    (
+        "Agent", "AskUserQuestion", "EnterPlanMode", "ExitPlanMode", "Skill", "TaskCreate", "TaskGet", "TaskList",
+        "TaskOutput", "TaskStop", "TaskUpdate", "TodoWrite", "ToolSearch",
+    )
+)  # fmt: skip
+# They read, but what they are asked for leaves the machine.
+NETWORK = frozenset(("WebFetch", "WebSearch"))
+
+
+def hooks(case: Case) -> Opinion | None:
+    """What the pre-hooks answered."""
+    return case.facts.hook
+
+
+def malformed(case: Case) -> Opinion | None:
+    """An address that cannot be understood, or that is not of the web."""
+    if case.target is None:
+        return None
+    if case.target.problem:
+        return Opinion(Strength.DENY, Verdict.DENY, "input", case.target.problem)
+    return Opinion(Strength.DENY, Verdict.DENY, "address", case.target.refused) if case.target.refused else None
+
+
+def deny_rules(case: Case) -> Opinion | None:
+    """A matching deny rule, from whatever source, with the place it was written."""
+    return by_rule(case, Behaviour.DENY, Strength.DENY, Verdict.DENY)
+
+
+def ask_rules(case: Case) -> Opinion | None:
+    """A matching ask rule."""
+    return by_rule(case, Behaviour.ASK, Strength.ASK, Verdict.ASK)
+
+
+def by_rule(case: Case, kind: Behaviour, strength: Strength, verdict: Verdict) -> Opinion | None:
+    found = matching(case, kind)
+    if not found:
+        return None
+    return Opinion(strength, verdict, f"{kind.value} rule", f"the rule {found[0].text} matches", found[0].written)
+
+
+def allow_rules(case: Case) -> Opinion | None:
+    """An allow rule that covers the call; for a command line, rules that together cover every part that needs one."""
+    if case.analysis is None:
+        return by_rule(case, Behaviour.ALLOW, Strength.ALLOW, Verdict.ALLOW)
+    settled = bool(case.free) and all(case.free) and not case.analysis.problems
+    if settled and case.policy.index[Behaviour.ALLOW].empty:
+        return None
+    found = coverage(case)
+    if found.covered:
+        rules = found.whole[:1] or found.used
+        texts = ", ".join(rule.text for rule in rules)
+        return Opinion(Strength.ALLOW, Verdict.ALLOW, "allow rule", f"covered by {texts}", rules[0].written)
+    return None if settled else still_open(case, found)
+
+
+def still_open(case: Case, found: Coverage) -> Opinion:
+    """What a person would have to decide about a command line."""
+    assert case.analysis is not None
+    if case.analysis.problems:
+        reason = f"the command is not understood: {case.analysis.problems[0].text}"
+    elif not case.parts:
+        reason = "the command is empty"
+    elif case.facts.unmet:
+        reason = f"its conditions do not hold: {'; '.join(case.facts.unmet)}"
+    elif case.background:
+        reason = "a part of it goes on in the background, which no rule for a command covers"
+    else:
+        part = case.parts[found.open[0]]
+        reason = f"{part.shown!r} is not covered by a rule and not read-only: {part.why or 'see its files'}"
+    return Opinion(Strength.PERSON, Verdict.ASK, "person", reason)
+
+
+def plan(case: Case) -> Opinion | None:
+    """Plan mode refuses everything that does not only read; a server's word that its tool only reads is asked about."""
+    if case.policy.mode != "plan" or case.tool in BOOKKEEPING or writes_plan(case):
+        return None
+    if not case.read_only:
+        return Opinion(Strength.DENY, Verdict.DENY, "mode", "plan mode refuses everything that does not only read")
+    if case.mcp is not None:
+        reason = f"in plan mode, {case.mcp.server!r} only says of its tool that it reads"
+        return Opinion(Strength.ASK, Verdict.ASK, "mode", reason)
+    return None
+
+
+def writes_plan(case: Case) -> bool:
+    """The plan file, by its real path, is the one file that may be written in plan mode."""
+    return (
+        bool(case.policy.plan_file)
+        and case.tool in WRITERS
+        and all(touch.place is not None and touch.place.real == case.policy.plan_file for touch in case.touches)
+    )
+
+
+def needs_person(case: Case) -> Opinion | None:
+    """A tool whose answer comes from a person."""
+    if not case.facts.needs_person:
+        return None
+    return Opinion(Strength.ASK, Verdict.ASK, "tool", "it needs a person's answer")
+
+
+def critical_paths(case: Case) -> Opinion | None:
+    """Removing the root, the home or the project; an address that hands out credentials of the machine."""
+    if case.target is not None and case.target.reach is Reach.METADATA:
+        return Opinion(Strength.CRITICAL_PATH, Verdict.ASK, "address", f"{case.target.host} hands out credentials")
+    for touch in case.touches:
+        if touch.access is Access.REMOVE and touch.place is not None and removes_all(case, touch):
+            return Opinion(Strength.CRITICAL_PATH, Verdict.ASK, "paths", f"{touch.shown!r} must not be removed")
+    return None
+
+
+def removes_all(case: Case, touch: Touch) -> bool:
+    assert touch.place is not None
+    policy = case.policy
+    return any(critical(path, policy.home, policy.working_dirs) for path in {touch.place.absolute, touch.place.real})
+
+
+def protected_paths(case: Case) -> Opinion | None:
+    """Writing what changes what runs later; an address inside; a URL that hides something."""
+    found = ""
+    if case.target is not None:
+        inside = f"{case.target.host} is on this machine or in its network"
+        found = inside if case.target.reach is Reach.INTERNAL else case.target.doubt
+    for touch in case.touches:
+        if touch.protected:
+            found = f"{touch.shown!r} is protected ({touch.protected})"
+            break
+    return lifted(case, Opinion(Strength.PROTECTED_PATH, Verdict.ASK, "paths", found)) if found else None
+
+
+def tool_check(case: Case) -> Opinion | None:
+    """The tool's own word."""
+    check = case.facts.check
+    if check.verdict is Verdict.DENY:
+        return Opinion(Strength.DENY, Verdict.DENY, "tool", check.reason)
+    if check.verdict is Verdict.ALLOW:
+        return Opinion(Strength.MODE, Verdict.ALLOW, "tool", check.reason)
+    if check.verdict is Verdict.ASK:
+        return lifted(case, Opinion(Strength.TOOL_ASK, Verdict.ASK, "tool", check.reason))
+    return None
+
+
+def validation(case: Case) -> Opinion | None:
+    """Semantic validation was not sure."""
+    doubtful = case.facts.doubt
+    return lifted(case, Opinion(Strength.TOOL_ASK, Verdict.ASK, "tool", doubtful)) if doubtful else None
+
+
+def path_scope(case: Case) -> Opinion | None:
+    """A file outside, of an odd spelling, not an ordinary one, or with secrets in it."""
+    for touch in case.touches:
+        if touch.doubt and not touch.clear:
+            return lifted(case, Opinion(Strength.TOOL_ASK, Verdict.ASK, "paths", touch.doubt))
+    return None
+
+
+def lifted(case: Case, opinion: Opinion) -> Opinion:
+    """In bypassPermissions an objection is still heard, and weighs nothing."""
+    if case.policy.mode != "bypassPermissions":
+        return opinion
+    reason = f"{opinion.reason} (lifted by bypassPermissions)"
+    return Opinion(Strength.PERSON, opinion.verdict, opinion.layer, reason, opinion.source)
+
+
+READS = Opinion(Strength.MODE, Verdict.ALLOW, "mode", "it only reads")
+BYPASS = Opinion(Strength.MODE, Verdict.ALLOW, "mode", "bypassPermissions lets it pass")
+EDITS = Opinion(Strength.MODE, Verdict.ALLOW, "mode", "it only edits files that may be edited")
+HARMLESS = Opinion(Strength.MODE, Verdict.ALLOW, "mode", "it changes nothing outside the conversation")
+PLAN_FILE = Opinion(Strength.MODE, Verdict.ALLOW, "mode", "it writes the plan")
+
+
+def mode(case: Case) -> Opinion | None:
+    """What the mode lets pass: reads in the working folders, read-only commands, accepted edits, or everything."""
+    policy = case.policy
+    if policy.mode == "bypassPermissions":
+        return BYPASS
+    if policy.mode == "plan" and writes_plan(case):
+        return PLAN_FILE
+    if case.tool in SHELLS:
+        return shell_mode(case)
+    if case.tool in BOOKKEEPING:
+        return HARMLESS
+    if case.read_only and case.mcp is None and case.tool not in NETWORK:
+        return READS
+    if policy.mode == "acceptEdits" and case.tool in WRITERS:
+        return EDITS
+    return None
+
+
+def shell_mode(case: Case) -> Opinion | None:
+    if case.analysis is None or case.analysis.problems or not case.parts:
+        return None
+    if not all(case.free):
+        return None
+    return READS if case.read_only else EDITS
+
+
+def classifier(case: Case) -> Opinion | None:
+    """Mode auto only: a classifier's yes to what nobody else has an opinion on."""
+    if case.policy.mode != "auto":
+        return None
+    if case.facts.classifier is not None:
+        said = case.facts.classifier
+        return Opinion(Strength.CLASSIFIER, said.verdict, "classifier", said.reason, said.source)
+    return classify(case)
+
+
+def person(case: Case) -> Opinion:
+    """What is left is asked for."""
+    reason = f"no rule allows {case.tool} here, and mode {case.policy.mode} does not let it pass"
+    return Opinion(Strength.PERSON, Verdict.ASK, "person", reason)
+
+
+LAYERS: tuple[Layer, ...] = (
+    hooks,
+    malformed,
+    deny_rules,
+    plan,
+    critical_paths,
+    ask_rules,
+    needs_person,
+    protected_paths,
+    allow_rules,
+    tool_check,
+    validation,
+    path_scope,
+    mode,
+    classifier,
+)
+
+
+def decide(case: Case) -> Decision:
+    """The strongest opinion decides; if none has one, a person is asked. All opinions are kept."""
+    opinions = [opinion for layer in LAYERS if (opinion := layer(case)) is not None]
+    if not opinions:
+        opinions.append(person(case))
+    decision = fold(tuple(opinions), case.policy.version)
+    if decision.verdict is Verdict.ASK and case.policy.mode == "dontAsk":
+        opinions.append(
+            Opinion(Strength.DENY, Verdict.DENY, "mode", f"dontAsk refuses what would be asked: {decision.reason}")
+        )
+        return fold(tuple(opinions), case.policy.version)
+    return decision
+
+
+def outcome(decision: Decision) -> str:
+    """allow, ask or deny; error for an input that is refused as malformed."""
+    return "error" if winner(decision).layer == "input" else decision.verdict.value
+
+
+def winner(decision: Decision) -> Opinion:
+    """The opinion that decided."""
+    care = (Verdict.ALLOW, Verdict.ASK, Verdict.DENY).index
+    return max(decision.opinions, key=lambda opinion: (opinion.strength, care(opinion.verdict)))

@@ -1,0 +1,121 @@
+"""Finds rules that do not do what they look like: never matching, shadowed, wider than they look, common mistakes."""
+
+import re
+from collections.abc import Iterator
+
+from handrail.permissions.policy import Policy
+from handrail.permissions.rules import NEVER_BY_PATH, Behaviour, Rule, Source
+from handrail.permissions.shell import TRANSPARENT, compile_shell, has_operator
+from handrail.permissions.suggest import RUN_ANYTHING
+from handrail.records import record
+
+TOOLS = frozenset(
+    (
+        "Agent", "AskUserQuestion", "Bash", "Cd", "CronCreate", "CronDelete", "CronList", "Edit", "EnterPlanMode",
+        "EnterWorktree", "ExitPlanMode", "ExitWorktree", "Glob", "Grep", "LSP", "ListMcpResourcesTool", "Monitor",
+        "NotebookEdit", "PowerShell", "REPL", "Read", "ReadMcpResourceTool", "ReadMcpResourceDirTool", "RemoteTrigger",
+        "ScheduleWakeup", "SendMessage", "Skill", "Sleep", "TaskCreate", "TaskGet", "TaskList", "TaskOutput",
+        "TaskStop", "TaskUpdate", "TeamCreate", "TeamDelete", "TodoWrite", "ToolSearch", "WebFetch", "WebSearch",
+        "Write",
+    )
+)  # fmt: skip
+
+
+@record
+class Finding:
+    """One remark about a rule: `kind` is malformed, never, shadowed, wide or mistake."""
+
+    kind: str
+    rule: str
+    source: Source
+    message: str
+
+
+def lint(policy: Policy, tools: frozenset[str] = TOOLS) -> tuple[Finding, ...]:
+    """All remarks about the rules of a policy. `tools` are the names that exist besides MCP tools."""
+    found = [Finding("malformed", p.text, p.source, p.message) for p in policy.problems]
+    whole = {(rule.behaviour, rule.tool): rule for rule in reversed(policy.rules) if rule.spec is None}
+    for rule in policy.rules:
+        found += [Finding(kind, rule.text, rule.source, message) for kind, message in remarks(rule, tools)]
+        found += [Finding("shadowed", rule.text, rule.source, message) for message in shadows(rule, whole)]
+    return tuple(found)
+
+
+Remark = tuple[str, str]
+
+
+def remarks(rule: Rule, tools: frozenset[str]) -> Iterator[Remark]:
+    if not rule.tool.startswith("mcp__") and "*" not in rule.tool and rule.tool not in tools:
+        near = next((name for name in tools if name.lower() == rule.tool.lower()), "")
+        yield "never", f"there is no tool {rule.tool!r}" + (f"; names keep their case: {near}" if near else "")
+    if rule.spec is None:
+        yield from wide_tool(rule)
+    elif rule.tool == "Bash":
+        yield from shell_remarks(rule, rule.spec)
+    elif rule.tool in ("Read", "Edit"):
+        yield from path_remarks(rule, rule.spec)
+    elif rule.tool in NEVER_BY_PATH and not re.match(r"[a-z_]+:", rule.spec):
+        instead = "Edit" if rule.tool in ("Write", "NotebookEdit") else "Read"
+        yield "never", f"{rule.tool} takes no path; {instead}({rule.spec}) rules all file tools that do this"
+    elif rule.tool == "WebFetch" and rule.spec == "domain:*" and rule.behaviour is Behaviour.ALLOW:
+        yield "wide", "this allows every host"
+
+
+def wide_tool(rule: Rule) -> Iterator[Remark]:
+    if rule.behaviour is not Behaviour.ALLOW:
+        return
+    if rule.tool == "Bash":
+        yield "wide", "this allows every command"
+    if rule.tool == "Edit":
+        yield "mistake", "this does not allow Write; add Write, or a path: Edit(src/**)"
+    if rule.tool == "WebFetch":
+        yield "wide", "this allows every host; name one: WebFetch(domain:example.com)"
+
+
+def shell_remarks(rule: Rule, spec: str) -> Iterator[Remark]:
+    pattern = compile_shell(spec)
+    words = pattern.literal.split("\0")
+    allow = rule.behaviour is Behaviour.ALLOW
+    if ":*" in spec[:-2]:
+        yield "mistake", "':*' counts only at the end and is literal here; use a blank and *"
+        return
+    if has_operator(spec) and allow and pattern.regex is not None:
+        yield "never", "a command line is judged in parts, so an allow rule with an operator and * matches nothing"
+    if not allow:
+        return
+    if pattern.regex is not None and not words[0]:
+        yield "wide", "this begins with * and covers any program"
+    elif pattern.regex is not None and words[0] in RUN_ANYTHING and len(words) == 1:
+        yield "wide", f"{words[0]} can run any program or change any file"
+    elif pattern.regex is not None and len(words) == 1 and not spec.endswith((" *", ":*")):
+        yield "wide", f"this also covers other programs whose names begin with {words[0]!r}; put a blank before *"
+    if words[0] in TRANSPARENT:
+        yield "mistake", f"{words[0]} is looked through; write the rule for the command behind it"
+
+
+def path_remarks(rule: Rule, spec: str) -> Iterator[Remark]:
+    if spec.startswith("/") and not spec.startswith("//"):
+        if rule.source.name == "user":
+            yield "mistake", f"in user settings this starts from {rule.source.folder or 'their folder'}; use ~/ or //"
+        elif re.match(r"/(home|Users|etc|usr|var|tmp|opt|root)(/|\Z)", spec):
+            yield "mistake", f"one slash is the folder of the settings; the file system's root is /{spec}"
+    if "$" in spec or re.match(r"[A-Za-z]:[\\/]", spec):
+        yield "mistake", "variables and drive letters are not understood in patterns"
+    if rule.behaviour is Behaviour.ALLOW and spec in ("**", "//**", "//", "~", "~/**", "*"):
+        yield "wide", "this covers everything there"
+    if "{" in spec and "," in spec:
+        yield "mistake", "braces are literal in patterns; write one rule for each"
+
+
+def shadows(rule: Rule, whole: dict[tuple[Behaviour, str], Rule]) -> Iterator[str]:
+    """A rule behind one for the whole tool that goes before it, or does the same."""
+    for kind in (Behaviour.DENY, Behaviour.ASK, Behaviour.ALLOW):
+        other = whole.get((kind, rule.tool))
+        if other is None or other is rule or (rule.spec is None and kind is rule.behaviour):
+            pass
+        elif kind is rule.behaviour:
+            yield f"{other.written} already covers it"
+        elif kind is Behaviour.DENY or rule.behaviour is Behaviour.ALLOW:
+            yield f"{other.written} goes before it"
+        if kind is rule.behaviour:
+            return

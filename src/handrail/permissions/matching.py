@@ -1,0 +1,141 @@
+"""Which rules match a case. Deny and ask rules match when anything in it does; allow rules must cover all of it."""
+
+from handrail.permissions.case import Case, text_of
+from handrail.permissions.index import RuleIndex
+from handrail.permissions.rules import READERS, WRITERS, Behaviour, Rule
+from handrail.permissions.shell import WORD_END
+from handrail.permissions.touch import Access, allowed_by
+from handrail.records import record
+
+
+def matching(case: Case, behaviour: Behaviour) -> list[Rule]:
+    """The rules of one kind that match, each by itself, without doubles."""
+    index = case.policy.index[behaviour]
+    if index.empty:
+        return []
+    found = allowing(case, index) if behaviour is Behaviour.ALLOW else objecting(case, index)
+    return found if len(found) < 2 else list(dict.fromkeys(found))
+
+
+def matched(case: Case) -> tuple[Rule, ...]:
+    """Every rule that matches, whatever wins: deny, ask, allow."""
+    return tuple(rule for kind in (Behaviour.DENY, Behaviour.ASK, Behaviour.ALLOW) for rule in matching(case, kind))
+
+
+# Deny and ask
+
+
+def objecting(case: Case, index: RuleIndex) -> list[Rule]:
+    found = index.whole_tool(case.tool, case.mcp)
+    if index.params:
+        found += index.by_parameter(case.tool, case.use.input)
+    if case.touches:
+        found += by_path(case, index)
+    if case.analysis is not None:
+        found += commands(case, index)
+    if case.target is not None and case.target.host:
+        found += index.domains.find(case.target, index.behaviour)
+    return found + named(case, index)
+
+
+def by_path(case: Case, index: RuleIndex) -> list[Rule]:
+    """What may not be read may not be written either."""
+    found: list[Rule] = []
+    if index.read.empty and index.edit.empty:
+        return found
+    for touch in case.touches:
+        for path in touch.paths:
+            found += index.read.find(path)
+            if touch.access is not Access.READ:
+                found += index.edit.find(path)
+    return found
+
+
+def commands(case: Case, index: RuleIndex) -> list[Rule]:
+    assert case.analysis is not None
+    found = index.whole_tool("Bash", None) if case.tool != "Bash" else []
+    for part in case.parts:
+        for text in part.suspects:
+            found += index.shell.find(text)
+    for words in case.analysis.suspects:
+        found += index.shell.find(WORD_END.join(words).rstrip(WORD_END))
+    return found + index.shell.find_whole(case.analysis.text, index.behaviour)
+
+
+def named(case: Case, index: RuleIndex) -> list[Rule]:
+    values = case.use.input
+    if case.tool == "Agent":
+        return index.agent(text_of(values, "subagent_type") or "general-purpose")
+    if case.tool == "Skill":
+        return index.skill(text_of(values, "skill").removeprefix("/"), text_of(values, "args").strip())
+    return []
+
+
+# Allow
+
+
+def allowing(case: Case, index: RuleIndex) -> list[Rule]:
+    if any(touch.protected for touch in case.touches):
+        return []
+    if case.analysis is not None:
+        cover = coverage(case)
+        return [*cover.whole, *cover.alone]
+    found = index.whole_tool(case.tool, case.mcp)
+    if case.tool in READERS or case.tool in WRITERS:
+        found += covering_paths(case, index)
+    if case.target is not None and not case.target.problem:
+        found += index.domains.find(case.target, index.behaviour)
+    return found + named(case, index)
+
+
+def covering_paths(case: Case, index: RuleIndex) -> list[Rule]:
+    """The rules that match everything the call touches, both as spelled and as it really is."""
+    if not case.touches:
+        return []
+    wanted = index.edit if case.tool in WRITERS else index.read
+    first, *others = [allowed_by(touch, wanted) for touch in case.touches]
+    return [rule for rule in first if all(rule in found for found in others)] if others else first
+
+
+@record
+class Coverage:
+    """How far allow rules carry a command line."""
+
+    covered: bool
+    whole: tuple[Rule, ...] = ()
+    """Rules about the whole tool or this very line."""
+    used: tuple[Rule, ...] = ()
+    """Rules that cover at least one part."""
+    alone: tuple[Rule, ...] = ()
+    """Rules that cover every part without the help of others."""
+    open: tuple[int, ...] = ()
+    """Parts that nothing covers."""
+
+
+def coverage(case: Case) -> Coverage:
+    """Every part must be covered by a rule, be read-only, or be an edit that the mode accepts."""
+    assert case.analysis is not None
+    index = case.policy.index[Behaviour.ALLOW]
+    if case.analysis.problems or not case.parts:
+        return Coverage(covered=False)
+    whole = tuple(rule for tool in dict.fromkeys((case.tool, "Bash")) for rule in index.whole_tool(tool, None))
+    whole += tuple(index.shell.find_whole(case.analysis.command, Behaviour.ALLOW))
+    by_command = not case.background
+    used: dict[Rule, None] = {}
+    alone: set[Rule] | None = None
+    missing: list[int] = []
+    at = 0
+    while at < len(case.parts):
+        part = case.parts[at]
+        rules = []
+        if by_command and part.plain and part.text and case.opened[at]:
+            rules = index.shell.find(part.text, exact_only=part.exact_only)
+        free = case.free[at]
+        used.update(dict.fromkeys(rules))
+        if not (free and (part.transparent or not part.text)):
+            alone = set(rules) if alone is None else alone.intersection(rules)
+        if not rules and not free:
+            missing.append(at)
+        at = part.until if rules else at + 1
+    covered = bool(whole) or (bool(used) and not missing)
+    return Coverage(covered, whole, tuple(used), tuple(r for r in used if r in (alone or ())), tuple(missing))

@@ -1,0 +1,113 @@
+"""
+What a place is: inside the working folders, protected, critical, secret.
+
+    critical   removing it would take everything with it (the root, the home folder, the project): asks, always
+    protected  writing it changes what runs later without a question (.git, .handrail, .bashrc): asks, except in bypass
+    secret     reading it shows a key or a password: asks unless a rule allows it
+"""
+
+import posixpath
+import unicodedata
+from functools import lru_cache
+
+from handrail.files.paths import Kind, Place
+from handrail.shell.secrets import secret as secret_path
+
+PROTECTED_FOLDERS = frozenset(
+    (".handrail", ".git", ".vscode", ".idea", ".husky", ".cargo", ".devcontainer", ".yarn", ".mvn", ".claude", "git~1")
+)
+PROTECTED_PAIRS = frozenset(((".config", "git"),))
+PROTECTED_FILES = frozenset(
+    (
+        ".gitconfig", ".gitmodules", ".envrc", ".npmrc", ".pre-commit-config.yaml", ".pre-commit-config.yml",
+        ".mcp.json", ".claude.json",
+        ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".login", ".inputrc",
+        ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".cshrc", ".tcshrc", ".kshrc",
+        ".xinitrc", ".xprofile", ".xsession", ".xsessionrc", ".pam_environment", ".direnvrc",
+        ".gdbinit", ".lldbinit", ".pythonrc", ".pypirc", ".condarc", ".curlrc", ".wgetrc", ".netrc",
+    )
+)  # fmt: skip
+PROTECTED_START = ".yarnrc"
+# Below the home folder: what starts by itself, and what holds keys.
+PROTECTED_AT_HOME = (
+    "/.ssh", "/.gnupg", "/.aws", "/.kube", "/.docker", "/.local/bin", "/bin", "/.config/autostart", "/.config/systemd",
+    "/.config/fish", "/.config/environment.d", "/.local/share/applications", "/Library/LaunchAgents",
+)  # fmt: skip
+
+
+@lru_cache(maxsize=4096)
+def folded(name: str) -> str:
+    """A name as the most careless file system reads it: no case, nothing invisible, no trailing dots or blanks."""
+    if not name.isascii():
+        name = "".join(char for char in unicodedata.normalize("NFKC", name) if unicodedata.category(char) != "Cf")
+    return name.casefold().rstrip(". ") or name
+
+
+@lru_cache(maxsize=4096)
+def protected(path: str, home: str) -> str:
+    """The protected name in a path, or nothing."""
+    names = [folded(name) for name in path.split("/") if name]
+    for at, name in enumerate(names):
+        following = names[at + 1] if at + 1 < len(names) else ""
+        if name in PROTECTED_FOLDERS and (name, following) != (".claude", "worktrees"):
+            return name
+        if (name, following) in PROTECTED_PAIRS:
+            return f"{name}/{following}"
+    last = names[-1] if names else ""
+    if last in PROTECTED_FILES or last.startswith(PROTECTED_START):
+        return last
+    for start in PROTECTED_AT_HOME:
+        if below(path.casefold(), (home + start).casefold()):
+            return f"~{start}"
+    return ""
+
+
+def protected_place(place: Place, home: str) -> str:
+    """The protected name in the path as spelled or as it really is."""
+    found = protected(place.real, home)
+    return found or (protected(place.absolute, home) if place.absolute != place.real else "")
+
+
+@lru_cache(maxsize=4096)
+def secret(path: str) -> bool:
+    """Whether the name of a file says that it holds secrets; the same list as for commands."""
+    return secret_path(path)
+
+
+def below(path: str, folder: str) -> bool:
+    """True for the folder itself and everything in it; `/proj-x` is not in `/proj`."""
+    return path == folder or path.startswith(folder if folder.endswith("/") else folder + "/")
+
+
+def critical(path: str, home: str, working_dirs: tuple[str, ...]) -> bool:
+    """True for what must not be removed: the root and its folders, home, the working folders, and all above them."""
+    text = path.rstrip("/*.") if path.rstrip("/").endswith(("/*", "/.*")) else path
+    plain = "/" + posixpath.normpath("/" + text).lstrip("/")
+    if plain.count("/") == 1:
+        return True
+    return any(below(kept, plain) for kept in (home, *working_dirs))
+
+
+SPECIAL = {
+    Kind.DEVICE: "it is a device",
+    Kind.PIPE: "it is a pipe, and reading it could wait for ever",
+    Kind.SOCKET: "it is a socket",
+}
+
+
+def doubt(place: Place, prefixes: tuple[str, ...], *, writes: bool) -> str:
+    """Why a place is not simply part of the work: a problem with its spelling, outside, not a file, a secret."""
+    if place.problem:
+        return f"{place.spelling!r}: {place.problem}"
+    if not (place.real + "/").startswith(prefixes):
+        leads = f" leads to {place.real!r}, which" if place.real != place.absolute else ""
+        return f"{place.spelling!r}{leads} is outside the working folders"
+    if place.kind in SPECIAL:
+        return f"{place.spelling!r}: {SPECIAL[place.kind]}"
+    if place.kind is Kind.LINK and not writes:
+        return f"{place.spelling!r} is a link that leads nowhere"
+    if writes and place.links > 1:
+        return f"{place.spelling!r} is one of {place.links} names of the same file, and the others may be elsewhere"
+    if not writes and (secret(place.real) or secret(place.absolute)):
+        return f"{place.spelling!r} may hold secrets"
+    return ""

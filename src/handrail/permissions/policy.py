@@ -1,0 +1,136 @@
+"""
+The policy: the frozen set of rules, mode and folders that one decision looks at.
+
+A policy never changes. Each change makes a new one with the next version, and a decision names the version it was
+made on. Rules of all sources are pooled; a source is where a rule is written, not how much it weighs.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+
+from handrail.permissions.index import RuleIndex
+from handrail.permissions.patterns import Anchors
+from handrail.permissions.rules import Behaviour, Rule, RuleProblem, Source, parse_rule
+from handrail.records import record
+from handrail.tools.tool import McpInfo
+
+MODES = ("default", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions")
+MODE_ALIASES = {"manual": "default"}
+# A parent in one of these hands its mode on, whatever a sub-agent's definition says.
+HANDED_ON = frozenset(("bypassPermissions", "acceptEdits", "auto"))
+
+Indexes = Mapping[Behaviour, RuleIndex]
+
+
+@record
+class Flags:
+    """What the surroundings permit and ask for."""
+
+    bypass_available: bool = False
+    auto_available: bool = False
+    avoid_prompts: bool = False
+    """Nobody should be asked: a background agent has no person in front of it."""
+    await_automated_checks: bool = False
+    """Hooks and classifier answer before a person is bothered."""
+
+
+NO_FLAGS = Flags()
+
+
+@dataclass(frozen=True, slots=True)  # not a record: the index is left out of comparing
+class Policy:
+    """One snapshot. `cwd`, `home` and `working_dirs` are absolute real paths."""
+
+    cwd: str
+    home: str
+    working_dirs: tuple[str, ...] = ()
+    rules: tuple[Rule, ...] = ()
+    problems: tuple[RuleProblem, ...] = ()
+    mode: str = "default"
+    pre_plan_mode: str = ""
+    plan_file: str = ""
+    flags: Flags = NO_FLAGS
+    version: int = 0
+    index: Indexes = field(default_factory=dict, repr=False, compare=False)
+    prefixes: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    """The working folders as beginnings of paths that end with a slash."""
+
+    @classmethod
+    def empty(cls, cwd: str = "", home: str = "/") -> "Policy":
+        """No rules, mode default; the current folder, if there is one, is the only working folder."""
+        return _indexed(cls(cwd or "/", home, (cwd,) if cwd else ()))
+
+    def with_rules(self, rules: Iterable[Rule | RuleProblem]) -> "Policy":
+        """These rules and no others."""
+        parsed = tuple(dict.fromkeys(rules))
+        return _indexed(
+            replace(
+                self,
+                rules=tuple(rule for rule in parsed if isinstance(rule, Rule)),
+                problems=tuple(rule for rule in parsed if isinstance(rule, RuleProblem)),
+                version=self.version + 1,
+            )
+        )
+
+    def adding(self, behaviour: Behaviour, texts: Iterable[str], source: Source) -> "Policy":
+        """More rules of one kind from one source."""
+        return self.with_rules((*self.rules, *self.problems, *(parse_rule(text, behaviour, source) for text in texts)))
+
+    def with_mode(self, mode: str) -> "Policy":
+        """
+        Another mode. Entering plan remembers the mode before it; unavailable modes change nothing.
+
+        Raises:
+            ValueError: there is no such mode.
+        """
+        wanted = MODE_ALIASES.get(mode, mode)
+        if wanted not in MODES:
+            raise ValueError(f"there is no mode {mode!r}. Use one of {', '.join(MODES)}.")
+        if wanted == self.mode or not available(wanted, self.flags):
+            return self
+        before = self.mode if wanted == "plan" else ""
+        return replace(self, mode=wanted, pre_plan_mode=before, version=self.version + 1)
+
+    def leaving_plan(self) -> "Policy":
+        """The mode that was in force before plan mode."""
+        return self.with_mode(self.pre_plan_mode or "default") if self.mode == "plan" else self
+
+    def with_flags(self, flags: Flags) -> "Policy":
+        """Other surroundings. A mode that is no longer available falls back to default."""
+        mode = self.mode if available(self.mode, flags) else "default"
+        before = self.pre_plan_mode if available(self.pre_plan_mode, flags) else ""
+        return replace(self, flags=flags, mode=mode, pre_plan_mode=before, version=self.version + 1)
+
+    def with_directories(self, folders: Iterable[str]) -> "Policy":
+        """These working folders, the first of which is the main one."""
+        return _indexed(replace(self, working_dirs=tuple(dict.fromkeys(folders)), version=self.version + 1))
+
+    def with_cwd(self, cwd: str) -> "Policy":
+        """Another current folder; the working folders stay."""
+        return self if cwd == self.cwd else _indexed(replace(self, cwd=cwd, version=self.version + 1))
+
+    def by_source(self) -> Mapping[str, tuple[Rule, ...]]:
+        """The rules grouped by where they are written."""
+        names = dict.fromkeys(rule.source.name for rule in self.rules)
+        return MappingProxyType({name: tuple(r for r in self.rules if r.source.name == name) for name in names})
+
+    def denies_tool(self, name: str, mcp: McpInfo | None = None) -> bool:
+        """Whether a rule denies a whole tool, which then does not exist for the model (a `tools.pool.Denied`)."""
+        return bool(self.index[Behaviour.DENY].whole_tool(name, mcp))
+
+
+def available(mode: str, flags: Flags) -> bool:
+    return (mode != "bypassPermissions" or flags.bypass_available) and (mode != "auto" or flags.auto_available)
+
+
+def mode_of_subagent(parent: str, own: str) -> str:
+    """A sub-agent has its parent's mode unless its definition names one and the parent's does not go before it."""
+    return parent if not own or parent in HANDED_ON else own
+
+
+def _indexed(policy: Policy) -> Policy:
+    anchors = Anchors(policy.cwd, policy.home, policy.working_dirs)
+    index = {kind: RuleIndex([r for r in policy.rules if r.behaviour is kind], kind, anchors) for kind in Behaviour}
+    prefixes = tuple(folder if folder.endswith("/") else folder + "/" for folder in policy.working_dirs)
+    return replace(policy, index=MappingProxyType(index), prefixes=prefixes)

@@ -1,0 +1,197 @@
+"""
+One rule: `Tool` or `Tool(spec)`, what it does, and where it is written.
+
+Parsing is total: every text gives a Rule or a RuleProblem. A problem matches nothing and is reported.
+"""
+
+import re
+from enum import Enum
+
+from handrail.records import record
+from handrail.tools.tool import McpInfo
+
+
+class Behaviour(Enum):
+    """What a rule does to the calls it matches."""
+
+    ALLOW = "allow"
+    ASK = "ask"
+    DENY = "deny"
+
+
+@record
+class Source:
+    """Where a rule is written. `folder` is what a pattern like `/src/**` starts from; empty = the working folder."""
+
+    name: str
+    """policy, flag, local, project, user, session or cli."""
+    file: str = ""
+    line: int = 0
+    folder: str = ""
+
+    def __str__(self) -> str:
+        place = f" {self.file}:{self.line}" if self.file and self.line else f" {self.file}" if self.file else ""
+        return f"{NAMES.get(self.name, self.name)}{place}"
+
+
+NAMES = {
+    "policy": "policy",
+    "flag": "settings of this run",
+    "local": "local settings",
+    "project": "project settings",
+    "user": "user settings",
+    "session": "this session",
+    "cli": "command line",
+}
+SESSION = Source("session")
+
+
+@record
+class Rule:
+    """A rule that can be matched. `spec` None is the whole tool."""
+
+    text: str
+    tool: str
+    spec: str | None
+    behaviour: Behaviour
+    source: Source = SESSION
+
+    def __hash__(self) -> int:
+        return hash(self.text)  # rules are put into sets while a call waits, and a text knows its hash
+
+    @property
+    def written(self) -> str:
+        """The rule with its place, as opinions name it."""
+        return f"{self.source}: {self.text}"
+
+
+@record
+class RuleProblem:
+    """A rule that matches nothing, and why."""
+
+    text: str
+    source: Source
+    message: str
+
+
+# Old names of tools, which rules and calls may still use.
+ALIASES = {
+    "Task": "Agent",
+    "BashOutput": "TaskOutput",
+    "AgentOutputTool": "TaskOutput",
+    "KillShell": "TaskStop",
+    "KillBash": "TaskStop",
+    "LS": "Glob",
+    "NotebookRead": "Read",
+}
+READERS = frozenset(("Read", "Grep", "Glob", "LSP"))
+WRITERS = frozenset(("Edit", "Write", "NotebookEdit"))
+SHELLS = frozenset(("Bash", "Monitor"))
+# Tools whose spec has a meaning of its own. For all others a spec can only be `param:value`.
+SPECS = frozenset(("Read", "Edit", "Bash", "WebFetch", "Agent", "Skill"))
+# A path here is accepted for the sake of old settings, and never matches: Edit(...) and Read(...) rule all file tools.
+NEVER_BY_PATH = frozenset(("Write", "NotebookEdit", "Glob", "Grep", "LSP"))
+
+NAME_GLOB = re.compile(r"[^\s()\x00-\x1f]+\Z")
+PARAMETER = re.compile(r"([A-Za-z_][A-Za-z0-9_]*):(.*)\Z", re.DOTALL)
+MCP = "mcp__"
+
+
+def parse_rule(text: str, behaviour: Behaviour, source: Source = SESSION) -> Rule | RuleProblem:
+    """The rule a text stands for, or what is wrong with it."""
+    plain = text.strip()
+    name, bracket, rest = plain.partition("(")
+    problem = shape_problem(plain, name, bracket, rest)
+    if problem:
+        return RuleProblem(text, source, problem)
+    tool = ALIASES.get(name, name)
+    spec = rest[:-1].strip() if bracket else ""
+    if spec in ("", "*"):
+        problem = glob_problem(name, behaviour)
+        return RuleProblem(text, source, problem) if problem else Rule(text, tool, None, behaviour, source)
+    problem = spec_problem(tool, spec, behaviour)
+    return RuleProblem(text, source, problem) if problem else Rule(text, tool, spec, behaviour, source)
+
+
+def shape_problem(plain: str, name: str, bracket: str, rest: str) -> str:
+    if not plain:
+        return "the rule is empty"
+    if not name:
+        return "the rule names no tool before the bracket"
+    if bracket and not rest.endswith(")"):
+        return "the bracket is not closed" if ")" not in rest else "there is text after the closing bracket"
+    if not NAME_GLOB.match(name):
+        return f"{name!r} is not the name of a tool"
+    return ""
+
+
+def glob_problem(name: str, behaviour: Behaviour) -> str:
+    """Wildcards in tool names: deny and ask anywhere, allow only behind a literal server."""
+    if "*" not in name or behaviour is not Behaviour.ALLOW:
+        return ""
+    server, _, tool = name.removeprefix(MCP).partition("__")
+    if name.startswith(MCP) and server and tool and "*" not in server:
+        return ""
+    return "an allow rule may use * only behind a literal server: mcp__server__prefix*"
+
+
+def spec_problem(tool: str, spec: str, behaviour: Behaviour) -> str:
+    if "*" in tool:
+        return "a tool name with * takes no brackets"
+    if tool.startswith(MCP):
+        return "rules for MCP tools take no brackets; write mcp__server__tool"
+    if tool in ("Read", "Edit"):
+        return path_problem(spec)
+    if tool == "WebFetch":
+        found = PARAMETER.match(spec)
+        if found and (found[1] != "domain" or not found[2].strip(". ")):
+            return "" if found[1] != "domain" and behaviour is not Behaviour.ALLOW else "write WebFetch(domain:host)"
+        return "" if found else "write WebFetch(domain:host)"
+    if tool in SPECS or tool in NEVER_BY_PATH or tool == "Cd":
+        return ""
+    if not PARAMETER.match(spec):
+        return f"{tool} takes no such brackets; deny and ask rules may use {tool}(parameter:value)"
+    if behaviour is Behaviour.ALLOW:
+        return "parameter:value can only be denied or asked for, not allowed"
+    return ""
+
+
+def path_problem(spec: str) -> str:
+    if spec.startswith("!"):
+        return "a pattern cannot be negated with !"
+    if re.match(r"~[^/]", spec):
+        return "the home folder of another user is not looked up"
+    if "\0" in spec:
+        return "a path cannot hold a NUL character"
+    return ""
+
+
+def split_rules(text: str) -> tuple[str, ...]:
+    """The rules of a list as `--allowedTools` takes it: split at commas and blanks outside brackets."""
+    found, depth, current = [], 0, ""
+    for char in text:
+        depth += (char == "(") - (char == ")" and depth > 0)
+        if depth == 0 and (char == "," or char.isspace()):
+            found.append(current)
+            current = ""
+        else:
+            current += char
+    return tuple(rule for rule in (*found, current) if rule)
+
+
+def normalised(name: str) -> str:
+    """The name of an MCP server or tool as rules and wire names spell it."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", name)
+
+
+def server_name(name: str) -> str:
+    """A server's name: also without doubled underscores, so that `mcp__server__tool` splits in one way only."""
+    return re.sub(r"_{2,}", "_", normalised(name)).strip("_") or "_"
+
+
+def mcp_of(tool_name: str) -> McpInfo | None:
+    """The server and tool of a wire name, when nothing better is recorded."""
+    if not tool_name.startswith(MCP):
+        return None
+    server, _, tool = tool_name.removeprefix(MCP).partition("__")
+    return McpInfo(server, tool) if server and tool else None

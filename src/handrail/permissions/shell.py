@@ -1,0 +1,285 @@
+"""
+Rules against shell commands.
+
+A command line is cut into parts, one per program that would start. An allow rule is compared with the words as they
+are written; deny and ask rules also look through folders of programs, leading options, wrappers and inner shells,
+and at what a line that is not understood might run.
+"""
+
+import re
+import shlex
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from handrail.permissions.rules import Behaviour, Rule
+from handrail.shell.analysis import analyse
+from handrail.shell.model import HARMLESS, Analysis, Does, Effect, Kind, Segment, Verdict, Word
+
+WORD_END = "\0"  # between words; cannot be part of one
+# Run the command behind them and change nothing about it, so an allow rule sees through them.
+TRANSPARENT = frozenset(("timeout", "time", "nice", "nohup", "stdbuf", "command", "builtin", "noglob"))
+# What they do depends on their arguments so much that a rule with a wildcard does not cover it.
+EXACT_ONLY = frozenset(("watch", "setsid", "ionice", "flock"))
+ACCEPTED_EDITS = frozenset(("mkdir", "touch", "rm", "rmdir", "mv", "cp", "sed"))
+REMOVERS = frozenset(("rm", "rmdir", "shred", "unlink"))
+MAX_SKIPPED = 8
+KNOWN = frozenset((Kind.LITERAL, Kind.GLOB, Kind.TILDE, Kind.INPUT, Kind.FOUND, Kind.ARITHMETIC))
+IN_PLACE = re.compile(r"-i(?:\.[\w.-]+)?\Z|--in-place(?:=\.[\w.-]+)?\Z")
+QUOTED = re.compile(r"""'[^']*'|"(?:[^"\\]|\\.)*"|\\.""", re.DOTALL)
+BACKGROUND = re.compile(r"(?<![&<>|])&(?![&>])")
+OPERATORS = re.compile(r"[|&;<>`\n]|\$\(")
+
+
+class Part(NamedTuple):
+    """One program that would start, as rules see it."""
+
+    name: str
+    text: str
+    """The words as written, for allow rules; empty when there is no program or its name is not known."""
+    suspects: tuple[str, ...]
+    """All ways to write the same command, for deny and ask rules."""
+    shown: str
+    read_only: bool
+    why: str = ""
+    """Why it is not read-only."""
+    plain: bool = True
+    """Every word is known well enough for an allow rule to cover it."""
+    transparent: bool = False
+    exact_only: bool = False
+    accepted: bool = False
+    """An edit that the mode acceptEdits lets pass inside the working folders."""
+    only_redirects: bool = False
+    """Read-only but for files that the shell writes for it."""
+    until: int = 0
+    """The first part behind it that it does not itself start."""
+
+
+def parts_of(analysis: Analysis) -> tuple[Part, ...]:
+    segments = analysis.segments
+    return tuple(part(segment, last_child(segments, at)) for at, segment in enumerate(segments))
+
+
+def last_child(segments: tuple[Segment, ...], at: int) -> int:
+    """Commands that a segment runs stand behind it and name it in their path."""
+    segment, end = segments[at], at + 1
+    if not any(effect.child or effect.shell is not None for effect in segment.effects):
+        return end
+    inside = (*segment.path, segment.entry or segment.name)
+    while end < len(segments) and segments[end].path[: len(inside)] == inside:
+        end += 1
+    return end
+
+
+def part(segment: Segment, until: int) -> Part:
+    words = [rendered(word) for word in segment.argv]
+    name = segment.name
+    known = bool(words) and segment.argv[0].literal is not None
+    read_only = segment.verdict is Verdict.READ_ONLY
+    return Part(
+        name=name,
+        text=WORD_END.join(words) if known else "",
+        suspects=tuple(dict.fromkeys(spellings(segment, words))),
+        shown=" ".join(words) or segment.node,
+        read_only=read_only,
+        why="; ".join(dict.fromkeys(reason.text for reason in segment.reasons)),
+        plain=known and all(map(known_word, segment.argv)) and coverable(segment),
+        transparent=runs_another(segment)
+        and (name in TRANSPARENT or plain_xargs(words))
+        and not harmful_setting(segment),
+        exact_only=name in EXACT_ONLY or (name == "find" and not read_only),
+        accepted=segment.entry in ACCEPTED_EDITS and only_edits(segment),
+        only_redirects=not read_only and only_redirects(segment),
+        until=until,
+    )
+
+
+def rendered(word: Word) -> str:
+    text = word.literal
+    return str(word) if text is None else text
+
+
+def known_word(word: Word) -> bool:
+    return all(piece.kind in KNOWN or piece.values is not None for piece in word.pieces)
+
+
+def coverable(segment: Segment) -> bool:
+    """A rule for a command says nothing about running it in a subshell or with other variables."""
+    return "subshell" not in segment.path and not harmful_setting(segment)
+
+
+def in_background(analysis: Analysis) -> bool:
+    """Whether a part goes on when the line is done; no rule for a command says that it may."""
+    return "&" in analysis.text and BACKGROUND.search(QUOTED.sub("", analysis.text)) is not None
+
+
+def harmful_setting(segment: Segment) -> bool:
+    """`NAME=value command` with a name that may change what the command does."""
+    settings = [word for _, word in segment.env]
+    return any(effect.does is Does.STATE and effect.word in settings for effect in segment.effects if effect.word)
+
+
+def runs_another(segment: Segment) -> bool:
+    return any(effect.child for effect in segment.effects)
+
+
+def plain_xargs(words: list[str]) -> bool:
+    return len(words) > 1 and words[0] == "xargs" and not words[1].startswith("-")
+
+
+def only_edits(segment: Segment) -> bool:
+    if segment.entry == "sed" and not harmless_sed(segment):
+        return False
+    return segment.name == segment.entry and all(
+        effect.does in HARMLESS or (effect.does is Does.WRITES and known_effect(effect)) for effect in segment.effects
+    )
+
+
+def only_redirects(segment: Segment) -> bool:
+    targets = {(redirection.target.start, redirection.target.end) for redirection in segment.redirections}
+    return bool(segment.entry) and all(
+        effect.does in HARMLESS
+        or (effect.does is Does.WRITES and effect.word is not None and (effect.word.start, effect.word.end) in targets)
+        for effect in segment.effects
+    )
+
+
+def harmless_sed(segment: Segment) -> bool:
+    """`sed -i` edits files; its program must do nothing else, which the same line without -i shows."""
+    words = [word.literal for word in segment.argv]
+    known = [word for word in words if word is not None]
+    rest = [word for word in known if not IN_PLACE.match(word)]
+    if len(known) < len(words) or len(rest) == len(known):
+        return False
+    return analyse(shlex.join(rest)).verdict is Verdict.READ_ONLY
+
+
+def known_effect(effect: Effect) -> bool:
+    return effect.word is None or known_word(effect.word)
+
+
+def spellings(segment: Segment, words: list[str]) -> Iterator[str]:
+    """The command with each name it can have, without its folder, and without options before a sub-command."""
+    if not words:
+        return
+    for name in segment.argv[0].alternatives or (words[0],):
+        plain = name.rpartition("/")[2]
+        for start in dict.fromkeys((name, plain)):
+            yield WORD_END.join((start, *words[1:]))
+        yield from skipping(plain, words)
+
+
+def skipping(name: str, words: list[str]) -> Iterator[str]:
+    """`git -C x --no-pager push` is also `git push`: options, and words that may be their values, are left out."""
+    for at in range(2, min(len(words), MAX_SKIPPED + 1)):
+        if not words[at - 1].startswith("-") and not words[at - 2].startswith("-"):
+            return
+        if not words[at].startswith("-"):
+            yield WORD_END.join((name, *words[at:]))
+
+
+class ShellPattern(NamedTuple):
+    """The inside of `Bash(...)`, taken apart."""
+
+    literal: str
+    """What every match begins with."""
+    regex: re.Pattern[str] | None
+    """None: the literal is all there is."""
+
+
+def compile_shell(spec: str) -> ShellPattern:
+    """Words between blanks; quotes are taken away; `*` is any text, `\\*` a star; `x:*` and `x *` also match `x`."""
+    if spec.endswith(":*"):
+        spec = spec[:-2] + " *"
+    pieces = cut(spec)
+    optional_tail = len(pieces) > 1 and pieces[-1] is None and (pieces[-2] or "").endswith(WORD_END)
+    if optional_tail:
+        pieces = [*pieces[:-2], (pieces[-2] or "")[:-1]]
+    if None not in pieces and not optional_tail:
+        return ShellPattern("".join(piece or "" for piece in pieces), None)
+    body = "".join(".*" if piece is None else re.escape(piece) for piece in pieces)
+    tail = f"(?:{WORD_END}.*)?" if optional_tail else ""
+    return ShellPattern(pieces[0] or "", re.compile(body + tail, re.DOTALL))
+
+
+def cut(spec: str) -> list[str | None]:
+    """Texts and wildcards (None), blanks outside quotes turned into the mark between words."""
+    quotes = balanced(spec)
+    pieces: list[str | None] = [""]
+    quote, at = "", 0
+    while at < len(spec):
+        char = spec[at]
+        at += 1
+        if char == "*":
+            if pieces[-1] is not None:
+                pieces.append(None)
+            continue
+        if char == "\\" and at < len(spec) and quote != "'":
+            char, at = spec[at], at + 1
+        elif quotes and char in "'\"" and quote in ("", char):
+            quote = "" if quote else char
+            continue
+        elif char.isspace() and not quote:
+            char = WORD_END
+        last = pieces[-1]
+        if last is None:
+            pieces.append(char)
+        elif char != WORD_END or not last.endswith(WORD_END):
+            pieces[-1] = last + char
+    if pieces[-1] is not None:
+        pieces[-1] = pieces[-1].rstrip(WORD_END)
+    return pieces
+
+
+def balanced(spec: str) -> bool:
+    return re.fullmatch(r"""(?:[^'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")*""", spec, re.DOTALL) is not None
+
+
+def has_operator(spec: str) -> bool:
+    """Whether it names more than one command, outside quotes."""
+    return OPERATORS.search(QUOTED.sub("", spec) if balanced(spec) else spec) is not None
+
+
+class ShellIndex:
+    """Finds the Bash rules that match a command, by what they begin with."""
+
+    __slots__ = ("exact", "lengths", "starts", "whole")
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self.exact: dict[str, list[Rule]] = {}
+        self.starts: dict[str, list[tuple[re.Pattern[str], Rule]]] = {}
+        self.whole: list[tuple[ShellPattern, Rule]] = []
+        for rule in rules:
+            pattern = compile_shell(rule.spec or "")
+            if has_operator(rule.spec or ""):
+                self.whole.append((pattern, rule))
+            elif pattern.regex is None:
+                self.exact.setdefault(pattern.literal, []).append(rule)
+            else:
+                self.starts.setdefault(pattern.literal, []).append((pattern.regex, rule))
+        self.lengths = tuple(sorted({len(start) for start in self.starts}))
+
+    def find(self, text: str, *, exact_only: bool = False) -> list[Rule]:
+        """The rules that match one command."""
+        found = list(self.exact.get(text, ()))
+        if exact_only:
+            return found
+        for length in self.lengths:
+            if length > len(text):
+                break
+            for regex, rule in self.starts.get(text[:length], ()):
+                if regex.fullmatch(text):
+                    found.append(rule)
+        return found
+
+    def find_whole(self, command: str, behaviour: Behaviour) -> list[Rule]:
+        """The rules that name a whole line with its operators. An allow rule must be that very line."""
+        if not self.whole:
+            return []
+        text = WORD_END.join(command.split())
+        narrow = behaviour is Behaviour.ALLOW
+        return [
+            rule
+            for pattern, rule in self.whole
+            if (pattern.literal == text if pattern.regex is None else not narrow and pattern.regex.fullmatch(text))
+            or (narrow and " ".join((rule.spec or "").split()) == " ".join(command.split()))
+        ]

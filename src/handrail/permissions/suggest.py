@@ -1,0 +1,120 @@
+"""What "always allow" would write: a rule per part that nothing allows yet, useful but never too wide."""
+
+import re
+import shlex
+
+from handrail.permissions.case import Case
+from handrail.permissions.matching import coverage
+from handrail.permissions.rules import WRITERS, Behaviour, Rule, normalised, parse_rule, server_name
+from handrail.permissions.shell import EXACT_ONLY, REMOVERS, WORD_END, Part, compile_shell
+from handrail.permissions.web import Reach
+from handrail.records import record
+
+MAX_RULES = 5
+# A rule for their bare name would allow any program: shells, interpreters, and what runs another command.
+RUN_ANYTHING = frozenset(
+    (
+        "sh", "bash", "dash", "zsh", "ksh", "fish", "ash", "csh", "tcsh", "busybox", "pwsh", "cmd",
+        "python", "python2", "python3", "pypy", "pypy3", "node", "nodejs", "deno", "bun", "ruby", "perl", "php", "lua",
+        "java", "Rscript", "R", "osascript", "awk", "gawk", "mawk", "sed", "ed", "vim", "vi", "nvim", "emacs", "make",
+        "sudo", "su", "doas", "pkexec", "env", "xargs", "find", "exec", "eval", "source", ".", "command", "builtin",
+        "time", "timeout", "nice", "nohup", "stdbuf", "setsid", "watch", "flock", "ionice", "parallel", "entr",
+        "script", "ssh", "npx", "pnpx", "bunx", "uvx", "pipx", "docker", "podman", "kubectl", "gdb", "strace", "ltrace",
+        "tmux", "screen", "trap", "curl", "wget", "dd", "chroot", "unshare", "nsenter", "tar", "rsync", "scp",
+    )
+)  # fmt: skip
+# How many words of these name what is done: `git push`, `npm run test`.
+DEEP = {
+    "npm run": 3, "yarn run": 3, "pnpm run": 3, "bun run": 3, "docker compose": 3, "docker image": 3, "gh pr": 3,
+    "gh issue": 3, "uv run": 3, "poetry run": 3, "git remote": 3, "git stash": 3, "cargo run": 2, "go run": 0,
+    "npm exec": 0, "yarn exec": 0, "pnpm exec": 0, "pnpm dlx": 0, "yarn dlx": 0, "docker run": 0, "docker exec": 0,
+    "kubectl exec": 0, "git config": 0, "npm config": 0, "podman run": 0, "podman exec": 0,
+}  # fmt: skip
+SUB_COMMANDS = frozenset(
+    (
+        "git", "npm", "yarn", "pnpm", "bun", "pip", "pip3", "uv", "poetry", "cargo", "go", "docker", "podman",
+        "kubectl", "gh", "glab", "brew", "apt", "apt-get", "gem", "bundle", "composer", "mvn", "gradle", "dotnet",
+        "nox", "helm", "systemctl", "pre-commit", "conda", "make", "just", "rustup", "rails", "hatch", "tox",
+    )
+)  # fmt: skip
+PLAIN = re.compile(r"[A-Za-z0-9_./:@%+,=-]+\Z")
+
+
+@record
+class Suggestion:
+    """A rule to write, or a mode to change to when no rule fits. `destination` is where it would be kept."""
+
+    rule: str
+    destination: str = "localSettings"
+    mode: str = ""
+
+
+def suggest(case: Case) -> tuple[Suggestion, ...]:
+    """What would let this call and its like pass next time; nothing when no rule should."""
+    if case.analysis is not None:
+        return tuple(Suggestion(rule) for rule in command_rules(case))
+    if case.mcp is not None:
+        return (Suggestion(f"mcp__{server_name(case.mcp.server)}__{normalised(case.mcp.tool)}"),)
+    if case.target is not None:
+        fine = case.target.host and case.target.reach is Reach.PUBLIC and not case.target.doubt and case.target.ordinary
+        return (Suggestion(f"WebFetch(domain:{case.target.host})"),) if fine else ()
+    if case.tool in WRITERS:
+        inside = all(not touch.doubt and not touch.protected for touch in case.touches)
+        return (Suggestion("", "session", "acceptEdits"),) if inside and case.policy.mode == "default" else ()
+    return () if case.touches or case.facts.needs_person else (Suggestion(case.tool),)
+
+
+def command_rules(case: Case) -> tuple[str, ...]:
+    assert case.analysis is not None
+    # No rule for a command covers a file that the shell itself opens, or running on in the background.
+    if (
+        case.analysis.problems
+        or case.background
+        or any(t.protected or (t.redirected and not t.clear) for t in case.touches)
+    ):
+        return ()
+    found = [rule_for(case.parts[at]) for at in outermost(case.parts, coverage(case).open)]
+    rules = tuple(dict.fromkeys(rule for rule in found if rule))
+    return rules if None not in found and len(rules) <= MAX_RULES else ()
+
+
+def outermost(parts: tuple[Part, ...], wanted: tuple[int, ...]) -> list[int]:
+    """The wanted parts without those that another of them starts."""
+    found: list[int] = []
+    for at in wanted:
+        if not found or at >= parts[found[-1]].until:
+            found.append(at)
+    return found
+
+
+def rule_for(part: Part) -> str | None:
+    """A prefix rule where that is sensible, else this very command; None when no rule can cover the part."""
+    words = part.text.split(WORD_END)
+    if not part.plain or not part.text or part.name in REMOVERS:
+        return None
+    spec = prefix(words) if not part.exact_only and part.name not in EXACT_ONLY else ""
+    return f"Bash({spec or exact(words)})" if spec or fits(words) else None
+
+
+def prefix(words: list[str]) -> str:
+    """`git push *`, `npm run test *`, `pytest *`; nothing for what could run anything."""
+    name = words[0]
+    if "/" in name or not PLAIN.match(name) or (name in RUN_ANYTHING and name not in SUB_COMMANDS):
+        return ""
+    depth = DEEP.get(" ".join(words[:2]), 2 if name in SUB_COMMANDS else 1)
+    head = words[:depth]
+    if depth == 0 or len(head) < depth or not all(PLAIN.match(w) and not w.startswith("-") for w in head):
+        return ""
+    if depth == 3 and head[2] in RUN_ANYTHING:
+        return ""
+    return f"{' '.join(head)} *"
+
+
+def exact(words: list[str]) -> str:
+    return " ".join(shlex.quote(word).replace("*", "\\*") if not PLAIN.match(word) else word for word in words)
+
+
+def fits(words: list[str]) -> bool:
+    """Whether the rule for this very command, read again, is this command and no other."""
+    made = parse_rule(f"Bash({exact(words)})", Behaviour.ALLOW)
+    return isinstance(made, Rule) and made.spec is not None and compile_shell(made.spec) == (WORD_END.join(words), None)

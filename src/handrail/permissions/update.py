@@ -1,0 +1,100 @@
+"""
+Programmatic updates of a policy, as hooks and callbacks send them. Each gives a new policy or says what is wrong.
+
+    {"type": "addRules", "behavior": "allow", "destination": "session", "rules": [{"toolName": "Bash", ...}]}
+
+Only the policy in memory changes here; writing a destination's file is for whoever keeps settings.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from handrail.permissions.policy import MODE_ALIASES, MODES, Policy
+from handrail.permissions.rules import Behaviour, Rule, RuleProblem, Source, parse_rule
+from handrail.records import record
+
+DESTINATIONS = {
+    "session": "session",
+    "localSettings": "local",
+    "projectSettings": "project",
+    "userSettings": "user",
+}
+
+
+@record
+class UpdateProblem:
+    """An update that changes nothing, and why."""
+
+    message: str
+
+
+def apply_update(policy: Policy, update: Mapping[str, Any]) -> Policy | UpdateProblem:
+    """The policy after one update. Answers for every mapping; never raises."""
+    kind = update.get("type")
+    if kind in ("addRules", "replaceRules", "removeRules"):
+        return change_rules(policy, str(kind), update)
+    if kind == "setMode":
+        mode = update.get("mode")
+        if not isinstance(mode, str) or MODE_ALIASES.get(mode, mode) not in MODES:
+            return UpdateProblem(f"there is no mode {mode!r}. Use one of {', '.join(MODES)}.")
+        return policy.with_mode(mode)
+    if kind in ("addDirectories", "removeDirectories"):
+        return change_directories(policy, str(kind), update.get("directories"))
+    return UpdateProblem(f"there is no update of type {kind!r}")
+
+
+def change_rules(policy: Policy, kind: str, update: Mapping[str, Any]) -> Policy | UpdateProblem:
+    destination, behaviour = update.get("destination", "session"), update.get("behavior")
+    if not isinstance(destination, str) or destination not in DESTINATIONS:
+        return UpdateProblem(f"{destination!r} is no destination. Use one of {', '.join(DESTINATIONS)}.")
+    if behaviour not in ("allow", "ask", "deny"):
+        return UpdateProblem(f"{behaviour!r} is no behavior. Use allow, ask or deny.")
+    given, where = Behaviour(behaviour), Source(DESTINATIONS[destination])
+    rules = parsed(update.get("rules"), given, where)
+    if isinstance(rules, UpdateProblem):
+        return rules
+    kept: list[Rule | RuleProblem] = [rule for rule in policy.rules if not drops(kind, rule, given, where, rules)]
+    kept += policy.problems
+    return policy.with_rules(kept if kind == "removeRules" else (*kept, *rules))
+
+
+def drops(kind: str, known: Rule, given: Behaviour, where: Source, rules: tuple[Rule, ...]) -> bool:
+    """Whether an update takes an existing rule away."""
+    if kind == "addRules" or known.behaviour is not given or known.source.name != where.name:
+        return False
+    return kind == "replaceRules" or any((rule.tool, rule.spec) == (known.tool, known.spec) for rule in rules)
+
+
+def parsed(rules: Any, behaviour: Behaviour, where: Source) -> tuple[Rule, ...] | UpdateProblem:
+    if not isinstance(rules, list | tuple):
+        return UpdateProblem(f"rules is {rules!r}, not a list")
+    found: list[Rule] = []
+    for rule in rules:
+        text = rule_text(rule)
+        made = parse_rule(text, behaviour, where) if text is not None else None
+        if made is None:
+            return UpdateProblem(f"{rule!r} is no rule. Write {{'toolName': 'Bash', 'ruleContent': 'npm test *'}}.")
+        if isinstance(made, RuleProblem):
+            return UpdateProblem(f"{made.text!r}: {made.message}")
+        found.append(made)
+    return tuple(found)
+
+
+def rule_text(rule: Any) -> str | None:
+    if not isinstance(rule, Mapping) or not isinstance(rule.get("toolName"), str):
+        return None
+    content = rule.get("ruleContent")
+    if content is None:
+        return str(rule["toolName"])
+    return f"{rule['toolName']}({content})" if isinstance(content, str) else None
+
+
+def change_directories(policy: Policy, kind: str, folders: Any) -> Policy | UpdateProblem:
+    if not isinstance(folders, list | tuple) or not all(isinstance(folder, str) for folder in folders):
+        return UpdateProblem(f"directories is {folders!r}, not a list of paths")
+    relative = [folder for folder in folders if not folder.startswith("/")]
+    if relative:
+        return UpdateProblem(f"{relative[0]!r} is not an absolute path")
+    if kind == "addDirectories":
+        return policy.with_directories((*policy.working_dirs, *folders))
+    return policy.with_directories(folder for folder in policy.working_dirs if folder not in folders)

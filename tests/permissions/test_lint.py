@@ -1,0 +1,82 @@
+"""Lint: rules that do not do what they look like."""
+
+import pytest
+
+from handrail.permissions.lint import lint
+from handrail.permissions.policy import Policy
+from handrail.permissions.rules import Behaviour, Source
+
+PROJECT, USER = Source("project", "s.json", 1, "/p"), Source("user", "~/.handrail/settings.json", 2, "/h/.handrail")
+
+
+@pytest.mark.parametrize(
+    ("text", "behaviour", "source", "kind", "said"),
+    [
+        ("Write(src/**)", "allow", PROJECT, "never", "Edit(src/**)"),
+        ("NotebookEdit(x)", "deny", PROJECT, "never", "Edit(x)"),
+        ("Glob(src/**)", "deny", PROJECT, "never", "Read(src/**)"),
+        ("Edit(/src/**)", "allow", USER, "mistake", "/h/.handrail"),
+        ("Read(/etc/**)", "deny", PROJECT, "mistake", "//etc/**"),
+        ("Read($HOME/x)", "deny", PROJECT, "mistake", "variables"),
+        ("Read({a,b})", "deny", PROJECT, "mistake", "braces"),
+        ("Edit", "allow", PROJECT, "mistake", "does not allow Write"),
+        ("Bash(git:* push)", "allow", PROJECT, "mistake", "only at the end"),
+        ("Bash(git * && ls)", "allow", PROJECT, "never", "judged in parts"),
+        ("Bash(timeout 5 make *)", "allow", PROJECT, "mistake", "looked through"),
+        ("bash(ls)", "deny", PROJECT, "malformed", "takes no such brackets"),
+        ("bash", "deny", PROJECT, "never", "Bash"),
+        ("MultiEdit", "deny", PROJECT, "never", "no tool 'MultiEdit'"),
+        ("Bash", "allow", PROJECT, "wide", "every command"),
+        ("Bash(ls*)", "allow", PROJECT, "wide", "begin with 'ls'"),
+        ("Bash(python3 *)", "allow", PROJECT, "wide", "any program"),
+        ("Bash(* --help)", "allow", PROJECT, "wide", "any program"),
+        ("WebFetch", "allow", PROJECT, "wide", "every host"),
+        ("WebFetch(domain:*)", "allow", PROJECT, "wide", "every host"),
+        ("Read(//**)", "allow", PROJECT, "wide", "everything"),
+        ("Bash(", "deny", PROJECT, "malformed", "not closed"),
+        ("mcp__*", "allow", PROJECT, "malformed", "literal server"),
+    ],
+)
+def test_a_rule_that_misleads_is_found(text: str, behaviour: str, source: Source, kind: str, said: str) -> None:
+    found = lint(Policy.empty("/p", "/h").adding(Behaviour(behaviour), [text], source))
+
+    assert [(finding.kind, finding.rule, finding.source) for finding in found] == [(kind, text, source)]
+    assert said in found[0].message
+
+
+@pytest.mark.parametrize(
+    ("texts", "shadowed"),
+    [
+        ({"deny": ["Read"], "allow": ["Read(src/**)"]}, ["Read(src/**)"]),
+        ({"ask": ["Read"], "allow": ["Read(src/**)"]}, ["Read(src/**)"]),
+        ({"deny": ["Read"], "ask": ["Read(src/**)"]}, ["Read(src/**)"]),
+        ({"deny": ["Read", "Read(src/**)"]}, ["Read(src/**)"]),
+        ({"deny": ["Read(src/**)"], "allow": ["Read"]}, []),
+        ({"allow": ["Read(src/**)"], "deny": ["Edit"]}, []),
+    ],
+)
+def test_a_rule_behind_a_wider_one_is_found(texts: dict[str, list[str]], shadowed: list[str]) -> None:
+    policy = Policy.empty("/p", "/h")
+    for kind, rules in texts.items():
+        policy = policy.adding(Behaviour(kind), rules, PROJECT)
+
+    assert [finding.rule for finding in lint(policy) if finding.kind == "shadowed"] == shadowed
+
+
+@pytest.mark.parametrize(
+    ("text", "behaviour"),
+    [
+        ("Bash(npm run test *)", "allow"),
+        ("Edit(/src/**)", "allow"),
+        ("Read(./.env)", "deny"),
+        ("Bash(rm:*)", "deny"),
+        ("WebFetch(domain:*.example.org)", "deny"),
+        ("mcp__github__get_*", "allow"),
+        ("Agent(Explore)", "deny"),
+        ("CronCreate(durable:true)", "deny"),
+        ("*", "deny"),
+        ("Write(content:x)", "deny"),
+    ],
+)
+def test_ordinary_rules_are_left_alone(text: str, behaviour: str) -> None:
+    assert lint(Policy.empty("/p", "/h").adding(Behaviour(behaviour), [text], PROJECT)) == ()

@@ -1,0 +1,138 @@
+"""Path patterns: where they start, how deep they reach, and that allow is read narrowly, deny and ask widely."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handrail.permissions.matching import matched
+from handrail.permissions.patterns import Anchors, PathIndex
+from handrail.permissions.rules import Behaviour, Rule, parse_rule
+from tests.permissions.world import World
+
+CASES = [
+    # pattern, file, allow, deny
+    ("src/**", "src/a.py", True, True),
+    ("src/**", "vendor/src/a.py", False, True),
+    ("./src/**", "vendor/src/a.py", False, False),
+    ("./src/**", "src/a.py", True, True),
+    ("src/*", "src/a.py", True, True),
+    ("src/*", "src/deep/a.py", False, True),
+    ("src", "src/a.py", True, True),
+    ("src/", "src/a.py", True, True),
+    (".env", "sub/.env", True, True),
+    (".env", ".ENV", False, True),
+    (".env", ".environment", False, False),
+    ("*.py", "a/b/c.py", True, True),
+    ("*.py", "a/b/c.pyc", False, False),
+    ("**/*.py", "c.py", True, True),
+    ("**/test/**", "a/test/b/c", True, True),
+    ("a/**/b", "a/b", True, True),
+    ("a/**/b", "a/x/y/b", True, True),
+    ("a/**/b", "a/x/y/c", False, False),
+    ("/src/**", "src/a.py", True, True),
+    ("/src/**", "vendor/src/a.py", False, False),
+    ("//etc/**", "/etc/hosts", True, True),
+    ("/etc/**", "/etc/hosts", False, False),
+    ("~/notes/**", "/home/dev/notes/a", True, True),
+    ("~/notes/**", "/home/dev/notes-x/a", False, False),
+    ("~", "/home/dev/x/y", True, True),
+    ("../other/**", "/home/dev/other/x", True, True),
+    ("../other/**", "/home/dev/othere/x", False, False),
+    ("[ab].txt", "a.txt", True, True),
+    ("[!ab].txt", "a.txt", False, False),
+    ("[id].tsx", "d.tsx", True, True),
+    (r"\[id\].tsx", "[id].tsx", True, True),
+    ("src/?.py", "src/a.py", True, True),
+    ("src/?.py", "src/ab.py", False, False),
+    ("src/a.py", "src/../src/./a.py", True, True),
+    ("**", "a/b/c", True, True),
+    ("**", "/home/dev/x", False, False),
+]
+
+
+@pytest.mark.proves("G22")
+@pytest.mark.parametrize(("pattern", "file", "allow", "deny"), CASES)
+def test_a_pattern_reaches_as_far_as_it_says(pattern: str, file: str, allow: bool, deny: bool, tmp_path: Path) -> None:
+    for kind, expected in (("allow", allow), ("deny", deny), ("ask", deny)):
+        world = World(tmp_path, rules={kind: [f"Read({pattern})"]})
+        assert bool(matched(world.case("Read", {"file_path": file}))) == expected, kind
+
+
+@pytest.mark.parametrize(
+    ("rule", "tool", "matches"),
+    [
+        ("Edit(src/**)", "Edit", True),
+        ("Edit(src/**)", "Write", True),
+        ("Edit(src/**)", "NotebookEdit", True),
+        ("Edit(src/**)", "Read", False),
+        ("Read(src/**)", "Grep", True),
+        ("Read(src/**)", "Glob", True),
+        ("Read(src/**)", "Edit", False),
+        ("Write(src/**)", "Write", False),
+        ("Glob(src/**)", "Glob", False),
+        ("Write", "Write", True),
+        ("Edit", "Write", False),
+    ],
+)
+def test_an_allow_rule_grants_what_it_names(rule: str, tool: str, matches: bool, tmp_path: Path) -> None:
+    world = World(tmp_path, rules={"allow": [rule]})
+    values = {"file_path": "src/a", "notebook_path": "src/a", "path": "src", "pattern": "*"}
+
+    assert bool(matched(world.case(tool, values))) == matches
+
+
+@pytest.mark.parametrize("tool", ["Read", "Edit", "Write", "NotebookEdit", "Grep"])
+def test_what_may_not_be_read_may_not_be_written(tool: str, tmp_path: Path) -> None:
+    world = World(tmp_path, rules={"deny": ["Read(secrets/**)"]})
+
+    assert world.says(tool, {"file_path": "secrets/x", "notebook_path": "secrets/x", "path": "secrets/x"}) == "deny"
+
+
+def test_a_deny_of_a_name_holds_in_every_working_folder(tmp_path: Path) -> None:
+    dirs = ("/home/dev/proj", "/home/dev/lib")
+    world = World(tmp_path, working_dirs=dirs, rules={"deny": ["Read(.env)"]})
+
+    assert world.says("Read", {"file_path": "/home/dev/lib/a/.env"}) == "deny"
+
+
+def test_an_allow_needs_the_link_and_its_target(tmp_path: Path) -> None:
+    world = World(tmp_path, rules={"allow": ["Edit(src/**)"]})
+    world.link("src/out", "/home/dev/other")
+    world.link("src/in", "/home/dev/proj/src")
+
+    assert world.says("Edit", {"file_path": "src/out/x"}) == "ask"
+    assert world.says("Edit", {"file_path": "src/in/x"}) == "allow"
+
+
+@pytest.mark.parametrize("start", ["link/key", "src/../secrets/key", "SECRETS/key", "a/../secrets/./key"])
+def test_a_deny_holds_however_the_path_is_written(start: str, tmp_path: Path) -> None:
+    world = World(tmp_path, rules={"deny": ["Read(secrets/**)"]})
+    world.link("link", "/home/dev/proj/secrets")
+
+    assert world.says("Read", {"file_path": start}) == "deny"
+
+
+NAMES = st.sampled_from(["a", "b", "src", ".env", "x.py", "y.lock"])
+PATTERNS = st.lists(st.one_of(NAMES, st.sampled_from(["*", "**", "*.py", "?", "s*c"])), min_size=1, max_size=4)
+
+
+@given(PATTERNS, st.lists(NAMES, min_size=1, max_size=5), st.sampled_from(["", "/", "//p/", "./"]), st.booleans())
+def test_the_index_finds_what_a_search_through_all_rules_finds(
+    parts: list[str], path: list[str], start: str, narrow: bool
+) -> None:
+    kind = Behaviour.ALLOW if narrow else Behaviour.DENY
+    rule = parse_rule(f"Read({start}{'/'.join(parts)})", kind)
+    if not isinstance(rule, Rule) or rule.spec is None:
+        return
+    index = PathIndex([rule], Anchors("/p", "/h"), narrow=narrow)
+    patterns = [pattern for group in (index.folders, index.names, index.endings) for pattern in group.values()]
+    every = [pattern for group in (*patterns, index.others) for pattern, _ in group]
+    text = "/p/" + "/".join(path)
+
+    assert bool(index.find(text)) == any(pattern.regex.fullmatch(text) for pattern in every)
+    if narrow:
+        wide = parse_rule(rule.text, Behaviour.DENY)
+        assert isinstance(wide, Rule)
+        assert not index.find(text) or PathIndex([wide], Anchors("/p", "/h"), narrow=False).find(text)
