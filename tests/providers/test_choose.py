@@ -1,5 +1,6 @@
 """Which provider, model and endpoint are used."""
 
+import os
 import subprocess
 import sys
 
@@ -138,7 +139,9 @@ def test_the_key_goes_where_the_api_wants_it(choice: Choice, header: tuple[str, 
 def loaded_by(code: str) -> set[str]:
     """The modules that running `code` loads."""
     script = f"{code}\nimport sys\nprint(' '.join(sys.modules))"
-    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    # whoever measures the child's coverage would load modules of its own
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment)
     return set(run.stdout.split())
 
 

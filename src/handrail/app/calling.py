@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from handrail.app.gate import FolderGate
 from handrail.app.state import result_store
 from handrail.conversation.blocks import Json, ToolUse
 from handrail.dispatch.executor import ToolExecutor
+from handrail.dispatch.gate import Rails
 from handrail.tools.catalog import Catalog
 from handrail.tools.context import RunContext
 from handrail.tools.outcome import Outcome
@@ -14,6 +16,7 @@ from handrail.tools.outcome import Outcome
 async def call_once(catalog: Catalog, name: str, raw: Json, cwd: Path, variables: Mapping[str, str]) -> Outcome:
     """Run one call through the same executor and the same rails as a model's."""
     store = result_store(variables)
-    async with ToolExecutor(catalog.pool, RunContext(cwd), store, activate=catalog.activate) as executor:
+    rails = Rails(FolderGate(cwd, variables))
+    async with ToolExecutor(catalog.pool, RunContext(cwd), store, rails=rails, activate=catalog.activate) as executor:
         executor.add(ToolUse("call-1", name, raw))
         return await anext(executor.rest())

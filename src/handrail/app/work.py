@@ -7,11 +7,13 @@ from typing import Any
 from handrail.app.agent import Agent
 from handrail.app.compacting import Compactor
 from handrail.app.facts import GitProbe, gather
+from handrail.app.gate import FolderGate
 from handrail.app.memory import places, read_memory, read_memory_near
 from handrail.app.state import result_store
 from handrail.conversation.messages import Attachment, Message
 from handrail.conversation.request import History, Request
 from handrail.conversation.stream import Usage
+from handrail.dispatch.gate import Rails
 from handrail.loop.aside import ask_aside
 from handrail.loop.memory import Memory
 from handrail.loop.prompt import near_memory, opening, system_parts, system_prompt
@@ -63,6 +65,7 @@ class Worker:
             opening=self._opening,
             attach=self._attach,
             compact=self._shorten,
+            rails=Rails(FolderGate(work.cwd, env)),
             env=env,
             **options,
         )

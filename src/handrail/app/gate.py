@@ -1,0 +1,26 @@
+"""The gate of a working folder: what lies in it may be read; what changes something, or lies elsewhere, is asked for."""
+
+from collections.abc import Mapping
+from importlib import import_module
+from os.path import realpath
+from pathlib import Path
+
+from handrail.dispatch.gate import Approver, Evidence, Gate, Request
+from handrail.tools.permission import Decision
+
+
+class FolderGate:
+    """Judges by the permission language, which is loaded with the first call: the first request does not wait for it."""
+
+    def __init__(self, cwd: Path, env: Mapping[str, str], approver: Approver | None = None) -> None:
+        self._cwd = realpath(cwd)
+        self._home = realpath(env.get("HOME") or Path.home())
+        self._approver = approver
+        self._gate: Gate | None = None
+
+    async def decide(self, request: Request, evidence: Evidence) -> Decision:
+        if self._gate is None:
+            policy = import_module("handrail.permissions.policy").Policy.empty(self._cwd, self._home)
+            made: Gate = import_module("handrail.dispatch.approval").PolicyGate(policy, self._approver)
+            self._gate = made
+        return await self._gate.decide(request, evidence)
