@@ -1041,6 +1041,26 @@ async def test_a_discard_wakes_whoever_waits_for_the_rest() -> None:
         assert await waiting == []
 
 
+@pytest.mark.proves("E28")
+async def test_a_discard_does_not_wait_for_calls_that_are_slow_to_stop() -> None:
+    class Slow(GatedTool):
+        async def call(self, args: Any, ctx: ToolContext) -> Output:
+            try:
+                return await super().call(args, ctx)
+            finally:
+                await asyncio.sleep(100)
+
+    now = asyncio.get_running_loop().time
+    async with executor_for(Slow()) as executor:
+        executor.add(use("a"))
+        waiting = asyncio.create_task(rest(executor))
+        await settled()
+        executor.discard()
+        discarded_at = now()
+        assert await waiting == []
+        assert now() == discarded_at
+
+
 async def retried(first: list[ToolUse], second: list[ToolUse], tool: GatedTool) -> list[Outcome]:
     """The answer is discarded once nothing moves any more, and asked for again."""
     journal = Journal()
@@ -1049,6 +1069,7 @@ async def retried(first: list[ToolUse], second: list[ToolUse], tool: GatedTool) 
             executor.add(call)
         await settled()
         executor.discard()
+        executor.discard()  # to be sure
     async with executor_for(tool, scheduling=ALL, journal=journal) as executor:
         for call in second:
             executor.add(call)
@@ -1082,6 +1103,16 @@ async def test_a_retry_does_not_repeat_a_call_that_was_cut_off_and_says_so() -> 
     assert (outcome.cause, outcome.result.is_error) == (Cause.OUTCOME_UNKNOWN, True)
     assert "What it did is not known" in outcome.result.text
     assert tool.started == ["a"]
+
+
+@pytest.mark.proves("E28")
+async def test_a_retry_runs_a_call_that_had_not_begun() -> None:
+    tool = gated_writer()
+    tool.open_all("c")
+
+    [outcome] = await retried([use("a", "Writer", x=1), use("b", "Writer", x=2)], [use("c", "Writer", x=2)], tool)
+
+    assert (outcome.cause, tool.started) == (Cause.DONE, ["a", "c"])
 
 
 @pytest.mark.proves("E28")

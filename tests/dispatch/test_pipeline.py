@@ -551,6 +551,32 @@ async def test_a_changed_input_that_touches_more_waits_and_runs_alone() -> None:
 
 
 @pytest.mark.proves("F13", "R4")
+async def test_calls_behind_a_changed_one_keep_their_order() -> None:
+    """They wait for the first note, whose access grows to everything; all of them write the same file."""
+    hooks = FakeHooks(HookAnswer(updated_input={"text": "b"}))
+    hooks.gate.clear()
+
+    class OnlyFirst(FakeHooks):
+        async def before(self, request: Request) -> HookAnswer:
+            return await hooks.before(request) if request.use.id == "1" else HookAnswer()
+
+    ran: list[str] = []
+
+    class Ordered(Note):
+        async def call(self, args: NoteInput, ctx: ToolContext) -> Output:
+            ran.append(ctx.use.id)
+            return Output()
+
+    async with executor_for(Ordered(), rails=Rails(FakeGate(), OnlyFirst()), scheduling=ALL) as executor:
+        for number in "1234":
+            executor.add(note(number, "a"))
+        await settled()
+        hooks.gate.set()
+        await rest(executor)
+    assert ran == ["1", "2", "3", "4"]
+
+
+@pytest.mark.proves("F13", "R4")
 async def test_a_changed_input_is_refused_when_later_calls_have_already_started() -> None:
     hooks = FakeHooks(HookAnswer(updated_input={"text": "b"}))
     hooks.gate.clear()
@@ -630,6 +656,7 @@ async def test_a_changed_call_can_be_stopped_while_it_waits_and_lets_the_others_
         later.open_all("3")
         outcomes = await rest(executor)
     assert [o.cause for o in outcomes] == [Cause.DONE, Cause.SUBMIT_INTERRUPTED, Cause.DONE]
+    assert outcomes[1].result.text == "Note(b) was not run: the user sent a new message."
     assert tool.noted == []
 
 

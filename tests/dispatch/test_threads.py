@@ -25,11 +25,12 @@ def anyio_backend() -> str:
 
 @pytest.mark.proves("A37")
 async def test_a_sync_tool_never_holds_up_the_loop_and_reports_while_it_runs() -> None:
-    go_on = threading.Event()
+    go_on, idle = threading.Event(), threading.Event()
 
     @tool
     def slow(progress: ProgressCallback) -> str:
         """Waits."""
+        assert idle.wait(10)
         progress(Progress("half way"))
         assert go_on.wait(10)
         progress(Progress("nearly there"))
@@ -39,10 +40,10 @@ async def test_a_sync_tool_never_holds_up_the_loop_and_reports_while_it_runs() -
         events = executor.events
         executor.add(use("1", "slow"))
         executor.finish()
-        news = [
-            event.progress.message for event in [await anext(events) for _ in range(3)] if hasattr(event, "progress")
-        ]
-        assert news == ["half way"]  # the loop runs while the function waits
+        asyncio.get_running_loop().call_later(0.05, idle.set)  # the loop sleeps when the thread has news
+        _, _, news = [await anext(events) for _ in range(3)]
+        assert isinstance(news, CallProgress)
+        assert news.progress.message == "half way"  # the loop runs while the function waits
         go_on.set()
         [outcome] = await rest(executor)
         assert isinstance(event := await anext(events), CallProgress)
