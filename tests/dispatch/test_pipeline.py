@@ -374,7 +374,7 @@ async def test_a_hook_or_an_analysis_that_cannot_run_asks_and_says_why(who: str,
     assert "no such file" in " ".join(o.reason for o in outcome.decision.opinions)
 
 
-@pytest.mark.proves("R2", "R3")
+@pytest.mark.proves("R2")
 async def test_the_no_of_a_hook_stands_although_the_analysis_failed() -> None:
     hooks = FakeHooks(HookAnswer(opinion(Verdict.DENY)))
     person = FixedApprover()
