@@ -881,6 +881,7 @@ async def test_a_tool_that_cleans_up_after_its_cancellation_is_not_disturbed() -
         executor.add(use("a"))
         await settled()
         executor.interrupt(AbortReason.SUBMIT)
+        await settled()
         executor.interrupt(AbortReason.USER)
     assert cleaned == ["a"]
     assert executor.outcomes[0].cause is Cause.USER_INTERRUPTED
