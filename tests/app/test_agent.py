@@ -11,6 +11,7 @@ from handrail import Agent, HandrailError, Image, RunEnded, Text, ToolContext, T
 from handrail.conversation.messages import AssistantMessage, UserMessage
 from handrail.conversation.stream import StreamFailure
 from handrail.errors import ProviderSetupError
+from handrail.loop.limits import Limits
 from handrail.testing import ScriptedModel, say, use
 from handrail.testing.model_server import ModelServer, Reply
 from handrail.tools.events import CallStarted
@@ -230,3 +231,21 @@ async def test_closing_the_agent_closes_its_run() -> None:
 
     assert (running, agent.running) == (True, False)
     assert [event async for event in run] == []
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        pytest.param({"output": int}, "output is <class 'int'>", id="an output that is no schema"),
+        pytest.param({"tools": [shout, shout]}, "two tools called 'shout'", id="two tools of one name"),
+    ],
+)
+def test_what_cannot_work_is_refused_where_the_agent_is_made(options: dict[str, Any], says: str) -> None:
+    with pytest.raises(HandrailError, match=says):
+        Agent(scripted(), env={}, **options)
+
+
+@pytest.mark.parametrize("name", ["turns", "dollars", "tokens", "seconds"])
+def test_a_limit_must_leave_room(name: str) -> None:
+    with pytest.raises(ValueError, match=f"the limit of {name} is 0"):
+        Limits(**{name: 0})

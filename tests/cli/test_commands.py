@@ -59,7 +59,7 @@ def test_a_call_loads_no_provider_and_no_user_interface(tmp_path: Path) -> None:
 
     loaded = set(ran.stdout.splitlines()[-1].split())
     assert "handrail.builtin.sleep" in loaded
-    assert not loaded & {"httpx2", "rich", "prompt_toolkit", "jsonschema_rs", "tree_sitter", "mcp", "anyio"}
+    assert not loaded & {"httpx2", "h11", "rich", "prompt_toolkit", "jsonschema_rs", "mcp", "anyio"}
 
 
 @pytest.mark.proves("R14")
@@ -131,6 +131,10 @@ def test_a_call_tells_programs_everything(tmp_path: Path) -> None:
         pytest.param(["call", "Read", "[]"], 2, "a JSON list, and an object is needed", id="JSON that is no object"),
         pytest.param(["call", "Read", "{}"], 2, "'file_path' is missing", id="an invalid input"),
         pytest.param(["call", "Read", '{"file_path": "no"}'], 1, "does not exist", id="a tool error"),
+        pytest.param(
+            ["call", "Read", '{"file_path": "/etc/hostname"}'], 3, "outside the working folders", id="a denied call"
+        ),
+        pytest.param(["call", "Read", '{"file_path": ".env"}'], 3, "may hold secrets", id="a secret"),
         pytest.param(["call", "Read"], 2, "required: JSON", id="a missing argument"),
         pytest.param(["nonsense"], 2, "invalid choice", id="an unknown command"),
         pytest.param([], 2, "COMMAND", id="no command"),
@@ -183,6 +187,36 @@ Sleep.call = announced
 sys.argv = ["handrail", "call", "Sleep", '{"seconds": 60}']
 sys.exit(main())
 """
+
+
+TIMED_OUT = """
+import sys
+from handrail.builtin.sleep import Sleep
+from handrail.__main__ import main
+
+Sleep.timeout = 0.01
+sys.argv = ["handrail", "call", "Sleep", '{"seconds": 60}']
+sys.exit(main())
+"""
+
+
+def test_a_call_that_takes_too_long_ends_with_4(tmp_path: Path) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", TIMED_OUT], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert ran.returncode == 4
+    assert "did not finish within 0.01 seconds" in ran.stderr
+
+
+def test_a_folder_that_is_gone_and_a_full_disk_are_told_in_a_line(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    command = f"cd {gone} && rmdir {gone} && {sys.executable} -m handrail tools"
+    ran = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert ran.returncode == 1
+    assert "Traceback" not in ran.stderr
+    assert ran.stderr.startswith("handrail: No such file")
 
 
 def test_a_reader_that_leaves_is_no_error(tmp_path: Path) -> None:

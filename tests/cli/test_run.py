@@ -205,6 +205,28 @@ async def test_tools_can_be_chosen(tmp_path: Path) -> None:
     assert not server.requests[0].body.get("tools")
 
 
+async def test_disallowed_tools_are_not_offered(tmp_path: Path) -> None:
+    _, server = await handrail([HELLO], tmp_path, "-p", "hi", "--disallowedTools", "Read,Sleep")
+
+    assert [tool["name"] for tool in server.requests[0].body["tools"]] == ["Glob"]
+
+
+async def test_the_value_of_an_unknown_flag_does_not_join_the_prompt(tmp_path: Path) -> None:
+    ran, server = await handrail([HELLO], tmp_path, "-p", "hi", "--from-the-future", "value")
+
+    assert server.requests[0].body["messages"][-1]["content"][-1]["text"] == "hi"
+    assert "'value' was taken for the value of an unknown flag" in ran.errors
+
+
+async def test_files_outside_the_folder_and_secrets_are_refused_to_the_model(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("KEY=1")
+    asked = Reply((ToolUse("a", "Read", {"file_path": ".env"}), ToolUse("b", "Read", {"file_path": "/etc/passwd"})))
+
+    ran, _ = await handrail([asked, HELLO], tmp_path, "-p", "hi", "--output-format", "json")
+
+    assert [denial["tool_use_id"] for denial in ran.lines[0]["permission_denials"]] == ["a", "b"]
+
+
 async def test_an_answer_can_be_made_to_fit_a_schema(tmp_path: Path) -> None:
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 
@@ -229,6 +251,11 @@ async def test_an_answer_can_be_made_to_fit_a_schema(tmp_path: Path) -> None:
         pytest.param(["-p", "hi", "--json-schema", "[]"], 2, "it is not a JSON object", id="a schema that is a list"),
         pytest.param(["-p", "hi", "--tools", "Reed"], 1, "There is no built-in tool 'Reed'", id="an unknown tool"),
         pytest.param(["-p", "hi", "--replay", "no.jsonl"], 1, "no.jsonl", id="a missing cassette"),
+        pytest.param(["-p", "hi", "--max-turn", "1"], 2, "Did you mean --max-turns?", id="a slip in a limit"),
+        pytest.param(
+            ["-p", "hi", "--disallowedTools", "Read(.env)"], 2, "cannot be kept yet", id="a rule that cannot be kept"
+        ),
+        pytest.param(["-p", "hi", "--record", "a", "--replay", "b"], 2, "cannot be used together", id="both tapes"),
         pytest.param(["--model", "x"], 2, "interactive terminal has not come yet", id="no -p"),
     ],
 )

@@ -20,13 +20,14 @@ from typing import Any, Self, TypeAlias
 from pydantic import BaseModel
 
 from handrail.app.answers import Answer, answer_of
+from handrail.app.gate import FolderGate
 from handrail.app.models import Streaming, chosen_model
 from handrail.app.state import result_store
 from handrail.app.tools import builtin_names, make_catalog
 from handrail.conversation.blocks import Json, Text, UserBlock
 from handrail.conversation.messages import Message, UserMessage
 from handrail.conversation.request import Chain, Effort, History, Thinking, ToolChoice
-from handrail.dispatch.executor import DEFAULT_RAILS, DEFAULT_SCHEDULING
+from handrail.dispatch.executor import DEFAULT_SCHEDULING
 from handrail.dispatch.gate import Rails
 from handrail.dispatch.schedule import Scheduling
 from handrail.errors import HandrailError, ToolDefinitionError
@@ -54,8 +55,8 @@ class Agent:
 
     `model`: a name, any object with `stream(request)`, or None for the environment's default. `tools`: your own, beside
     the built-in ones (`builtin_tools`: all, none, or some by name). `rails`: who has a say in each call; by default
-    what only reads may run and the rest is refused, because nobody is here to be asked. `output`: a JSON Schema or
-    Pydantic model that the last answer must fit.
+    what only reads inside the working folder may run and the rest is refused, because nobody is here to be asked.
+    `output`: a JSON Schema or Pydantic model that the last answer must fit.
 
     One prompt at a time; `send` adds a message to a running one. Leave it with `async with` or `aclose` to close
     connections.
@@ -71,7 +72,7 @@ class Agent:
         *,
         system_prompt: str | Sequence[str] | None = None,
         cwd: Path | str | None = None,
-        rails: Rails = DEFAULT_RAILS,
+        rails: Rails | None = None,
         limits: Limits = NO_LIMITS,
         output: Json | type[BaseModel] | None = None,
         builtin_tools: bool | Iterable[str] = True,
@@ -97,8 +98,9 @@ class Agent:
         env: Mapping[str, str] | None = None,
     ) -> None:
         variables = os.environ if env is None else env
+        folder = Path(cwd if cwd is not None else Path.cwd()).absolute()
         chosen = chosen_model(model, model_name, Wishes(provider, "", base_url, api_key, fallback_models), variables)
-        custom = tuple(_checked(tool) for tool in tools)
+        custom = _checked(tuple(tools))
         catalog = make_catalog(
             variables=variables,
             custom=custom,
@@ -114,7 +116,7 @@ class Agent:
             system=_parts(system_prompt),
             options=Options(max_tokens, thinking, effort, tool_choice, betas),
             view=view or PromptView(tools=frozenset(names)),
-            rails=rails,
+            rails=rails or Rails(FolderGate(folder, variables)),
             scheduling=scheduling,
             limits=limits,
             cost=chosen.cost,
@@ -124,7 +126,6 @@ class Agent:
             choose=choose,
             structured=_structured(output),
         )
-        folder = Path(cwd if cwd is not None else Path.cwd()).absolute()
         context = RunContext(folder, options=options)
         past = History(history)
         self._dialogue = Dialogue(catalog, context, result_store(variables), past, chain=chain or new_chain())
@@ -264,10 +265,15 @@ def _message(prompt: Prompt) -> UserMessage:
             return UserMessage(tuple(prompt))
 
 
-def _checked(tool: AnyTool) -> AnyTool:
-    if not isinstance(tool, Tool):
-        raise ToolDefinitionError(f"{tool!r} is not a tool. Put @tool above a function, or make a subclass of Tool.")
-    return tool
+def _checked(tools: tuple[AnyTool, ...]) -> tuple[AnyTool, ...]:
+    taken = set(builtin_names())
+    for tool in tools:
+        if not isinstance(tool, Tool):
+            raise ToolDefinitionError(f"{tool!r} is not a tool. Put @tool above a function, or subclass Tool.")
+        if tool.name in taken:
+            raise ToolDefinitionError(f"There are two tools called {tool.name!r}. Give yours another name.")
+        taken.add(tool.name)
+    return tools
 
 
 def _deferrable(tool: AnyTool) -> bool:
@@ -305,6 +311,10 @@ def _parts(system_prompt: str | Sequence[str] | None) -> tuple[str, ...]:
 def _structured(output: Json | type[BaseModel] | None) -> StructuredOutput | None:
     if output is None:
         return None
+    if not isinstance(output, Mapping | type(BaseModel)):
+        raise HandrailError(
+            f"output is {output!r}. Give a JSON Schema with an object at its root, or a Pydantic model."
+        )
     # the validator costs start-up time that only those pay who want a structured answer
     made: StructuredOutput = import_module("handrail.loop.structured").JsonAnswer(output)
     return made

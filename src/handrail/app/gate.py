@@ -1,4 +1,4 @@
-"""The gate of a working folder: what lies in it may be read; what changes something, or lies elsewhere, is asked for."""
+"""The gate of a working folder: what lies in it may be read; what changes things or lies elsewhere is asked for."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -10,7 +10,7 @@ from handrail.tools.permission import Decision
 
 
 class FolderGate:
-    """Judges by the permission language, which is loaded with the first call: the first request does not wait for it."""
+    """Judges by the permission language, which is loaded with the first call: no first request waits for it."""
 
     def __init__(self, cwd: Path, env: Mapping[str, str], approver: Approver | None = None) -> None:
         self._cwd = realpath(cwd)

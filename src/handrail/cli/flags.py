@@ -1,6 +1,7 @@
 """The flags of a run. Unknown ones, and those whose feature has not come yet, are warned about and ignored."""
 
 import argparse
+import difflib
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -24,8 +25,6 @@ LATER_FLAGS = {
     "--dangerously-skip-permissions": 0,
     "--debug-file": 1,
     "--disable-slash-commands": 0,
-    "--disallowed-tools": 1,
-    "--disallowedTools": 1,
     "--fork-session": 0,
     "--include-hook-events": 0,
     "--mcp-config": 1,
@@ -59,10 +58,28 @@ def read_flags(arguments: Sequence[str]) -> Flags:
 
     A value that cannot be right ends the program with exit code 2, as usage errors do.
     """
-    chosen, unknown = parser().parse_known_args(arguments)
+    top = parser()
+    chosen, unknown = top.parse_known_args(arguments)
+    flags = [word.partition("=")[0] for word in unknown if word.startswith("-")]
+    for flag in flags:
+        _refuse_a_slip(top, flag)
+    for rule in chosen.disallowed:
+        if "(" in rule:
+            top.error(f"--disallowedTools: {rule!r} cannot be kept yet, only names of whole tools can")
     warnings = [f"{flag} is accepted, but what it asks for has not come yet" for flag in _later(chosen)]
-    warnings += [f"{flag} is not known and was ignored" for flag in unknown if flag.startswith("-")]
+    warnings += [f"{flag} is not known and was ignored" for flag in flags]
+    if flags and chosen.prompt and chosen.words:
+        warnings.append(f"{' '.join(chosen.words)!r} was taken for the value of an unknown flag, not for the prompt")
+        chosen.words = []
     return Flags(chosen, tuple(warnings))
+
+
+def _refuse_a_slip(top: argparse.ArgumentParser, flag: str) -> None:
+    """An unknown flag may come from the future; one that looks like a known one is a slip, and a limit may be lost."""
+    known = [option for action in top._actions for option in action.option_strings]
+    near = difflib.get_close_matches(flag, known, n=1, cutoff=0.85)
+    if near:
+        top.error(f"{flag} is not a flag. Did you mean {near[0]}?")
 
 
 def _later(chosen: argparse.Namespace) -> list[str]:
@@ -90,6 +107,14 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--system-prompt", metavar="TEXT", help="instead of the built-in one")
     top.add_argument("--append-system-prompt", metavar="TEXT", default="", help="after the built-in one")
     top.add_argument("--tools", type=_names, metavar="A,B", help='only these tools; "" = none, default = all')
+    top.add_argument(
+        *("--disallowedTools", "--disallowed-tools"),
+        dest="disallowed",
+        type=_names,
+        default=(),
+        metavar="A,B",
+        help="not these tools",
+    )
     top.add_argument("--json-schema", type=_schema, metavar="JSON", help="the answer must fit this JSON Schema")
     top.add_argument("--effort", choices=EFFORTS, help="how hard the model should think")
     top.add_argument("--thinking", choices=("adaptive", "disabled"), help="whether the model may reason first")

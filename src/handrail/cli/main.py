@@ -1,6 +1,7 @@
 """The commands, and what they have in common."""
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -10,8 +11,7 @@ from typing import TypeAlias
 from handrail import __version__
 from handrail.errors import HandrailError
 
-INTERRUPTED = 130
-USAGE = 2
+FAILED, USAGE, INTERRUPTED = 1, 2, 130
 
 Run: TypeAlias = Callable[[argparse.Namespace], int]
 
@@ -42,7 +42,7 @@ def _demo(parser: argparse.ArgumentParser) -> None:
 
 COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]] = {
     "call": ("run one governed tool call, no model", _call, "handrail.cli.call"),
-    "demo": ("watch calls being scheduled while a model streams, offline", _demo, "handrail.cli.demo"),
+    "demo": ("watch an agent repair a small project, offline", _demo, "handrail.cli.demo"),
     "shell": ("say what a shell command would do, without running it", _shell, "handrail.cli.shell"),
     "tools": ("list the tools and how they behave", _tools, "handrail.cli.tools"),
 }
@@ -58,7 +58,7 @@ def parser() -> argparse.ArgumentParser:
         epilog="handrail -p --help lists the flags of a run. The interactive terminal has not come yet.",
     )
     top.add_argument("-v", "--version", action="version", version=f"handrail {__version__}")
-    commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True, prog="handrail")
     for name, (text, arguments, _module) in COMMANDS.items():
         arguments(commands.add_parser(name, help=text, description=text.capitalize() + "."))
     return top
@@ -80,6 +80,9 @@ def _do(arguments: Sequence[str]) -> int:
 
 def run(arguments: Sequence[str]) -> int:
     """Do what the arguments say; the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that cannot show a character still gets the rest
     try:
         code = _do(arguments)
         sys.stdout.flush()
@@ -92,4 +95,8 @@ def run(arguments: Sequence[str]) -> int:
     except HandrailError as error:
         sys.stderr.write(f"handrail: {error}\n")
         return USAGE
+    except OSError as error:
+        where = f" ({error.filename})" if error.filename else ""
+        sys.stderr.write(f"handrail: {error.strerror}{where}\n")
+        return FAILED
     return code

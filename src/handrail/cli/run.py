@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from handrail.app.tools import builtin_names
 from handrail.app.work import Work, Worker
 from handrail.cli.flags import Flags, read_flags
 from handrail.conversation.request import Thinking, ThinkingMode
@@ -34,6 +35,9 @@ THINKING: dict[str | None, ThinkingMode] = {"adaptive": "adaptive", "disabled": 
 def run(arguments: Sequence[str]) -> int:
     """0 = answered, 1 = the run failed or there was no prompt, 2 = bad flags, 130 = interrupted, 143 = terminated."""
     flags = read_flags(arguments)
+    if flags.chosen.record and flags.chosen.replay:
+        warn("--record and --replay cannot be used together: a replay has nothing new to record.")
+        return USAGE
     for warning in flags.warnings:
         warn(warning)
     if flags.chosen.prompt is None and flags.chosen.output_format == "text":
@@ -95,11 +99,12 @@ def asked_for(chosen: argparse.Namespace) -> Work:
 def options(chosen: argparse.Namespace) -> dict[str, Any]:
     """What the agent is given beside that."""
     mode = THINKING[chosen.thinking]
-    tools = True if chosen.tools is None or chosen.tools == ("default",) else chosen.tools
+    every = builtin_names()
+    wanted = every if chosen.tools is None or chosen.tools == ("default",) else chosen.tools
     return {
         "limits": Limits(turns=chosen.max_turns, dollars=chosen.max_budget_usd),
         "output": chosen.json_schema,
-        "builtin_tools": tools,
+        "builtin_tools": [name for name in wanted if name not in chosen.disallowed],
         "effort": chosen.effort,
         "thinking": Thinking(mode, chosen.max_thinking_tokens),
     }

@@ -7,6 +7,7 @@ from typing import Any
 from pydantic_core import to_jsonable_python
 
 from handrail import __version__
+from handrail.app.answers import WHAT_HAPPENED
 from handrail.conversation.blocks import (
     AssistantBlock,
     BrokenToolUse,
@@ -272,7 +273,7 @@ def result(event: RunEnded) -> Line:
 def problem_of(event: RunEnded) -> str:
     """What went wrong, in one line; the reason's name where nobody said more."""
     said = (event.problem, event.failure.message if event.failure else "")
-    return ": ".join(part for part in said if part) or event.why.value
+    return ": ".join(part for part in said if part) or WHAT_HAPPENED.get(event.why, event.why.value)
 
 
 def _total(spent: Mapping[str, Spent]) -> Line:

@@ -17,5 +17,15 @@ class Limits:
     tokens: int | None = None
     seconds: float | None = None
 
+    def __post_init__(self) -> None:
+        for name, value in (
+            ("turns", self.turns),
+            ("dollars", self.dollars),
+            ("tokens", self.tokens),
+            ("seconds", self.seconds),
+        ):
+            if value is not None and not value > 0:
+                raise ValueError(f"the limit of {name} is {value!r}. It must be above 0, or None for no limit.")
+
 
 NO_LIMITS = Limits()

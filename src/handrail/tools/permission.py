@@ -88,7 +88,7 @@ class Ask:
 def fold(opinions: tuple[Opinion, ...], version: int) -> Decision:
     """The strongest opinion decides; among equals the careful one. Without any, a person has to be asked."""
     if not opinions:
-        return Decision(Verdict.ASK, "no rule, mode or check has an opinion on it", (), version)
+        return Decision(Verdict.ASK, "it may change something, so a person has to agree", (), version)
     if len(opinions) == 1:
         return Decision(opinions[0].verdict, opinions[0].reason, opinions, version)
     care = (Verdict.ALLOW, Verdict.ASK, Verdict.DENY).index
