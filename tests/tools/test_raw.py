@@ -155,6 +155,7 @@ def test_a_flood_of_problems_and_huge_values_are_cut() -> None:
     assert len("".join(told)) < 15_000
 
 
+@pytest.mark.proves("A6")
 @pytest.mark.parametrize(
     "schema",
     [

@@ -68,6 +68,9 @@ class Dialogue:
     working: asyncio.Task[None] | None = None
     """The attempt that may still write to the history."""
 
+    announced: frozenset[str] = frozenset()
+    """The tools held back, as the model was told of them last."""
+
     holder: Callable[[], Holder | None] = _nobody
     """The run that works on it, as long as somebody holds that run."""
 

@@ -12,6 +12,7 @@ import weakref
 from collections import deque
 from collections.abc import Sequence
 
+from handrail.conversation.blocks import Text
 from handrail.conversation.messages import AssistantMessage, Attachment, UserMessage
 from handrail.conversation.stream import StreamFailure
 from handrail.errors import HandrailError
@@ -41,6 +42,7 @@ from handrail.loop.shortening import shortened, too_long
 from handrail.loop.state import Move, State, Turned, Why, after
 from handrail.loop.turn import Attempt, Question
 from handrail.tools.abort import AbortReason, AbortSignal
+from handrail.tools.catalog import announcement
 from handrail.tools.outcome import Outcome, Status
 
 CONTINUED = frozenset({Why.CUT_ANSWER, Why.PAUSED})
@@ -183,9 +185,17 @@ class Run:
                 self._add(attachment)
         for message in dialogue.mailbox.take():
             self._take(message)
+        self._announce_tools()
         dialogue.history.append(self._prompt)
         for attachment in self._setup.attach(()):
             self._add(attachment)
+
+    def _announce_tools(self) -> None:
+        """Names of tools that are held back go into messages: the cached prefix must not change with them."""
+        pool = self._dialogue.catalog.pool
+        if pool.deferred and pool.held != self._dialogue.announced:
+            self._dialogue.announced = pool.held
+            self._add(Attachment("tools", (Text(announcement(pool)),)))
 
     def _hindered(self) -> bool:
         """Interrupted, or out of time, while nothing ran: between two turns, or before the first."""
@@ -214,6 +224,9 @@ class Run:
             return self.signal.aborted
         before = len(history.messages)
         history.replace(done.messages)
+        if done.kind == "full":
+            self._dialogue.announced = frozenset()  # the summary may have lost it
+            self._announce_tools()
         for model, usage in done.used:
             self._ledger.enter(model, usage)
         self._ledger.context_tokens = 0
@@ -308,6 +321,7 @@ class Run:
             self._add(note)
         for attachment in self._setup.attach(outcomes):
             self._add(attachment)
+        self._announce_tools()
         for message in self._dialogue.mailbox.take():
             self._take(message)
 

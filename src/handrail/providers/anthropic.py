@@ -21,7 +21,7 @@ from handrail.conversation.blocks import (
 from handrail.conversation.messages import AssistantMessage
 from handrail.conversation.request import Request, ToolDefinition
 from handrail.providers.anthropic_reader import AnthropicReader
-from handrail.providers.api import Api, Headers, deferred_note, marked, split_tools, wire_id, wire_name
+from handrail.providers.api import Api, Headers, loaded_tools, marked, wire_id, wire_name
 from handrail.providers.quirks import Quirks
 from handrail.providers.wire import dump, parse
 
@@ -98,7 +98,7 @@ class AnthropicWriter:
         if not request.tools:
             return b""
         native = self._quirks.tool_references
-        tools = list(request.tools) if native else split_tools(request)[0]
+        tools = list(request.tools) if native else loaded_tools(request)
         last = request.tools[request.last_builtin] if request.last_builtin >= 0 else None
         return b',"tools":[' + b",".join(self._tool(tool, tool is last and not tool.deferred) for tool in tools) + b"]"
 
@@ -109,9 +109,6 @@ class AnthropicWriter:
 
     def _system(self, request: Request) -> bytes:
         parts = [part for part in request.system if part.strip()]
-        names = [] if self._quirks.tool_references else split_tools(request)[1]
-        if names:
-            parts.append(deferred_note(names))
         if not parts:
             return b""
         blocks = dump([{"type": "text", "text": part} for part in parts])

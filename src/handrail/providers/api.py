@@ -54,18 +54,11 @@ def wire_name(name: str, longest: int = 64) -> str:
     return BAD_NAME_CHARACTER.sub("_", name)[:longest] or "unnamed"
 
 
-def split_tools(request: Request) -> tuple[list[ToolDefinition], list[str]]:
-    """For apis without deferred tools: the tools to send, found ones at the end, and the names of all deferred ones."""
+def loaded_tools(request: Request) -> list[ToolDefinition]:
+    """For apis without deferred tools: the tools to send, found ones at the end."""
     deferred = {tool.name: tool for tool in request.tools if tool.deferred}
     loaded = [tool for tool in request.tools if not tool.deferred]
-    found = [deferred[name] for name in dict.fromkeys(request.activated) if name in deferred]
-    return loaded + found, list(deferred)
-
-
-def deferred_note(names: list[str]) -> str:
-    """Tells the model of tools that are not loaded. Found ones stay listed: finding one changes nothing here."""
-    listed = ", ".join(names)
-    return f"More tools exist. Search for one to load its definition; until then only its name is known: {listed}"
+    return loaded + [deferred[name] for name in dict.fromkeys(request.activated) if name in deferred]
 
 
 def marked(encoded: Encoded, mark: bytes) -> list[bytes | memoryview]:

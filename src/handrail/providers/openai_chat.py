@@ -19,7 +19,7 @@ from handrail.conversation.blocks import (
 )
 from handrail.conversation.messages import AssistantMessage
 from handrail.conversation.request import Request
-from handrail.providers.api import Api, Headers, deferred_note, marked, split_tools, wire_id, wire_name
+from handrail.providers.api import Api, Headers, loaded_tools, marked, wire_id, wire_name
 from handrail.providers.openai_chat_reader import REASONING_FIELDS, ChatReader
 from handrail.providers.quirks import Quirks
 from handrail.providers.wire import dump, parse
@@ -37,10 +37,10 @@ class ChatWriter:
 
     def body(self, request: Request, stream: bool) -> bytes:
         """The request's body."""
-        loaded, names = split_tools(request)
+        loaded = loaded_tools(request)
         options = dump(self._options(request, stream, bool(loaded)))[:-1]
         tools = b',"tools":[' + b",".join(_tool(tool.definition) for tool in loaded) + b"]" if loaded else b""
-        system = self._system(request, names)
+        system = self._system(request)
         messages = marked(request.history.encode(self), b"")
         comma = b"," if system and any(messages) else b""
         return b"".join((options, tools, b',"messages":[', system, comma, *messages, b"]}"))
@@ -96,10 +96,8 @@ class ChatWriter:
             options["parallel_tool_calls"] = False
         return options
 
-    def _system(self, request: Request, deferred: list[str]) -> bytes:
+    def _system(self, request: Request) -> bytes:
         parts = [part for part in request.system if part.strip()]
-        if deferred:
-            parts.append(deferred_note(deferred))
         if request.schema is not None and not self._quirks.json_schema:
             parts.append(f"Answer with JSON that fits this JSON Schema: {request.schema.decode()}")
         return dump({"role": "system", "content": "\n\n".join(parts)}) if parts else b""

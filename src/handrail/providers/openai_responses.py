@@ -20,7 +20,7 @@ from handrail.conversation.blocks import (
 )
 from handrail.conversation.messages import AssistantMessage
 from handrail.conversation.request import Request
-from handrail.providers.api import Api, Headers, deferred_note, marked, split_tools, wire_id, wire_name
+from handrail.providers.api import Api, Headers, loaded_tools, marked, wire_id, wire_name
 from handrail.providers.openai_chat import EFFORTS, document_text, is_strict
 from handrail.providers.openai_responses_reader import ResponsesReader
 from handrail.providers.quirks import Quirks
@@ -36,10 +36,10 @@ class ResponsesWriter:
 
     def body(self, request: Request, stream: bool) -> bytes:
         """The request's body."""
-        loaded, names = split_tools(request)
+        loaded = loaded_tools(request)
         options = dump(self._options(request, stream, bool(loaded)))[:-1]
         tools = b',"tools":[' + b",".join(_tool(tool.definition) for tool in loaded) + b"]" if loaded else b""
-        parts = [part for part in request.system if part.strip()] + ([deferred_note(names)] if names else [])
+        parts = [part for part in request.system if part.strip()]
         system = b',"instructions":' + dump("\n\n".join(parts)) if parts else b""
         items = marked(request.history.encode(self), b"")
         return b"".join((options, tools, system, b',"input":[', *items, b"]}"))

@@ -1,0 +1,58 @@
+"""Tools that are held back are announced in messages, so that the cached prefix does not change with them."""
+
+from typing import Any
+
+import pytest
+
+from handrail import Agent, tool
+from handrail.conversation.blocks import Text, ToolUse
+from handrail.testing.model_server import ModelServer, Reply
+from handrail.tools.pool import AnyTool, Deferral
+
+pytestmark = pytest.mark.anyio
+
+
+def held(number: int) -> AnyTool:
+    @tool(name=f"held{number}", read_only=True, should_defer=True)
+    async def something() -> str:
+        """Do something rare."""
+        return "done"
+
+    return something
+
+
+def words(body: dict[str, Any]) -> str:
+    return str(body["messages"])
+
+
+@pytest.mark.proves("C6", "R5", "R6")
+@pytest.mark.parametrize("provider", ["anthropic", "openai"])
+async def test_names_stand_in_the_first_message_and_the_prefix_stays_when_one_is_found(provider: str) -> None:
+    search = Reply((ToolUse("s", "ToolSearch", {"query": "select:held3"}),))
+    tools = [held(number) for number in range(5)]
+    async with ModelServer([search, Reply((Text("ok"),)), Reply((Text("ok"),))], strict=True) as server:
+        base = server.url + ("/v1" if provider == "openai" else "")
+        options: dict[str, Any] = {"provider": provider, "base_url": base, "env": {}, "deferral": Deferral(mode="on")}
+        async with Agent("m", tools, **options) as agent:
+            await agent.ask("find one")
+            await agent.ask("again")
+
+    bodies = [request.body for request in server.requests]
+    for body in bodies:
+        prefix = str(body.get("system", "")) + "".join(
+            str(message) for message in body["messages"] if message["role"] == "system"
+        )
+        assert "held" not in prefix
+    assert words(bodies[0]).count("held4") == 1
+    assert words(bodies[2]).count("held4") == 1
+
+
+@pytest.mark.proves("R6")
+async def test_thousands_of_names_do_not_fill_the_context() -> None:
+    tools = [held(number) for number in range(2_000)]
+    async with ModelServer([Reply((Text("ok"),))]) as server:
+        options: dict[str, Any] = {"provider": "openai", "base_url": server.url + "/v1", "env": {}}
+        async with Agent("m", tools, deferral=Deferral(mode="on"), **options) as agent:
+            await agent.ask("hello")
+
+    assert len(server.requests[0].raw) < 20_000
