@@ -13,6 +13,7 @@ from pydantic_core import to_jsonable_python
 from handrail.app.calling import call_once
 from handrail.app.tools import make_catalog
 from handrail.conversation.blocks import Json, Text
+from handrail.conversation.plain import plain
 from handrail.errors import HandrailError
 from handrail.tools.outcome import Cause, Outcome, Status
 
@@ -29,7 +30,8 @@ def run(chosen: argparse.Namespace) -> int:
         print(json.dumps(as_json(outcome), ensure_ascii=False))
     else:
         stream = sys.stderr if outcome.result.is_error else sys.stdout
-        print(shown(outcome), file=stream)
+        text = shown(outcome)
+        print(plain(text) if stream.isatty() or outcome.result.is_error else text, file=stream)
     return EXIT_BY_CAUSE.get(outcome.cause, EXIT_BY_STATUS[outcome.status])
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from handrail.app.agent import Agent
 from handrail.cli.demo_project import DemoEdit, DemoShell, demo_gate, lay_out
 from handrail.conversation.blocks import Json, Text, ToolUse
+from handrail.conversation.plain import plain
 from handrail.conversation.stream import MessageEnd
 from handrail.dispatch.gate import Rails
 from handrail.loop.events import BlockComplete, LoopEvent, RequestSent, RunEnded
@@ -136,7 +137,7 @@ class Watch:
 
 def say(text: str) -> None:
     """A line, at once."""
-    print(text, flush=True)
+    print(plain(text), flush=True)
 
 
 def label(use: ToolUse) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 from handrail.app.tools import builtin_names
 from handrail.app.work import Work, Worker
 from handrail.cli.flags import Flags, read_flags
+from handrail.conversation.plain import plain
 from handrail.conversation.request import Thinking, ThinkingMode
 from handrail.errors import HandrailError
 from handrail.headless.debug import DebugPrinter
@@ -147,5 +148,5 @@ def piped(*, patient: bool) -> str:
 
 def warn(text: str) -> None:
     """Tell the person, not the program that reads standard output."""
-    sys.stderr.write(f"handrail: {text}\n")
+    sys.stderr.write(f"handrail: {plain(text)}\n")
     sys.stderr.flush()

@@ -2,6 +2,7 @@
 
 from typing import TextIO
 
+from handrail.conversation.plain import plain
 from handrail.loop.events import Compacted, LoopEvent, MessageComplete, Notice, RequestSent, RunEnded
 from handrail.tools.events import CallFinished, CallStarted
 
@@ -17,7 +18,7 @@ class DebugPrinter:
     def hear(self, event: LoopEvent) -> None:
         text = self._line(event)
         if text:
-            self._out.write(f"handrail: {text}\n")
+            self._out.write(f"handrail: {plain(text)}\n")
             self._out.flush()
 
     def _line(self, event: LoopEvent) -> str:

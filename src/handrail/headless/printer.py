@@ -3,6 +3,7 @@
 import json
 from typing import Literal, Protocol, TextIO, TypeAlias
 
+from handrail.conversation.plain import plain
 from handrail.headless.lines import Lines, problem_of, result
 from handrail.loop.events import LoopEvent, RunEnded
 
@@ -26,11 +27,12 @@ class TextPrinter:
         if not isinstance(event, RunEnded):
             return
         if event.text:
-            _write(self._out, event.text)
+            # a program gets what the model said as it is; a terminal is not steered by it
+            _write(self._out, plain(event.text) if self._out.isatty() else event.text)
         elif not event.is_error:
             _write(self._errors, "handrail: the model gave an empty answer")
         if event.is_error:
-            _write(self._errors, f"handrail: {problem_of(event)}")
+            _write(self._errors, f"handrail: {plain(problem_of(event))}")
 
 
 class JsonPrinter:

@@ -1,0 +1,10 @@
+"""Text that may be shown on a terminal: what a model, a file or a server said must not steer it."""
+
+import re
+
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def plain(text: str) -> str:
+    """The text with control and direction-changing characters made visible; newlines and tabs stay."""
+    return CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text.replace("\r\n", "\n"))

@@ -1,0 +1,79 @@
+"""What people see of a run, and what programs get."""
+
+import io
+import json
+
+import pytest
+
+from handrail.conversation.plain import plain
+from handrail.conversation.stream import StreamFailure
+from handrail.headless.lines import Lines
+from handrail.headless.printer import printer_for
+from handrail.loop.events import RunEnded
+from handrail.loop.state import Move, Why
+
+EVIL = "a\x1b]0;title\x07b\u202ec"
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def told(event: RunEnded, form: str, out: io.StringIO) -> tuple[str, str]:
+    errors = io.StringIO()
+    printer_for(form, Lines("s"), out, errors).hear(event)  # type: ignore[arg-type]  # a literal, given by the test
+    return out.getvalue(), errors.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain\ttext\n", "plain\ttext\n"),
+        ("\x1b[31mred", "\\x1b[31mred"),
+        ("a\rb", "a\\rb"),
+        ("line\r\nend", "line\nend"),
+        ("\x9b31m", "\\x9b31m"),
+        ("\u202eevil", "\\u202eevil"),
+        ("日本語 é", "日本語 é"),
+    ],
+)
+def test_what_could_steer_a_terminal_is_made_visible(text: str, shown: str) -> None:
+    assert plain(text) == shown
+
+
+def test_a_terminal_gets_plain_text_and_a_pipe_gets_what_was_said() -> None:
+    ended = RunEnded(Move.STOPPED, Why.COMPLETED, EVIL)
+
+    assert told(ended, "text", Terminal()) == ("a\\x1b]0;title\\x07b\\u202ec\n", "")
+    assert told(ended, "text", io.StringIO()) == (f"{EVIL}\n", "")
+
+
+def test_an_error_of_a_server_cannot_steer_the_terminal() -> None:
+    failure = StreamFailure("server", f"bad {EVIL}", retryable=False, status=500)
+    ended = RunEnded(Move.ERROR, Why.MODEL_FAILED, failure=failure)
+
+    _, errors = told(ended, "text", io.StringIO())
+
+    assert "\x1b" not in errors
+    assert errors.startswith("handrail: bad a\\x1b")
+
+
+def test_a_limit_is_told_in_words() -> None:
+    ended = RunEnded(Move.LIMIT, Why.MAX_TURNS)
+
+    assert told(ended, "text", io.StringIO()) == ("", "handrail: the limit of turns was reached\n")
+    assert json.loads(told(ended, "json", io.StringIO())[0])["terminal_reason"] == "max_turns"
+
+
+def test_an_empty_answer_is_told() -> None:
+    assert told(RunEnded(Move.STOPPED, Why.COMPLETED), "text", io.StringIO()) == (
+        "",
+        "handrail: the model gave an empty answer\n",
+    )
+
+
+def test_half_a_character_does_not_break_a_line() -> None:
+    out, _ = told(RunEnded(Move.STOPPED, Why.COMPLETED, "half \ud83d"), "stream-json", io.StringIO())
+
+    assert json.loads(out)["result"].startswith("half ")
