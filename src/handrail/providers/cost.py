@@ -51,27 +51,3 @@ def cost_of(usage: Usage, price: Price | None) -> float | None:
         + usage.whole_output * price.output
     )
     return total / MILLION
-
-
-@record
-class Spent:
-    """What one model has used so far. `dollars` is None when any of it has no known price."""
-
-    answers: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cache_read_tokens: int = 0
-    cache_write_tokens: int = 0
-    dollars: float | None = 0.0
-
-    def plus(self, usage: Usage, price: Price | None) -> "Spent":
-        """With one more answer."""
-        cost = cost_of(usage, price)
-        return Spent(
-            self.answers + 1,
-            self.input_tokens + usage.fresh_input,
-            self.output_tokens + usage.whole_output,
-            self.cache_read_tokens + (usage.cache_read_tokens or 0),
-            self.cache_write_tokens + (usage.cache_write_tokens or 0),
-            None if cost is None or self.dollars is None else self.dollars + cost,
-        )
