@@ -208,6 +208,7 @@ ATTACKS: dict[str, list[str]] = {
         "alias cat='touch pwned'; cat f",
         "/bin/cat f; /bin/touch pwned", "./cat f", "../cat f", "bin/cat f", "~/cat f", "/tmp/ls",
         "\\cat f; \\touch pwned", "CAT=touch; $CAT pwned", "Ls", "cat.exe f",
+        "exec -a git-tag git log", "exec -l git log", "exec -cl cat f", "exec -ax cat f",
         "-cat f", "'cat ' f", "'ls -la'", "cat\\ f", "ls\\;touch", "''", "\"\" ls", "[ -f a ] ]", "[[-f a ]]", "=ls",
         "a=b=c; =x",
     ],

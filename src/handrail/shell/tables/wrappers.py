@@ -93,10 +93,11 @@ HARMLESS: dict[str, Command] = {
     ),
     "builtin": Command(source="bash 5.2, builtin", operands=(COMMAND,), options_first=True),
     "exec": Command(
-        # Alone it opens and closes descriptors of this shell.
+        # Alone it opens and closes descriptors of this shell. A program may do other things under another name.
         source="bash 5.2, exec",
-        flags="-c -l",
-        values={"-a": TEXT},
+        flags="-c",
+        values={"-a": STATE},
+        never={"-l": "runs a program under another name"},
         operands=(COMMAND,),
         options_first=True,
         alone={STATE: "changes where this shell reads and writes"},
