@@ -201,6 +201,9 @@ ATTACKS: dict[str, list[str]] = {
         "env -S'touch pwned'", "env --split-string='touch pwned'", "env -vS 'touch pwned'", "env -S 'cat' ls -o f",
         "timeout 5 sh -c 'touch pwned'",
         "bash -c 'eval \"touch pwned\"'", "nice sh -c 'touch pwned'", "xargs -a f cat", "xargs --arg-file=f cat",
+        "echo -oPWN | xargs -I{} -n2 sort f", "echo -oPWN | xargs -I{} -L1 sort f", "ls | xargs -I{} -rn 2 sort f",
+        "ls | xargs -I{} --max-args=2 sort f", "ls | xargs -I{} --max-lines sort f",
+        "ls | xargs --max-lines=2 -I{} sort f", "ls | xargs --max-lines touch cat",
         "find . -okdir touch x \\;",
     ],
     "names that change meaning": [

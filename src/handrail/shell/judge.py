@@ -330,6 +330,9 @@ class Reading:
         """A command with what comes in on standard input: added at the end, or in place of a mark (`xargs -I{}`)."""
         mark = self.seen.get(self.entry.replaces)
         names = self.names if self.seen.keys() & set(self.entry.reads_nul_names.split()) else ()
+        if mark is not None and (other := self.seen.keys() & set(self.entry.replaces_not_with.split())):
+            why = f"{self.entry.replaces} and {min(other)} exclude each other, and the later one wins"
+            self.effects.append(Effect(Does.UNLISTED, None, why))
         if mark is None:
             anything = (Word((Piece(Kind.INPUT, "<input>"),)),)
             return (*words, *(w._replace(start=words[-1].start, end=words[-1].end) for w in names or anything))

@@ -107,6 +107,7 @@ class Command(NamedTuple):
     moves: str = ""  # options whose value is the folder the command works in (git -C, env -C)
     assigns: bool = False  # NAME=VALUE operands before the command are set for it (env, sudo)
     replaces: str = ""  # for FED_COMMAND: the option whose value stands for the added words (xargs -I)
+    replaces_not_with: str = ""  # options of which the last given wins over `replaces`: refused together (xargs -n)
     effect: Mapping[Role, str] = NOTHING  # what it always does: {STATE: "ends a process"}
     alone: Mapping[Role, str] = NOTHING  # what it does without operands: env shows variables
     requires: tuple[Requirement, ...] = ()
