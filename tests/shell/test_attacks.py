@@ -207,6 +207,7 @@ ATTACKS: dict[str, list[str]] = {
         "find . -okdir touch x \\;",
     ],
     "names that change meaning": [
+        "awk 'BEGIN { case /1; system(\"id\") / 2 }'", "awk 'BEGIN { x in /1; system(\"id\") / 2 }'",
         "cat() { touch pwned; }; cat f", "function cat { touch pwned; }; cat f", "cat () ( touch pwned ); cat",
         "alias cat='touch pwned'; cat f",
         "/bin/cat f; /bin/touch pwned", "./cat f", "../cat f", "bin/cat f", "~/cat f", "/tmp/ls",

@@ -49,6 +49,7 @@ def test_programs_that_compute_and_print_are_harmless(program: str) -> None:
         '{print $1, $2 > "f"}', '{print(1)(2) > "f"}', '{printf "x" > "f"}', '{print (1,2) > "f"}', "{print > $1}",
         '{print | "sh"}', '{print |& "sh"}', 'BEGIN{getline < "/etc/x"}', 'BEGIN{getline x < "/etc/x"}',
         'BEGIN{while ((getline l < "f") > 0) print l}', 'BEGIN{getline a[1] < "f"}', 'BEGIN{getline $1 < "f"}',
+        'BEGIN { case /1; system("id") / 2 }', 'BEGIN { x in /1; system("id") / 2 }',
         'BEGIN{print ENVIRON["HOME"]}', "BEGIN{for (k in ENVIRON) print k}", 'BEGIN{ARGV[1]="/etc/x"; ARGC=2}',
         '@load "filefuncs"', '@include "x"', 'BEGIN{f="system"; @f("id")}', 'BEGIN{print SYMTAB["x"]}',
         '{print 1,\n2 > "f"}', '{print 1 \\\n > "f"}', '{print a &&\nb > "f"}', '{print a ? b > "f" : c}',

@@ -19,10 +19,10 @@ BUILT_IN = frozenset(
     strftime mktime systime and or xor compl lshift rshift strtonum asort asorti patsplit isarray typeof fflush
     """.split()
 )
-BEFORE_EXPRESSION = frozenset("print printf return exit in else do case".split())
+BEFORE_EXPRESSION = frozenset("print printf return exit else do".split())  # not case: a variable outside gawk
 KEYWORDS = BEFORE_EXPRESSION | frozenset(
     "BEGIN END BEGINFILE ENDFILE function func if while for break continue next nextfile delete getline switch "
-    "default".split()
+    "default in case".split()
 )
 VARIABLES = frozenset("NR NF FNR FS OFS RS ORS FILENAME SUBSEP RSTART RLENGTH CONVFMT OFMT".split())
 REFUSED = {
