@@ -244,6 +244,8 @@ READS = [
     "cat ~-/x", "cat $OLDPWD/x", "cat $HOME/x",
     "cat \"$HOME\"/x", "cd ..; cat x", "cd .. && cat x", "cd / && cat etc/passwd", "cd; cat x", "cd - && cat x",
     "cd ~ && cat x", "(cd ..; cat x)", "{ cd ..; cat x; }",
+    "! cd nosuch && cat ../x", "if ! cd nosuch; then cat ../x; fi", "! ! cd .. && cat x", "! time ! cd .. && cat x",
+    "cd a; ! cd nosuch && cat ../../x", "! { cd nosuch; } && cat ../x", "! cd .. || cat x",
     "if cd ..; then cat x; fi", "cd a; cd ../..; cat x", "cd $(pwd)/.. && cat x", "while cd ..; do cat x; done",
     "for x in a /etc/x; do cat \"$x\"; done",
     "x=/etc/passwd; cat $x", "x=/etc; cat $x/passwd", "x=../y; cat \"$x\"", "cat {a,/etc/passwd}", "cat /e*/passwd",

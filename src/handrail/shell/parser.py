@@ -75,10 +75,11 @@ class Parser(Compounds):
         return any(token == c if c[0].isalpha() or c == "}" else self.text.startswith(c, self.at) for c in closers)
 
     def pipeline(self) -> Pipeline:
-        was_timed = False
+        was_timed = negated = False
         while self.token() in ("!", "time"):
             timed = self.token() == "time"
             was_timed = was_timed or timed
+            negated = negated if timed else not negated
             if timed:
                 self.name_starts.add(self.byte(self.at))
             self.at += len(self.token())
@@ -94,7 +95,7 @@ class Parser(Compounds):
         while True:
             self.blanks()
             if not self.text.startswith("|", self.at, self.end) or self.text.startswith("||", self.at, self.end):
-                return Pipeline(tuple(parts))
+                return Pipeline(tuple(parts), negated)
             self.at += 2 if self.text.startswith("|&", self.at, self.end) else 1
             self.blanks(lines=True)
             parts.append(self.command())

@@ -32,6 +32,7 @@ Command = Simple | Compound
 
 class Pipeline(NamedTuple):
     parts: tuple[Command, ...]
+    negated: bool = False
 
 
 class Script(NamedTuple):

@@ -87,7 +87,8 @@ class Walker:
 
     def pipeline(self, pipeline: Pipeline, scope: Scope, place: Place) -> Way:
         if len(pipeline.parts) == 1:
-            return self.command(pipeline.parts[0], scope, place)
+            ok, fail = self.command(pipeline.parts[0], scope, place)
+            return (fail, ok) if pipeline.negated else (ok, fail)
         fed_by = place.fed_by
         for part in pipeline.parts:
             before = len(self.segments)
