@@ -30,6 +30,7 @@ PAGERS = frozenset("PAGER GIT_PAGER MANPAGER".split())
 HARMLESS_VALUE = re.compile(r"(?!.*\.\.)[A-Za-z0-9_.@+-][A-Za-z0-9_.@+/-]*\Z|\Z")
 PARAMETER = re.compile(r"\$\{?#?([A-Za-z_][A-Za-z0-9_]*|[?#$!])")
 MAX_FOLDERS = 4
+ANY_NAME = "*"
 
 Folders = tuple[str | None, ...]
 # The texts a variable can hold, a pattern for the name of a file, Kind.INPUT when it was read from standard input, or
@@ -55,7 +56,8 @@ class Scope(NamedTuple):
         return self._replace(variables={**self.variables, name: value})
 
     def forgetting(self, names: set[str], moves: bool) -> "Scope":
-        kept = {name: value for name, value in self.variables.items() if name not in names}
+        """Without the variables of these names, or without any if ANY_NAME is among them."""
+        kept = {name: value for name, value in self.variables.items() if not names & {name, ANY_NAME}}
         return Scope((None,) if moves else self.folders, kept)
 
     def entering(self, target: Word | None) -> "Scope":

@@ -23,7 +23,7 @@ from handrail.shell.model import (
     Verdict,
     Word,
 )
-from handrail.shell.scope import PLAIN_NAME, Scope, harmless_setting, merge
+from handrail.shell.scope import ANY_NAME, PLAIN_NAME, Scope, harmless_setting, merge
 from handrail.shell.syntax import Compound, Pipeline, Script, Simple
 
 MAX_SEGMENTS = 400
@@ -338,7 +338,7 @@ def after(segment: Segment, found: Judgement, scope: Scope) -> Way:
 
 
 def changes(scripts: tuple[Script, ...]) -> tuple[set[str], bool]:
-    """The variables that scripts may set, and whether they may change the working folder."""
+    """The variables that scripts may set, and whether they may change the working folder; `$x` may be cd or read."""
     names, moves = set[str](), False
     for script in scripts:
         for pipeline, _ in script.items:
@@ -348,8 +348,9 @@ def changes(scripts: tuple[Script, ...]) -> tuple[set[str], bool]:
                     names |= inner | {part.name}
                     moves = moves or moved
                     continue
-                first = part.words[0].literal if part.words else None
                 names |= {name for name, _ in part.assigns}
-                names |= {word.literal or "" for word in part.words} if first == "read" else set()
-                moves = moves or first == "cd"
+                first = part.words[0].literal if part.words else ""
+                if first is None or first == "read":
+                    names |= {ANY_NAME if word.literal is None else word.literal for word in part.words}
+                moves = moves or first is None or first == "cd"
     return names, moves
