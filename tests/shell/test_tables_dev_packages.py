@@ -275,6 +275,7 @@ vim -c '!id' --version
 gdb --version -ex 'shell id'
 aws s3 ls
 ansible all -m ping
+ansible --version
 rsync a b
 gpg --decrypt x
 """.strip().splitlines()

@@ -134,7 +134,7 @@ FAMILIES: dict[str, str] = {
     ),
     **dict.fromkeys(
         "ctest lldb pkg-config ccache bison flex m4 clang-format clang-tidy gpg shfmt pg_dump isort pyright aws "
-        "pre-commit virtualenv ansible shellcheck tokei scc bat batcat eza exa".split(),
+        "pre-commit virtualenv shellcheck tokei scc bat batcat eza exa".split(),
         "dev",
     ),
 }

@@ -14,7 +14,8 @@ COMMANDS: dict[str, Command] = {
     **dict.fromkeys(
         "ctest lldb pkg-config ccache bison flex m4 clang-format clang-tidy gpg shfmt pg_dump".split(), GNU
     ),
-    **dict.fromkeys("isort pyright aws pre-commit virtualenv ansible".split(), GNU),
+    # Not ansible: it runs the cowpath of ./ansible.cfg.
+    **dict.fromkeys("isort pyright aws pre-commit virtualenv".split(), GNU),
     "shellcheck": Command(
         # -x follows `source` into other files.
         source="shellcheck 0.9, shellcheck(1)",
