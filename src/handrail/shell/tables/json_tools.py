@@ -9,12 +9,12 @@ COMMANDS: dict[str, Command] = {
         # Whatever loads entities, DTDs, includes or schemas reads other files and addresses.
         source="libxml2 2.9.14, xmllint(1)",
         flags="--version --recover --huge --noenc --noout --nonet --nocompact --quiet --timing --html --xmlout "
-        "--nodefdtd --nowarning --noblanks --nocdata --format --dropdtd --c14n --nsclean --nocatalogs --stream --sax1 "
+        "--nodefdtd --nowarning --noblanks --nocdata --format --dropdtd --nsclean --nocatalogs --stream --sax1 "
         "--oldxml10",
         values={"--xpath --encode --pretty --maxmem --pattern": TEXT, "--output -o": WRITE},
         never={
-            "--noent --valid --postvalid --xinclude --loaddtd --dtdattr --noxincludenode": "loads files and addresses "
-            "that the document names",
+            "--noent --valid --postvalid --xinclude --loaddtd --dtdattr --noxincludenode --c14n": "loads files and "
+            "addresses that the document names",
             "--shell": "starts a shell of its own",
             "--catalogs": "reads catalogs named in the environment",
         },
