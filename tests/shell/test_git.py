@@ -296,6 +296,15 @@ git config a.b "$x"
 git config a.b --get-colo
 git config list x
 git submodule update
+git diff --submodule
+git diff --submodule=diff
+git log -p --submodule=log
+git -c diff.submodule=diff diff
+git -c diff.submodule=log show
+git -c diff.submodule diff
+git -c status.submoduleSummary=true status
+git -c status.submodulesummary=5 status
+git -c Status.SubmoduleSummary status
 git submodule foreach ls
 git submodule init
 git submodule sync

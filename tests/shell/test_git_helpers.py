@@ -196,6 +196,37 @@ def test_a_missing_object_is_not_fetched(tmp_path: Path, line: str) -> None:
     assert repo.ran(*switched(line)) == set()
 
 
+@pytest.mark.parametrize(
+    ("line", "setting", "value"),
+    [
+        ("git diff", "diff.submodule", "diff"),
+        ("git show", "diff.submodule", "diff"),
+        ("git log -p", "diff.submodule", "diff"),
+        ("git status", "status.submoduleSummary", "true"),
+    ],
+)
+def test_what_changed_inside_a_submodule_is_not_asked_for(tmp_path: Path, line: str, setting: str, value: str) -> None:
+    repo = Hostile(tmp_path)
+    inner = repo.folder / "sub"
+    inner.mkdir()
+    for words in ("init -q", "config user.name a", "config user.email a@b.example"):
+        repo.git(*words.split(), cwd=inner)
+    for text in ("1\n", "2\n", "3\n"):
+        (inner / "a").write_text(text)
+        repo.git("add", ".", cwd=inner)
+        repo.git("commit", "-qm", "inside", cwd=inner)
+        if text != "3\n":
+            repo.commit(**{".gitmodules": '[submodule "sub"]\n\tpath = sub\n\turl = ./sub\n'})
+    repo.git("config", "diff.external", repo.helper("inside"), cwd=inner)
+    repo.git("config", setting, value)
+
+    def seen(*words: str) -> bool:
+        return bool(repo.ran(*words)) or "inside" in repo.git(*words)
+
+    assert seen(*line.split()[1:])
+    assert not seen(*switched(line))
+
+
 def test_a_merge_driver_does_not_run_for_a_log(tmp_path: Path) -> None:
     repo = Hostile(tmp_path)
     repo.commit(**{"a": "1\n", ".gitattributes": "a merge=evil\n"})

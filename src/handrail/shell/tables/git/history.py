@@ -10,6 +10,7 @@ from handrail.shell.tables.git.needs import (
     NO_ALIAS,
     OF_FILES,
     SIGNATURES,
+    SUBMODULES,
     TEXTCONV,
     TEXTCONV_ALWAYS,
 )
@@ -92,7 +93,7 @@ SUBCOMMANDS: dict[str, Command] = {
         optional={DIFF_OPTIONAL: TEXT},
         never=DIFF_NEVER,
         expression="pathspec",
-        requires=(FSMONITOR, FILTERS, EXTERNAL_DIFF, TEXTCONV),
+        requires=(FSMONITOR, FILTERS, EXTERNAL_DIFF, TEXTCONV, SUBMODULES),
     ),
     "diff-files": Command(
         source="git-diff-files(1)",
@@ -101,7 +102,7 @@ SUBCOMMANDS: dict[str, Command] = {
         optional={DIFF_OPTIONAL: TEXT},
         never=DIFF_NEVER,
         expression="pathspec",
-        requires=(FSMONITOR, FILTERS, EXTERNAL_DIFF, TEXTCONV),
+        requires=(FSMONITOR, FILTERS, EXTERNAL_DIFF, TEXTCONV, SUBMODULES),
     ),
     "range-diff": Command(
         # It runs git log by itself, and does not hand --no-textconv on.
@@ -111,7 +112,7 @@ SUBCOMMANDS: dict[str, Command] = {
         optional={DIFF_OPTIONAL: TEXT, "--notes": TEXT},
         never=DIFF_NEVER,
         expression="pathspec",
-        requires=(TEXTCONV_ALWAYS, SIGNATURES),
+        requires=(TEXTCONV_ALWAYS, SIGNATURES, SUBMODULES),
     ),
     "rev-list": Command(
         source="git-rev-list(1)",
@@ -153,7 +154,7 @@ SUBCOMMANDS: dict[str, Command] = {
             "show": DIFF._replace(
                 source="git-stash(1)",
                 flags=f"{DIFF_FLAGS} --include-untracked --only-untracked",
-                requires=(EXTERNAL_DIFF, TEXTCONV),
+                requires=(EXTERNAL_DIFF, TEXTCONV, SUBMODULES),
             ),
         },
     ),

@@ -72,8 +72,14 @@ MERGE_DRIVERS = Requirement(
     "log.diffMerges is not remerge, or no merge driver is configured",
     settings("log.diffMerges=separate"),
 )
+# Either runs git in the submodule, without the switches given here.
+SUBMODULES = Requirement(
+    "git-submodules",
+    "neither diff.submodule nor status.submoduleSummary asks for what changed inside a submodule",
+    settings("diff.submodule=short", "status.submoduleSummary=false"),
+)
 # From git 2.52 on an alias goes before this deprecated command.
 NO_ALIAS = Requirement("git-alias-whatchanged", "no alias.whatchanged is configured")
 
-IN_LOG = (EXTERNAL_DIFF, TEXTCONV, SIGNATURES, MERGE_DRIVERS)
-OF_FILES = (FSMONITOR, FILTERS, LOCKS)
+IN_LOG = (EXTERNAL_DIFF, TEXTCONV, SIGNATURES, MERGE_DRIVERS, SUBMODULES)
+OF_FILES = (FSMONITOR, FILTERS, LOCKS, SUBMODULES)

@@ -16,10 +16,14 @@ DIFF_VALUES = (
     "--output-indicator-new --output-indicator-old --output-indicator-context"
 )
 DIFF_OPTIONAL = (
-    "--stat --dirstat --dirstat-by-file --submodule --color --color-moved --word-diff --color-words --abbrev -U "
+    "--stat --dirstat --dirstat-by-file --color --color-moved --word-diff --color-words --abbrev -U "
     "--unified -M --find-renames -C --find-copies -B --break-rewrites --relative --ignore-submodules -X"
 )
-DIFF_NEVER = {"--ext-diff": "runs the configured diff program", "--textconv": "runs the configured conversion program"}
+DIFF_NEVER = {
+    "--ext-diff": "runs the configured diff program",
+    "--textconv": "runs the configured conversion program",
+    "--submodule": "runs git in the submodule, with the programs its configuration names",
+}
 
 # The walk itself: git rev-list has these too.
 WALK_FLAGS = (
