@@ -268,7 +268,8 @@ READS = [
     "cat .env", "cat ./.env", "cat a/.env.local",
     "head .ssh/id_rsa", "cat .en?", "cat .e*", "cat id_*",
     "wc -l .netrc", "grep x .npmrc", "cd a; cat ../.env", "cat \".e\"'nv'", "cat .en\\v", "x=.env; cat $x",
-    "git -C a diff -- ../.env",
+    "git -C a diff -- ../.env", "git log -L1,1:.env", "git log -L 1,1:.env", "git log -L:x:.env",
+    "git log -L/a:b/,+5:.env", "git show -L1,1:../x", "git -C a log -L1,1:../.env",
 ]  # fmt: skip
 
 

@@ -296,6 +296,11 @@ git config a.b "$x"
 git config a.b --get-colo
 git config list x
 git submodule update
+git config --includes -f a -l
+git config list --includes --file=a
+git config get --includes a.b
+git log -L1,2
+git log "-L$(cat f)"
 git diff --submodule
 git diff --submodule=diff
 git log -p --submodule=log

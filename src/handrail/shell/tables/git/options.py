@@ -54,5 +54,5 @@ LOG_FLAGS = (
     "--no-decorate --source --follow --full-diff --clear-decorations --mailmap --use-mailmap --no-mailmap "
     "--no-use-mailmap -m -c --cc --no-diff-merges --log-size --combined-all-paths --no-show-signature"
 )
-LOG_VALUES = "--decorate-refs --decorate-refs-exclude -L"
+LOG_VALUES = "--decorate-refs --decorate-refs-exclude"
 LOG_OPTIONAL = "--decorate"

@@ -21,9 +21,10 @@ TAG_NEVER = {
 CONFIG_READS = "--get --get-all --get-regexp --get-urlmatch -l --list --get-color --get-colorbool"
 CONFIG_FLAGS = (
     "--global --system --local --worktree --fixed-value --bool --int --bool-or-int --bool-or-str --path --expiry-date "
-    "-z --null --name-only --includes --no-includes --show-origin --show-scope"
+    "-z --null --name-only --no-includes --show-origin --show-scope"
 )
 CONFIG_VALUES = {"-f --file": READ, "--blob -t --type --default": TEXT}
+CONFIG_NEVER = {"--includes": "reads the files that a file names"}
 CONFIG = Command(
     # With one operand it reads, with two it writes. A name has a dot; new sub-commands (edit) have none.
     source="git-config(1)",
@@ -32,6 +33,7 @@ CONFIG = Command(
     never={
         "--replace-all --add --unset --unset-all --rename-section --remove-section": "changes the configuration",
         "-e --edit": "starts the editor",
+        **CONFIG_NEVER,
     },
     operands=(Grammar("git_config_name"), Unless(STATE, CONFIG_READS)),
     rest=TEXT,
@@ -125,11 +127,14 @@ SUBCOMMANDS: dict[str, Command] = {
         source="git-config(1)",
         subcommands={
             "*": CONFIG,
-            "list": Command(source="git-config(1), git 2.46", flags=CONFIG_FLAGS, values=CONFIG_VALUES),
+            "list": Command(
+                source="git-config(1), git 2.46", flags=CONFIG_FLAGS, values=CONFIG_VALUES, never=CONFIG_NEVER
+            ),
             "get": Command(
                 source="git-config(1), git 2.46",
                 flags=f"{CONFIG_FLAGS} --all --regexp --show-names --no-show-names",
                 values={**CONFIG_VALUES, "--value --url": TEXT},
+                never=CONFIG_NEVER,
                 operands=(TEXT,),
             ),
         },
