@@ -90,3 +90,13 @@ def test_a_write_appended_to_any_line_is_never_read_only(text: str) -> None:
         answer = analyse(line)
         hidden = "'" in text or '"' in text or "#" in text or "\\" in text or "<<E" in text or "`" in text
         assert hidden or answer.verdict is not Verdict.READ_ONLY, line
+
+
+def test_an_error_while_looking_for_suspects_is_no_understanding(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(command: str) -> tuple[tuple[str, ...], ...]:
+        raise RecursionError(command)
+
+    monkeypatch.setattr(analysis, "suspects", broken)
+    answer = analyse("((looking for suspects))")
+    assert answer.verdict is Verdict.NOT_UNDERSTOOD
+    assert any("internal error" in reason.text for reason in answer.reasons)

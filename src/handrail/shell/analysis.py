@@ -23,7 +23,10 @@ def _analyse(command: str) -> Analysis:
     analysis = judged(command)
     if analysis.verdict is not Verdict.NOT_UNDERSTOOD:
         return analysis
-    return analysis._replace(suspects=suspects(command))
+    try:
+        return analysis._replace(suspects=suspects(command))
+    except Exception as error:  # noqa: BLE001 - it is not understood already, and stays so
+        return analysis._replace(problems=(*analysis.problems, internal(error, command)))
 
 
 def judged(command: str) -> Analysis:
@@ -37,9 +40,12 @@ def judged(command: str) -> Analysis:
         problem = Reason(Verdict.NOT_UNDERSTOOD, refused.text, refused.start, refused.end, refused.node, "")
         return Analysis(command, text, tuple(segments), (problem,))
     except Exception as error:  # noqa: BLE001 - whatever goes wrong here, the answer is "not understood"
-        problem = Reason(Verdict.NOT_UNDERSTOOD, f"internal error: {error!r}", 0, len(text), "text", "")
-        return Analysis(command, text, tuple(segments), (problem,))
+        return Analysis(command, text, tuple(segments), (internal(error, text),))
     return Analysis(command, text, tuple(segments))
+
+
+def internal(error: Exception, text: str) -> Reason:
+    return Reason(Verdict.NOT_UNDERSTOOD, f"internal error: {error!r}", 0, len(text), "text", "")
 
 
 def read(text: str, place: Place, scope: Scope, segments: list[Segment]) -> None:
