@@ -227,6 +227,8 @@ ATTACKS: dict[str, list[str]] = {
         "find . -{name,delete}", "find . -dele\\te", "find . '-delete'",
         "find . $'-delete'", "find . -na\\\nme x -delete", "git log --out\"put\"=pwned", "git log --output pwned",
         "git log '--output=pwned'", "git log --output=pwned --",
+        "git log --format='%+%G?'", "git log --format='%-%GG'", "git log --pretty='% %G?'", "docker top web auxe",
+        "docker container top web e", "podman top web auxe",
         "git log -O--output=x --output=pwned", "git log --form''at=%G?", "xargs -I{} git log {} < f",
     ],
 }  # fmt: skip

@@ -13,8 +13,8 @@ from handrail.shell.model import Effect
 BUILT_IN = frozenset("oneline short medium full fuller reference email mboxrd raw".split())
 # After %: a line break, a byte, names of commits and trees, author and committer, texts, the reflog, colours, padding.
 PLACEHOLDER = re.compile(
-    r"""%(?:[-+\ ]?(?:
-      [%nmSesfbBNdDHhTtPp]
+    r"""%(?:%|[-+\ ]?(?:  # behind a sign another % begins a placeholder
+      [nmSesfbBNdDHhTtPp]
     | x[0-9A-Fa-f]{2}
     | [ac][nNeElLdDrtiIsh]
     | g[DdnNeEs]

@@ -56,6 +56,8 @@ INSPECT = Command(
     requires=(DAEMON,),
 )
 ONE = Command(source=DOCKER, operands=(TEXT, TEXT), requires=(DAEMON,))
+# Behind the container stand options of ps, also without a dash: `e` shows the environment.
+TOP_OF = ONE._replace(operands=(TEXT,))
 STATS = listing("-a --all --no-stream", operands=True)
 EVENTS = Command(source=DOCKER, values={"-f --filter --format --since --until": TEXT}, requires=(DAEMON,))
 INFO = Command(source=DOCKER, values={"-f --format": TEXT}, requires=(DAEMON,))
@@ -80,7 +82,7 @@ COMPOSED = Command(
     requires=(DAEMON, COMPOSE),
 )
 
-CONTAINER = {"ps": PS, "logs": LOGS, "top": ONE, "port": ONE, "diff": ONE, "stats": STATS}
+CONTAINER = {"ps": PS, "logs": LOGS, "top": TOP_OF, "port": ONE, "diff": ONE, "stats": STATS}
 IMAGE = {"ls": IMAGES, "list": IMAGES, "history": HISTORY, "inspect": details("", "--platform")}
 VOLUME = {"ls": listing("--cluster"), "list": listing("--cluster"), "inspect": details()}
 NETWORKS = {"ls": listing(), "list": listing(), "inspect": details("-v --verbose")}
