@@ -20,17 +20,8 @@ pip3 list
 pip3 -V
 pip cache dir
 uv --version
-npm ls
-npm ls --depth=0
-npm ls -g --json
-npm ls --depth 0
-npm list react
 npm --version
 npm -v
-npm root -g
-npm prefix
-npm pkg get scripts
-npm explain react
 gem list
 gem list --local rails
 gem --version
@@ -105,6 +96,15 @@ uv add x
 uv version --bump minor
 uv tree
 npm
+npm ls
+npm ls --depth=0
+npm ls -g --json
+npm ls --depth 0
+npm list react
+npm root -g
+npm prefix
+npm pkg get scripts
+npm explain react
 npm install
 npm i x
 npm ci

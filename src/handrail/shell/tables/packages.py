@@ -6,7 +6,7 @@ either before they look at their arguments: they are listed with that effect and
 """
 
 from handrail.shell.model import Requirement
-from handrail.shell.tables.format import LOOK, NETWORK, PROGRAM, READ, SECRET, TEXT, Command, Grammar
+from handrail.shell.tables.format import LOOK, NETWORK, PROGRAM, READ, SECRET, STATE, TEXT, Command
 
 PIP_CHECK = Requirement(
     "pip-version-check", "pip does not look for a newer version of itself", ("--disable-pip-version-check",)
@@ -51,16 +51,6 @@ PIP_ENTRY = Command(
 )
 
 NPM = "npm 11.19, npm help COMMAND"
-NPM_FLAGS = "--json -l --long -p --parseable -g --global --no-update-notifier"
-NPM_LIST = Command(
-    source=NPM,
-    flags=f"{NPM_FLAGS} -a --all --link --package-lock-only --no-unicode --prod --production",
-    values={"--depth": Grammar("number")},  # an option in the place of the number would count as one
-    attached={"--omit --include": TEXT},
-    rest=TEXT,
-)
-NPM_FOLDER = Command(source=NPM, flags="-g --global")
-
 APT = "apt 2.6, apt(8), apt-cache(8)"
 APT_NEVER = {"-o --option -c --config-file": "can name programs that are run"}
 APT_SHOW = Command(source=APT, flags="-a --all-versions -q --quiet --no-all-versions", rest=TEXT)
@@ -113,13 +103,10 @@ COMMANDS: dict[str, Command] = {
         only_with="-v --version",
         requires=(NPM_CHECK,),
         subcommands={
-            **dict.fromkeys("ls list la ll".split(), NPM_LIST),
-            "root": NPM_FOLDER,
-            "prefix": NPM_FOLDER,
-            "explain": Command(source=NPM, flags="--json", rest=TEXT),
-            "why": Command(source=NPM, flags="--json", rest=TEXT),
-            "query": Command(source=NPM, flags="-g --global", operands=(TEXT,)),
-            "pkg": Command(source=NPM, subcommands={"get": Command(source=NPM, flags="--json", rest=TEXT)}),
+            **dict.fromkeys(
+                "ls list la ll root prefix explain why query pkg".split(),
+                Command(source=NPM, plain=True, rest=TEXT, effect={STATE: "writes a log, and removes older ones"}),
+            ),
             **dict.fromkeys(
                 "view info show v outdated search audit ping whoami".split(),
                 Command(source=NPM, plain=True, rest=TEXT, effect={NETWORK: "asks the registry"}),
