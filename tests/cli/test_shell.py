@@ -29,6 +29,15 @@ from handrail.cli.main import run
         ("cat .en*", 1),
         ("wc -l < /dev/tty", 1),
         ("cat .env.example", 0),
+        ("cat n*", 1),
+        ("cat ?.txt", 1),
+        ("cat [[:alpha:]].txt", 1),
+        ("cat [^a].txt", 1),
+        ("cat */passwd", 1),
+        ('for f in n*; do cat "$f"; done', 1),
+        ("cat s?/*", 1),
+        ("cat k*", 1),
+        ("cat *.md sub/*", 0),
         ("cat 'a", 2),
         ("ls \u200b", 2),
         ("((x))", 2),
@@ -39,6 +48,11 @@ def test_the_exit_code_is_the_verdict(
 ) -> None:
     (tmp_path / "sub").mkdir()
     (tmp_path / "link").symlink_to("/etc")
+    (tmp_path / "n.txt").symlink_to("/nosuch/outside")
+    (tmp_path / "kept").symlink_to(".env")
+    (tmp_path / "inside.md").symlink_to("sub")
+    (tmp_path / "s2").mkdir()
+    (tmp_path / "s2" / "up").symlink_to("../..")
     monkeypatch.chdir(tmp_path)
 
     assert run(["shell", line]) == code

@@ -108,6 +108,7 @@ ATTACKS: dict[str, list[str]] = {
         "source <(ls)",
         "trap 'touch pwned' EXIT", "trap 'touch pwned' DEBUG; ls", "trap 'touch pwned' ERR", "alias ls='touch pwned'",
         "alias cat=rm",
+        "shopt -s globstar; cat **", "shopt -s nocaseglob; cat N*",
         "shopt -s expand_aliases", "shopt -s extglob", "shopt -s lastpipe", "hash -p ./x ls", "hash ls=/x",
         "enable -f ./x.so x", "enable -n test",
         "enable", "exec touch pwned", "exec > pwned", "exec 3> pwned", "exec 3<>pwned", "exec -a ls touch pwned",

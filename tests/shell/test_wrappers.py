@@ -43,7 +43,7 @@ def test_the_inner_command_is_a_segment_of_its_own(line: str) -> None:
         "builtin echo a", "exec cat a", "env cat a",
         "env TZ=UTC LC_ALL=C cat a", "env -C sub cat a", "xargs -0 wc -l", "sh -c 'cat a'",
         "bash -c 'nice cat a | wc -l'", "time -p cat a",
-        "set -euo pipefail; cat a", "set -x", "set +e; cat a", "shopt -s nullglob globstar; ls",
+        "set -euo pipefail; cat a", "set -x", "set +e; cat a", "shopt -s nullglob failglob; ls",
         "export LANG=C; cat a", "export PAGER=cat",
         "wait", "jobs -l", "exit 1", "cat a || exit 1", "for x in a b; do cat \"$x\" || break; done",
         "umask", "ulimit -a", "times", "dirs",

@@ -1,8 +1,10 @@
 """`handrail shell`: what a command line would do, without running it."""
 
 import argparse
+import glob
 import json
 import os
+import posixpath
 import sys
 from pathlib import Path
 
@@ -18,8 +20,8 @@ def run(chosen: argparse.Namespace) -> int:
     cwd = str(Path(chosen.cwd or ".").absolute())
     home = str(Path(chosen.home).absolute()) if chosen.home else str(Path.home())
     roots = tuple(str(Path(cwd, folder)) for folder in chosen.workspace or [cwd])
-    outside = reads_outside(analysis, cwd=cwd, roots=roots, home=home, resolve=os.path.realpath)
-    secrets = reads_secrets(analysis, cwd=cwd, home=home, resolve=os.path.realpath)
+    outside = reads_outside(analysis, cwd=cwd, roots=roots, home=home, resolve=os.path.realpath, match=matches)
+    secrets = reads_secrets(analysis, cwd=cwd, home=home, resolve=os.path.realpath, match=matches)
     code = exit_code(analysis.verdict, outside, secrets)
     if chosen.json:
         beyond = {"outside": names(outside), "secrets": names(secrets)}
@@ -27,6 +29,15 @@ def run(chosen: argparse.Namespace) -> int:
     else:
         print(shown(explain(analysis), names(outside), names(secrets), roots))
     return code
+
+
+def matches(folder: str, path: str) -> list[str]:
+    """The path as it is written, and the files it matches if it is a pattern: rather too many than too few."""
+    # What bash and Python read differently in a pattern begins with a bracket.
+    loose = "/".join(part.partition("[")[0] + "*" if "[" in part else part for part in path.split("/"))
+    pattern = posixpath.join(glob.escape(folder), loose)
+    found = glob.glob(pattern, include_hidden=True) if glob.has_magic(loose) else []  # noqa: PTH207 - may be absolute
+    return [posixpath.join(folder, path), *found]
 
 
 def given() -> str:

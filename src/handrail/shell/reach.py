@@ -1,12 +1,13 @@
 """
 Where a command reads: the files an analysis names, seen from a workspace.
 
-Lexical only: whoever can look at the file system hands in a `resolve` that follows links.
+Lexical only: whoever can look at the file system hands in a `resolve` that follows links, and a `match` that finds
+the files of a pattern, each of which may be a link.
 """
 
 import posixpath
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from handrail.shell.model import WHOLE_NAME, Analysis, Does, Effect, Kind, Segment, Word
 from handrail.shell.secrets import secret
@@ -17,10 +18,21 @@ REPOSITORY = "git-real-repository"  # the requirement of every command that work
 
 Found = tuple[tuple[Segment, Word], ...]
 Resolve = Callable[[str], str]
+Match = Callable[[str, str], Iterable[str]]  # a folder and a path seen from it, which may be a pattern
+
+
+def as_written(folder: str, path: str) -> Iterable[str]:
+    return (posixpath.join(folder, path),)
 
 
 def reads_outside(
-    analysis: Analysis, *, cwd: str, roots: tuple[str, ...], home: str, resolve: Resolve = posixpath.normpath
+    analysis: Analysis,
+    *,
+    cwd: str,
+    roots: tuple[str, ...],
+    home: str,
+    resolve: Resolve = posixpath.normpath,
+    match: Match = as_written,
 ) -> Found:
     """
     The reads that are not surely inside one of the roots, unknown ones among them.
@@ -32,7 +44,7 @@ def reads_outside(
     outside = tuple(
         (segment, word)
         for segment, word in reads(analysis)
-        if not all(path is not None and within(resolve(path), tops) for path in places(segment, word, cwd, home))
+        if not all(path is not None and within(resolve(path), tops) for path in places(segment, word, cwd, home, match))
     )
     here = (resolve(cwd), *tops)
     return outside + tuple(
@@ -43,13 +55,16 @@ def reads_outside(
     )
 
 
-def reads_secrets(analysis: Analysis, *, cwd: str, home: str, resolve: Resolve = posixpath.normpath) -> Found:
+def reads_secrets(
+    analysis: Analysis, *, cwd: str, home: str, resolve: Resolve = posixpath.normpath, match: Match = as_written
+) -> Found:
     """The reads of files that are known to hold secrets by their names, of devices and of `/proc`."""
     return tuple(
         (segment, word)
         for segment, word in reads(analysis)
         if any(
-            path is not None and (secret(path) or secret(resolve(path))) for path in places(segment, word, cwd, home)
+            path is not None and (secret(path) or secret(resolve(path)))
+            for path in places(segment, word, cwd, home, match)
         )
     )
 
@@ -63,12 +78,15 @@ def reads(analysis: Analysis) -> Iterator[tuple[Segment, Word]]:
                 yield segment, effect.word
 
 
-def places(segment: Segment, word: Word, cwd: str, home: str) -> Iterator[str | None]:
+def places(segment: Segment, word: Word, cwd: str, home: str, match: Match) -> Iterator[str | None]:
     """Every absolute path a word can mean in the folders its command may run in; None is any."""
     for folder in segment.cwds:
         base = posixpath.join(cwd, folder or "")
         for path in paths(word, base, home):
-            yield None if folder is None or path is None else posixpath.join(base, path)
+            if folder is None or path is None:
+                yield None
+            else:
+                yield from match(base, path)
 
 
 def within(path: str, roots: tuple[str, ...]) -> bool:

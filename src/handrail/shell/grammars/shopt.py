@@ -1,13 +1,14 @@
 """
-Options of `shopt` (bash 5.2, The Shopt Builtin): those that change only which files a pattern matches.
+Options of `shopt` (bash 5.2, The Shopt Builtin): those that make a pattern match no more files than it does without.
 
-Not among them: extglob changes how the line is read, expand_aliases and lastpipe change what runs where.
+Not among them: globstar and nocaseglob make it match more, extglob changes how the line is read,
+expand_aliases and lastpipe change what runs where.
 """
 
 from handrail.shell.gate import UnclearError
 from handrail.shell.model import Effect, Word
 
-NAMES = frozenset("nullglob failglob globstar nocaseglob nocasematch globasciiranges".split())
+NAMES = frozenset("nullglob failglob nocasematch globasciiranges".split())
 FLAGS = frozenset(("-s", "-u", "-q", "-p", "-qs", "-sq"))
 
 
