@@ -1,12 +1,14 @@
 """Facts about the surroundings: real git, and repositories that try to make git run something."""
 
 import os
+import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from handrail.app.facts import GitProbe, branch_of, gather, git_folder, parse_status, repository_of
+from handrail.app.facts import MAX_SMALL_FILE, GitProbe, branch_of, gather, git_folder, parse_status, repository_of
 from handrail.loop.prompt import GitFacts, facts_text
 
 pytestmark = pytest.mark.needs("git")
@@ -152,6 +154,94 @@ def test_a_hostile_repository_runs_nothing(repository: Path, tmp_path: Path, nam
     if name in {"fsmonitor", "clean filter", "filter in an included file"}:
         subprocess.run(["git", "status"], cwd=repository, env=ENV, capture_output=True, check=False)
         assert ran.exists(), "the trap does not work, so this test shows nothing"
+
+
+def long_config_with_one_wide_character(root: Path, trap: Path) -> None:
+    config = root / ".git" / "config"
+    head = f"{config.read_text()}# \u00e9".encode()
+    config.write_bytes(head + b"x" * (MAX_SMALL_FILE - len(head)) + f'\n[filter "x"]\nclean = {trap}\n'.encode())
+
+
+def config_from_a_pipe(root: Path, trap: Path) -> None:
+    (root / ".git" / "config").rename(root / ".git" / "plain")
+    os.mkfifo(root / ".git" / "config")
+
+
+def pointer_to_a_name_with_a_blank(root: Path, trap: Path) -> None:
+    """Beside the harmless folder `git` there is a hostile one whose name starts or ends with a blank."""
+    git(root, "config", "--unset-all", "filter.x.clean")
+    (root / ".git").rename(root / "git")
+    shutil.copytree(root / "git", root / "git ")
+    git(root, "--git-dir=git ", "config", "filter.x.clean", str(trap))
+    (root / ".git").write_text("gitdir: git \n")
+
+
+def common_folder_with_a_blank(root: Path, trap: Path) -> None:
+    git(root, "config", "--unset-all", "filter.x.clean")
+    (root / ".git").rename(root / "common")
+    shutil.copytree(root / "common", root / "common ")
+    git(root, "--git-dir=common ", "config", "filter.x.clean", str(trap))
+    own = root / ".git"
+    own.mkdir()
+    for name in ("HEAD", "index"):
+        shutil.copy(root / "common" / name, own / name)
+    (own / "commondir").write_text("../common \n")
+
+
+def common_folder_that_ends_at_a_zero(root: Path, trap: Path) -> None:
+    common_folder_with_a_blank(root, trap)
+    (root / ".git" / "commondir").write_bytes(b"../common \0/../common\n")
+
+
+DISGUISES = [
+    long_config_with_one_wide_character,
+    config_from_a_pipe,
+    pointer_to_a_name_with_a_blank,
+    common_folder_with_a_blank,
+    common_folder_that_ends_at_a_zero,
+]
+
+
+@pytest.mark.proves("R9")
+@pytest.mark.parametrize("disguise", DISGUISES)
+def test_a_filter_that_is_hidden_from_a_hasty_look_does_not_run(
+    repository: Path, tmp_path: Path, disguise: Callable[[Path, Path], None]
+) -> None:
+    ran = tmp_path / "ran"
+    trap = tmp_path / "trap"
+    trap.write_text(f"#!/bin/sh\necho >> {ran}\ncat\n")
+    trap.chmod(0o755)
+    (repository / ".gitattributes").write_text("* filter=x\n")
+    git(repository, "config", "filter.x.clean", str(trap))
+    disguise(repository, trap)
+    os.utime(repository / "kept.txt", (1, 1))  # the content must be looked at again
+
+    facts = probe(repository)
+
+    assert not ran.exists()
+    assert facts is not None
+    assert facts.changes is None
+    assert "filters" in facts.note
+    if disguise is not config_from_a_pipe:
+        subprocess.run(["git", "status"], cwd=repository, env=ENV, capture_output=True, check=False)
+        assert ran.exists(), "the trap does not work, so this test shows nothing"
+
+
+def test_git_looks_into_the_folder_that_was_checked(repository: Path) -> None:
+    (repository / ".git").rename(repository / "elsewhere")
+    (repository / ".git").write_text("gitdir: elsewhere\r\n")
+    (repository / "elsewhere" / "info" / "exclude").write_text("elsewhere\n.git\n")
+    git(repository, "config", "core.worktree", "/")
+
+    assert probe(repository) == GitFacts("main", "", ())
+
+
+@pytest.mark.parametrize("pointer", ["gitdir:elsewhere", " gitdir: elsewhere", "elsewhere", "gitdir: ", "gitdir: \0"])
+def test_a_pointer_that_git_would_not_follow_leads_nowhere(repository: Path, pointer: str) -> None:
+    (repository / ".git").rename(repository / "elsewhere")
+    (repository / ".git").write_text(pointer)
+
+    assert git_folder(repository) is None
 
 
 def test_asking_changes_nothing_in_the_repository(repository: Path) -> None:

@@ -4,10 +4,12 @@ Gathers the facts about a run's surroundings.
 The branch is read from `.git/HEAD`. What changed needs `git status`: it is started as early as possible, runs beside
 the rest of the start-up, and is waited for only until a moment counted from its own start. A repository's configuration
 can make git run programs; every such switch is turned off, and a repository that defines filters is not asked at all.
+Nor is one whose configuration we cannot read whole. Git gets the folder that was looked at, and finds none by itself.
 """
 
 import os
 import select
+import stat
 import subprocess
 import time
 from collections.abc import Mapping
@@ -18,6 +20,7 @@ from handrail.loop.prompt import Facts, GitFacts
 PATIENCE = 0.25
 MAX_OUTPUT = 64 * 1024
 MAX_SMALL_FILE = 64 * 1024
+GIT_FILE = b"gitdir: "
 
 SAFE_SWITCHES = (
     "--no-optional-locks",
@@ -58,9 +61,9 @@ class GitProbe:
         elif program is None:
             self._note = "there is no git program"
         elif runs_filters(folder):
-            self._note = "the repository defines filters or includes, which git status could run"
+            self._note = "the repository may define filters or includes, which git status could run"
         else:
-            self._process = _start(program, self._root, env)
+            self._process = _start(program, folder, self._root, env)
 
     def facts(self) -> GitFacts | None:
         """What is known by now; waits for git until its time is over. None outside a repository."""
@@ -116,25 +119,30 @@ def git_folder(root: Path) -> Path | None:
     place = root / ".git"
     if place.is_dir():
         return place
-    pointer = _small(place).removeprefix("gitdir:").strip()
+    written = _small(place)
+    if written is None or not written.startswith(GIT_FILE):
+        return None
+    pointer = _path_in(written.removeprefix(GIT_FILE))
     folder = root / pointer
     return folder if pointer and folder.is_dir() else None
 
 
 def branch_of(folder: Path) -> str:
     """The branch, or the short id of a detached commit; empty if HEAD does not say."""
-    head = _small(folder / "HEAD").strip()
+    head = (_small(folder / "HEAD") or b"").decode("utf-8", "replace").strip()
     if head.startswith("ref:"):
         return head.removeprefix("ref:").strip().removeprefix("refs/heads/").replace(".invalid", "")
     return f"none, detached at {head[:10]}" if len(head) >= 40 and head.isalnum() else ""
 
 
 def runs_filters(folder: Path) -> bool:
-    """Whether the repository's own configuration defines a filter, or draws in files that could."""
-    common = _small(folder / "commondir").strip()
+    """Whether the repository's own configuration defines a filter, draws in files that could, or cannot be told."""
+    written = _small(folder / "commondir")
+    if written is None or b"\0" in written:  # git would end the path there
+        return True
+    common = _path_in(written)
     configs = [folder / "config", folder / "config.worktree", *([folder / common / "config"] if common else [])]
-    texts = [_small(config).lower() for config in configs]
-    return any("filter" in text or "include" in text or len(text) >= MAX_SMALL_FILE for text in texts)
+    return any(text is None or b"filter" in text.lower() or b"include" in text.lower() for text in map(_small, configs))
 
 
 def parse_status(output: bytes) -> tuple[str, tuple[str, ...]]:
@@ -162,7 +170,7 @@ def _git_program(env: Mapping[str, str], root: Path) -> str | None:
     return None
 
 
-def _start(program: str, root: Path, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
+def _start(program: str, folder: Path, root: Path, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
     surroundings = {name: value for name, value in env.items() if not name.startswith("GIT_")}
     surroundings |= {
         "GIT_ALLOW_PROTOCOL": "none",
@@ -172,7 +180,7 @@ def _start(program: str, root: Path, env: Mapping[str, str]) -> subprocess.Popen
         "LC_ALL": "C",
     }
     return subprocess.Popen(  # noqa: S603  # a fixed command line, no shell
-        [program, *SAFE_SWITCHES, *STATUS],
+        [program, f"--git-dir={folder.absolute()}", f"--work-tree={root.absolute()}", *SAFE_SWITCHES, *STATUS],
         cwd=root,
         env=surroundings,
         stdin=subprocess.DEVNULL,
@@ -181,14 +189,26 @@ def _start(program: str, root: Path, env: Mapping[str, str]) -> subprocess.Popen
     )
 
 
-def _small(path: Path) -> str:
-    """The text of a small file; empty if there is none. Never waits for a pipe."""
+def _small(path: Path) -> bytes | None:
+    """All bytes of a small file, none if it is missing; None if it cannot be read whole. Never waits for a pipe."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        return b""
     except OSError:
-        return ""
-    with os.fdopen(descriptor, "rb") as file:
-        try:
-            return file.read(MAX_SMALL_FILE).decode("utf-8", "replace")
-        except OSError:
-            return ""
+        return None
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return None
+        with open(descriptor, "rb", closefd=False) as file:
+            data = file.read(MAX_SMALL_FILE + 1)
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+    return data if len(data) <= MAX_SMALL_FILE else None
+
+
+def _path_in(line: bytes) -> str:
+    """The path that git reads there: it cuts off the line's end, and no blank."""
+    return os.fsdecode(line.rstrip(b"\r\n"))
