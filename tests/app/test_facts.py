@@ -157,6 +157,7 @@ def test_a_hostile_repository_runs_nothing(repository: Path, tmp_path: Path, nam
 
 
 def long_config_with_one_wide_character(root: Path, trap: Path) -> None:
+    git(root, "config", "--remove-section", "filter.x")
     config = root / ".git" / "config"
     head = f"{config.read_text()}# \u00e9".encode()
     config.write_bytes(head + b"x" * (MAX_SMALL_FILE - len(head)) + f'\n[filter "x"]\nclean = {trap}\n'.encode())
