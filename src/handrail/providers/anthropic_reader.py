@@ -7,7 +7,7 @@ from handrail.conversation.blocks import ServerBlock, Thinking
 from handrail.conversation.stream import BlockKind, Usage
 from handrail.providers.failures import from_payload
 from handrail.providers.reader import CUT_REASONS, Block, Reader
-from handrail.providers.wire import arguments, count, dump, index_of, mapping, string
+from handrail.providers.wire import arguments, count, echo, index_of, mapping, string
 
 KINDS: dict[str, BlockKind] = {
     "text": "text",
@@ -104,7 +104,7 @@ class AnthropicReader(Reader):
         elif type_ == "signature_delta":
             block.raw["signature"] = string(block.raw.get("signature")) + string(delta.get("signature"))
         elif isinstance(text, dict):  # an object where a fragment belongs
-            self.add(block, dump(text).decode())
+            self.add(block, echo(text).decode())
 
     def _stray(self, payload: Mapping[str, Any], type_: str) -> Block | None:
         if "index" not in payload and self._last is not None and not self._last.ended:
@@ -138,7 +138,7 @@ class AnthropicReader(Reader):
     def _call_stop(self, block: Block) -> None:
         given = block.raw.get("input")
         if not block.size and isinstance(given, dict):
-            block.parts.append(dump(given).decode())
+            block.parts.append(echo(given).decode())
         problem = ""
         if isinstance(arguments(block.text), str) and self._stop in CUT_REASONS:
             problem = f"the answer was cut by the output limit (stop_reason {self._stop!r})"

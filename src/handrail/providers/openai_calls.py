@@ -14,7 +14,7 @@ from typing import Any
 
 from handrail.providers.failures import broken
 from handrail.providers.reader import CUT_REASONS, Block, Reader
-from handrail.providers.wire import arguments, dump, index_of, mapping, string
+from handrail.providers.wire import arguments, echo, index_of, mapping, string
 
 
 class CallAssembler:
@@ -52,7 +52,7 @@ class CallAssembler:
     def _piece(self, entry: Mapping[str, Any], position: int | None) -> None:
         function = mapping(entry.get("function"))
         call_id, name, given = string(entry.get("id")), string(function.get("name")), function.get("arguments")
-        fragment = given if isinstance(given, str) else dump(given).decode() if isinstance(given, dict) else ""
+        fragment = given if isinstance(given, str) else echo(given).decode() if isinstance(given, dict) else ""
         index = index_of(entry)
         call = self._find(index, position, call_id, name, fragment)
         if call is None:

@@ -8,7 +8,7 @@ from handrail.conversation.stream import BlockKind
 from handrail.providers.failures import from_payload
 from handrail.providers.openai_chat_reader import read_usage
 from handrail.providers.reader import Block, Reader
-from handrail.providers.wire import dump, index_of, mapping, string
+from handrail.providers.wire import echo, index_of, mapping, string
 
 TEXT_DELTAS = frozenset({"response.output_text.delta", "response.refusal.delta"})
 ARGUMENT_DELTAS = frozenset({"response.function_call_arguments.delta", "response.custom_tool_call_input.delta"})
@@ -128,7 +128,7 @@ class ResponsesReader(Reader):
             self.close_call(block, problem, {"input": text if isinstance(text, str) else block.text})
             return
         given = item.get("arguments")
-        text = given if isinstance(given, str) else dump(given).decode() if isinstance(given, dict) else ""
+        text = given if isinstance(given, str) else echo(given).decode() if isinstance(given, dict) else ""
         if text:
             block.parts = [text]
         self.close_call(block, problem)

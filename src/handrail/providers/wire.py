@@ -1,11 +1,22 @@
 """JSON on the wire: compact stable bytes out, tolerant values in."""
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any
 
+
+def _finite(literal: str) -> float:
+    number = float(literal)
+    if not math.isfinite(number):
+        raise ValueError(f"{literal[:40]} is no finite number")
+    return number
+
+
 _decoder = json.JSONDecoder()
-_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False)
+_strict_decoder = json.JSONDecoder(parse_float=_finite, parse_constant=_finite)
+_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False, allow_nan=False)
+_lax_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False)
 
 EMPTY: Mapping[str, Any] = {}
 
@@ -31,9 +42,22 @@ def whole_characters(text: str) -> str:
 
 
 def dump(value: object) -> bytes:
-    """Compact UTF-8 JSON with the keys in the order given; always valid UTF-8."""
-    text = _encoder.encode(value)
+    """Compact UTF-8 JSON with the keys in the order given; always valid. `null` stands for NaN and infinity."""
+    try:
+        text = _encoder.encode(value)
+    except ValueError:
+        text = _encoder.encode(json.loads(_lax_encoder.encode(value), parse_float=_or_null, parse_constant=_or_null))
     return text.encode() if text.isascii() else whole_characters(text).encode()
+
+
+def echo(value: object) -> bytes:
+    """What was received, written again as it came: NaN and infinity too, which `arguments` then refuses."""
+    return whole_characters(_lax_encoder.encode(value)).encode()
+
+
+def _or_null(literal: str) -> float | None:
+    number = float(literal)
+    return number if math.isfinite(number) else None
 
 
 def mapping(value: object) -> Mapping[str, Any]:
@@ -68,7 +92,7 @@ def arguments(text: str) -> Mapping[str, Any] | str:
         if isinstance(value, str) and not value.strip():
             return {}
         try:
-            value = json.loads(value)
+            value = _strict_decoder.decode(value)
         except ValueError as error:
             return f"its arguments are not valid JSON ({error})"
         except RecursionError:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from handrail.providers.cassette.surroundings import Edit, edited
-from handrail.providers.wire import dump
+from handrail.providers.wire import echo
 
 LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 TORN = re.compile(rb"data: *[{\[]")
@@ -38,7 +38,7 @@ class _Event:
 
     @property
     def bytes(self) -> bytes:
-        return self.prefix + dump(self.value) + self.line_end
+        return self.prefix + echo(self.value) + self.line_end
 
 
 @dataclass(slots=True)
