@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from handrail.conversation.stream import StreamFailure
 from handrail.providers import reader as reader_module
 from handrail.providers.reader import Reader
+from handrail.providers.sse import EventReader
 from tests.providers.reading import READERS, read
 
 KEYS = [
@@ -116,3 +117,18 @@ def test_deeply_nested_json_is_a_failure_and_not_a_crash(api: str) -> None:
     seen = read(api, [b"data: " + b"[" * 200_000 + b"\n\n"])
 
     assert seen.failure is not None
+
+
+@pytest.mark.parametrize("api", READERS)
+def test_an_event_that_grows_too_large_with_the_last_bytes_is_a_failure(
+    api: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader_module, "EventReader", lambda: EventReader(limit=20))
+    reader = READERS[api]()
+    events = reader.feed(b"data: 0123456789\ndata: 0123456789a")
+
+    events += reader.end()
+
+    assert [(event.kind, event.retryable) for event in events if isinstance(event, StreamFailure)] == [
+        ("oversized", False)
+    ]

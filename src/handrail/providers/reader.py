@@ -94,12 +94,7 @@ class Reader:
         elif self._whole is not None:
             self._whole.append(data)
         else:
-            try:
-                events = self._sse.feed(data)
-            except EventTooLargeError as error:
-                self.fail(StreamFailure("oversized", str(error), retryable=False))
-            else:
-                self._events(events)
+            self._read(lambda: self._sse.feed(data))
         return self._take()
 
     def end(self) -> list[StreamEvent]:
@@ -108,7 +103,7 @@ class Reader:
             if self._whole is not None:
                 self._read_whole(b"".join(self._whole))
             else:
-                self._events(self._sse.end())
+                self._read(self._sse.end)
         if not self.done:
             self.bytes_over()
         return self._take()
@@ -220,6 +215,14 @@ class Reader:
         start = data.removeprefix(b"\xef\xbb\xbf").lstrip()
         self._sniffed = bool(start)
         return start[:1] in {b"{", b"["}
+
+    def _read(self, more: Callable[[], list[tuple[str, str]]]) -> None:
+        try:
+            events = more()
+        except EventTooLargeError as error:
+            self.fail(StreamFailure("oversized", str(error), retryable=False))
+        else:
+            self._events(events)
 
     def _events(self, events: list[tuple[str, str]]) -> None:
         for name, data in events:
