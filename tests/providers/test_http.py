@@ -215,6 +215,40 @@ async def test_a_proxy_that_is_not_spoken_is_refused_with_a_reason() -> None:
 
 
 @pytest.mark.parametrize(
+    "url",
+    [
+        "socks5://me:hunter2@p:1",
+        "http://me:hunter2@p:99999",
+        "http://me:hunter2@p:0",
+        "http://me:hunter2@p:port",
+        "http://me:hunter2/x@p:1",
+        "http://me:h@hunter2@[p",
+        "http://me:hunter2@a..b",
+        "ftp://me:hunter2@p",
+        "me:hunter2@a..b",
+    ],
+)
+async def test_no_error_shows_the_password_of_a_proxy(url: str) -> None:
+    with pytest.raises(ProviderSetupError) as caught:
+        proxy_for(SECURE, {"ALL_PROXY": url})
+
+    assert "hunter2" not in str(caught.value)
+    assert "me" not in str(caught.value).split("'")[1]
+
+
+@pytest.mark.parametrize(
+    "url", ["http://a..b", f"http://{'x' * 64}.de", "http://h:0", "http://a b", "http://\u00e9..b"]
+)
+async def test_a_place_that_cannot_exist_is_refused_before_it_is_called(url: str) -> None:
+    with pytest.raises(ProviderSetupError, match="Give "):
+        target_of(url)
+
+
+async def test_a_password_without_a_user_counts_as_one() -> None:
+    assert target_of("http://:pw@h").credentials == ":pw"
+
+
+@pytest.mark.parametrize(
     ("base", "path", "url"),
     [
         ("https://api.anthropic.com", "/v1/messages", "https://api.anthropic.com/v1/messages"),

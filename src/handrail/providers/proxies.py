@@ -1,6 +1,7 @@
 """Where a request really goes: URLs taken apart, and the proxy that the environment asks for."""
 
 import base64
+import re
 from collections.abc import Mapping
 from urllib.parse import quote, unquote, urlsplit
 
@@ -8,6 +9,7 @@ from handrail.errors import ProviderSetupError
 from handrail.records import record
 
 PORTS = {"http": 80, "https": 443}
+USER = re.compile(r"(?s)(?:(?<=://)|^(?!.*://)).*@")  # up to the last @: a password may hold anything
 
 
 @record
@@ -63,14 +65,28 @@ def target_of(url: str) -> Target:
     try:
         parts = urlsplit(url)
         port = parts.port
-    except ValueError as error:
-        raise ProviderSetupError(f"{url!r} is not a URL: {error}. Give one like https://host:port/v1.") from None
-    if parts.scheme not in PORTS or not parts.hostname:
-        raise ProviderSetupError(f"{url!r} is not an http or https URL. Give one like https://host:port/v1.")
+        (parts.hostname or "").encode("idna")
+    except ValueError as error:  # what it says may quote a password
+        reason = "" if "@" in url else f": {error}"
+        raise ProviderSetupError(
+            f"{without_user(url)!r} is not a URL{reason}. Give one like https://host:port/v1."
+        ) from None
+    if parts.scheme not in PORTS or not parts.hostname or re.search(r"\s", parts.hostname):
+        raise ProviderSetupError(
+            f"{without_user(url)!r} is not an http or https URL. Give one like https://host:port/v1."
+        )
+    if port == 0:
+        raise ProviderSetupError(f"{without_user(url)!r} has the port 0, where nobody listens. Give the real one.")
     path = quote((parts.path or "/") + (f"?{parts.query}" if parts.query else ""), safe="/?%:@!$&'()*+,;=~-._")
     user = unquote(parts.username or "")
-    credentials = f"{user}:{unquote(parts.password or '')}" if user else ""
+    password = unquote(parts.password or "")
+    credentials = f"{user}:{password}" if user or password else ""
     return Target(parts.scheme, parts.hostname, port or PORTS[parts.scheme], path.encode(), credentials)
+
+
+def without_user(url: str) -> str:
+    """The URL as a message may show it: no user name, no password."""
+    return USER.sub("", url, count=1)
 
 
 def proxy_for(target: Target, env: Mapping[str, str]) -> Target | None:
@@ -81,7 +97,9 @@ def proxy_for(target: Target, env: Mapping[str, str]) -> Target | None:
     if "://" not in url:
         url = f"http://{url}"
     if url.startswith("socks"):
-        raise ProviderSetupError(f"The proxy {url!r} speaks SOCKS, which is not supported. Set an HTTP proxy.")
+        raise ProviderSetupError(
+            f"The proxy {without_user(url)!r} speaks SOCKS, which is not supported. Set an HTTP proxy."
+        )
     return target_of(url)
 
 
