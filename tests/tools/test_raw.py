@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -381,3 +382,64 @@ def test_a_schema_whose_types_all_know_each_other_is_not_hostile() -> None:
 
     assert unfolding(schema, 2_000) < 100
     assert Foreign("t", schema).parse({"all": {"T1": {"T2": {}}}})
+
+
+def deep(levels: int) -> Any:
+    value: Any = "a"
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+def doubling(levels: int, link: Callable[[str], Any]) -> dict[str, Any]:
+    """Definitions that each lead to the next one twice."""
+    names = [f"#/$defs/{level}" for level in range(1, levels + 1)]
+    definitions: dict[str, Any] = {str(level): {"anyOf": [link(name)] * 2} for level, name in enumerate(names)}
+    return {"x": {"$ref": "#/$defs/0"}, "$defs": {**definitions, str(levels): INTEGER}}
+
+
+ITEMS = {"type": "array", "items": {"$ref": "#/$defs/n"}}
+WIDE = {"anyOf": [{"type": "array", "items": INTEGER}] * 300}
+
+
+@pytest.mark.parametrize(
+    ("field", "definitions", "value"),
+    [
+        pytest.param(
+            {"$ref": "#/$defs/0"}, doubling(25, lambda name: {"items": {"$ref": name}})["$defs"], deep(25), id="a chain"
+        ),
+        pytest.param(
+            {"$ref": "#/$defs/0"},
+            doubling(25, lambda name: {"additionalProperties": {"$ref": name}, "items": {"$ref": name}})["$defs"],
+            deep(25),
+            id="a chain of two kinds",
+        ),
+        pytest.param({"$ref": "#/$defs/n"}, {"n": {"anyOf": [ITEMS, ITEMS]}}, deep(25), id="a circle"),
+        pytest.param(WIDE, {}, [str(number) for number in range(1_000)], id="many branches for many items"),
+    ],
+)
+def test_an_input_that_multiplies_with_its_schema_is_refused_before_it_is_checked(
+    field: Any, definitions: Any, value: Any
+) -> None:
+    assert "checks against its schema" in problems(tool({"x": field}, **{"$defs": definitions}), {"x": value})[0]
+
+
+def test_definitions_that_double_on_the_same_value_are_refused() -> None:
+    properties = doubling(25, lambda name: {"$ref": name})
+    with pytest.raises(ToolDefinitionError, match="multiplies"):
+        tool({"x": properties["x"]}, **{"$defs": properties["$defs"]}).parse({"x": "a"})
+
+
+def test_a_tree_of_alternatives_of_honest_depth_is_checked() -> None:
+    tree = {"anyOf": [INTEGER, {"type": "array", "items": {"$ref": "#/$defs/n"}}, {"type": "null"}]}
+    value: Any = 1
+    for _ in range(6):
+        value = [value, value, None]
+
+    assert tool({"x": {"$ref": "#/$defs/n"}}, **{"$defs": {"n": tree}}).parse({"x": value}) == {"x": value}
+
+
+def test_only_the_first_errors_of_an_endless_list_are_looked_at() -> None:
+    foreign = tool({"x": {"type": "array", "items": INTEGER}})
+
+    assert len(foreign._errors({"x": ["a"] * 5_000})) == raw.MAX_ERRORS

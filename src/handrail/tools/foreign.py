@@ -1,5 +1,6 @@
 """Reading a JSON Schema that somebody else wrote: nothing in it is taken for granted."""
 
+import itertools
 from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import unquote
@@ -11,6 +12,9 @@ ALTERNATIVES = ("anyOf", "oneOf")
 COMBINATIONS = ("allOf", *ALTERNATIVES)
 CONDITIONS = ("not", "if", "then", "else")
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+OTHER_FIELDS = ("additionalProperties", "unevaluatedProperties")
+PREFIXES = ("prefixItems", "items")
+OTHER_ITEMS = ("items", "additionalItems", "unevaluatedItems", "contains")
 MAX_CHAIN = 100
 
 
@@ -79,6 +83,57 @@ def unfolding(schema: Json, limit: int) -> int:
         return known[id(node)]
 
     return max(applied(node, 0) for node in _mappings(schema))
+
+
+def branches(schema: Json) -> bool:
+    """Whether several schemas can apply to the same value, so that checking it can take more than one look."""
+    return any(word in node for node in _mappings(schema) for word in (*COMBINATIONS, *CONDITIONS))
+
+
+def effort(schema: Json, value: Any, limit: int) -> int:
+    """
+    How many schemas apply to the value and all that is in it, references followed; over the limit it may be more.
+
+    Two alternatives that lead to the same definition one level deeper double the work with each level of the value.
+    Every pair of schema and value is looked at once, so that the count itself stays small.
+    """
+    known: dict[tuple[int, int], int] = {}
+
+    def taken(node: Any, value: Any) -> int:
+        if not isinstance(node, Mapping):
+            return 1
+        key = (id(node), id(value))
+        if key not in known:
+            known[key] = 1
+            count = 1
+            for part, inner in itertools.chain(((part, value) for part in _parts(node, schema)), _inside(node, value)):
+                count += taken(part, inner)
+                if count > limit or len(known) > limit:
+                    count = limit + 1
+                    break
+            known[key] = count
+        return known[key]
+
+    try:
+        return taken(schema, value)
+    except RecursionError:
+        return limit + 1
+
+
+def _inside(node: Json, value: Any) -> Iterator[tuple[Any, Any]]:
+    """The schemas of one node for what lies in the value. Rather too many than too few."""
+    if isinstance(value, Mapping):
+        named = _mapping(node.get("properties"))
+        yield from ((named[name], value[name]) for name in value if name in named)
+        others = [node[word] for word in OTHER_FIELDS if word in node]
+        yield from ((part, inner) for part in others for name, inner in value.items() if name not in named)
+        patterns = _mapping(node.get("patternProperties")).values()
+        yield from ((part, inner) for part in patterns for inner in value.values())
+    elif isinstance(value, list):
+        prefix = [part for word in PREFIXES for part in _list(node.get(word))]
+        yield from zip(prefix, value, strict=False)
+        others = [node[word] for word in OTHER_ITEMS if isinstance(node.get(word), Mapping)]
+        yield from ((part, inner) for part in others for inner in value)
 
 
 def _parts(node: Json, root: Json) -> Iterator[Any]:

@@ -1,6 +1,7 @@
 """Tools whose input is described by a raw JSON Schema, as MCP servers send it. The schema is not trusted."""
 
 import copy
+import itertools
 import math
 import re
 from abc import ABC
@@ -13,13 +14,16 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from handrail.conversation.blocks import Json
 from handrail.errors import InputError, ToolDefinitionError
-from handrail.tools.foreign import flattened, trouble
+from handrail.tools.foreign import branches, effort, flattened, trouble
 from handrail.tools.schema import bounded, cut, first_line, shown, unexpected, where
 from handrail.tools.tool import Tool, check_name
 
 MAX_BACKTRACKING = 100_000  # a pattern that needs more is hostile or broken; the field then counts as wrong
 MAX_SCHEMA_BYTES = 200_000
 MAX_UNFOLDED = 2_000  # schemas that apply to one value at once, references followed
+MAX_EFFORT = 50_000  # schemas that apply to all values of one input; each costs about 10 microseconds at the worst
+MAX_ERRORS = 50
+MAX_COMPARED = 20_000  # places in the branches of one union, times branches
 NUMBER = re.compile(r"[+-]?[0-9]{1,300}(?P<fraction>\.[0-9]{1,300})?(?P<exponent>[eE][+-]?[0-9]{1,3})?")
 
 Path: TypeAlias = tuple[str | int, ...]
@@ -60,6 +64,10 @@ class RawTool(Tool[Json], ABC):
         return schema
 
     @cached_property
+    def _branches(self) -> bool:
+        return branches(self._original)
+
+    @cached_property
     def _validator(self) -> jsonschema_rs.Validator:
         if reason := trouble(self._original, MAX_UNFOLDED):
             raise ToolDefinitionError(f"The input schema of {self.name!r} cannot be used: {reason}.")
@@ -90,7 +98,12 @@ class RawTool(Tool[Json], ABC):
             to_json(raw)  # refuses what the validator could not survive: endless nesting, lone surrogates
         except PydanticSerializationError as error:
             raise InputError((f"The input is no JSON: {first_line(error)}.",)) from error
-        return list(self._validator.iter_errors(raw))
+        validator = self._validator
+        if self._branches and effort(self._original, raw, MAX_EFFORT) > MAX_EFFORT:
+            raise InputError(
+                (f"The input takes over {MAX_EFFORT:,} checks against its schema. Send less at once, or nest it less.",)
+            )
+        return list(itertools.islice(validator.iter_errors(raw), MAX_ERRORS))
 
 
 def _refuse(uri: str) -> Any:
@@ -113,8 +126,10 @@ def _meant(errors: Iterable[Error]) -> tuple[dict[Path, int | float], set[Path]]
                 number = as_number(error.instance, whole="number" not in types)
                 if number is not None and {"number", "integer"} & set(types):
                     numbers[path] = number
-            case Kind.AnyOf(context=branches) | Kind.OneOfNotValid(context=branches):
-                parts = [_meant(branch) for branch in branches]
+            case Kind.AnyOf(context=unions) | Kind.OneOfNotValid(context=unions):
+                if sum(map(len, unions)) * len(unions) > MAX_COMPARED:
+                    continue
+                parts = [_meant(branch) for branch in unions]
                 places = {
                     place for _, some in parts for place in some if all(_lies_in(place, each) for _, each in parts)
                 }
