@@ -1,0 +1,115 @@
+"""An agent at work in a folder, against a real server: kept within its window, told what lies near, replayed."""
+
+import json
+from pathlib import Path
+
+import anyio
+import pytest
+
+from handrail.app.work import Work, Worker
+from handrail.conversation.blocks import Text, ToolUse
+from handrail.loop.events import Compacted, RunEnded
+from handrail.providers.choose import Wishes
+from handrail.testing.model_server import ModelServer, Reply
+
+pytestmark = pytest.mark.anyio
+
+MODEL = "gpt-4"  # 8,000 tokens
+
+
+@pytest.fixture
+def env(tmp_path: Path) -> dict[str, str]:
+    return {"HOME": str(tmp_path / "home"), "PATH": "/nonexistent"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return folder
+
+
+def wishes(server: ModelServer) -> Wishes:
+    return Wishes(provider="anthropic", model=MODEL, base_url=server.url, api_key="k")
+
+
+async def test_a_history_that_fills_the_window_becomes_a_summary_that_is_billed(
+    folder: Path, env: dict[str, str]
+) -> None:
+    replies = [
+        Reply((Text("First."),), input_tokens=10, model=MODEL),
+        Reply((Text("Second."),), input_tokens=20, model=MODEL),
+        Reply((Text("SUMMARY: many words were said."),), input_tokens=1_000, output_tokens=70, model=MODEL),
+        Reply((Text("Third."),), input_tokens=300, output_tokens=3, model=MODEL),
+    ]
+    with anyio.fail_after(20):
+        async with ModelServer(replies, strict=True) as server:
+            worker = Worker(Work(folder, wishes(server), system="Be brief."), env)
+            try:
+                await worker.agent.ask("word " * 1_500)
+                await worker.agent.ask("more " * 1_500)
+                events = [event async for event in worker.agent.run("And now? " * 800)]
+            finally:
+                await worker.aclose()
+            _, before, aside, after = server.requests
+
+    [compacted] = [event for event in events if isinstance(event, Compacted)]
+    assert compacted.kind == "full"
+    assert compacted.messages_after < compacted.messages_before
+    assert not aside.body.get("tools")
+    assert len(after.raw) < len(before.raw) - 5_000
+    assert b"SUMMARY: many words" in after.raw
+    assert b"And now?" in after.raw
+    ended = events[-1]
+    assert isinstance(ended, RunEnded)
+    assert ended.text == "Third."
+    [spent] = ended.spent.values()
+    assert (spent.answers, spent.input_tokens, spent.output_tokens) == (2, 1_300, 73)
+
+
+async def test_memory_near_a_file_comes_with_the_file_once(folder: Path, env: dict[str, str]) -> None:
+    (folder / "AGENTS.md").write_text("Rule of the project.")
+    (folder / "part").mkdir()
+    (folder / "part" / "AGENTS.md").write_text("Rule of the part.")
+    (folder / "part" / "file.txt").write_text("content\n")
+    read = {"file_path": str(folder / "part" / "file.txt")}
+    replies = [Reply((ToolUse("a", "Read", read),)), Reply((ToolUse("b", "Read", read),)), Reply((Text("Done."),))]
+    with anyio.fail_after(20):
+        async with ModelServer(replies, strict=True) as server:
+            worker = Worker(Work(folder, wishes(server)), env)
+            try:
+                answer = await worker.agent.ask("Read it.")
+            finally:
+                await worker.aclose()
+            bodies = [json.dumps(request.body["messages"]) for request in server.requests]
+
+    assert answer.text == "Done."
+    assert [body.count("Rule of the project.") for body in bodies] == [1, 1, 1]
+    assert [body.count("Rule of the part.") for body in bodies] == [0, 1, 1]
+
+
+async def test_what_was_recorded_is_answered_again_without_a_server(
+    folder: Path, env: dict[str, str], tmp_path: Path
+) -> None:
+    (folder / "file.txt").write_text("content\n")
+    tape = tmp_path / "tape.jsonl"
+    read = {"file_path": str(folder / "file.txt")}
+    with anyio.fail_after(20):
+        async with ModelServer([Reply((ToolUse("a", "Read", read),)), Reply((Text("It says content."),))]) as server:
+            asked = wishes(server)
+            worker = Worker(Work(folder, asked, record=tape), env)
+            try:
+                first = await worker.agent.ask("What does it say?")
+            finally:
+                await worker.aclose()
+        again = Worker(Work(folder, replay=tape), env)
+        try:
+            second = await again.agent.ask("What does it say?")
+        finally:
+            await again.aclose()
+
+    assert first.text == second.text == "It says content."
+    assert again.agent.model == MODEL
+    assert [type(message) for message in again.agent.messages] == [type(message) for message in worker.agent.messages]
+    assert len(again.agent.messages) == 5  # with the facts about the surroundings
+    assert str(folder) not in tape.read_text()
