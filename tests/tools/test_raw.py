@@ -391,7 +391,7 @@ def deep(levels: int) -> Any:
     return value
 
 
-def doubling(levels: int, link: Callable[[str], Any]) -> dict[str, Any]:
+def doubled(levels: int, link: Callable[[str], Any]) -> dict[str, Any]:
     """Definitions that each lead to the next one twice."""
     names = [f"#/$defs/{level}" for level in range(1, levels + 1)]
     definitions: dict[str, Any] = {str(level): {"anyOf": [link(name)] * 2} for level, name in enumerate(names)}
@@ -406,11 +406,11 @@ WIDE = {"anyOf": [{"type": "array", "items": INTEGER}] * 300}
     ("field", "definitions", "value"),
     [
         pytest.param(
-            {"$ref": "#/$defs/0"}, doubling(25, lambda name: {"items": {"$ref": name}})["$defs"], deep(25), id="a chain"
+            {"$ref": "#/$defs/0"}, doubled(25, lambda name: {"items": {"$ref": name}})["$defs"], deep(25), id="a chain"
         ),
         pytest.param(
             {"$ref": "#/$defs/0"},
-            doubling(25, lambda name: {"additionalProperties": {"$ref": name}, "items": {"$ref": name}})["$defs"],
+            doubled(25, lambda name: {"additionalProperties": {"$ref": name}, "items": {"$ref": name}})["$defs"],
             deep(25),
             id="a chain of two kinds",
         ),
@@ -425,7 +425,7 @@ def test_an_input_that_multiplies_with_its_schema_is_refused_before_it_is_checke
 
 
 def test_definitions_that_double_on_the_same_value_are_refused() -> None:
-    properties = doubling(25, lambda name: {"$ref": name})
+    properties = doubled(25, lambda name: {"$ref": name})
     with pytest.raises(ToolDefinitionError, match="multiplies"):
         tool({"x": properties["x"]}, **{"$defs": properties["$defs"]}).parse({"x": "a"})
 
