@@ -16,7 +16,7 @@ OPINIONS = st.builds(
 
 
 def test_without_an_opinion_a_person_has_to_be_asked() -> None:
-    assert fold((), 7) == Decision(Verdict.ASK, "no rule, mode or check has an opinion on it", (), 7)
+    assert fold((), 7) == Decision(Verdict.ASK, "it may change something, so a person has to agree", (), 7)
 
 
 @pytest.mark.proves("R3")
