@@ -210,7 +210,7 @@ async def turns(url: str, path: Path, count: int = 210, rounds: int = 9) -> None
     async with httpx2.AsyncClient(timeout=60) as client:
         for number in range(rounds):
             base.append(await by_hand(client, f"{url}/{what}/floor{number}", out))
-            async with an_agent(f"{url}/{what}/ours{number}") as agent:
+            async with an_agent(f"{url}/{what}/ours{number}", cwd=path.parent) as agent:
                 mine.append(await ours(agent, out))
             out.truncate(0)
             out.seek(0)
@@ -284,7 +284,7 @@ def resident() -> int:
 async def memory(url: str, path: Path, count: int = 1_000) -> None:
     """What a thousand turns leave behind."""
     what = f"turns-{count}-{str(path).encode().hex()}"
-    async with an_agent(f"{url}/{what}/memory") as agent:
+    async with an_agent(f"{url}/{what}/memory", cwd=path.parent) as agent:
         first = 0
         async for event in agent.run("Go."):
             if isinstance(event, RequestSent) and event.turn == 10:
