@@ -4,8 +4,8 @@ What starting and leaving costs.
     python -m benchmarks.start_bench [--json]
 
 `handrail --version` beside a bare interpreter in CPU time; `handrail -p` from its start to the first request that a
-model server on loopback gets, beside a floor program with httpx2, in wall time; then the time from the last byte of output
-to the end of the process, and its memory. Bytecode is compiled first, as an installed package has it.
+model server on loopback gets, beside a floor program with httpx2, in wall time; then the time from the last byte of
+output to the end of the process, and its memory. Bytecode is compiled first, as an installed package has it.
 """
 
 import argparse
