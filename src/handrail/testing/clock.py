@@ -35,6 +35,10 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         # what is due is compared with the time plus this, and a nanosecond more than a year is no more than a year
         self._clock_resolution = 1e-6
 
+    async def shutdown_default_executor(self, timeout: float | None = None) -> None:  # noqa: ASYNC109  # the name of the base class
+        """Threads live in real time: a limit of virtual seconds would be over at once."""
+        await super().shutdown_default_executor()
+
     def time(self) -> float:
         return self._jumping.elapsed
 
