@@ -67,7 +67,7 @@ def test_what_cannot_be_read_is_told_with_the_next_move(ctx: ToolContext) -> Non
         ("binary", "'binary' is a binary file of 6 bytes; Read shows text only."),
         ("loop", "'loop' cannot be read: Too many levels of symbolic links"),
         ("f" * 300, "cannot be read: File name too long"),
-        ("nul\0", "'nul\\x00' cannot be a path: "),
+        ("nul\0", "'nul\\x00' cannot be a path: it holds what no file name can hold. Give the name of a file."),
         ("binary/x", "'binary/x' cannot be read: Not a directory"),
     ]:
         with pytest.raises(ToolError) as caught:

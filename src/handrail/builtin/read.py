@@ -72,7 +72,9 @@ def whole(path: Path, name: str) -> tuple[os.stat_result, bytes]:
     except OSError as error:
         raise ToolError(f"{name!r} cannot be read: {error.strerror}. Read another file, or ask the user.") from error
     except ValueError as error:
-        raise ToolError(f"{name!r} cannot be a path: {error}. Give the name of a file.") from error
+        raise ToolError(
+            f"{name!r} cannot be a path: it holds what no file name can hold. Give the name of a file."
+        ) from error
     if len(content) > MAX_FILE_BYTES:
         raise ToolError(f"{name!r} has more than {MAX_FILE_BYTES:,} bytes, too many for Read. Search in it instead.")
     return found, content
