@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from handrail.app.state import plain_outfit
 from handrail.builtin.table import base_tools
 from handrail.tools.catalog import Catalog
 from handrail.tools.pool import AnyTool, Deferral, Environment, Ingredients, Pool, assemble, serialise
@@ -17,7 +18,7 @@ AUTO = Deferral(mode="auto")
 
 
 def everything() -> Pool:
-    catalog = Catalog(Ingredients(entries=base_tools(lambda: catalog), deferral=AUTO))
+    catalog = Catalog(Ingredients(entries=base_tools(lambda: catalog, lambda: plain_outfit({})), deferral=AUTO))
     return catalog.pool
 
 
@@ -50,7 +51,10 @@ def test_every_field_of_every_tool_is_described_and_nothing_else_is_accepted(too
 
 
 def test_simple_mode_has_the_small_set() -> None:
-    what = Ingredients(entries=base_tools(lambda: Catalog(Ingredients())), environment=Environment(simple=True))
+    what = Ingredients(
+        entries=base_tools(lambda: Catalog(Ingredients()), lambda: plain_outfit({})),
+        environment=Environment(simple=True),
+    )
 
     assert [tool.name for tool in assemble(what)] == ["Glob", "Read"]
 
@@ -62,10 +66,13 @@ from handrail.tools.catalog import Catalog
 from handrail.tools.pool import Deferral, Ingredients, assemble
 
 def loaded():
-    return sorted(name for name in sys.modules if name.startswith("handrail.builtin."))
+    return sorted(name for name in sys.modules if name.startswith("handrail.builtin.") and "outfit" not in name)
 
 catalog = Catalog(Ingredients(
-    entries=base_tools(lambda: catalog), denied=lambda name, mcp: name != "Read", deferral=Deferral(mode="off")))
+    entries=base_tools(lambda: catalog, lambda: None),
+    denied=lambda name, mcp: name != "Read",
+    deferral=Deferral(mode="off"),
+))
 print(loaded())
 catalog.pool
 print(loaded())

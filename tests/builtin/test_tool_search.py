@@ -2,6 +2,7 @@
 
 import pytest
 
+from handrail.app.state import plain_outfit
 from handrail.builtin.table import base_tools
 from handrail.builtin.tool_search import ToolSearch
 from handrail.conversation.blocks import Text, ToolReference
@@ -16,7 +17,9 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 def catalog() -> Catalog:
-    made = Catalog(Ingredients(entries=base_tools(lambda: made), deferral=Deferral(mode="on")))
+    made = Catalog(
+        Ingredients(entries=base_tools(lambda: made, lambda: plain_outfit({})), deferral=Deferral(mode="on"))
+    )
     return made
 
 

@@ -22,8 +22,9 @@ from pydantic import BaseModel
 from handrail.app.answers import Answer, answer_of
 from handrail.app.gate import FolderGate
 from handrail.app.models import Streaming, chosen_model
-from handrail.app.state import result_store
+from handrail.app.state import plain_outfit, result_store
 from handrail.app.tools import builtin_names, make_catalog
+from handrail.builtin.outfit import Outfit
 from handrail.conversation.blocks import Json, Text, UserBlock
 from handrail.conversation.messages import Message, UserMessage
 from handrail.conversation.request import Chain, Effort, History, Thinking, ToolChoice
@@ -95,6 +96,7 @@ class Agent:
         history: Iterable[Message] = (),
         chain: Chain | None = None,
         view: PromptView | None = None,
+        outfit: Callable[[], Outfit] | None = None,
         env: Mapping[str, str] | None = None,
     ) -> None:
         variables = os.environ if env is None else env
@@ -106,6 +108,7 @@ class Agent:
             custom=custom,
             deferral=deferral or (Deferral() if any(map(_deferrable, custom)) else NO_DEFERRAL),
             denied=_left_out(builtin_tools),
+            outfit=outfit or partial(plain_outfit, variables, folder),
         )
         names = tuple(tool.name for tool in catalog.pool)
         options = RunOptions(model=chosen.name, thinking=thinking.mode, tools=names)

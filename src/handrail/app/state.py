@@ -7,6 +7,7 @@ from pathlib import Path
 
 import platformdirs
 
+from handrail.builtin.outfit import Outfit
 from handrail.dispatch.results import ResultStore
 
 
@@ -19,3 +20,11 @@ def state_folder(variables: Mapping[str, str]) -> Path:
 def result_store(variables: Mapping[str, str]) -> ResultStore:
     """A folder of its own for the big results of this run; nothing is written before there is one."""
     return ResultStore(state_folder(variables) / "results" / f"{os.getpid()}-{secrets.token_hex(4)}")
+
+
+def plain_outfit(variables: Mapping[str, str], cwd: Path | None = None) -> Outfit:
+    """What tools get when nobody said more: the working folder, and a state folder that nobody else uses."""
+    folder = os.path.realpath(cwd or Path.cwd())
+    home = os.path.realpath(variables.get("HOME") or Path.home())
+    state = state_folder(variables) / "runs" / f"{os.getpid()}-{secrets.token_hex(4)}"
+    return Outfit(env=variables, home=home, working_dirs=lambda: (folder,), state=state)

@@ -5,15 +5,19 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from handrail.builtin.outfit import Outfit
 from handrail.tools.pool import AnyTool, Entry
 from handrail.tools.search import Searching
 
 
-def base_tools(catalog: Callable[[], Searching]) -> tuple[Entry, ...]:
+def base_tools(
+    catalog: Callable[[], Searching],
+    outfit: Callable[[], Outfit],  # noqa: ARG001  # the tools that need it are on their way
+) -> tuple[Entry, ...]:
     """
     Every tool there is, gated or not; the pool decides which of them a request gets.
 
-    The catalog is asked for late, because it is made from this list.
+    What tools are handed is asked for late: the catalog is made from this list, and an outfit may cost something.
     """
     return (
         Entry("Glob", _made("glob", "Glob"), simple=True),

@@ -45,4 +45,10 @@ class PolicyGate:
             check=evidence.check,
         )
         use = ToolUse(request.use.id, tool.name, request.use.input)
-        return decide(make_case(use, self.policy, LOOKUP, facts))
+        case = make_case(use, self.policy, LOOKUP, facts)
+        decision = decide(case)
+        return (
+            replace(decision, places=tuple(touch.place for touch in case.touches if touch.place))
+            if case.touches
+            else decision
+        )

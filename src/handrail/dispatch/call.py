@@ -86,6 +86,7 @@ class Pipeline:
             if call.stop_reason:
                 raise asyncio.CancelledError  # a hook or the gate kept it to itself
             call.began = True
+            request.ctx = request.ctx.varied(decision=decision)
             output, cause, error = await self._call(request)
             marks.append(now())
 

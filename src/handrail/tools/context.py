@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 from threading import Lock
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from handrail.conversation.blocks import ToolUse
 from handrail.conversation.messages import Message
@@ -12,6 +12,9 @@ from handrail.files.memory import FileMemory
 from handrail.records import record
 from handrail.tools.abort import AbortSignal
 from handrail.tools.permission import Decision, NoRules, PermissionSnapshot
+
+if TYPE_CHECKING:
+    from handrail.files.paths import Place
 
 
 @record
@@ -84,20 +87,47 @@ MayUse: TypeAlias = Callable[[ToolUse, RunContext], Awaitable[Decision]]
 class ToolContext:
     """What one call gets besides its input."""
 
-    __slots__ = ("_may_use", "abort", "progress", "run", "use")
+    __slots__ = ("_may_use", "abort", "decision", "progress", "run", "use")
 
     def __init__(
-        self, run: RunContext, use: ToolUse, abort: AbortSignal, progress: ProgressCallback, may_use: MayUse
+        self,
+        run: RunContext,
+        use: ToolUse,
+        abort: AbortSignal,
+        progress: ProgressCallback,
+        may_use: MayUse,
+        *,
+        decision: Decision | None = None,
     ) -> None:
         self.run = run
         self.use = use
         self.abort = abort
         self.progress = progress
         self._may_use = may_use
+        self.decision = decision
+        """Why the call may run; None while that is still being found out."""
 
-    def varied(self, *, use: ToolUse | None = None, progress: ProgressCallback | None = None) -> "ToolContext":
-        """The same context for a changed request or another listener."""
-        return ToolContext(self.run, use or self.use, self.abort, progress or self.progress, self._may_use)
+    def varied(
+        self,
+        *,
+        use: ToolUse | None = None,
+        progress: ProgressCallback | None = None,
+        decision: Decision | None = None,
+    ) -> "ToolContext":
+        """The same context for a changed request, another listener, or once it was decided."""
+        return ToolContext(
+            self.run,
+            use or self.use,
+            self.abort,
+            progress or self.progress,
+            self._may_use,
+            decision=decision or self.decision,
+        )
+
+    def decided_place(self, spelling: str) -> "Place | None":
+        """Where a path of the input led when the call was decided. None = nobody looked."""
+        places = self.decision.places if self.decision else ()
+        return next((place for place in places if place.spelling == spelling), None)
 
     @property
     def cwd(self) -> Path:

@@ -5,10 +5,13 @@ Layers give opinions, the fold picks the strongest, a Decision keeps them all. T
 """
 
 from enum import Enum, IntEnum
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from handrail.conversation.blocks import Json, ResultBlock
 from handrail.records import record
+
+if TYPE_CHECKING:
+    from handrail.files.paths import Place
 
 
 class Verdict(Enum):
@@ -57,6 +60,8 @@ class Decision:
     feedback: tuple[ResultBlock, ...] = ()
     interrupt: bool = False
     """The person who refused also wants the turn to stop."""
+    places: "tuple[Place, ...]" = ()
+    """Where the paths that the call names led when it was decided. A tool opens these, not the spelling again."""
 
 
 @record
