@@ -17,6 +17,8 @@ log = logging.getLogger(__name__)
 
 Payload: TypeAlias = dict[str, Any]
 Handler: TypeAlias = Callable[[Mapping[str, Any]], Awaitable[Payload | None]]
+Find: TypeAlias = Callable[[str], Awaitable[Handler | None]]
+"""Who answers a kind of question; None = nobody."""
 
 
 class ControlError(HandrailError):
@@ -24,11 +26,11 @@ class ControlError(HandrailError):
 
 
 class Control:
-    """One end of the wire. `handlers` answer what the other side asks, by subtype."""
+    """One end of the wire. `find` tells who answers what the other side asks."""
 
-    def __init__(self, out: Out, handlers: Mapping[str, Handler], *, patience: float = 60.0) -> None:
+    def __init__(self, out: Out, find: Find, *, patience: float = 60.0) -> None:
         self._out = out
-        self._handlers = handlers
+        self._find = find
         self._patience = patience
         self._open: dict[str, asyncio.Future[Payload]] = {}
         self._answering: dict[str, asyncio.Task[None]] = {}
@@ -102,11 +104,11 @@ class Control:
 
     async def _answer(self, name: str, request: Mapping[str, Any]) -> None:
         subtype = request.get("subtype")
-        handler = self._handlers.get(subtype) if isinstance(subtype, str) else None
-        if handler is None:
-            await self._refuse(name, f"{subtype!r} is not a request that handrail knows.")
-            return
         try:
+            handler = await self._find(subtype) if isinstance(subtype, str) else None
+            if handler is None:
+                await self._refuse(name, f"{subtype!r} is not a request that handrail knows.")
+                return
             response = await handler(request)
         except HandrailError as error:
             await self._refuse(name, str(error))

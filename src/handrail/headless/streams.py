@@ -80,7 +80,7 @@ class FileLines:
                 self._put(b"".join([*waiting, end]))
                 waiting, size = [], 0
             if not piece:
-                if waiting:
+                if any(waiting):
                     self._put(b"".join(waiting))
                 self._put(None)
                 return
