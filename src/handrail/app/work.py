@@ -78,7 +78,7 @@ class Worker:
 
     def _opening(self) -> Iterable[Attachment]:
         self._memory = read_memory(self._where)
-        names = tuple(tool.name for tool in self.agent.tools)
+        names = tuple(tool.name for tool in self.agent.tools.listed)
         facts = gather(self._cwd, self._probe, model=self.agent.model, tools=names)
         return (opening(facts, self._memory.files),)
 
