@@ -165,7 +165,7 @@ def test_a_disabled_built_in_leaves_its_name_to_others() -> None:
     off = Own("Read", enabled=False)
     mine = Own("Read")
 
-    assert assemble(Ingredients(entries=(Entry("Read", lambda: off),), custom=(mine,))).tools == (mine,)
+    assert assemble(Ingredients(entries=(Entry("Read", lambda: off),), custom=(mine,))).listed == (mine,)
 
 
 FAMILY = (

@@ -1,13 +1,14 @@
 """An agent at work in a folder: told where it is and what people wrote down for it, kept within its window."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from handrail.app.agent import Agent
 from handrail.app.compacting import Compactor
 from handrail.app.facts import GitProbe, gather
-from handrail.app.gate import FolderGate
+from handrail.app.gate import GATE_MODULES, FolderGate
 from handrail.app.memory import places, read_memory, read_memory_near
 from handrail.app.state import result_store
 from handrail.conversation.messages import Attachment, Message
@@ -20,6 +21,7 @@ from handrail.loop.prompt import near_memory, opening, system_parts, system_prom
 from handrail.loop.setup import Shortened, Situation
 from handrail.providers.choose import Wishes, choose, open_provider
 from handrail.providers.client import Provider
+from handrail.providers.cost import price_table
 from handrail.records import record
 from handrail.tools.outcome import Outcome
 
@@ -69,6 +71,12 @@ class Worker:
             env=env,
             **options,
         )
+
+    def get_ready(self) -> None:
+        """Import what the first call of a tool will need. Meant for a thread, while the model thinks."""
+        for module in (*self.agent.tools.modules(), *GATE_MODULES):
+            import_module(module)
+        price_table()
 
     async def aclose(self) -> None:
         """Stop what runs, end git, close connections and the recording."""

@@ -10,7 +10,6 @@ Pydantic is loaded by whoever defines an input model, not by this module: the fi
 import re
 from abc import ABC
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 
@@ -35,12 +34,15 @@ NAME = re.compile(r"[A-Za-z0-9_-]{1,128}")
 HINT_WORDS = range(3, 11)
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@record
 class McpInfo:
-    """Where an MCP tool comes from, under the names its server uses."""
+    """Where an MCP tool comes from, under the names its server uses. They are sorted by these."""
 
     server: str
     tool: str
+
+    def __lt__(self, other: "McpInfo") -> bool:
+        return (self.server, self.tool) < (other.server, other.tool)
 
 
 @record
