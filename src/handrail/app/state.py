@@ -14,10 +14,13 @@ def state_folder(variables: Mapping[str, str]) -> Path:
     moved = variables.get("HANDRAIL_STATE_DIR")
     if moved:
         return Path(moved).expanduser().absolute()
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Application Support" / "handrail"
-    chosen = variables.get("XDG_STATE_HOME", "")
-    return (Path(chosen) if chosen.startswith("/") else Path.home() / ".local" / "state") / "handrail"
+    if sys.platform == "linux":  # where it is simple, no first request waits for a library
+        chosen = variables.get("XDG_STATE_HOME", "")
+        return (Path(chosen) if chosen.startswith("/") else Path.home() / ".local" / "state") / "handrail"
+    else:
+        import platformdirs  # noqa: PLC0415
+
+        return platformdirs.user_state_path("handrail", appauthor=False)
 
 
 def result_store(variables: Mapping[str, str]) -> ResultStore:
