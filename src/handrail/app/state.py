@@ -16,11 +16,12 @@ def state_folder(variables: Mapping[str, str]) -> Path:
         return Path(moved).expanduser().absolute()
     if sys.platform == "linux":  # where it is simple, no first request waits for a library
         chosen = variables.get("XDG_STATE_HOME", "")
-        return (Path(chosen) if chosen.startswith("/") else Path.home() / ".local" / "state") / "handrail"
+        usual = (Path(chosen) if chosen.startswith("/") else Path.home() / ".local" / "state") / "handrail"
     else:
         import platformdirs  # noqa: PLC0415
 
-        return platformdirs.user_state_path("handrail", appauthor=False)
+        usual = platformdirs.user_state_path("handrail", appauthor=False)
+    return usual
 
 
 def result_store(variables: Mapping[str, str]) -> ResultStore:

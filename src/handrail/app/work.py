@@ -1,5 +1,6 @@
 """An agent at work in a folder: told where it is and what people wrote down for it, kept within its window."""
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -24,6 +25,7 @@ from handrail.providers.client import Provider
 from handrail.providers.cost import price_table
 from handrail.records import record
 from handrail.tools.outcome import Outcome
+from handrail.tools.stand_in import fetch
 
 FILE_FIELDS = ("file_path", "notebook_path")
 NO_WISHES = Wishes()
@@ -74,7 +76,10 @@ class Worker:
 
     def get_ready(self) -> None:
         """Import what the first call of a tool will need. Meant for a thread, while the model thinks."""
-        for module in (*self.agent.tools.modules(), *GATE_MODULES):
+        for module in self.agent.tools.modules():
+            fetch(module)
+            time.sleep(0.001)  # a call that came meanwhile need not wait for the others
+        for module in GATE_MODULES:
             import_module(module)
         price_table()
 

@@ -2,14 +2,13 @@
 
 from collections.abc import Callable
 from functools import cache
-from importlib import import_module
 from typing import Any
 
 from handrail.builtin.definitions import stand_in
 from handrail.builtin.outfit import Outfit
 from handrail.tools.pool import AnyTool, Entry
 from handrail.tools.search import Searching
-from handrail.tools.stand_in import Listed
+from handrail.tools.stand_in import Listed, fetch
 
 
 def base_tools(
@@ -36,7 +35,7 @@ def _made(module: str, name: str, *needs: Callable[[], Any]) -> Callable[[], Lis
 
     @cache
     def make() -> AnyTool:
-        tool: AnyTool = getattr(import_module(place), name)(*(need() for need in needs))
+        tool: AnyTool = getattr(fetch(place), name)(*(need() for need in needs))
         return tool
 
     return lambda: stand_in(name, place, make) or make()

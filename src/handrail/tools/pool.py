@@ -119,7 +119,7 @@ class Pool(Sequence[AnyTool]):
         return found.load() if isinstance(found, StandIn) else found
 
     def modules(self) -> tuple[str, ...]:
-        """What will be imported when its tools are called. Importing it ahead spares the first call the wait."""
+        """What will be fetched when its tools are called. Fetching it ahead spares the first call the wait."""
         return tuple(dict.fromkeys(tool.module for tool in self.listed if isinstance(tool, StandIn)))
 
     def names(self) -> tuple[str, ...]:

@@ -1,6 +1,8 @@
 """A stand-in: all that a request says of a tool, without the tool. Whoever calls the tool loads it."""
 
 from collections.abc import Callable
+from importlib import import_module
+from threading import RLock
 from typing import Any, TypeAlias
 
 from handrail.records import record
@@ -16,7 +18,7 @@ class StandIn:
     schema_json: bytes
     load: Callable[[], Tool[Any]]
     module: str
-    """What `load` imports; importing it early, in a thread, makes `load` quick."""
+    """What `load` fetches; fetching it early, in a thread, makes `load` quick."""
     aliases: tuple[str, ...] = ()
     search_hint: str = ""
     should_defer: bool = False
@@ -29,6 +31,20 @@ class StandIn:
 
     def is_enabled(self) -> bool:
         return True
+
+
+_FETCHING = RLock()
+
+
+def fetch(module: str) -> Any:
+    """
+    The module of a tool.
+
+    One thread at a time: Pydantic's modules import each other in circles, and two threads that go round in opposite
+    directions would meet half-made modules.
+    """
+    with _FETCHING:
+        return import_module(module)
 
 
 Listed: TypeAlias = Tool[Any] | StandIn
