@@ -15,9 +15,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeAlias
-
-from pydantic import BaseModel
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from handrail.app.answers import Answer, answer_of
 from handrail.app.gate import FolderGate
@@ -40,8 +38,11 @@ from handrail.loop.setup import Attach, Choose, Compact, Opening, Options, Setup
 from handrail.providers.choose import Wishes
 from handrail.sessions.store import Opened
 from handrail.tools.context import RunContext, RunOptions
-from handrail.tools.pool import NO_DEFERRAL, AnyTool, Deferral
+from handrail.tools.pool import NO_DEFERRAL, AnyTool, Deferral, Pool
 from handrail.tools.tool import McpInfo, PromptView, Tool
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 Prompt: TypeAlias = str | UserMessage | Sequence[UserBlock]
 
@@ -77,7 +78,7 @@ class Agent:
         cwd: Path | str | None = None,
         rails: Rails | None = None,
         limits: Limits = NO_LIMITS,
-        output: Json | type[BaseModel] | None = None,
+        output: "Json | type[BaseModel] | None" = None,
         builtin_tools: bool | Iterable[str] = True,
         deferral: Deferral | None = None,
         scheduling: Scheduling = DEFAULT_SCHEDULING,
@@ -113,7 +114,7 @@ class Agent:
             denied=_left_out(builtin_tools),
             outfit=outfit or partial(plain_outfit, variables, folder),
         )
-        names = tuple(tool.name for tool in catalog.pool)
+        names = tuple(tool.name for tool in catalog.pool.listed)
         options = RunOptions(model=chosen.name, thinking=thinking.mode, tools=names)
         self._close_model = chosen.close
         self._setup = Setup(
@@ -147,8 +148,8 @@ class Agent:
         return self._dialogue.history.messages
 
     @property
-    def tools(self) -> Sequence[AnyTool]:
-        """All tools that the model may use, in the order it sees them."""
+    def tools(self) -> Pool:
+        """All tools that the model may use, in the order it sees them; looking at one loads it."""
         return self._dialogue.catalog.pool
 
     @property
@@ -318,10 +319,10 @@ def _parts(system_prompt: str | Sequence[str] | None) -> tuple[str, ...]:
             return tuple(system_prompt)
 
 
-def _structured(output: Json | type[BaseModel] | None) -> StructuredOutput | None:
+def _structured(output: "Json | type[BaseModel] | None") -> StructuredOutput | None:
     if output is None:
         return None
-    if not isinstance(output, Mapping | type(BaseModel)):
+    if not isinstance(output, Mapping) and not hasattr(output, "model_json_schema"):
         raise HandrailError(
             f"output is {output!r}. Give a JSON Schema with an object at its root, or a Pydantic model."
         )

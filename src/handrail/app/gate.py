@@ -8,6 +8,8 @@ from pathlib import Path
 from handrail.dispatch.gate import Approver, Evidence, Gate, Request
 from handrail.tools.permission import Decision
 
+GATE_MODULES = ("handrail.permissions.policy", "handrail.dispatch.approval")
+
 
 class FolderGate:
     """Judges by the permission language, which is loaded with the first call: no first request waits for it."""
@@ -20,7 +22,8 @@ class FolderGate:
 
     async def decide(self, request: Request, evidence: Evidence) -> Decision:
         if self._gate is None:
-            policy = import_module("handrail.permissions.policy").Policy.empty(self._cwd, self._home)
-            made: Gate = import_module("handrail.dispatch.approval").PolicyGate(policy, self._approver)
+            language, approval = map(import_module, GATE_MODULES)
+            policy = language.Policy.empty(self._cwd, self._home)
+            made: Gate = approval.PolicyGate(policy, self._approver)
             self._gate = made
         return await self._gate.decide(request, evidence)

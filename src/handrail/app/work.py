@@ -1,13 +1,15 @@
 """An agent at work in a folder: told where it is and what people wrote down for it, kept within its window."""
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from handrail.app.agent import Agent
 from handrail.app.compacting import Compactor
 from handrail.app.facts import GitProbe, gather
-from handrail.app.gate import FolderGate
+from handrail.app.gate import GATE_MODULES, FolderGate
 from handrail.app.memory import places, read_memory, read_memory_near
 from handrail.app.state import result_store
 from handrail.conversation.messages import Attachment, Message
@@ -20,8 +22,10 @@ from handrail.loop.prompt import near_memory, opening, system_parts, system_prom
 from handrail.loop.setup import Shortened, Situation
 from handrail.providers.choose import Wishes, choose, open_provider
 from handrail.providers.client import Provider
+from handrail.providers.cost import price_table
 from handrail.records import record
 from handrail.tools.outcome import Outcome
+from handrail.tools.stand_in import fetch
 
 FILE_FIELDS = ("file_path", "notebook_path")
 NO_WISHES = Wishes()
@@ -70,6 +74,15 @@ class Worker:
             **options,
         )
 
+    def get_ready(self) -> None:
+        """Import what the first call of a tool will need. Meant for a thread, while the model thinks."""
+        for module in self.agent.tools.modules():
+            fetch(module)
+            time.sleep(0.001)  # a call that came meanwhile need not wait for the others
+        for module in GATE_MODULES:
+            import_module(module)
+        price_table()
+
     async def aclose(self) -> None:
         """Stop what runs, end git, close connections and the recording."""
         self._probe.close()
@@ -78,7 +91,7 @@ class Worker:
 
     def _opening(self) -> Iterable[Attachment]:
         self._memory = read_memory(self._where)
-        names = tuple(tool.name for tool in self.agent.tools)
+        names = tuple(tool.name for tool in self.agent.tools.listed)
         facts = gather(self._cwd, self._probe, model=self.agent.model, tools=names)
         return (opening(facts, self._memory.files),)
 

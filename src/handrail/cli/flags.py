@@ -1,7 +1,6 @@
 """The flags of a run. Unknown ones, and those whose feature has not come yet, are warned about and ignored."""
 
 import argparse
-import difflib
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -77,7 +76,9 @@ def read_flags(arguments: Sequence[str]) -> Flags:
 def _refuse_a_slip(top: argparse.ArgumentParser, flag: str) -> None:
     """An unknown flag may come from the future; one that looks like a known one is a slip, and a limit may be lost."""
     known = [option for action in top._actions for option in action.option_strings]
-    near = difflib.get_close_matches(flag, known, n=1, cutoff=0.85)
+    from difflib import get_close_matches  # noqa: PLC0415  # only an unknown flag pays for it
+
+    near = get_close_matches(flag, known, n=1, cutoff=0.85)
     if near:
         top.error(f"{flag} is not a flag. Did you mean {near[0]}?")
 

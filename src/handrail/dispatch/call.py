@@ -30,8 +30,8 @@ from handrail.tools.outcome import NO_TIME, Cause, Outcome, Status, Timings
 from handrail.tools.output import ContextChange, Output
 from handrail.tools.permission import NO_OPINION, Ask, Decision, Opinion, Refuse, Strength, Verdict
 from handrail.tools.pool import AnyTool, Pool, definition_json
-from handrail.tools.schema import did_you_mean
 from handrail.tools.tool import DEFAULT_RESULT_CHARS, PLAIN_VIEW
+from handrail.tools.wording import did_you_mean
 
 log = logging.getLogger(__name__)
 

@@ -4,8 +4,6 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from pydantic_core import to_jsonable_python
-
 from handrail import __version__
 from handrail.app.answers import WHAT_HAPPENED
 from handrail.conversation.blocks import (
@@ -201,10 +199,15 @@ def _assistant(event: BlockComplete) -> Line:
 def _result_line(outcome: Outcome) -> Line:
     line = _user([wire_block(outcome.result)])
     data = outcome.output.data if outcome.output else None
-    line["tool_use_result"] = (
-        f"Error: {outcome.result.text}" if outcome.result.is_error else to_jsonable_python(data, fallback=str)
-    )
+    line["tool_use_result"] = f"Error: {outcome.result.text}" if outcome.result.is_error else jsonable(data)
     return line
+
+
+def jsonable(value: object) -> Any:
+    """The value as JSON has it; what it has no word for becomes text."""
+    from pydantic_core import to_jsonable_python  # noqa: PLC0415  # no first request waits for it
+
+    return to_jsonable_python(value, fallback=str)
 
 
 def wire_block(block: AssistantBlock | UserBlock | ToolReference) -> Line:
@@ -215,7 +218,7 @@ def wire_block(block: AssistantBlock | UserBlock | ToolReference) -> Line:
         case Thinking(text, raw):
             return dict(raw) or {"type": "thinking", "thinking": text, "signature": ""}
         case ToolUse(call_id, name, value):
-            return {"type": "tool_use", "id": call_id, "name": name, "input": to_jsonable_python(value)}
+            return {"type": "tool_use", "id": call_id, "name": name, "input": jsonable(value)}
         case BrokenToolUse(call_id, name):
             return {"type": "tool_use", "id": call_id, "name": name, "input": {}}
         case ServerBlock(raw=raw):
@@ -262,12 +265,12 @@ def result(event: RunEnded) -> Line:
         "usage": _total(event.spent),
         "modelUsage": {model: _model_usage(spent) for model, spent in event.spent.items()},
         "permission_denials": [
-            {"tool_name": d.use.name, "tool_use_id": d.use.id, "tool_input": to_jsonable_python(d.use.input)}
+            {"tool_name": d.use.name, "tool_use_id": d.use.id, "tool_input": jsonable(d.use.input)}
             for d in event.denials
         ],
     }
     if event.structured is not None:
-        line["structured_output"] = to_jsonable_python(event.structured)
+        line["structured_output"] = jsonable(event.structured)
     if event.failure and event.failure.status:
         line["api_error_status"] = event.failure.status
     if event.is_error:
