@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NoReturn
 
-from handrail.config.check import Slip, checked
+from handrail.config.check import Slip, checked, text_problem
 from handrail.config.jsontext import MAX_DEPTH, JsonTextError, Node, column_of, dotted, line_of, scan
 from handrail.config.jsontext import Path as Way
 from handrail.config.places import Spot
@@ -72,6 +72,18 @@ class Document:
         if self._root is None:
             self._root = scan(self.text)
         return line_of(self.text, self._root.starts(tuple(path)))
+
+    def lines(self, path: Iterable[str | int]) -> list[int]:
+        """The lines of those texts of a list that can be used."""
+        if self.broken or not self.text:
+            return []
+        self.line(())
+        node = self._root.find(tuple(path)) if self._root else None
+        if node is None:
+            return []
+        items = node.items if isinstance(node.value, list) else (node,)
+        usable = [item for item in items if isinstance(item.value, str) and not text_problem(item.value)]
+        return [line_of(self.text, item.start) for item in usable]
 
     def problem(self, path: Way, message: str, *, hint: bool = False) -> Problem:
         """Something wrong with the value at the end of a path."""

@@ -7,6 +7,7 @@ if it could be read before, what it forbade then still counts. Policy that canno
 """
 
 import json
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -109,6 +110,8 @@ def gather(
     news: list[Problem] = []
     policy = _policy(places, env, policies, before, news)
     flag = [_flag(wanted.settings, places)] if wanted.settings else []
+    if before is None and any(document.doubtful for document in flag):
+        raise SettingsError("\n".join(str(problem) for document in flag for problem in document.problems))
     files = [found for spot in places.spots(wanted.sources) if (found := read_document(spot))]
     servers = _servers(places, wanted.sources, news)
     own = [document for document in files if document.spot.source != "user"]
@@ -163,19 +166,12 @@ def _flag(given: str, places: Places) -> Document:
     """The settings of the command line: an object, or a file that is looked for in the working folder."""
     text = given.strip()
     if text.startswith("{") and text.endswith("}"):
-        document = document_of(
-            Spot("flag", Path("--settings"), "--settings", places.cwd, ""), text.encode("utf-8", "surrogateescape")
-        )
-    else:
-        path = Path(places.cwd, Path(given).expanduser())
-        spot = Spot("flag", path, given, str(path.resolve().parent), "")
-        found = read_document(spot)
-        if found is None:
-            raise SettingsError(f"--settings: there is no file {given!r}. Give a file or an object in JSON.")
-        document = found
-    if document.doubtful:
-        raise SettingsError("\n".join(map(str, document.problems)))
-    return document
+        inline = Spot("flag", Path("--settings"), "--settings", places.cwd, "")
+        return document_of(inline, text.encode("utf-8", "surrogateescape"))
+    path = Path(places.cwd, Path(given).expanduser())
+    spot = Spot("flag", path, given, os.path.realpath(path.parent), "")
+    missing = Problem("flag", "--settings", 0, f"there is no file {given!r}. Give a file or an object in JSON.")
+    return read_document(spot) or Document(spot, "", {}, missing)
 
 
 def _servers(places: Places, sources: tuple[str, ...], news: list[Problem]) -> "Layer | None":

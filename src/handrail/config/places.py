@@ -10,6 +10,7 @@ Where settings are found, from the one that wins to the one that loses.
 The project is the working folder: no parent is searched.
 """
 
+import hashlib
 import os
 import sys
 from collections.abc import Mapping
@@ -70,6 +71,11 @@ class Places:
         return tuple(found)
 
     @property
+    def trust_file(self) -> Path:
+        """The record that says whether this folder is trusted."""
+        return trust_file(self.state, self.cwd)
+
+    @property
     def mcp_file(self) -> Path:
         """The project's own list of MCP servers."""
         return Path(self.cwd, ".mcp.json")
@@ -93,6 +99,11 @@ class Places:
 
 
 FAMILIES: tuple[Family, Family] = ("handrail", "claude")
+
+
+def trust_file(state: Path, folder: str) -> Path:
+    """Where the record of a folder's trust is kept; `folder` is a real path."""
+    return state / "trust" / f"{hashlib.sha256(os.fsencode(folder)).hexdigest()[:32]}.json"
 
 
 def places_for(cwd: Path | str, env: Mapping[str, str], state: Path) -> Places:

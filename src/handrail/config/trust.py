@@ -6,7 +6,6 @@ it. The folder stays trusted as long as nothing is new; something taken away is 
 A folder inside a trusted one is another folder. One file for each record, for its owner only.
 """
 
-import hashlib
 import json
 import os
 import stat
@@ -16,6 +15,7 @@ from enum import Enum
 from pathlib import Path
 
 from handrail.config.files import locked, replace_file
+from handrail.config.places import trust_file
 from handrail.config.widening import Item, fingerprint
 from handrail.errors import SettingsError
 from handrail.records import record
@@ -47,11 +47,12 @@ class TrustStore:
     """The records of one user."""
 
     def __init__(self, state: Path) -> None:
+        self._state = state
         self._folder = state / "trust"
 
     def file_of(self, folder: str) -> Path:
         """Where the record of a folder is kept."""
-        return self._folder / f"{hashlib.sha256(os.fsencode(os.path.realpath(folder))).hexdigest()[:32]}.json"
+        return trust_file(self._state, os.path.realpath(folder))
 
     def record_of(self, folder: str) -> Record | None:
         """The record of a folder, if there is one that can be believed."""

@@ -7,7 +7,6 @@ from typing import TypeAlias
 
 from handrail.config.gather import Wanted
 from handrail.config.places import DROP_INS, MANAGED, Places
-from handrail.config.trust import TrustStore
 
 Stamp: TypeAlias = tuple[int, int, int] | None
 
@@ -41,7 +40,7 @@ def _files(places: Places, wanted: Wanted) -> Iterable[tuple[str, Path]]:
         yield "flag", Path(places.cwd, Path(wanted.settings).expanduser())
     yield from ((spot.source, spot.file) for spot in places.spots(wanted.sources))
     yield "project", places.mcp_file
-    yield "trust", TrustStore(places.state).file_of(places.cwd)
+    yield "trust", places.trust_file
 
 
 def _stamp(file: str) -> Stamp:
