@@ -39,7 +39,8 @@ from handrail.loop.run import Run
 from handrail.loop.setup import Attach, Choose, Compact, Opening, Options, Setup, StructuredOutput, nothing_attached
 from handrail.providers.choose import Wishes
 from handrail.tools.context import RunContext, RunOptions
-from handrail.tools.pool import NO_DEFERRAL, AnyTool, Deferral
+from handrail.tools.permission import NoRules
+from handrail.tools.pool import NO_DEFERRAL, AnyTool, Deferral, Denied, nothing_denied
 from handrail.tools.tool import McpInfo, PromptView, Tool
 
 Prompt: TypeAlias = str | UserMessage | Sequence[UserBlock]
@@ -57,7 +58,8 @@ class Agent:
     `model`: a name, any object with `stream(request)`, or None for the environment's default. `tools`: your own, beside
     the built-in ones (`builtin_tools`: all, none, or some by name). `rails`: who has a say in each call; by default
     what only reads inside the working folder may run and the rest is refused, because nobody is here to be asked.
-    `output`: a JSON Schema or Pydantic model that the last answer must fit.
+    `output`: a JSON Schema or Pydantic model that the last answer must fit. `denied` takes tools away by name; so does
+    `mode` plan, with those that never only read.
 
     One prompt at a time; `send` adds a message to a running one. Leave it with `async with` or `aclose` to close
     connections.
@@ -98,6 +100,8 @@ class Agent:
         view: PromptView | None = None,
         outfit: Callable[[], Outfit] | None = None,
         env: Mapping[str, str] | None = None,
+        denied: Denied = nothing_denied,
+        mode: str = "default",
     ) -> None:
         variables = os.environ if env is None else env
         folder = Path(cwd if cwd is not None else Path.cwd()).absolute()
@@ -107,7 +111,8 @@ class Agent:
             variables=variables,
             custom=custom,
             deferral=deferral or (Deferral() if any(map(_deferrable, custom)) else NO_DEFERRAL),
-            denied=_left_out(builtin_tools),
+            denied=_either(_left_out(builtin_tools), denied),
+            planning=mode == "plan",
             outfit=outfit or partial(plain_outfit, variables, folder),
         )
         names = tuple(tool.name for tool in catalog.pool)
@@ -129,7 +134,7 @@ class Agent:
             choose=choose,
             structured=_structured(output),
         )
-        context = RunContext(folder, options=options)
+        context = RunContext(folder, permissions=NoRules(mode=mode), options=options)
         past = History(history)
         self._dialogue = Dialogue(catalog, context, result_store(variables), past, chain=chain or new_chain())
         self._current: Callable[[], Run | None] = lambda: None
@@ -299,6 +304,10 @@ def _left_out(builtin_tools: bool | Iterable[str]) -> Callable[[str, McpInfo | N
 
 def _is_one_of(names: frozenset[str], name: str, _mcp: McpInfo | None) -> bool:
     return name in names
+
+
+def _either(one: Denied, other: Denied) -> Denied:
+    return one if other is nothing_denied else lambda name, mcp: one(name, mcp) or other(name, mcp)
 
 
 def _parts(system_prompt: str | Sequence[str] | None) -> tuple[str, ...]:

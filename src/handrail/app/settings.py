@@ -16,11 +16,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from handrail.app.state import plain_outfit
+from handrail.builtin.outfit import Outfit
+from handrail.config.asked import NOTHING_ASKED, Asked
 from handrail.config.document import Problem
-from handrail.config.gather import Settings, Wanted, gather
+from handrail.config.gather import Settings, gather
 from handrail.config.managed import PolicySource
-from handrail.config.places import SOURCES, Places, places_for
+from handrail.config.places import Places, places_for
 from handrail.config.watch import Watch
+from handrail.conversation.request import Thinking
 from handrail.errors import ProviderSetupError, SettingsError
 from handrail.providers.choose import Wishes
 from handrail.records import record
@@ -35,31 +39,6 @@ BYPASS = "bypassPermissions"
 BEYOND_DEFAULT = ("acceptEdits", "auto", BYPASS)
 HELPER_PATIENCE = 30.0
 NEXT_MOVE = "See them with: handrail trust --show. Trust the folder with: handrail trust, or for one run with --trust."
-
-
-@record
-class Asked:
-    """What the command line says about permissions."""
-
-    settings: str = ""
-    sources: tuple[str, ...] = SOURCES
-    trust: bool = False
-    mode: str = ""
-    bypass: bool = False
-    """--dangerously-skip-permissions"""
-    allow_bypass: bool = False
-    """--allow-dangerously-skip-permissions: it may be entered later"""
-    allowed: tuple[str, ...] = ()
-    disallowed: tuple[str, ...] = ()
-    folders: tuple[str, ...] = ()
-
-    @property
-    def wanted(self) -> Wanted:
-        """The part that is about files."""
-        return Wanted(self.settings, self.sources, self.trust)
-
-
-NOTHING_ASKED = Asked()
 
 
 @record
@@ -277,6 +256,18 @@ def credential(loaded: Loaded) -> str:
     return key
 
 
+def thought(loaded: Loaded, options: Mapping[str, Any]) -> dict[str, Any]:
+    """How hard the model should think, where the options leave it open."""
+    chosen: dict[str, Any] = {}
+    if options.get("effort") is None and (effort := loaded.settings.get("effortLevel")):
+        chosen["effort"] = effort
+    enabled = loaded.settings.get("alwaysThinkingEnabled")
+    thinking = options.get("thinking", Thinking())
+    if enabled is not None and thinking.mode == "default":
+        chosen["thinking"] = replace(thinking, mode="adaptive" if enabled else "off")
+    return chosen
+
+
 # The policy
 
 
@@ -417,6 +408,13 @@ class Live:
         for problem in made.problems:
             if problem.text not in before:
                 self._told(f"{problem.source}: {problem.text!r} - {problem.message}. It matches nothing.")
+
+
+def outfit_of(live: Live) -> Callable[[], Outfit]:
+    """What tools are handed: the variables of the settings, and the working folders as they are at the time."""
+    return lambda: replace(
+        plain_outfit(live.loaded.env, Path(live.places.cwd)), home=live.places.home, working_dirs=live.folders
+    )
 
 
 def live_settings(

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from handrail.config.asked import Wanted
 from handrail.config.document import (
     Document,
     FileProblemError,
@@ -27,7 +28,7 @@ from handrail.config.jsontext import Path as Way
 from handrail.config.keys import KEYS
 from handrail.config.managed import PolicySource, read_policy
 from handrail.config.merge import merged
-from handrail.config.places import SOURCES, Places, Spot
+from handrail.config.places import Places, Spot
 from handrail.errors import SettingsError
 from handrail.records import record
 
@@ -36,16 +37,6 @@ if TYPE_CHECKING:
 
 MANAGED_ONLY = tuple(key.name for key in KEYS if key.managed)
 TRUSTED, UNTRUSTED = "trusted", "untrusted"
-
-
-@record
-class Wanted:
-    """What somebody asked for on the command line."""
-
-    settings: str = ""
-    """A file or an object in JSON."""
-    sources: tuple[str, ...] = SOURCES
-    trust: bool = False
 
 
 @record

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TypeAlias
 
-from handrail.config.gather import Wanted
+from handrail.config.asked import Wanted
 from handrail.config.places import DROP_INS, MANAGED, Places
 
 Stamp: TypeAlias = tuple[int, int, int] | None
