@@ -42,15 +42,14 @@ NEXT_MOVE = "See them with: handrail trust --show. Trust the folder with: handra
 
 
 @record
-class HookEntry:
-    """One group of hooks, as it is written, and where. `family` is handrail or claude."""
+class HookSection:
+    """The `hooks` of one file, as they are written. `family` is .handrail or .claude."""
 
-    event: str
-    group: Mapping[str, Any]
     source: str
-    file: str
-    line: int
     family: str
+    file: str
+    folder: str
+    section: Mapping[str, Any]
 
 
 @record
@@ -71,7 +70,7 @@ class Loaded:
     folders: tuple[str, ...]
     """Real paths of the working folders, the project first."""
     env: Mapping[str, str]
-    hooks: tuple[HookEntry, ...]
+    hooks: tuple[HookSection, ...]
     problems: tuple[Problem, ...]
 
     @property
@@ -183,20 +182,17 @@ def _folder(name: str, places: Places) -> str:
     return os.path.realpath(os.path.join(places.cwd, home))  # noqa: PTH118  # may be absolute
 
 
-def hooks_of(settings: Settings) -> tuple[HookEntry, ...]:
-    """All hooks that may run, each with the file that it comes from."""
+def hooks_of(settings: Settings) -> tuple[HookSection, ...]:
+    """All hooks that may run, file by file."""
     if not settings.get("hooks") or settings.managed("disableAllHooks"):
         return ()
     managed_only = settings.managed("allowManagedHooksOnly") or settings.get("disableAllHooks")
-    entries: list[HookEntry] = []
-    for layer in settings.layers:
-        if managed_only and layer.source != "policy":
-            continue
-        spot = layer.document.spot
-        for event, groups in layer.values.get("hooks", {}).items():
-            line = layer.document.line(("hooks", event))
-            entries += [HookEntry(event, group, layer.source, spot.shown, line, spot.family) for group in groups]
-    return tuple(entries)
+    return tuple(
+        HookSection(layer.source, f".{spot.family or 'handrail'}", spot.shown, spot.folder, section)
+        for layer in settings.layers
+        if (section := layer.values.get("hooks")) and (layer.source == "policy" or not managed_only)
+        for spot in (layer.document.spot,)
+    )
 
 
 def ignored_note(settings: Settings) -> tuple[str, ...]:
@@ -305,6 +301,19 @@ def _rules(loaded: Loaded, asked: Asked) -> "list[Rule | RuleProblem]":
     return made
 
 
+def rule_note(problem: "RuleProblem", settings: Settings) -> str:
+    """What is wrong with a rule, where: `settings.json:12: permissions.allow[2] is 'Bash(' - ...`."""
+    source = problem.source
+    for layer in settings.layers:
+        section = layer.values.get("permissions", {}) if layer.document.spot.shown == source.file else {}
+        for kind in ("deny", "ask", "allow"):
+            if problem.text in section.get(kind, ()):
+                at = section[kind].index(problem.text)
+                what = f"permissions.{kind}[{at}] is {problem.text!r} - {problem.message}. It matches nothing."
+                return f"{source.file}:{source.line}: {what}"
+    return f"{source}: {problem.text!r} - {problem.message}. It matches nothing."
+
+
 def whole_tool(rule: str) -> bool:
     """Whether a rule has no brackets, or nothing in them: as a deny rule it takes the tool away."""
     return "(" not in rule or rule.rstrip().endswith(("()", "(*)"))
@@ -407,7 +416,7 @@ class Live:
         self._policy = replace(made, version=max(version, made.version))
         for problem in made.problems:
             if problem.text not in before:
-                self._told(f"{problem.source}: {problem.text!r} - {problem.message}. It matches nothing.")
+                self._told(rule_note(problem, self.loaded.settings))
 
 
 def outfit_of(live: Live) -> Callable[[], Outfit]:

@@ -54,7 +54,8 @@ def _section(values: dict[str, Any], level: Tree, path: Path, slips: list[Slip])
             kept[name] = value
         elif isinstance(known, Key):
             with suppress(Omit):
-                kept[name] = _fitting(_lenient(known, value, here, slips), known.schema, here, slips)
+                schema = {"type": known.schema["type"]} if known.raw else known.schema
+                kept[name] = _fitting(_lenient(known, value, here, slips), schema, here, slips)
         elif isinstance(value, dict):
             kept[name] = _section(value, known, here, slips)
         else:
@@ -103,8 +104,8 @@ def _fitting_object(value: dict[str, Any], schema: Schema, path: Path, slips: li
         try:
             kept[name] = _fitting(inner, rule, (*path, name), slips) if rule else inner
         except Omit:
-            if name in schema.get("required", ()) or name == "matcher":
-                raise  # a group without its matcher would match everything
+            if name in schema.get("required", ()):
+                raise
     return kept
 
 

@@ -58,7 +58,8 @@ class Key:
     """
     One known setting. `narrows`: which of its values count in a folder that nobody trusts yet (none by default).
 
-    `managed`: it counts in policy files only. `whole`: the value of the highest source is taken as it is.
+    `managed`: it counts in policy files only. `whole`: the value of the highest source is taken as it is. `raw`: only
+    its kind is checked here; whoever uses it takes it apart, and knows what a mistake in it means.
     """
 
     name: str
@@ -67,6 +68,7 @@ class Key:
     narrows: tuple[Any, ...] | str = ()
     managed: bool = False
     whole: bool = False
+    raw: bool = False
 
     @property
     def path(self) -> tuple[str, ...]:
@@ -99,7 +101,7 @@ KEYS = (
         whole=True,
     ),
     Key("env", TEXT_MAP, "Variables of the session and of every program it starts."),
-    Key("hooks", HOOKS, "Commands, URLs and the like that are asked before and after things happen."),
+    Key("hooks", HOOKS, "Commands, URLs and the like that are asked before and after things happen.", raw=True),
     Key("disableAllHooks", FLAG, "No hooks. Hooks of policy files can only be switched off there."),
     Key("strictHooks", FLAG, "Whether exit code 1 of a PreToolUse hook asks (default: yes, for `.handrail` files)."),
     Key("allowedHttpHookUrls", TEXTS, "URL patterns that HTTP hooks may use."),
