@@ -61,12 +61,16 @@ def others(text: str, path: tuple[str, ...]) -> list[str]:
 
 @given(formatted(OBJECTS), st.lists(NAMES, min_size=1, max_size=3), VALUES)
 def test_setting_a_value_changes_that_value_alone(text: str, path: list[str], new: Any) -> None:
-    before = scan(text).value
-    try:
-        changed = set_value(text, path, new)
-    except SettingsError:
-        assert not all(isinstance(scan(text).find(path[:n]) and scan(text).find(path[:n]).value, dict | None) for n in range(len(path)))  # type: ignore[union-attr]  # looked at just before
+    above = [
+        before := scan(text).value,
+        *(node.value for n in range(1, len(path)) if (node := scan(text).find(path[:n]))),
+    ]
+    if not all(isinstance(value, dict) for value in above):
+        with pytest.raises(SettingsError, match="is not an object"):
+            set_value(text, path, new)
         return
+
+    changed = set_value(text, path, new)
 
     assert scan(changed).value == expected_after(before, path, new)
     assert others(changed, tuple(path)) == others(text, tuple(path))

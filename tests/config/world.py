@@ -53,7 +53,9 @@ class World:
         path.write_text(content if isinstance(content, str) else json.dumps(content, indent=2))
         return path
 
-    def gather(self, *, before: Settings | None = None, policies: tuple[PolicySource, ...] = (), **wanted: Any) -> Settings:
+    def gather(
+        self, *, before: Settings | None = None, policies: tuple[PolicySource, ...] = (), **wanted: Any
+    ) -> Settings:
         return gather(self.places, self.env, Wanted(**wanted), before=before, policies=policies)
 
     def load(self, **asked: Any) -> Loaded:

@@ -131,12 +131,17 @@ def read_bytes(path: Path) -> bytes | None:
     except OSError as error:
         reason = "a loop of links" if error.errno == errno.ELOOP else error.strerror
         raise FileProblemError(f"it cannot be read: {reason}.") from error
-    with os.fdopen(descriptor, "rb") as file:
+    try:
         mode = os.fstat(descriptor).st_mode
         if not stat.S_ISREG(mode):
             kind = "a folder" if stat.S_ISDIR(mode) else "not a regular file"
             raise FileProblemError(f"this is {kind}, and a settings file is expected here.")
-        data = file.read(MAX_BYTES + 1)
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise FileProblemError(f"it cannot be read: {error.strerror}.") from error
+    finally:
+        os.close(descriptor)
     if len(data) > MAX_BYTES:
         raise FileProblemError(f"it is larger than {MAX_BYTES:,} bytes. Shorten it.")
     return data

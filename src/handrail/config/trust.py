@@ -133,11 +133,14 @@ def _read(file: Path) -> Record | None:
         descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
         return None
-    with os.fdopen(descriptor, "rb") as opened:
+    try:
         status = os.fstat(descriptor)
         if status.st_uid != os.geteuid() or status.st_mode & 0o022 or not stat.S_ISREG(status.st_mode):
             return None
-        data = opened.read()
+        with os.fdopen(descriptor, "rb", closefd=False) as opened:
+            data = opened.read()
+    finally:
+        os.close(descriptor)
     try:
         content = json.loads(data)
         if content["version"] > VERSION:

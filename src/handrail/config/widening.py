@@ -84,6 +84,8 @@ def _narrow(source: str, values: Mapping[str, Any], level: Tree, path: Way, item
         if isinstance(known, Key):
             if _narrows(known, value):
                 kept[name] = value
+            elif known.whole:
+                items.append(Item(source, here, value))
             else:
                 items += (Item(source, way, part) for way, part in _parts(here, value, hooks=name == "hooks"))
         elif known is not None and (inner := _narrow(source, value, known, here, items)):
