@@ -15,7 +15,11 @@ from handrail.permissions.policy import Policy
 from handrail.permissions.update import UpdateProblem
 from handrail.providers.choose import Wishes
 from handrail.testing import ScriptedModel
+from handrail.tools.context import ToolContext
 from handrail.tools.function import tool
+from handrail.tools.output import Output
+from handrail.tools.schema import Input
+from handrail.tools.tool import Tool
 from tests.config.world import World
 
 
@@ -241,6 +245,10 @@ def test_a_deny_rule_for_a_whole_tool_takes_it_away(world: World) -> None:
     assert [denied(name, None) for name in ("Glob", "Read", "Sleep", "mcp__a__b")] == [True, False, True, True]
 
 
+class EitherInput(Input):
+    text: str
+
+
 @pytest.mark.proves("B14")
 def test_in_plan_mode_tools_that_never_only_read_are_not_offered(world: World) -> None:
     @tool()
@@ -253,10 +261,17 @@ def test_in_plan_mode_tools_that_never_only_read_are_not_offered(world: World) -
         """Looks at something."""
         return text
 
-    @tool(read_only=lambda args: args.text == "look")
-    async def either(text: str) -> str:
-        """Looks or changes."""
-        return text
+    class Either(Tool[EitherInput]):
+        name = "either"
+        input_model = EitherInput
+
+        def is_read_only(self, args: EitherInput) -> bool:
+            return args.text == "look"
+
+        async def call(self, args: EitherInput, ctx: ToolContext) -> Output:
+            return Output(text=args.text)
+
+    either = Either()
 
     def names(mode: str) -> list[str]:
         agent = Agent(ScriptedModel([]), [change, look, either], builtin_tools=["Read"], env=world.env, mode=mode)

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.config.jsontext import JsonTextError, Node, column_of, dotted, line_of, scan
+from handrail.config.jsontext import JsonTextError, Node, scan
+from handrail.config.ways import column_of, dotted, line_of
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=8)
 VALUES = st.recursive(

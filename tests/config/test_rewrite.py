@@ -23,7 +23,9 @@ BLANKS = st.sampled_from(["", " ", "\n", "\n  ", "\r\n\t", "  \n "])
 @st.composite
 def formatted(draw: st.DrawFn, values: Any) -> str:
     """A value as somebody without taste could have written it."""
-    blank = lambda: draw(BLANKS)  # noqa: E731
+
+    def blank() -> str:
+        return draw(BLANKS)
 
     def write(value: Any) -> str:
         match value:

@@ -123,7 +123,7 @@ def test_broken_lists_of_servers_are_said_to_be_so(world: World) -> None:
     assert "mcpServers must be an object" in str(world.gather().problems[0])
 
 
-START = {
+START: dict[str, Any] = {
     "permissions": {"allow": ["Bash(make *)", "Read(//x)"], "deny": ["Bash(rm *)"]},
     "hooks": HOOK,
     "env": {"A": "1"},

@@ -6,9 +6,10 @@ from typing import Any
 
 from handrail.app.settings import Live, Loaded, load
 from handrail.config.asked import Asked, Wanted
-from handrail.config.gather import Settings, gather
+from handrail.config.gather import gather
 from handrail.config.managed import PolicySource
 from handrail.config.places import Places
+from handrail.config.snapshot import Settings
 from handrail.config.trust import TrustStore
 
 FILES = {

@@ -19,10 +19,9 @@ from typing import TYPE_CHECKING, Any
 from handrail.app.state import plain_outfit
 from handrail.builtin.outfit import Outfit
 from handrail.config.asked import NOTHING_ASKED, Asked
-from handrail.config.document import Problem
-from handrail.config.gather import Settings, gather
-from handrail.config.managed import PolicySource
 from handrail.config.places import Places, places_for
+from handrail.config.problems import Problem
+from handrail.config.snapshot import NO_SETTINGS, Settings
 from handrail.config.watch import Watch
 from handrail.conversation.request import Thinking
 from handrail.errors import ProviderSetupError, SettingsError
@@ -31,6 +30,7 @@ from handrail.records import record
 from handrail.tools.tool import McpInfo
 
 if TYPE_CHECKING:
+    from handrail.config.managed import PolicySource
     from handrail.permissions.policy import Policy
     from handrail.permissions.rules import Rule, RuleProblem
     from handrail.permissions.update import UpdateProblem
@@ -94,7 +94,7 @@ def load(
     env: Mapping[str, str],
     asked: Asked = NOTHING_ASKED,
     *,
-    policies: Iterable[PolicySource] = (),
+    policies: "Iterable[PolicySource]" = (),
     before: Settings | None = None,
 ) -> Loaded:
     """
@@ -103,7 +103,23 @@ def load(
     Raises:
         SettingsError: policy or a flag cannot be used; nothing may run.
     """
-    settings = gather(places, env, asked.wanted, policies=policies, before=before)
+    settings = _gathered(places, env, asked, policies, before)
+    return _loaded(settings, places, env, asked)
+
+
+def _gathered(
+    places: Places,
+    env: Mapping[str, str],
+    asked: Asked,
+    policies: "Iterable[PolicySource]",
+    before: Settings | None,
+) -> Settings:
+    from handrail.config.gather import gather  # noqa: PLC0415  # who has no settings files does not pay for it
+
+    return gather(places, env, asked.wanted, policies=policies, before=before)
+
+
+def _loaded(settings: Settings, places: Places, env: Mapping[str, str], asked: Asked) -> Loaded:
     problems = list(settings.problems)
     mode = mode_of(settings, asked, env, problems)
     folders = folders_of(settings, asked, places, problems)
@@ -332,7 +348,7 @@ class Live:
         env: Mapping[str, str],
         asked: Asked = NOTHING_ASKED,
         *,
-        policies: Iterable[PolicySource] = (),
+        policies: "Iterable[PolicySource]" = (),
         told: Callable[[str], None] = lambda _note: None,
         heard: Callable[[str], None] = lambda _source: None,
     ) -> None:
@@ -343,7 +359,9 @@ class Live:
         self._told = told
         self._heard = heard
         self._watch = Watch(places, asked.wanted)
-        self.loaded = load(places, env, asked, policies=self._policies)
+        nothing = self._watch.empty and not asked.settings and not self._policies
+        settings = NO_SETTINGS if nothing else _gathered(places, env, asked, self._policies, None)
+        self.loaded = _loaded(settings, places, env, asked)
         self._policy: Policy | None = None
         self._updates: list[Mapping[str, Any]] = []
 

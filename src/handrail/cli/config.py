@@ -12,13 +12,14 @@ from handrail.app.state import state_folder
 from handrail.config.asked import Wanted
 from handrail.config.check import checked
 from handrail.config.document import read_document
-from handrail.config.gather import Layer, Settings, gather
-from handrail.config.jsontext import dotted
+from handrail.config.gather import gather
 from handrail.config.keys import find
 from handrail.config.merge import merged
 from handrail.config.places import Places, places_for
 from handrail.config.rewrite import remove_key, set_value
 from handrail.config.schema import schema
+from handrail.config.snapshot import Layer, Settings
+from handrail.config.ways import dotted
 from handrail.config.write import edit
 from handrail.conversation.plain import plain
 from handrail.errors import SettingsError
@@ -58,12 +59,7 @@ def only(settings: Settings, places: Places, scope: str) -> Settings:
     return Settings(
         layers=tuple(layers),
         values=merged(layer.values for layer in layers),
-        problems=(),
-        ignored=(),
-        items=(),
         trust=settings.trust,
-        doubtful=False,
-        servers={},
     )
 
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-from handrail.config.jsontext import Path, dotted
 from handrail.config.keys import ALWAYS, Key, Schema, Tree, tree
+from handrail.config.ways import Way, dotted
 from handrail.records import record
 
 WORDS = {
@@ -28,7 +28,7 @@ class Slip:
     `doubt`: it is not known what the file would have forbidden. `hint`: only a remark, nothing is lost.
     """
 
-    path: Path
+    path: Way
     message: str
     doubt: bool = False
     hint: bool = False
@@ -44,7 +44,7 @@ def checked(values: dict[str, Any]) -> tuple[dict[str, Any], list[Slip]]:
     return _section(values, tree(), (), slips), slips
 
 
-def _section(values: dict[str, Any], level: Tree, path: Path, slips: list[Slip]) -> dict[str, Any]:
+def _section(values: dict[str, Any], level: Tree, path: Way, slips: list[Slip]) -> dict[str, Any]:
     kept: dict[str, Any] = {}
     for name, value in values.items():
         here = (*path, name)
@@ -63,7 +63,7 @@ def _section(values: dict[str, Any], level: Tree, path: Path, slips: list[Slip])
     return kept
 
 
-def _lenient(key: Key, value: Any, path: Path, slips: list[Slip]) -> Any:
+def _lenient(key: Key, value: Any, path: Way, slips: list[Slip]) -> Any:
     """A single text where a list that only narrows should stand is taken for a list of one."""
     if isinstance(value, str) and key.narrows == ALWAYS and key.schema["type"] == "array":
         slips.append(Slip(path, f"is {shown(value)} and must be a list; it counts as a list of one."))
@@ -71,7 +71,7 @@ def _lenient(key: Key, value: Any, path: Path, slips: list[Slip]) -> Any:
     return value
 
 
-def _fitting(value: Any, schema: Schema, path: Path, slips: list[Slip]) -> Any:
+def _fitting(value: Any, schema: Schema, path: Way, slips: list[Slip]) -> Any:
     """The value, without the parts that do not fit. Raises Omit if nothing is left of it."""
     expected = schema.get("type")
     if expected and not _is(value, expected):
@@ -93,7 +93,7 @@ def _fitting(value: Any, schema: Schema, path: Path, slips: list[Slip]) -> Any:
     return value
 
 
-def _fitting_object(value: dict[str, Any], schema: Schema, path: Path, slips: list[Slip]) -> dict[str, Any]:
+def _fitting_object(value: dict[str, Any], schema: Schema, path: Way, slips: list[Slip]) -> dict[str, Any]:
     missing = [name for name in schema.get("required", ()) if name not in value]
     if missing:
         slips.append(Slip(path, f"has no {missing[0]!r}."))
@@ -109,7 +109,7 @@ def _fitting_object(value: dict[str, Any], schema: Schema, path: Path, slips: li
     return kept
 
 
-def _each(items: list[Any], schema: Schema, path: Path, slips: list[Slip]) -> Iterator[Any]:
+def _each(items: list[Any], schema: Schema, path: Way, slips: list[Slip]) -> Iterator[Any]:
     for at, item in enumerate(items):
         try:
             yield _fitting(item, schema, (*path, at), slips)
@@ -142,7 +142,7 @@ def text_problem(value: str) -> str:
     return ""
 
 
-def _wrong(path: Path, value: Any, expected: str) -> Slip:
+def _wrong(path: Way, value: Any, expected: str) -> Slip:
     return Slip(path, f"is {shown(value)} and must be {expected}.", path[:2] in FORBIDS)
 
 
@@ -162,7 +162,7 @@ def shown(value: Any) -> str:
             return text if len(text) <= 80 else text[:77] + "..."
 
 
-def _hint(name: str, level: Tree, path: Path) -> list[Slip]:
+def _hint(name: str, level: Tree, path: Way) -> list[Slip]:
     """A word about an unknown key that looks like a known one."""
     import difflib  # noqa: PLC0415  # only files with unknown keys pay for it
 

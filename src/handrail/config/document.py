@@ -5,34 +5,20 @@ import errno
 import json
 import os
 import stat
+from bisect import bisect_left
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from handrail.config.check import Slip, checked, text_problem
-from handrail.config.jsontext import MAX_DEPTH, JsonTextError, Node, column_of, dotted, line_of, scan
-from handrail.config.jsontext import Path as Way
 from handrail.config.places import Spot
-from handrail.records import record
+from handrail.config.problems import Problem
+from handrail.config.ways import MAX_DEPTH, Way, column_of, dotted, line_of
+
+if TYPE_CHECKING:
+    from handrail.config.jsontext import Node
 
 MAX_BYTES = 4_000_000
-
-
-@record
-class Problem:
-    """Something wrong with settings: where, and what to do."""
-
-    source: str
-    file: str
-    line: int
-    message: str
-    key: str = ""
-    column: int = 0
-    hint: bool = False
-
-    def __str__(self) -> str:
-        where = f"{self.file}:{self.line}" if self.line else self.file
-        return f"{where}: {self.key} {self.message}" if self.key else f"{where}: {self.message}"
 
 
 class FileProblemError(Exception):
@@ -67,23 +53,24 @@ class Document:
 
     def line(self, path: Iterable[str | int]) -> int:
         """The line that a value is written in. The text is only taken apart when somebody asks."""
-        if self.broken or not self.text:
-            return 0
-        if self._root is None:
-            self._root = scan(self.text)
-        return line_of(self.text, self._root.starts(tuple(path)))
+        root = self._scanned()
+        return line_of(self.text, root.starts(tuple(path))) if root else 0
 
     def lines(self, path: Iterable[str | int]) -> list[int]:
         """The lines of those texts of a list that can be used."""
-        if self.broken or not self.text:
-            return []
-        self.line(())
-        node = self._root.find(tuple(path)) if self._root else None
+        root = self._scanned()
+        node = root.find(tuple(path)) if root else None
         if node is None:
             return []
         items = node.items if isinstance(node.value, list) else (node,)
+        ends = [at for at, char in enumerate(self.text) if char == "\n"]
         usable = [item for item in items if isinstance(item.value, str) and not text_problem(item.value)]
-        return [line_of(self.text, item.start) for item in usable]
+        return [bisect_left(ends, item.start) + 1 for item in usable]
+
+    def _scanned(self) -> "Node | None":
+        if self._root is None and self.text and not self.broken:
+            self._root = _scan(self.text)
+        return self._root
 
     def problem(self, path: Way, message: str, *, hint: bool = False) -> Problem:
         """Something wrong with the value at the end of a path."""
@@ -168,7 +155,7 @@ def parsed(text: str) -> dict[str, Any]:
     try:
         values = json.loads(text, object_pairs_hook=_without_doubles, parse_constant=_refuse, parse_float=_finite)
         if text.count("{") + text.count("[") > MAX_DEPTH:
-            scan(text)  # it could be nested too deeply
+            _scan(text)  # it could be nested too deeply
     except (ValueError, RecursionError) as error:
         raise _located(text, error) from error
     if not isinstance(values, dict):
@@ -178,11 +165,19 @@ def parsed(text: str) -> dict[str, Any]:
 
 def _located(text: str, error: Exception) -> FileProblemError:
     """The same complaint with its place, from the parser that knows places."""
+    from handrail.config.jsontext import JsonTextError  # noqa: PLC0415  # see _scan
+
     try:
-        scan(text)
+        _scan(text)
     except JsonTextError as found:
         return FileProblemError(found.message, found.offset, found.path)
     return FileProblemError(f"it is not strict JSON: {error}", 0)
+
+
+def _scan(text: str) -> "Node":
+    from handrail.config.jsontext import scan  # noqa: PLC0415  # no start waits for it while all files are in order
+
+    return scan(text)
 
 
 def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -6,7 +6,6 @@ may have held deny rules, so while there is one, no rule allows, no folder is ad
 if it could be read before, what it forbade then still counts. Policy that cannot be read ends the program.
 """
 
-import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -17,71 +16,24 @@ from handrail.config.asked import Wanted
 from handrail.config.document import (
     Document,
     FileProblemError,
-    Problem,
     decoded,
     document_of,
     parsed,
     read_bytes,
     read_document,
 )
-from handrail.config.jsontext import Path as Way
 from handrail.config.keys import KEYS
 from handrail.config.managed import PolicySource, read_policy
 from handrail.config.merge import merged
 from handrail.config.places import Places, Spot
+from handrail.config.problems import Problem
+from handrail.config.snapshot import TRUSTED, UNTRUSTED, Layer, Settings
 from handrail.errors import SettingsError
-from handrail.records import record
 
 if TYPE_CHECKING:
     from handrail.config.widening import Item
 
 MANAGED_ONLY = tuple(key.name for key in KEYS if key.managed)
-TRUSTED, UNTRUSTED = "trusted", "untrusted"
-
-
-@record
-class Layer:
-    """A document and those of its values that count."""
-
-    document: Document
-    values: Mapping[str, Any]
-
-    @property
-    def source(self) -> str:
-        """policy, flag, local, project or user."""
-        return self.document.spot.source
-
-
-@record
-class Settings:
-    """Everything that counts. `layers` are in order, the highest first."""
-
-    layers: tuple[Layer, ...]
-    values: Mapping[str, Any]
-    problems: tuple[Problem, ...]
-    ignored: "tuple[Item, ...]"
-    """What waits for trust."""
-    items: "tuple[Item, ...]"
-    """What needs trust, whether it has it or not."""
-    trust: str
-    """trusted, untrusted or changed; untrusted also when nothing needs trust."""
-    doubtful: bool
-    """It is not known what some file forbids, so nothing is widened."""
-    servers: Mapping[str, Any]
-    """What `.mcp.json` names, if it is trusted."""
-
-    def get(self, *path: str) -> Any:
-        """The merged value at the end of a path, or None."""
-        value: Any = self.values
-        for step in path:
-            value = value.get(step) if isinstance(value, dict) else None
-        return value
-
-    def managed(self, *path: str) -> Any:
-        """The value that policy sets, or None."""
-        return replace(self, values=merged(layer.values for layer in self.layers if layer.source == "policy")).get(
-            *path
-        )
 
 
 def gather(
@@ -128,6 +80,7 @@ def gather(
     return Settings(
         layers=tuple(layers),
         values=merged(layer.values for layer in layers),
+        policy=merged(layer.values for layer in layers if layer.source == "policy"),
         problems=tuple(news),
         ignored=() if trust == TRUSTED else items,
         items=items,
@@ -269,20 +222,3 @@ def _unwidened(values: Mapping[str, Any]) -> Mapping[str, Any]:
 def _changed(values: Mapping[str, Any], **changes: Any) -> dict[str, Any]:
     permissions = {name: value for name, value in values.get("permissions", {}).items() if name not in changes}
     return {**values, "permissions": permissions} if "permissions" in values else dict(values)
-
-
-def origin_of(settings: Settings, path: Way) -> tuple[Layer, ...]:
-    """The layers that say something about a path, the highest first."""
-    found = []
-    for layer in settings.layers:
-        value: Any = layer.values
-        for step in path:
-            value = value.get(step) if isinstance(value, dict) else None
-        if value is not None:
-            found.append(layer)
-    return tuple(found)
-
-
-def as_json(value: Any) -> str:
-    """A value as one line of JSON."""
-    return json.dumps(value, ensure_ascii=False)

@@ -8,12 +8,9 @@ something is wrong, and when a file is rewritten.
 import json
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple, NoReturn, TypeAlias
+from typing import Any, NamedTuple, NoReturn
 
-MAX_DEPTH = 64
-
-Path: TypeAlias = tuple[str | int, ...]
-"""The way to a value: keys of objects, places in lists."""
+from handrail.config.ways import MAX_DEPTH, Way
 
 BLANKS = re.compile(r"[ \t\n\r]*")
 STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"')
@@ -25,7 +22,7 @@ WORDS = {"true": True, "false": False, "null": None}
 class JsonTextError(ValueError):
     """The text is not strict JSON from this offset on."""
 
-    def __init__(self, message: str, offset: int, path: Path = ()) -> None:
+    def __init__(self, message: str, offset: int, path: Way = ()) -> None:
         super().__init__(message)
         self.message = message
         self.offset = offset
@@ -77,24 +74,6 @@ class Node(NamedTuple):
                     break
                 node, at = found.node, found.start
         return at
-
-
-def line_of(text: str, offset: int) -> int:
-    """The line, counted from 1, that an offset lies in."""
-    return text.count("\n", 0, offset) + 1
-
-
-def column_of(text: str, offset: int) -> int:
-    """The column, counted from 1."""
-    return offset - text.rfind("\n", 0, offset)
-
-
-def dotted(path: Sequence[str | int]) -> str:
-    """A path as people write it: `permissions.allow[2]`."""
-    out = ""
-    for step in path:
-        out += f"[{step}]" if isinstance(step, int) else f".{step}" if out else step
-    return out
 
 
 def scan(text: str) -> Node:

@@ -8,7 +8,8 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from handrail.config.jsontext import Node, dotted, scan
+from handrail.config.jsontext import Node, scan
+from handrail.config.ways import dotted
 from handrail.errors import SettingsError
 
 

@@ -18,6 +18,11 @@ class Watch:
         self._files = tuple((source, str(file)) for source, file in _files(places, wanted))
         self._stamps = self._look()
 
+    @property
+    def empty(self) -> bool:
+        """Whether there was no file at all."""
+        return not any(self._stamps)
+
     def changed(self) -> tuple[str, ...]:
         """The sources whose files changed since the last look."""
         now = self._look()

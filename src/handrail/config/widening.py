@@ -14,9 +14,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from handrail.config.jsontext import Path as Way
-from handrail.config.jsontext import dotted
 from handrail.config.keys import ALWAYS, Key, Tree, tree
+from handrail.config.ways import Way, dotted
 from handrail.records import record
 
 # From the strictest to the widest.
