@@ -39,7 +39,7 @@ def test_settings_are_written_read_and_traced_to_their_line(project: Path, env: 
     wrote = handrail("config", "set", "permissions.defaultMode", "plan", cwd=project, environment=env)
     handrail("config", "set", "permissions.deny", '["Bash"]', "--scope", "project", cwd=project, environment=env)
 
-    assert wrote.stdout == f"permissions.defaultMode is set in {env['HOME']}/.handrail/settings.json.\n"
+    assert wrote.stdout == "permissions.defaultMode is set in ~/.handrail/settings.json.\n"
     got = handrail("config", "get", "permissions.defaultMode", "--json", cwd=project, environment=env)
     assert (got.returncode, got.stdout) == (0, '"plan"\n')
     listed = handrail("config", "list", "--show-source", cwd=project, environment=env)
@@ -94,7 +94,7 @@ def test_a_folder_is_trusted_listed_and_forgotten(project: Path, env: dict[str, 
     listed = handrail("trust", "--list", "--json", cwd=project, environment=env)
 
     assert (before.returncode, once.returncode, after.returncode) == (3, 0, 0)
-    assert "this folder is not trusted, so 1 of its settings do not count: permissions.allow" in before.stderr
+    assert "this folder is not trusted, so 1 of its settings does not count: permissions.allow" in before.stderr
     assert (once.stderr, after.stderr) == ("", "")
     assert "is untrusted. It brings:\n  permissions.allow: Read(//etc/hostname)" in shown.stdout
     assert trusted.returncode == 0
@@ -105,6 +105,7 @@ def test_a_folder_is_trusted_listed_and_forgotten(project: Path, env: dict[str, 
     assert "is not a folder" in handrail("trust", "none", cwd=project, environment=env).stderr
 
 
+@pytest.mark.proves("G21", "P3")
 def test_a_call_obeys_the_users_rules_and_names_the_line(project: Path, env: dict[str, str]) -> None:
     (project / "a.txt").write_text("x\n")
     settings(Path(env["HOME"]), {"permissions": {"deny": ["Read(a.txt)"]}})

@@ -220,8 +220,9 @@ def ignored_note(settings: Settings) -> tuple[str, ...]:
         name = ".".join(str(step) for step in item.path[:2] if isinstance(step, str))
         counts[name] = counts.get(name, 0) + 1
     listed = ", ".join(f"{name} ({count})" if count > 1 else name for name, count in counts.items())
+    do = "does" if len(settings.ignored) == 1 else "do"
     why = "is not trusted" if settings.trust == "untrusted" else "changed since it was trusted"
-    return (f"this folder {why}, so {len(settings.ignored)} of its settings do not count: {listed}. {NEXT_MOVE}",)
+    return (f"this folder {why}, so {len(settings.ignored)} of its settings {do} not count: {listed}. {NEXT_MOVE}",)
 
 
 # The model

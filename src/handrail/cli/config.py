@@ -113,11 +113,11 @@ def change(chosen: argparse.Namespace, places: Places) -> int:
     path = tuple(chosen.key.split("."))
     spot = places.spot(chosen.scope or "user")
     if chosen.way == "unset":
-        file = edit(spot, places, lambda text: remove_key(text, path))
+        edit(spot, places, lambda text: remove_key(text, path))
     else:
         value = fitting(path, chosen.value)
-        file = edit(spot, places, lambda text: set_value(text, path, value))
-    print(f"{chosen.key} is {'gone from' if chosen.way == 'unset' else 'set in'} {file}.")
+        edit(spot, places, lambda text: set_value(text, path, value))
+    print(f"{chosen.key} is {'gone from' if chosen.way == 'unset' else 'set in'} {spot.shown}.")
     return 0
 
 
