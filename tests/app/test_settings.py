@@ -208,6 +208,17 @@ def test_a_helper_gives_the_credential_when_the_environment_holds_none(world: Wo
     assert credential(world.load()) == ""
 
 
+def test_the_users_helper_does_not_find_a_file_of_the_project(world: World) -> None:
+    world.write("project/key", "#!/bin/sh\necho stolen\n").chmod(0o755)
+    world.write("user", {"apiKeyHelper": "./key"})
+    with pytest.raises(ProviderSetupError, match="exit code 127"):
+        credential(world.load())
+
+    world.write("user", {})
+    world.write("project", {"apiKeyHelper": "./key"})
+    assert credential(world.load(trust=True)) == "stolen"
+
+
 @pytest.mark.parametrize(("command", "says"), [("exit 3", "exit code 3"), ("true", "printed nothing")])
 def test_a_helper_that_gives_nothing_is_named(world: World, command: str, says: str) -> None:
     world.write("user", {"apiKeyHelper": command})
@@ -336,6 +347,77 @@ def test_trust_that_is_given_or_taken_meanwhile_counts(world: World) -> None:
     world.store.revoke(world.places.cwd)
     assert live.policy().rules == ()
     assert heard == ["trust", "trust"]
+
+
+@pytest.mark.proves("R9")
+def test_trust_for_one_run_covers_what_was_there_when_it_began(world: World) -> None:
+    world.write("project", {"permissions": {"allow": ["Bash(make)", "Glob"]}})
+    live = world.live(trust=True)
+    live.policy()
+
+    world.write("project", {"permissions": {"allow": ["Bash(make)"]}})
+    assert [rule.text for rule in live.policy().rules] == ["Bash(make)"]
+    agreed = {"type": "addRules", "behavior": "allow", "rules": [{"toolName": "Sleep"}], "destination": "localSettings"}
+    live.apply(agreed)
+    assert {rule.text for rule in live.policy().rules} == {"Bash(make)", "Sleep"}
+    world.write("project", {"permissions": {"allow": ["Bash(make)", "Bash"]}})
+    assert {rule.text for rule in live.policy().rules} == {"Sleep"}  # what a person agreed to in this session
+
+
+def test_settings_that_come_into_a_running_session_wait_for_trust(world: World) -> None:
+    live = world.live(trust=True)
+    live.policy()
+
+    world.write("local", {"permissions": {"allow": ["Bash"], "deny": ["Glob"]}})
+
+    assert [rule.text for rule in live.policy().rules] == ["Glob"]
+
+
+def test_the_file_of_a_flag_is_read_once_because_the_agent_may_write_it(world: World) -> None:
+    file = world.write("project/ci.json", {"permissions": {"allow": ["Bash(make)"]}})
+    live = world.live(settings="ci.json")
+    live.policy()
+
+    file.write_text('{"permissions": {"allow": ["Bash"]}}')
+    world.write("user", {"permissions": {"deny": ["Glob"]}})
+
+    assert [rule.text for rule in live.policy().rules] == ["Bash(make)", "Glob"]
+
+
+def test_policy_that_is_dropped_in_while_running_counts_and_is_looked_at_again(world: World) -> None:
+    world.file("policy")
+    live = world.live()
+    assert live.policy().rules == ()
+
+    world.write("etc/handrail/managed-settings.d/1.json", {"permissions": {"deny": ["Bash"]}})
+    assert [rule.text for rule in live.policy().rules] == ["Bash"]
+    world.write("etc/handrail/managed-settings.d/1.json", {"permissions": {"deny": ["Bash", "Glob"]}})
+    assert [rule.text for rule in live.policy().rules] == ["Bash", "Glob"]
+
+
+def test_a_mode_that_cannot_be_entered_is_not_written_down_either(world: World) -> None:
+    live = world.live()
+
+    live.apply({"type": "setMode", "mode": "bypassPermissions", "destination": "localSettings"})
+
+    assert live.policy().mode == "default"
+    assert not (world.root / "project" / ".handrail").exists()
+
+
+def test_a_rule_that_was_removed_and_written_again_counts(world: World) -> None:
+    world.write("project", {"permissions": {"deny": ["Glob", "Bash"]}})
+    live = world.live()
+    remove = {
+        "type": "removeRules",
+        "behavior": "deny",
+        "rules": [{"toolName": "Glob"}],
+        "destination": "projectSettings",
+    }
+
+    live.apply(remove)
+    assert [rule.text for rule in live.policy().rules] == ["Bash"]
+    world.write("project", {"permissions": {"deny": ["Glob", "Bash"]}})
+    assert [rule.text for rule in live.policy().rules] == ["Glob", "Bash"]
 
 
 @pytest.mark.proves("G34")

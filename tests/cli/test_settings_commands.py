@@ -53,6 +53,16 @@ def test_settings_are_written_read_and_traced_to_their_line(project: Path, env: 
     assert (missing.returncode, missing.stderr) == (1, "handrail: permissions.defaultMode is not set.\n")
 
 
+def test_a_value_that_waits_for_trust_is_said_to_wait(project: Path, env: dict[str, str]) -> None:
+    wrote = handrail("config", "set", "model", "m", "--scope", "local", cwd=project, environment=env)
+
+    assert wrote.stdout == (
+        "model is set in .handrail/settings.local.json. It counts when the folder is trusted: handrail trust.\n"
+    )
+    only = handrail("config", "get", "model", "--scope", "local", "--json", cwd=project, environment=env)
+    assert only.stdout == '"m"\n'
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -60,7 +70,7 @@ def test_settings_are_written_read_and_traced_to_their_line(project: Path, env: 
         (["set", "permissions.deny", "Bash"], "must be a list"),
         (["set", "permision.deny", "[]"], "Did you mean"),
         (["set", "allowManagedHooksOnly", "true"], "policy files only"),
-        (["set", "env", '{"A": 1}'], "env.A is 1"),
+        (["set", "env", '{"A": 1}'], "env.A is not a text"),
     ],
 )
 def test_a_value_that_does_not_fit_is_not_written(

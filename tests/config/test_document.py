@@ -142,7 +142,7 @@ def test_a_byte_order_mark_and_a_link_to_a_file_are_fine(tmp_path: Path) -> None
         pytest.param(
             '{"env": {"A": "1", "B": 2}}',
             {"env": {"A": "1"}},
-            ["settings.json:1: env.B is 2 and must be text in quotes."],
+            ["settings.json:1: env.B is not a text and must be text in quotes."],
             id="a variable that is a number",
         ),
         pytest.param(

@@ -116,6 +116,21 @@ def test_the_servers_of_a_project_wait_for_trust(world: World) -> None:
     assert list(after.servers) == ["evil"]
 
 
+def test_a_server_may_be_approved_by_the_user_and_refused_by_anybody(world: World) -> None:
+    world.write("mcp", {"mcpServers": {"a": {"command": "x"}, "b": {"command": "y"}}})
+    world.write("user", {"enabledMcpjsonServers": ["a"]})
+
+    settings = world.gather()
+    assert list(settings.servers) == ["a"]
+    assert [item.name for item in settings.ignored] == ["mcpServers.b"]
+
+    world.write("user", {"enableAllProjectMcpServers": True})
+    assert list(world.gather().servers) == ["a", "b"]
+    world.write("project", {"disabledMcpjsonServers": ["a"], "enabledMcpjsonServers": ["b"]})
+    assert list(world.gather().servers) == ["b"]
+    assert list(world.gather(trust=True).servers) == ["b"]
+
+
 def test_broken_lists_of_servers_are_said_to_be_so(world: World) -> None:
     world.write("mcp", "{")
     assert "No server of it is used" in str(world.gather().problems[0])

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from handrail.config.files import locked
 from handrail.config.persist import persist
 from handrail.config.rewrite import set_value
 from handrail.config.write import edit
@@ -164,6 +165,16 @@ def test_a_change_by_a_program_that_does_not_lock_is_not_lost(world: World) -> N
 
     assert json.loads(path.read_text()) == {"model": "b", "language": "de"}
     assert len(seen) == 2
+
+
+def test_whoever_holds_the_lock_for_too_long_is_not_waited_for(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = world.write("user", "{}")
+    monkeypatch.setattr("handrail.config.files.PATIENCE", 0.0)
+
+    with locked(path.parent), pytest.raises(SettingsError, match="another process has been writing"):
+        put(world, "user", "model", "m")
+
+    assert path.read_text() == "{}"
 
 
 # Updates

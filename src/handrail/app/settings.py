@@ -11,6 +11,7 @@ A start only reads and merges the files. Rules are parsed, and lines counted, wh
 """
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 
 BYPASS = "bypassPermissions"
 BEYOND_DEFAULT = ("acceptEdits", "auto", BYPASS)
-HELPER_PATIENCE = 30.0
 NEXT_MOVE = "See them with: handrail trust --show. Trust the folder with: handrail trust, or for one run with --trust."
 
 
@@ -260,13 +260,19 @@ def credential(loaded: Loaded) -> str:
     from handrail.config.commands import output_of  # noqa: PLC0415  # few have one
 
     try:
-        printed = output_of(("/bin/sh", "-c", command), cwd=loaded.folders[0], env=loaded.env, timeout=HELPER_PATIENCE)
+        printed = output_of(("/bin/sh", "-c", command), cwd=_helper_folder(loaded), env=loaded.env, timeout=30)
     except OSError as error:
         raise ProviderSetupError(f"apiKeyHelper gave no credential: {error}. Run it by hand: {command!r}.") from error
     key = printed.decode("utf-8", "replace").strip()
     if not key:
         raise ProviderSetupError(f"apiKeyHelper printed nothing. Run it by hand: {command!r}.")
     return key
+
+
+def _helper_folder(loaded: Loaded) -> str:
+    """A trusted project's helper runs in the project; anybody else's must not find the project's files by accident."""
+    layer = next(layer for layer in loaded.settings.layers if "apiKeyHelper" in layer.values)
+    return loaded.folders[0] if layer.source in ("local", "project") else "/"
 
 
 def thought(loaded: Loaded, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -340,7 +346,7 @@ class Live:
     """
     The settings of a running session. Each question looks whether a file changed; there is no thread that watches.
 
-    `heard` is told of every change with its source (policy, flag, local, project, user or trust) and of what is wrong.
+    `told` hears what a person should know, `heard` every change by its source: policy, local, project, user or trust.
     """
 
     def __init__(
@@ -386,11 +392,15 @@ class Live:
         made = apply_update(self.policy(), update)
         if isinstance(made, UpdateProblem):
             return made
+        if made == self._policy:
+            return made  # a mode that is not available, a rule that is there: nothing to write
         try:
-            persist(update, self.places)
+            written = persist(update, self.places)
         except SettingsError as error:
+            written = None
             self._told(str(error))
-        self._updates.append(update)
+        if written is None or update.get("type") not in ("removeRules", "replaceRules"):
+            self._updates.append(update)  # those two are done by the file alone
         self._policy = made
         return made
 
@@ -406,6 +416,7 @@ class Live:
         return self.policy().denies_tool(name, mcp)
 
     def _reload(self, changed: tuple[str, ...]) -> None:
+        self._watch = Watch(self.places, self._asked.wanted)  # there may be new drop-ins to look at
         try:
             loaded = load(
                 self.places, self._start_env, self._asked, policies=self._policies, before=self.loaded.settings
@@ -443,6 +454,11 @@ def outfit_of(live: Live) -> Callable[[], Outfit]:
     return lambda: replace(
         plain_outfit(live.loaded.env, Path(live.places.cwd)), home=live.places.home, working_dirs=live.folders
     )
+
+
+def on_standard_error(note: str) -> None:
+    """Where notes go if nobody says otherwise."""
+    sys.stderr.write(f"handrail: {note}\n")
 
 
 def live_settings(

@@ -10,7 +10,7 @@ from handrail.app.compacting import Compactor
 from handrail.app.facts import GitProbe, gather
 from handrail.app.gate import FolderGate
 from handrail.app.memory import places, read_memory, read_memory_near
-from handrail.app.settings import live_settings, outfit_of, thought, wishes_of
+from handrail.app.settings import live_settings, on_standard_error, outfit_of, thought, wishes_of
 from handrail.app.state import result_store, state_folder
 from handrail.config.asked import NOTHING_ASKED, Asked
 from handrail.conversation.messages import Attachment, Message
@@ -42,7 +42,7 @@ class Work:
     record: Path | None = None
     replay: Path | None = None
     asked: Asked = NOTHING_ASKED
-    told: Callable[[str], None] = print
+    told: Callable[[str], None] = on_standard_error
     """Hears what a person should know about the settings."""
 
 

@@ -117,7 +117,10 @@ def change(chosen: argparse.Namespace, places: Places) -> int:
     else:
         value = fitting(path, chosen.value)
         edit(spot, places, lambda text: set_value(text, path, value))
-    print(f"{chosen.key} is {'gone from' if chosen.way == 'unset' else 'set in'} {spot.shown}.")
+    ignored = gather(places, os.environ, Wanted()).ignored
+    waits = any(item.source == spot.source and item.name.startswith(chosen.key) for item in ignored)
+    note = " It counts when the folder is trusted: handrail trust." if waits else ""
+    print(f"{chosen.key} is {'gone from' if chosen.way == 'unset' else 'set in'} {spot.shown}.{note}")
     return 0
 
 

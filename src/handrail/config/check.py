@@ -143,7 +143,8 @@ def text_problem(value: str) -> str:
 
 
 def _wrong(path: Way, value: Any, expected: str) -> Slip:
-    return Slip(path, f"is {shown(value)} and must be {expected}.", path[:2] in FORBIDS)
+    what = "not a text" if path[0] == "env" else shown(value)  # a value of env may be a secret
+    return Slip(path, f"is {what} and must be {expected}.", path[:2] in FORBIDS)
 
 
 def shown(value: Any) -> str:

@@ -5,8 +5,9 @@ import errno
 import json
 import os
 import stat
-from bisect import bisect_left
+from bisect import bisect_right
 from collections.abc import Iterable
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -63,9 +64,9 @@ class Document:
         if node is None:
             return []
         items = node.items if isinstance(node.value, list) else (node,)
-        ends = [at for at, char in enumerate(self.text) if char == "\n"]
+        ends = list(accumulate(len(line) + 1 for line in self.text.split("\n")))
         usable = [item for item in items if isinstance(item.value, str) and not text_problem(item.value)]
-        return [bisect_left(ends, item.start) + 1 for item in usable]
+        return [bisect_right(ends, item.start) + 1 for item in usable]
 
     def _scanned(self) -> "Node | None":
         if self._root is None and self.text and not self.broken:

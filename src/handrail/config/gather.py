@@ -31,6 +31,7 @@ from handrail.config.snapshot import TRUSTED, UNTRUSTED, Layer, Settings
 from handrail.errors import SettingsError
 
 if TYPE_CHECKING:
+    from handrail.config.trust import Record
     from handrail.config.widening import Item
 
 MANAGED_ONLY = tuple(key.name for key in KEYS if key.managed)
@@ -52,14 +53,12 @@ def gather(
     """
     news: list[Problem] = []
     policy = _policy(places, env, policies, before, news)
-    flag = [_flag(wanted.settings, places)] if wanted.settings else []
-    if before is None and any(document.doubtful for document in flag):
-        raise SettingsError("\n".join(str(problem) for document in flag for problem in document.problems))
+    flag = _flags(wanted, places, before)
     files = [found for spot in places.spots(wanted.sources) if (found := read_document(spot))]
     servers = _servers(places, wanted.sources, news)
     own = [document for document in files if document.spot.source != "user"]
     narrow, items = _split(own, servers)
-    trust = TRUSTED if wanted.trust else _judge(places, items) if items else UNTRUSTED
+    trust, agreed = _judge(places, wanted, items, before) if items or wanted.trust else (UNTRUSTED, None)
     layers = [Layer(document, document.values) for document in policy]
     doubtful = False
     for document in (*flag, *files):
@@ -77,16 +76,19 @@ def gather(
         layers = _no_looser_mode(layers, {id(document) for document in own})
     if doubtful:
         layers = [replace(layer, values=_unwidened(layer.values)) for layer in layers]
+    values = merged(layer.values for layer in layers)
+    approved = _approved(servers.values if servers else {}, values, trusted=trust == TRUSTED)
     return Settings(
         layers=tuple(layers),
-        values=merged(layer.values for layer in layers),
+        values=values,
         policy=merged(layer.values for layer in layers if layer.source == "policy"),
         problems=tuple(news),
-        ignored=() if trust == TRUSTED else items,
+        ignored=() if trust == TRUSTED else tuple(item for item in items if not _is_one_of(item, approved)),
         items=items,
         trust=trust,
         doubtful=doubtful,
-        servers=servers.values if servers and trust == TRUSTED else {},
+        servers=approved,
+        agreed=agreed,
     )
 
 
@@ -104,6 +106,16 @@ def _policy(
             raise
         news.append(Problem("policy", "policy", 0, f"{error}\nThe policy that was read before still counts."))
         return [layer.document for layer in before.layers if layer.source == "policy"]
+
+
+def _flags(wanted: Wanted, places: Places, before: Settings | None) -> list[Document]:
+    """The settings of the command line. They are read once: the agent itself may be able to write such a file."""
+    if before is not None:
+        return [layer.document for layer in before.layers if layer.source == "flag"]
+    documents = [_flag(wanted.settings, places)] if wanted.settings else []
+    if any(document.doubtful for document in documents):
+        raise SettingsError("\n".join(str(problem) for document in documents for problem in document.problems))
+    return documents
 
 
 def _flag(given: str, places: Places) -> Document:
@@ -153,10 +165,29 @@ def _split(own: Iterable[Document], servers: "Layer | None") -> "tuple[dict[int,
     return narrow, tuple(items)
 
 
-def _judge(places: Places, items: "tuple[Item, ...]") -> str:
-    from handrail.config.trust import TrustStore  # noqa: PLC0415  # only folders with something to trust pay for it
+def _judge(
+    places: Places, wanted: Wanted, items: "tuple[Item, ...]", before: Settings | None
+) -> "tuple[str, Record | None]":
+    """Whether the items are trusted, and what --trust agreed to: what was there when the session began."""
+    from handrail.config.trust import TrustStore, covers, record_for, together  # noqa: PLC0415  # few folders need it
 
-    return TrustStore(places.state).judge(places.cwd, items).value
+    now = record_for(places.cwd, items)
+    agreed = (before.agreed if before else now) if wanted.trust else None
+    known = together(agreed, TrustStore(places.state).record_of(places.cwd))
+    if known is None:
+        return UNTRUSTED, agreed
+    return TRUSTED if covers(known, now) else "changed", agreed
+
+
+def _is_one_of(item: "Item", servers: Mapping[str, Any]) -> bool:
+    return item.path[0] == "mcpServers" and item.path[1] in servers
+
+
+def _approved(servers: Mapping[str, Any], values: Mapping[str, Any], *, trusted: bool) -> dict[str, Any]:
+    """The project's servers that somebody other than the project agreed to; who says no always wins."""
+    everyone = trusted or values.get("enableAllProjectMcpServers", False)
+    named, refused = values.get("enabledMcpjsonServers", ()), values.get("disabledMcpjsonServers", ())
+    return {name: server for name, server in servers.items() if (everyone or name in named) and name not in refused}
 
 
 def _last(before: Settings | None, document: Document) -> Mapping[str, Any] | None:

@@ -9,6 +9,7 @@ from handrail.records import record
 
 if TYPE_CHECKING:
     from handrail.config.document import Document
+    from handrail.config.trust import Record
     from handrail.config.widening import Item
 
 TRUSTED, UNTRUSTED = "trusted", "untrusted"
@@ -45,7 +46,9 @@ class Settings:
     doubtful: bool = False
     """It is not known what some file forbids, so nothing is widened."""
     servers: Mapping[str, Any] = field(default_factory=dict)
-    """What `.mcp.json` names, if it is trusted."""
+    """What `.mcp.json` names, as far as it is trusted or approved."""
+    agreed: "Record | None" = None
+    """What --trust covers."""
 
     def get(self, *path: str) -> Any:
         """The merged value at the end of a path, or None."""

@@ -65,22 +65,18 @@ class TrustStore:
         known = self.record_of(folder)
         if known is None:
             return Trust.UNTRUSTED
-        now = _record(folder, items)
-        return Trust.TRUSTED if now.items <= known.items and now.hooks == known.hooks else Trust.CHANGED
+        return Trust.TRUSTED if covers(known, record_for(folder, items)) else Trust.CHANGED
 
     def trust(self, folder: str, items: Iterable[Item]) -> Record:
         """Trust a folder with these items in it and no others."""
-        made = _record(folder, items)
+        made = record_for(folder, items)
         self._write(made)
         return made
 
     def add(self, folder: str, items: Iterable[Item]) -> None:
         """Somebody agreed to these items, whatever else lies in the folder."""
-        made = _record(folder, items)
-        known = self.record_of(folder)
-        if known:
-            names = tuple(dict.fromkeys((*known.names, *made.names)))
-            made = Record(made.folder, known.items | made.items, known.hooks | made.hooks, names, made.at)
+        made = together(self.record_of(folder), record_for(folder, items))
+        assert made
         self._write(made)
 
     def revoke(self, folder: str) -> bool:
@@ -110,7 +106,21 @@ class TrustStore:
             replace_file(self.file_of(made.folder), json.dumps(content, indent=1).encode() + b"\n", mode=0o600)
 
 
-def _record(folder: str, items: Iterable[Item]) -> Record:
+def covers(known: Record, now: Record) -> bool:
+    """Whether nothing is new, and no hook is gone."""
+    return now.items <= known.items and now.hooks == known.hooks
+
+
+def together(one: Record | None, other: Record | None) -> Record | None:
+    """What either of two records covers."""
+    if one is None or other is None:
+        return one or other
+    names = tuple(dict.fromkeys((*one.names, *other.names)))
+    return Record(one.folder, one.items | other.items, one.hooks | other.hooks, names, other.at)
+
+
+def record_for(folder: str, items: Iterable[Item]) -> Record:
+    """The record of a folder with these items in it."""
     real = os.path.realpath(folder)
     prints = [(item, fingerprint(item, real)) for item in items]
     return Record(

@@ -41,8 +41,6 @@ def _files(places: Places, wanted: Wanted) -> Iterable[tuple[str, Path]]:
         yield "policy", folder / MANAGED
         yield "policy", folder / DROP_INS
     yield from (("policy", spot.file) for spot in places.policy_spots())
-    if wanted.settings and not wanted.settings.lstrip().startswith("{"):
-        yield "flag", Path(places.cwd, Path(wanted.settings).expanduser())
     yield from ((spot.source, spot.file) for spot in places.spots(wanted.sources))
     yield "project", places.mcp_file
     yield "trust", places.trust_file
