@@ -116,7 +116,7 @@ async def test_what_was_recorded_is_answered_again_without_a_server(
 
 
 async def test_settings_that_change_between_two_calls_decide_the_second(folder: Path, env: dict[str, str]) -> None:
-    (folder / "file.txt").write_text("content\n")
+    (folder / "file.txt").write_text("words inside\n")
     read = {"file_path": "file.txt"}
     replies = [
         Reply((ToolUse("a", "Read", read),)),
@@ -136,5 +136,5 @@ async def test_settings_that_change_between_two_calls_decide_the_second(folder: 
                 await worker.aclose()
             results = [request.body["messages"][-1]["content"][0] for request in server.requests[1::2]]
 
-    assert ["content" in json.dumps(result) for result in results] == [True, False]
-    assert "project settings .handrail/settings.json:1: Read(file.txt)" in json.dumps(results[1])
+    assert ["words inside" in json.dumps(result) for result in results] == [True, False]
+    assert "the rule Read(file.txt) matches" in json.dumps(results[1])
