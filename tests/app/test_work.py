@@ -141,3 +141,28 @@ def test_who_got_ready_imports_nothing_at_the_first_call(tmp_path: Path) -> None
     done = subprocess.run([sys.executable, "-c", READY], cwd=tmp_path, capture_output=True, text=True, check=True)
 
     assert done.stdout.splitlines() == ["[]", "True"]
+
+
+async def test_settings_that_change_between_two_calls_decide_the_second(folder: Path, env: dict[str, str]) -> None:
+    (folder / "file.txt").write_text("words inside\n")
+    read = {"file_path": "file.txt"}
+    replies = [
+        Reply((ToolUse("a", "Read", read),)),
+        Reply((Text("Read."),)),
+        Reply((ToolUse("b", "Read", read),)),
+        Reply((Text("Refused."),)),
+    ]
+    with anyio.fail_after(20):
+        async with ModelServer(replies, strict=True) as server:
+            worker = Worker(Work(folder, wishes(server)), env)
+            try:
+                await worker.agent.ask("Read it.")
+                (folder / ".handrail").mkdir()
+                (folder / ".handrail" / "settings.json").write_text('{"permissions": {"deny": ["Read(file.txt)"]}}')
+                await worker.agent.ask("Read it again.")
+            finally:
+                await worker.aclose()
+            results = [request.body["messages"][-1]["content"][0] for request in server.requests[1::2]]
+
+    assert ["words inside" in json.dumps(result) for result in results] == [True, False]
+    assert "the rule Read(file.txt) matches" in json.dumps(results[1])

@@ -38,7 +38,8 @@ from handrail.loop.setup import Attach, Choose, Compact, Opening, Options, Setup
 from handrail.providers.choose import Wishes
 from handrail.sessions.store import Opened
 from handrail.tools.context import RunContext, RunOptions
-from handrail.tools.pool import NO_DEFERRAL, AnyTool, Deferral, Pool
+from handrail.tools.permission import NoRules
+from handrail.tools.pool import NO_DEFERRAL, AnyTool, Deferral, Denied, Pool, nothing_denied
 from handrail.tools.tool import McpInfo, PromptView, Tool
 
 if TYPE_CHECKING:
@@ -59,8 +60,9 @@ class Agent:
     `model`: a name, any object with `stream(request)`, or None for the environment's default. `tools`: your own, beside
     the built-in ones (`builtin_tools`: all, none, or some by name). `rails`: who has a say in each call; by default
     what only reads inside the working folder may run and the rest is refused, because nobody is here to be asked.
-    `output`: a JSON Schema or Pydantic model that the last answer must fit. `session`: where the conversation is kept,
-    and goes on if it has begun (`handrail.sessions.store`); whoever opened it closes it.
+    `output`: a JSON Schema or Pydantic model that the last answer must fit. `denied` takes tools away by name; so does
+    `mode` plan, with those that never only read. `session`: where the conversation is kept, and goes on if it has
+    begun (`handrail.sessions.store`); whoever opened it closes it.
 
     One prompt at a time; `send` adds a message to a running one. Leave it with `async with` or `aclose` to close
     connections.
@@ -102,6 +104,8 @@ class Agent:
         view: PromptView | None = None,
         outfit: Callable[[], Outfit] | None = None,
         env: Mapping[str, str] | None = None,
+        denied: Denied = nothing_denied,
+        mode: str = "default",
     ) -> None:
         variables = os.environ if env is None else env
         folder = Path(cwd if cwd is not None else Path.cwd()).absolute()
@@ -111,7 +115,8 @@ class Agent:
             variables=variables,
             custom=custom,
             deferral=deferral or (Deferral() if any(map(_deferrable, custom)) else NO_DEFERRAL),
-            denied=_left_out(builtin_tools),
+            denied=_either(_left_out(builtin_tools), denied),
+            planning=mode == "plan",
             outfit=outfit or partial(plain_outfit, variables, folder),
         )
         names = tuple(tool.name for tool in catalog.pool.listed)
@@ -133,7 +138,7 @@ class Agent:
             choose=choose,
             structured=_structured(output),
         )
-        context = RunContext(folder, options=options)
+        context = RunContext(folder, permissions=NoRules(mode=mode), options=options)
         past = History(history if session is None else session.messages)
         if session is not None:
             past.scribe = session.scribe
@@ -307,6 +312,10 @@ def _left_out(builtin_tools: bool | Iterable[str]) -> Callable[[str, McpInfo | N
 
 def _is_one_of(names: frozenset[str], name: str, _mcp: McpInfo | None) -> bool:
     return name in names
+
+
+def _either(one: Denied, other: Denied) -> Denied:
+    return one if other is nothing_denied else lambda name, mcp: one(name, mcp) or other(name, mcp)
 
 
 def _parts(system_prompt: str | Sequence[str] | None) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
 """An agent at work in a folder: told where it is and what people wrote down for it, kept within its window."""
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,9 @@ from handrail.app.compacting import Compactor
 from handrail.app.facts import GitProbe, gather
 from handrail.app.gate import GATE_MODULES, FolderGate
 from handrail.app.memory import places, read_memory, read_memory_near
-from handrail.app.state import result_store
+from handrail.app.settings import live_settings, on_standard_error, outfit_of, thought, wishes_of
+from handrail.app.state import result_store, state_folder
+from handrail.config.asked import NOTHING_ASKED, Asked
 from handrail.conversation.messages import Attachment, Message
 from handrail.conversation.request import History, Request
 from handrail.conversation.stream import Usage
@@ -42,6 +45,9 @@ class Work:
     interactive: bool = False
     record: Path | None = None
     replay: Path | None = None
+    asked: Asked = NOTHING_ASKED
+    told: Callable[[str], None] = on_standard_error
+    """Hears what a person should know about the settings."""
 
 
 class Worker:
@@ -50,9 +56,15 @@ class Worker:
 
     Raises:
         ProviderSetupError, CassetteError: the model cannot be asked.
+        SettingsError: policy or flags cannot be used.
     """
 
     def __init__(self, work: Work, env: Mapping[str, str], **options: Any) -> None:
+        self.live = live_settings(work.cwd, env, state_folder(env), work.asked, work.told)
+        loaded = self.live.loaded
+        env = loaded.env
+        if not work.replay:
+            work = replace(work, wishes=wishes_of(loaded, work.wishes))
         self._cwd = work.cwd
         self._probe = GitProbe(work.cwd, env)
         self._where = places(work.cwd, env)
@@ -69,9 +81,12 @@ class Worker:
             opening=self._opening,
             attach=self._attach,
             compact=self._shorten,
-            rails=Rails(FolderGate(work.cwd, env)),
+            rails=Rails(FolderGate(work.cwd, env, policy=self.live.policy)),
             env=env,
-            **options,
+            denied=self.live.denied,
+            mode=loaded.mode.name,
+            outfit=outfit_of(self.live),
+            **{**options, **thought(loaded, options)},
         )
 
     def get_ready(self) -> None:
