@@ -145,7 +145,7 @@ class _Reader:
             return
         for name in sorted(set(map(str, value)) - KNOWN):
             self.problem(group.at, f"{name!r} is not known and was ignored")
-        if hook.once and not self.source.name.startswith("skill:"):
+        if value.get("once") and not hook.once:
             self.problem(group.at, "'once' has a meaning in the hooks of a skill only and was ignored")
         if "if" in value and not group.event.of_tool:
             self.problem(group.at, f"never runs: 'if' is for calls of tools, and {group.event.name} is none")
