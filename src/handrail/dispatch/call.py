@@ -212,6 +212,8 @@ class Pipeline:
 
     async def _before(self, request: Request) -> tuple[HookAnswer, object]:
         """Pre-hooks and analysis, side by side."""
+        if self._rails.analyst is None:
+            return await self._ask_hooks(request), None
         async with asyncio.TaskGroup() as group:
             asked = group.create_task(self._ask_hooks(request))
             analysed = group.create_task(self._analyse(request))
