@@ -16,6 +16,7 @@ from handrail.dispatch.gate import CarefulGate, Rails
 from handrail.errors import HandrailError
 from handrail.hooks.asking import Surroundings
 from handrail.hooks.news import HookNews
+from handrail.hooks.specs import HookSource
 from handrail.loop.events import Compacted, Notice, QueuedMessageTaken, RequestSent
 from handrail.loop.setup import Shortened, Situation
 from handrail.loop.state import Move, Why
@@ -306,7 +307,17 @@ def test_hooks_in_two_places_are_refused(tmp_path: Path) -> None:
         agent_with(Hooks(), tmp_path, rails=Rails(CarefulGate(), Own()))
 
 
-async def test_hooks_for_other_moments_cost_calls_nothing(tmp_path: Path) -> None:
-    agent = agent_with(Log().hooks("Stop"), tmp_path, [say("Done.")])
+async def test_hooks_of_changed_settings_count_from_then_on(tmp_path: Path) -> None:
+    async def guard(event: Any) -> Any:
+        return {"systemMessage": "still here"}
 
-    assert agent._setup.rails.hooks is None
+    hooks = Hooks(callbacks={"PreToolUse": [guard]})
+    calls = [[use("1", "shout", text="a")], [say("Done.")]]
+    agent = agent_with(hooks, tmp_path, *calls, *calls)
+
+    assert (await agent.ask("Go")).ended.denials == ()
+    hooks.reload([(HookSource("user"), commands("PreToolUse", "exit 2"))])
+    assert len((await agent.ask("Go")).ended.denials) == 1
+    assert hooks.wants("PreToolUse")
+    hooks.reload([])
+    assert hooks.wants("PreToolUse")

@@ -17,7 +17,6 @@ from handrail.records import record
 
 # Of several hooks that rewrite one input the last counts: nearer files come after farther ones, the policy last of all.
 ORDER = ("user", "plugin", "project", "local", "skill", "flag", "session", "callback", "policy")
-OF_CALLS = ("PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest")
 
 
 @record
@@ -50,19 +49,25 @@ def make_hooks(
     transcript: str = "",
 ) -> Hooks:
     """The hooks of a session from the `hooks` sections of settings and the places they come from."""
-    wanted = [each for each in sources if _may_run(each[0], wishes)]
     surroundings = Surroundings(
         env, str(project), transcript=transcript, folder=hook_folder(env), urls=wishes.urls, variables=wishes.variables
     )
     if session_id:
         surroundings = replace(surroundings, session_id=session_id)
-    ordered = sorted(wanted, key=lambda each: _rank(each[0].name))
-    return Hooks(sources=ordered, surroundings=surroundings, strict=wishes.strict)
+    return Hooks(sources=in_order(sources, wishes), surroundings=surroundings, strict=wishes.strict)
+
+
+def in_order(
+    sources: Iterable[tuple[HookSource, object]], wishes: HookWishes = NO_WISHES
+) -> list[tuple[HookSource, object]]:
+    """The sections that may have hooks, in the order in which they count (also for `Hooks.reload`)."""
+    wanted = [each for each in sources if _may_run(each[0], wishes)]
+    return sorted(wanted, key=lambda each: _rank(each[0].name))
 
 
 def hooked(rails: Rails, hooks: Hooks, env: Mapping[str, str]) -> Rails:
     """
-    The rails with hooks around calls, if there are any for them.
+    The rails with hooks around calls.
 
     Raises:
         HandrailError: the rails have hooks of their own.
@@ -71,7 +76,7 @@ def hooked(rails: Rails, hooks: Hooks, env: Mapping[str, str]) -> Rails:
         raise HandrailError("There are hooks in the rails and hooks beside them. Give them in one place.")
     if hooks.surroundings.folder is None:
         hooks.surroundings = replace(hooks.surroundings, folder=hook_folder(env))
-    return replace(rails, hooks=CallHooks(hooks)) if hooks.wants(*OF_CALLS) else rails
+    return replace(rails, hooks=CallHooks(hooks))
 
 
 def hook_folder(env: Mapping[str, str]) -> Path:

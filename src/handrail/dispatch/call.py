@@ -26,7 +26,7 @@ from handrail.dispatch.endings import (
     tool_result,
 )
 from handrail.dispatch.flags import flag, parse
-from handrail.dispatch.gate import NOTHING_SAID, Evidence, HookAnswer, Rails, Request
+from handrail.dispatch.gate import NO_ANSWER, NOTHING_SAID, Evidence, HookAnswer, Rails, Request
 from handrail.dispatch.invoke import TimedOutError, invoke
 from handrail.dispatch.results import ResultStore
 from handrail.dispatch.threads import in_thread
@@ -43,8 +43,6 @@ from handrail.tools.schema import did_you_mean
 from handrail.tools.tool import DEFAULT_RESULT_CHARS, PLAIN_VIEW
 
 log = logging.getLogger(__name__)
-
-NO_ANSWER = HookAnswer()
 
 
 class _RefusedError(HandrailError):

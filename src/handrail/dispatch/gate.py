@@ -50,6 +50,9 @@ class HookAnswer:
     stop: str | None = None
 
 
+NO_ANSWER = HookAnswer()
+
+
 class Hooks(Protocol):
     """Asked before and after a call."""
 

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic_core import to_jsonable_python
 
 from handrail.conversation.blocks import Json, Text, ToolUse
-from handrail.dispatch.gate import HookAnswer, Request
+from handrail.dispatch.gate import NO_ANSWER, HookAnswer, Request
 from handrail.hooks.answers import NOTHING, Answer, PermissionAnswer
 from handrail.hooks.fold import opinion_of
 from handrail.hooks.news import HookNews
@@ -17,7 +17,6 @@ from handrail.hooks.texts import inert
 from handrail.tools.output import Output, json_text
 
 PATHS = frozenset(("file_path", "notebook_path", "path"))
-NO_ANSWER = HookAnswer()
 
 
 class CallHooks:

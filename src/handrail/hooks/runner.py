@@ -50,19 +50,26 @@ class Hooks:
         surroundings: Surroundings | None = None,
         strict: bool = True,
     ) -> None:
-        own = [(SESSION, settings)] if settings is not None else []
-        parsed = [parse_hooks(section, source) for source, section in (*sources, *own)]
-        every = [hook for each in parsed for hook in each.hooks] + parse_callbacks(callbacks or {})
-        self.problems: tuple[HookProblem, ...] = tuple(problem for each in parsed for problem in each.problems)
+        self.problems: tuple[HookProblem, ...] = ()
         self.surroundings = surroundings or Surroundings(os.environ)
         self.wake: Tell = nobody
         """Told when a hook that ran in the background wants the agent to go on (`asyncRewake`)."""
         self._strict = strict
+        self._own = [(SESSION, settings)] if settings is not None else []
+        self._callbacks = parse_callbacks(callbacks or {})
+        self._by_event: Mapping[str, tuple[Hook, ...]] = {}
+        self._done: set[Hook] = set()
+        self._background: set[asyncio.Task[None]] = set()
+        self.reload(sources)
+
+    def reload(self, sources: Iterable[tuple[HookSource, object]]) -> None:
+        """Put these sections in the place of the former `sources`. What runs already is not disturbed."""
+        parsed = [parse_hooks(section, source) for source, section in (*sources, *self._own)]
+        every = [hook for each in parsed for hook in each.hooks] + self._callbacks
+        self.problems = tuple(problem for each in parsed for problem in each.problems)
         self._by_event = {
             name: found for name in EVENTS if (found := tuple(hook for hook in every if hook.event == name))
         }
-        self._done: set[Hook] = set()
-        self._background: set[asyncio.Task[None]] = set()
 
     def wants(self, *events: str) -> bool:
         """Whether there is a hook for one of these events."""
