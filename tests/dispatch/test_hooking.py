@@ -9,23 +9,20 @@ from typing import Any
 import pytest
 
 from handrail import Hooks, Output, Rails, RunContext, ToolExecutor, ToolUse, tool
-from handrail.dispatch.approval import PolicyGate
 from handrail.dispatch.gate import Evidence, Gate, Request
 from handrail.dispatch.hooking import CallHooks, absolute
 from handrail.dispatch.results import ResultStore
-from handrail.hooks.answers import PermissionAnswer
 from handrail.hooks.asking import Surroundings
 from handrail.hooks.news import HookNews
 from handrail.hooks.specs import HookSource
-from handrail.permissions.policy import Policy
-from handrail.permissions.rules import Behaviour, Source
 from handrail.testing import FixedApprover
 from handrail.tools.abort import AbortSignal
 from handrail.tools.context import ToolContext
 from handrail.tools.events import CallProgress
 from handrail.tools.outcome import Cause, Outcome, Status
-from handrail.tools.permission import Decision, Verdict
+from handrail.tools.permission import Allow, Decision, Deny, Verdict
 from handrail.tools.pool import AnyTool, Ingredients, assemble
+from tests.hooks.judge import RuleGate
 
 pytestmark = pytest.mark.anyio
 
@@ -85,13 +82,6 @@ def around(*sections: Any, family: Any = ".handrail") -> CallHooks:
     return CallHooks(Hooks(sources=sources, surroundings=Surroundings(dict(os.environ))))
 
 
-def gate(folder: Path, approver: Any = None, **rules: Sequence[str]) -> PolicyGate:
-    policy = Policy.empty(str(folder), str(folder))
-    for behaviour, texts in rules.items():
-        policy = policy.adding(Behaviour(behaviour), texts, Source("user"))
-    return PolicyGate(policy, approver)
-
-
 async def outcomes(calls: Sequence[ToolUse], hooks: CallHooks, judge: Gate, folder: Path) -> tuple[Outcome, ...]:
     pool = assemble(Ingredients(custom=(shell, look, fail, quiet)))
     async with ToolExecutor(
@@ -113,7 +103,7 @@ NO = {"permissionDecision": "deny", "permissionDecisionReason": "not on Fridays"
 
 @pytest.mark.proves("G1", "H1")
 async def test_a_hook_that_says_no_keeps_the_tool_from_running(tmp_path: Path) -> None:
-    outcome = await outcome_of(around(says(**NO)), gate(tmp_path, FixedApprover(), allow=["Bash"]), tmp_path)
+    outcome = await outcome_of(around(says(**NO)), RuleGate(tmp_path, FixedApprover(), allow=["Bash"]), tmp_path)
 
     assert (outcome.status, ran) == (Status.DENIED, [])
     assert outcome.result.text.startswith("Bash('make') was refused: not on Fridays.")
@@ -134,7 +124,7 @@ async def test_a_hooks_yes_outweighs_neither_deny_nor_ask_rules(
     rules: dict[str, list[str]], asked: list[str], status: Status, tmp_path: Path
 ) -> None:
     person = FixedApprover()
-    outcome = await outcome_of(around(says(permissionDecision="allow")), gate(tmp_path, person, **rules), tmp_path)
+    outcome = await outcome_of(around(says(permissionDecision="allow")), RuleGate(tmp_path, person, **rules), tmp_path)
 
     assert (outcome.status, person.asked) == (status, asked)
 
@@ -156,7 +146,7 @@ async def test_a_hook_that_cannot_run_is_asked_about_and_with_nobody_there_it_is
     section: Any, somebody: bool, tmp_path: Path
 ) -> None:
     person = FixedApprover(allow=True)
-    judge = gate(tmp_path, person if somebody else None, allow=["Bash"])
+    judge = RuleGate(tmp_path, person if somebody else None, allow=["Bash"])
 
     outcome = await outcome_of(around(says(permissionDecision="allow"), section), judge, tmp_path)
 
@@ -170,10 +160,10 @@ async def test_a_hook_that_cannot_run_is_asked_about_and_with_nobody_there_it_is
 async def test_a_rewritten_input_is_what_permission_sees_and_what_runs(tmp_path: Path) -> None:
     rewriting = around(says(updatedInput={"command": "make -n"}))
 
-    allowed = await outcome_of(rewriting, gate(tmp_path, allow=["Bash(make -n)"]), tmp_path)
+    allowed = await outcome_of(rewriting, RuleGate(tmp_path, allow=["Bash(make -n)"]), tmp_path)
     denied = await outcome_of(
         around(says(updatedInput={"command": "rm -r src"}, permissionDecision="allow")),
-        gate(tmp_path, FixedApprover(), allow=["Bash(make)"], deny=["Bash(rm *)"]),
+        RuleGate(tmp_path, FixedApprover(), allow=["Bash(make)"], deny=["Bash(rm *)"]),
         tmp_path,
     )
 
@@ -183,7 +173,7 @@ async def test_a_rewritten_input_is_what_permission_sees_and_what_runs(tmp_path:
 
 
 async def test_a_rewritten_input_is_checked_like_the_first(tmp_path: Path) -> None:
-    outcome = await outcome_of(around(says(updatedInput={"cmd": "ls"})), gate(tmp_path, allow=["Bash"]), tmp_path)
+    outcome = await outcome_of(around(says(updatedInput={"cmd": "ls"})), RuleGate(tmp_path, allow=["Bash"]), tmp_path)
 
     assert (outcome.cause, ran) == (Cause.INVALID_INPUT, [])
 
@@ -195,8 +185,8 @@ async def test_of_two_rewritings_the_last_in_the_settings_counts_and_a_yes_for_t
     last = says(updatedInput={"command": "two"})
 
     person = FixedApprover()
-    await outcome_of(around(first, last), gate(tmp_path, person), tmp_path)
-    await outcome_of(around(last, first), gate(tmp_path), tmp_path)
+    await outcome_of(around(first, last), RuleGate(tmp_path, person), tmp_path)
+    await outcome_of(around(last, first), RuleGate(tmp_path), tmp_path)
 
     assert person.asked == ["Bash('two')"]
     assert ran == ["two", "one"]
@@ -208,7 +198,7 @@ async def test_a_hook_that_stops_the_run_keeps_its_tool_and_later_ones_from_runn
     stopping["PreToolUse"][0]["matcher"] = "Bash"
     calls = [ToolUse("1", "Bash", {"command": "a"}), ToolUse("2", "look", {"path": "x"})]
 
-    first, second = await outcomes(calls, around(stopping), gate(tmp_path, allow=["Bash"]), tmp_path)
+    first, second = await outcomes(calls, around(stopping), RuleGate(tmp_path, allow=["Bash"]), tmp_path)
 
     assert ran == []
     assert (first.cause, first.stop) == (Cause.HOOK_STOPPED, "enough")
@@ -219,7 +209,7 @@ async def test_a_hook_that_stops_the_run_keeps_its_tool_and_later_ones_from_runn
 @pytest.mark.proves("F8", "H4")
 async def test_after_a_call_hooks_get_its_output_and_may_talk_to_the_model(tmp_path: Path) -> None:
     seen = hook("cat > after.json; echo careful >&2; exit 2", "PostToolUse")
-    outcome = await outcome_of(around(seen), gate(tmp_path), tmp_path, name="look", path="x")
+    outcome = await outcome_of(around(seen), RuleGate(tmp_path), tmp_path, name="look", path="x")
 
     told = json.loads((tmp_path / "after.json").read_text())
     assert (told["tool_response"], told["tool_input"]) == ({"path": "x", "lines": 3}, {"path": f"{tmp_path}/x"})
@@ -233,7 +223,7 @@ async def test_after_a_call_hooks_get_its_output_and_may_talk_to_the_model(tmp_p
 async def test_a_call_that_failed_is_another_event(name: str, error: str, tmp_path: Path) -> None:
     hooks = around(hook("cat > failed.json", "PostToolUseFailure"), hook("touch succeeded", "PostToolUse"))
     pool = assemble(Ingredients(custom=(fail, quiet)))
-    rails = Rails(gate(tmp_path), hooks)
+    rails = Rails(RuleGate(tmp_path), hooks)
     async with ToolExecutor(pool, RunContext(tmp_path), ResultStore(tmp_path / "big"), rails=rails) as executor:
         executor.add(ToolUse("1", name, {}))
         await anext(executor.rest())
@@ -255,7 +245,7 @@ async def test_a_hook_may_put_another_output_in_place(
     name: str, given: dict[str, Any], new: Any, text: str, tmp_path: Path
 ) -> None:
     changing = around(says("PostToolUse", updatedToolOutput=new))
-    outcome = await outcome_of(changing, gate(tmp_path, allow=["Bash"]), tmp_path, name=name, **given)
+    outcome = await outcome_of(changing, RuleGate(tmp_path, allow=["Bash"]), tmp_path, name=name, **given)
 
     assert outcome.result.text == text
     assert outcome.output is not None
@@ -264,7 +254,7 @@ async def test_a_hook_may_put_another_output_in_place(
 
 async def test_a_hook_after_a_call_may_stop_the_run(tmp_path: Path) -> None:
     outcome = await outcome_of(
-        around(prints({"continue": False, "stopReason": "look first"}, "PostToolUse")), gate(tmp_path), tmp_path,
+        around(prints({"continue": False, "stopReason": "look first"}, "PostToolUse")), RuleGate(tmp_path), tmp_path,
         name="look", path="x",
     )  # fmt: skip
 
@@ -274,7 +264,7 @@ async def test_a_hook_after_a_call_may_stop_the_run(tmp_path: Path) -> None:
 async def test_hooks_are_news_of_the_call(tmp_path: Path) -> None:
     hooks = around(prints({"systemMessage": "hello"}))
     pool = assemble(Ingredients(custom=(look,)))
-    rails = Rails(gate(tmp_path), hooks)
+    rails = Rails(RuleGate(tmp_path), hooks)
     async with ToolExecutor(pool, RunContext(tmp_path), ResultStore(tmp_path / "big"), rails=rails) as executor:
         events = executor.events
         executor.add(ToolUse("1", "look", {"path": "x"}))
@@ -302,18 +292,16 @@ def request(given: AnyTool, folder: Path, **values: Any) -> Request:
     [
         (
             {"behavior": "allow", "updatedInput": {"command": "ls"}, "updatedPermissions": [{"type": "addRules"}]},
-            PermissionAnswer(True, "", {"command": "ls"}, ({"type": "addRules"},)),
+            Allow({"command": "ls"}, ({"type": "addRules"},)),
         ),
         (
             {"behavior": "deny", "message": "ask Eve", "interrupt": True},
-            PermissionAnswer(False, "ask Eve", interrupt=True),
+            Deny("ask Eve", interrupt=True),
         ),
     ],
 )
 @pytest.mark.proves("H5")
-async def test_a_hook_can_answer_a_permission_request(
-    decision: Any, expected: PermissionAnswer, tmp_path: Path
-) -> None:
+async def test_a_hook_can_answer_a_permission_request(decision: Any, expected: Allow | Deny, tmp_path: Path) -> None:
     hooks = around(
         says("PermissionRequest", decision=decision), hook("cat > asked.json", "PermissionRequest"),
     )  # fmt: skip

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.hooks.answers import NOTHING, Answer, PermissionAnswer, Reply, answer_of, failed
+from handrail.hooks.answers import NOTHING, Answer, Reply, answer_of, failed
 from handrail.hooks.events import EVENTS
 from handrail.hooks.fold import folded, opinion_of, weighed
 from handrail.hooks.specs import Callback, Command, Hook, HookSource
-from handrail.tools.permission import Strength, Verdict
+from handrail.tools.permission import Allow, Deny, Strength, Verdict
 
 OURS, THEIRS = HookSource("project", ".handrail"), HookSource("project", ".claude")
 ALLOW, ASK, DENY = Verdict.ALLOW, Verdict.ASK, Verdict.DENY
@@ -148,12 +148,12 @@ OTHERS = [
         "PermissionRequest",
         Reply(text=said("PermissionRequest", decision={
             "behavior": "allow", "updatedInput": {"a": 1}, "updatedPermissions": [{"type": "setMode"}]})),
-        Answer(permission=PermissionAnswer(True, "", {"a": 1}, ({"type": "setMode"},))), id="a yes for a person",
+        Answer(permission=Allow({"a": 1}, ({"type": "setMode"},))), id="a yes for a person",
     ),
     pytest.param(
         "PermissionRequest",
         Reply(text=said("PermissionRequest", decision={"behavior": "deny", "message": "no", "interrupt": True})),
-        Answer(permission=PermissionAnswer(False, "no", interrupt=True)), id="a no for a person",
+        Answer(permission=Deny("no", interrupt=True)), id="a no for a person",
     ),
 ]  # fmt: skip
 
@@ -211,7 +211,7 @@ ANSWERS = st.builds(
     block=st.none() | st.text(max_size=3),
     stop=st.none() | st.text(max_size=3),
     context=st.tuples(st.text(max_size=3)) | st.just(()),
-    permission=st.none() | st.builds(PermissionAnswer, st.booleans()),
+    permission=st.none() | st.sampled_from([Allow(), Deny()]),
 )
 CARE = [None, ALLOW, ASK, DENY]
 
@@ -231,8 +231,8 @@ def test_the_careful_answer_wins_in_any_order(answers: list[Answer], order: Any)
     assert (whole.stop is None) == all(answer.stop is None for answer in answers)
     assert whole.context == tuple(text for answer in answers for text in answer.context)
     given_answers = [answer.permission for answer in answers if answer.permission]
-    assert (whole.permission is not None and whole.permission.allow) == (
-        bool(given_answers) and all(answer.allow for answer in given_answers)
+    assert isinstance(whole.permission, Allow) == (
+        bool(given_answers) and all(isinstance(answer, Allow) for answer in given_answers)
     )
 
 

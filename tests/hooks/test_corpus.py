@@ -9,14 +9,12 @@ from typing import Any
 import pytest
 
 from handrail import Agent, Hooks, Outcome, Output, Status, tool
-from handrail.dispatch.approval import PolicyGate
 from handrail.dispatch.gate import Rails
 from handrail.hooks.asking import Surroundings
 from handrail.hooks.specs import HookSource
 from handrail.loop.events import ResultsComplete
-from handrail.permissions.policy import Policy
-from handrail.permissions.rules import Behaviour, Source
 from handrail.testing import FixedApprover, ScriptedModel, say, use
+from tests.hooks.judge import RuleGate
 
 pytestmark = pytest.mark.anyio
 
@@ -42,14 +40,10 @@ async def played(
     source = HookSource("project", ".handrail", ".handrail/settings.json", str(folder), trusted)
     env = {**os.environ, "HANDRAIL_STATE_DIR": str(folder / "state")}
     hooks = Hooks(sources=[(source, each) for each in line["hooks"]], surroundings=Surroundings(env))
-    policy = Policy.empty(str(folder), str(folder))
-    if allow:
-        policy = policy.adding(Behaviour.ALLOW, ["Shell"], Source("user"))
     person = FixedApprover(allow=False)
+    gate = RuleGate(folder, person, allow=["Shell"] if allow else [])
     model = ScriptedModel([[use("1", "Shell", command="ls")], [say("Done.")]])
-    async with Agent(
-        model, [shell], builtin_tools=False, cwd=folder, env=env, hooks=hooks, rails=Rails(PolicyGate(policy, person))
-    ) as agent:
+    async with Agent(model, [shell], builtin_tools=False, cwd=folder, env=env, hooks=hooks, rails=Rails(gate)) as agent:
         found = [event.outcomes async for event in agent.run("Go") if isinstance(event, ResultsComplete)]
     [[outcome]] = found
     return outcome, hooks, person.asked

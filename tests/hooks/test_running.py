@@ -6,6 +6,7 @@ import os
 import socket
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -335,6 +336,20 @@ async def test_a_function_may_be_plain_and_python_names_are_understood(tmp_path:
     asked = Hooks(callbacks={"Stop": [lambda event: {"continue_": False, "stopReason": event["hook_event_name"]}]})
 
     assert (await fire(asked, tmp_path, "Stop", {})).stop == "Stop"
+
+
+async def test_any_object_that_can_be_called_may_be_asked(tmp_path: Path) -> None:
+    @dataclass
+    class Guard:
+        word: str
+
+        def __call__(self, event: Any) -> Any:
+            return {"decision": self.word}
+
+    same = Guard("block")
+    answer = await fire(Hooks(callbacks={"PreToolUse": [same, Guard("approve"), same]}), tmp_path)
+
+    assert answer.verdict is Verdict.DENY
 
 
 async def test_a_function_is_asked_only_for_what_it_is_for(tmp_path: Path) -> None:

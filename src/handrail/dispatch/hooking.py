@@ -9,12 +9,13 @@ from pydantic_core import to_jsonable_python
 
 from handrail.conversation.blocks import Json, Text, ToolUse
 from handrail.dispatch.gate import NO_ANSWER, HookAnswer, Request
-from handrail.hooks.answers import NOTHING, Answer, PermissionAnswer
+from handrail.hooks.answers import NOTHING, Answer
 from handrail.hooks.fold import opinion_of
 from handrail.hooks.news import HookNews
 from handrail.hooks.runner import Hooks
 from handrail.hooks.texts import inert
 from handrail.tools.output import Output, json_text
+from handrail.tools.permission import Allow, Deny, Update
 
 PATHS = frozenset(("file_path", "notebook_path", "path"))
 
@@ -52,7 +53,7 @@ class CallHooks:
             )
         return _heard(answer, changed)
 
-    async def permission_request(self, request: Request, suggestions: Sequence[Json] = ()) -> PermissionAnswer | None:
+    async def permission_request(self, request: Request, suggestions: Sequence[Update] = ()) -> Allow | Deny | None:
         """PermissionRequest: a hook's answer in the place of a person's. None = the person is asked."""
         more = {"permission_suggestions": list(suggestions)} if suggestions else {}
         return (await self._fire("PermissionRequest", request, **more)).permission

@@ -16,7 +16,7 @@ from handrail.conversation.blocks import Json
 from handrail.errors import HandrailError
 from handrail.hooks.events import EVENTS, Event
 from handrail.records import record
-from handrail.tools.permission import Verdict
+from handrail.tools.permission import Allow, Deny, Verdict
 
 BLOCKED = 2
 NOT_STARTED = frozenset((126, 127))
@@ -44,17 +44,6 @@ class Reply:
 
 
 @record
-class PermissionAnswer:
-    """A hook's answer in the place of a person's. `updates` are changes of the policy, as callbacks send them."""
-
-    allow: bool
-    message: str = ""
-    updated_input: Json | None = None
-    updates: tuple[Json, ...] = ()
-    interrupt: bool = False
-
-
-@record
 class Answer:
     """
     What one hook, or all hooks of an event together, have to say.
@@ -70,7 +59,8 @@ class Answer:
     stop: str | None = None
     context: tuple[str, ...] = ()
     messages: tuple[str, ...] = ()
-    permission: PermissionAnswer | None = None
+    permission: Allow | Deny | None = None
+    """An answer in the place of a person's."""
     problem: str = ""
     fatal: bool = False
     source: str = ""
@@ -206,21 +196,16 @@ def _verdict(legacy: str | None, reason: str, specific: Json) -> tuple[Verdict |
     return max(said, key=lambda each: CARE[each[0]], default=(None, ""))
 
 
-def _permission(asked: Json) -> PermissionAnswer:
+def _permission(asked: Json) -> Allow | Deny:
     behaviour = asked.get("behavior")
     if behaviour not in ("allow", "deny"):
         raise _InvalidError(f"behavior is {behaviour!r}, not 'allow' or 'deny'")
     updates = _get(asked, "updatedPermissions", list, [])
     if not all(isinstance(update, dict) for update in updates):
         raise _InvalidError("updatedPermissions is not a list of objects")
-    allow = behaviour == "allow"
-    return PermissionAnswer(
-        allow,
-        _get(asked, "message", str, ""),
-        _get(asked, "updatedInput", dict, None) if allow else None,
-        tuple(updates) if allow else (),
-        _get(asked, "interrupt", bool, False) and not allow,
-    )
+    if behaviour == "allow":
+        return Allow(_get(asked, "updatedInput", dict, None), tuple(updates))
+    return Deny(_get(asked, "message", str, ""), _get(asked, "interrupt", bool, False))
 
 
 def _get(value: Mapping[str, Any], name: str, kind: type[Kind], default: Any) -> Any:

@@ -9,10 +9,10 @@ From the answers of hooks to one answer, purely.
 from collections.abc import Sequence
 from dataclasses import replace
 
-from handrail.hooks.answers import CARE, NOTHING, Answer, PermissionAnswer
+from handrail.hooks.answers import CARE, NOTHING, Answer
 from handrail.hooks.events import EVENTS
 from handrail.hooks.specs import Callback, Hook
-from handrail.tools.permission import Opinion, Strength, Verdict
+from handrail.tools.permission import Allow, Deny, Opinion, Strength, Verdict
 
 STRENGTHS = {Verdict.DENY: Strength.DENY, Verdict.ASK: Strength.ASK, Verdict.ALLOW: Strength.ALLOW}
 
@@ -89,9 +89,9 @@ def _lost(rewriting: Sequence[Answer]) -> tuple[str, ...]:
     return (f"{len(rewriting)} hooks rewrote the input differently; the last one in the settings counts",)
 
 
-def _permission(given: Sequence[PermissionAnswer]) -> PermissionAnswer | None:
+def _permission(given: Sequence[Allow | Deny]) -> Allow | Deny | None:
     """A no wins over every yes; of several yeses the last counts."""
-    denied = [answer for answer in given if not answer.allow]
+    denied = [answer for answer in given if isinstance(answer, Deny)]
     if denied:
         return replace(denied[0], interrupt=any(answer.interrupt for answer in denied))
     return given[-1] if given else None

@@ -26,6 +26,7 @@ from handrail.hooks.specs import Function, Hook, HookCallback, HookProblem, Hook
 from handrail.hooks.texts import bounded
 from handrail.tools.context import RunContext
 from handrail.tools.output import json_text
+from handrail.tools.permission import Deny
 
 SESSION = HookSource("session")
 
@@ -187,10 +188,9 @@ def _response(news: HookNews, answer: Answer, reply: Reply | None) -> HookNews:
 
 def _cut(answer: Answer, folder: Path | None) -> Answer:
     """The answer with every text within bounds."""
-    texts = (answer.reason, answer.block, answer.stop, *answer.context, *answer.messages)
-    if all(text is None or len(text) < 10_000 for text in texts) and not answer.permission:
-        return answer
-    permission = answer.permission and replace(answer.permission, message=bounded(answer.permission.message, folder))
+    permission = answer.permission
+    if isinstance(permission, Deny):
+        permission = replace(permission, message=bounded(permission.message, folder))
     return replace(
         answer,
         reason=bounded(answer.reason, folder),

@@ -66,6 +66,12 @@ class Callback:
 
     function: Function
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Callback) and other.function is self.function
+
+    def __hash__(self) -> int:
+        return id(self.function)  # an object that can be called need not have a hash
+
     def __str__(self) -> str:
         return getattr(self.function, "__qualname__", None) or repr(self.function)
 

@@ -16,6 +16,7 @@ from handrail.conversation.blocks import Text
 from handrail.conversation.messages import AssistantMessage, Attachment, UserMessage
 from handrail.conversation.stream import StreamFailure
 from handrail.errors import HandrailError
+from handrail.hooks.news import HookNews
 from handrail.loop.asking import Tools, request_for
 from handrail.loop.dialogue import Dialogue
 from handrail.loop.draft import is_empty
@@ -381,6 +382,8 @@ class Run:
         if state.why is Why.REPEATED_FAILURE:
             times, tool = self._guard.worst
             problem = f"{tool} failed {times} times in a row with the same input and the same error."
+        if state.why is Why.HOOK_STOPPED and problem:
+            self._tell(HookNews(problem))
         self.ended = RunEnded(
             state.move,
             state.why,
