@@ -30,7 +30,8 @@ from handrail.dispatch.executor import DEFAULT_SCHEDULING
 from handrail.dispatch.gate import Rails
 from handrail.dispatch.schedule import Scheduling
 from handrail.errors import HandrailError, ToolDefinitionError
-from handrail.loop.dialogue import Dialogue, new_chain
+from handrail.hooks.texts import reminder
+from handrail.loop.dialogue import Dialogue, Mailbox, new_chain
 from handrail.loop.events import LoopEvent
 from handrail.loop.limits import NO_LIMITS, Limits
 from handrail.loop.run import Run
@@ -44,6 +45,9 @@ from handrail.tools.tool import McpInfo, PromptView, Tool
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
+
+    from handrail.hooks.news import HookNews
+    from handrail.hooks.runner import Hooks
 
 Prompt: TypeAlias = str | UserMessage | Sequence[UserBlock]
 
@@ -60,9 +64,10 @@ class Agent:
     `model`: a name, any object with `stream(request)`, or None for the environment's default. `tools`: your own, beside
     the built-in ones (`builtin_tools`: all, none, or some by name). `rails`: who has a say in each call; by default
     what only reads inside the working folder may run and the rest is refused, because nobody is here to be asked.
-    `output`: a JSON Schema or Pydantic model that the last answer must fit. `denied` takes tools away by name; so does
-    `mode` plan, with those that never only read. `session`: where the conversation is kept, and goes on if it has
-    begun (`handrail.sessions.store`); whoever opened it closes it.
+    `hooks`: asked before and after calls and at the turning points of a run. `output`: a JSON Schema or Pydantic model
+    that the last answer must fit. `denied` takes tools away by name; so does `mode` plan, with those that never only
+    read. `session`: where the conversation is kept, and goes on if it has begun (`handrail.sessions.store`); whoever
+    opened it closes it.
 
     One prompt at a time; `send` adds a message to a running one. Leave it with `async with` or `aclose` to close
     connections.
@@ -79,6 +84,7 @@ class Agent:
         system_prompt: str | Sequence[str] | None = None,
         cwd: Path | str | None = None,
         rails: Rails | None = None,
+        hooks: "Hooks | None" = None,
         limits: Limits = NO_LIMITS,
         output: "Json | type[BaseModel] | None" = None,
         builtin_tools: bool | Iterable[str] = True,
@@ -122,19 +128,24 @@ class Agent:
         names = tuple(tool.name for tool in catalog.pool.listed)
         options = RunOptions(model=chosen.name, thinking=thinking.mode, tools=names)
         self._close_model = chosen.close
+        self._hooks = hooks
+        rails = rails or Rails(FolderGate(folder, variables))
+        if hooks is not None:  # only who has hooks pays for them
+            rails = import_module("handrail.app.hooks").hooked(rails, hooks, variables)
         self._setup = Setup(
             model=chosen.model,
             model_name=chosen.name,
             system=_parts(system_prompt),
             options=Options(max_tokens, thinking, effort, tool_choice, betas),
             view=view or PromptView(tools=frozenset(names)),
-            rails=rails or Rails(FolderGate(folder, variables)),
+            rails=rails,
             scheduling=scheduling,
             limits=limits,
             cost=chosen.cost,
             opening=opening,
             attach=attach,
             compact=compact,
+            hooks=hooks,
             choose=choose,
             structured=_structured(output),
         )
@@ -146,6 +157,8 @@ class Agent:
                 past.append(session.rebuilt.note)
         self._dialogue = Dialogue(catalog, context, result_store(variables), past, chain=chain or new_chain())
         self._current: Callable[[], Run | None] = lambda: None
+        if hooks is not None:
+            hooks.wake = partial(_wake, self._dialogue.mailbox)
 
     @property
     def messages(self) -> Sequence[Message]:
@@ -247,7 +260,15 @@ class Agent:
         """Stop what runs and close connections. The agent can still be used; it connects again."""
         if (run := self._current()) and run.active:
             await run.aclose()
+        if self._hooks is not None:
+            await self._end_session(self._hooks)
         await self._close_model()
+
+    async def _end_session(self, hooks: "Hooks") -> None:
+        if self._dialogue.opened:
+            self._dialogue.opened = False
+            await hooks.fire("SessionEnd", {"reason": "other"}, self._dialogue.context)
+        await hooks.aclose()
 
     async def __aenter__(self) -> Self:
         return self
@@ -269,6 +290,11 @@ async def query(
                 yield event
         finally:
             await run.aclose()
+
+
+def _wake(mailbox: Mailbox, news: "HookNews") -> None:
+    """A hook in the background wants the agent to know something."""
+    mailbox.post(UserMessage((Text(reminder(news.message)),)))
 
 
 def _message(prompt: Prompt) -> UserMessage:

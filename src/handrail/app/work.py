@@ -123,7 +123,11 @@ class Worker:
     async def _shorten(self, situation: Situation) -> Shortened | None:
         self._asked = situation.model
         made = await self._compactor.shorten(
-            situation.history.messages, situation.model, situation.context_tokens, forced=situation.forced
+            situation.history.messages,
+            situation.model,
+            situation.context_tokens,
+            forced=situation.forced,
+            allowed=situation.may_summarise,
         )
         bill, self._bill = self._bill, []
         return None if made is None else Shortened(made.messages, made.kind, made.note, tuple(bill))

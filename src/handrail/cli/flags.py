@@ -21,7 +21,6 @@ LATER_FLAGS = {
     "--debug-file": 1,
     "--disable-slash-commands": 0,
     "--fork-session": 0,
-    "--include-hook-events": 0,
     "--mcp-config": 1,
     "--name": 1,
     "--no-session-persistence": 0,
@@ -109,6 +108,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--max-thinking-tokens", type=whole_number, metavar="N", help="how much it may reason")
     top.add_argument("--record", metavar="FILE", help="keep the model's answers in a cassette")
     top.add_argument("--replay", metavar="FILE", help="take the answers from a cassette; no network, no key")
+    top.add_argument("--include-hook-events", action="store_true", help="stream-json: which hooks ran")
     top.add_argument("--include-partial-messages", action="store_true", help="stream-json: every piece as it comes")
     top.add_argument("--verbose", action="store_true", help="more about what happens, on standard error")
     top.add_argument("--debug", nargs="?", const="all", metavar="WHAT", help="requests and cache, on standard error")

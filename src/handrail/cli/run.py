@@ -122,7 +122,7 @@ def options(chosen: argparse.Namespace) -> dict[str, Any]:
 
 def printers_for(chosen: argparse.Namespace) -> list[Printer]:
     """Who hears the events of the run."""
-    lines = Lines(new_id(), partial=chosen.include_partial_messages)
+    lines = Lines(new_id(), partial=chosen.include_partial_messages, hook_events=chosen.include_hook_events)
     printers: list[Printer] = [printer_for(chosen.output_format, lines, sys.stdout, sys.stderr)]
     if chosen.debug or chosen.verbose:
         printers.append(DebugPrinter(sys.stderr, everything=bool(chosen.debug)))

@@ -30,6 +30,7 @@ from handrail.conversation.stream import (
     Usage,
     UsageUpdate,
 )
+from handrail.hooks.news import HookNews
 from handrail.loop.events import (
     AnswerDiscarded,
     BlockComplete,
@@ -42,7 +43,7 @@ from handrail.loop.events import (
 )
 from handrail.loop.spending import Spent
 from handrail.loop.state import Why
-from handrail.tools.events import CallFinished
+from handrail.tools.events import CallFinished, CallProgress
 from handrail.tools.outcome import Outcome
 
 Line = dict[str, Any]
@@ -50,6 +51,7 @@ Line = dict[str, Any]
 SUBTYPES = {
     Why.COMPLETED: "success",
     Why.REFUSED: "success",
+    Why.HOOK_STOPPED: "success",
     Why.MODEL_FAILED: "success",  # readers expect an API failure as an erroneous success with its status
     Why.MAX_TURNS: "error_max_turns",
     Why.MAX_DOLLARS: "error_max_budget_usd",
@@ -68,10 +70,13 @@ def new_id() -> str:
 class Lines:
     """Turns the events of one run into lines. Every line carries the session and an id of its own."""
 
-    def __init__(self, session_id: str, *, partial: bool = False, mode: str = "default") -> None:
+    def __init__(
+        self, session_id: str, *, partial: bool = False, mode: str = "default", hook_events: bool = False
+    ) -> None:
         self.session_id = session_id
         self._partial = partial
         self._mode = mode
+        self._hook_events = hook_events
         self._kinds: dict[int, str] = {}
 
     def of(self, event: LoopEvent) -> Iterator[Line]:
@@ -111,9 +116,22 @@ class Lines:
             case RunEnded():
                 yield result(event)
             case _:
-                pass
+                yield from self._hook(news_of(event))
         if self._partial:
             yield from ({"type": "stream_event", "event": raw, "parent_tool_use_id": None} for raw in self._raw(event))
+
+    def _hook(self, news: HookNews | None) -> Iterator[Line]:
+        """What hooks say to a person is always told; that they ran only on request."""
+        if news is None:
+            return
+        about = {"hook_id": news.id, "hook_name": news.name, "hook_event": news.event}
+        if news.stage == "message":
+            yield _system("informational", text=news.message, hook_event=news.event)
+        elif self._hook_events and news.stage == "started":
+            yield _system("hook_started", **about, status_message=news.message)
+        elif self._hook_events:
+            outcome = {"exit_code": news.exit_code, "outcome": news.outcome}
+            yield _system("hook_response", **about, stdout=news.stdout, stderr=news.stderr, **outcome)
 
     def _init(self, event: RunStarted) -> Line:
         return _system(
@@ -154,6 +172,15 @@ class Lines:
                 yield {"type": "message_stop"}
             case _:
                 pass
+
+
+def news_of(event: LoopEvent) -> HookNews | None:
+    """What an event tells of hooks: of those of a run, or of those of a call."""
+    match event:
+        case (HookNews() as news) | CallProgress(progress=HookNews() as news):
+            return news
+        case _:
+            return None
 
 
 def _opening(event: BlockStart) -> Line:
