@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from handrail.app.agent import Agent, query
     from handrail.app.answers import Answer
     from handrail.conversation.blocks import BrokenToolUse, Document, Image, Text, ToolResult, ToolUse
+    from handrail.dispatch.approval.question import Question
     from handrail.dispatch.executor import ToolExecutor
     from handrail.dispatch.gate import CarefulGate, Rails
     from handrail.dispatch.journal import Journal
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from handrail.errors import HandrailError, InputError, RunError, ToolDefinitionError, ToolError
     from handrail.loop.events import LoopEvent, RunEnded
     from handrail.loop.limits import Limits
+    from handrail.permissions.policy import Policy
     from handrail.tools.abort import AbortReason, AbortSignal
     from handrail.tools.access import Access
     from handrail.tools.cards import Card
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from handrail.tools.function import tool
     from handrail.tools.outcome import Cause, Outcome, Status
     from handrail.tools.output import Output
-    from handrail.tools.permission import Ask, Check, Decision, Opinion, Refuse, Strength, Verdict
+    from handrail.tools.permission import Allow, Ask, Check, Decision, Deny, Opinion, Refuse, Strength, Verdict
     from handrail.tools.pool import Deferral, Entry, Environment, Ingredients, Pool, assemble
     from handrail.tools.raw import RawTool
     from handrail.tools.schema import Input
@@ -40,6 +42,7 @@ _HOME = {
     "app.agent": ("Agent", "query"),
     "app.answers": ("Answer",),
     "conversation.blocks": ("BrokenToolUse", "Document", "Image", "Text", "ToolResult", "ToolUse"),
+    "dispatch.approval.question": ("Question",),
     "dispatch.executor": ("ToolExecutor",),
     "dispatch.gate": ("CarefulGate", "Rails"),
     "dispatch.journal": ("Journal",),
@@ -48,6 +51,7 @@ _HOME = {
     "errors": ("HandrailError", "InputError", "RunError", "ToolDefinitionError", "ToolError"),
     "loop.events": ("LoopEvent", "RunEnded"),
     "loop.limits": ("Limits",),
+    "permissions.policy": ("Policy",),
     "tools.abort": ("AbortReason", "AbortSignal"),
     "tools.access": ("Access",),
     "tools.cards": ("Card",),
@@ -56,7 +60,7 @@ _HOME = {
     "tools.function": ("tool",),
     "tools.outcome": ("Cause", "Outcome", "Status"),
     "tools.output": ("Output",),
-    "tools.permission": ("Ask", "Check", "Decision", "Opinion", "Refuse", "Strength", "Verdict"),
+    "tools.permission": ("Allow", "Ask", "Check", "Decision", "Deny", "Opinion", "Refuse", "Strength", "Verdict"),
     "tools.pool": ("Deferral", "Entry", "Environment", "Ingredients", "Pool", "assemble"),
     "tools.raw": ("RawTool",),
     "tools.schema": ("Input",),
@@ -69,6 +73,7 @@ __all__ = [
     "AbortSignal",
     "Access",
     "Agent",
+    "Allow",
     "Answer",
     "Ask",
     "BrokenToolUse",
@@ -79,6 +84,7 @@ __all__ = [
     "Check",
     "Decision",
     "Deferral",
+    "Deny",
     "Document",
     "Entry",
     "Environment",
@@ -93,10 +99,12 @@ __all__ = [
     "Opinion",
     "Outcome",
     "Output",
+    "Policy",
     "Pool",
     "Progress",
     "ProgressCallback",
     "PromptView",
+    "Question",
     "Rails",
     "RawTool",
     "Refuse",

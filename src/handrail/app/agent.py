@@ -15,7 +15,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from pydantic import BaseModel
 
@@ -42,6 +42,10 @@ from handrail.tools.context import RunContext, RunOptions
 from handrail.tools.pool import NO_DEFERRAL, AnyTool, Deferral
 from handrail.tools.tool import McpInfo, PromptView, Tool
 
+if TYPE_CHECKING:
+    from handrail.dispatch.approval.sdk import CanUseTool
+    from handrail.permissions.policy import Policy
+
 Prompt: TypeAlias = str | UserMessage | Sequence[UserBlock]
 
 SYSTEM_PROMPT = (
@@ -57,6 +61,8 @@ class Agent:
     `model`: a name, any object with `stream(request)`, or None for the environment's default. `tools`: your own, beside
     the built-in ones (`builtin_tools`: all, none, or some by name). `rails`: who has a say in each call; by default
     what only reads inside the working folder may run and the rest is refused, because nobody is here to be asked.
+    Instead of rails: `policy`, the rules of this agent, and `can_use_tool(tool_name, input, question)`, which is asked
+    about what they leave open and returns Allow or Deny.
     `output`: a JSON Schema or Pydantic model that the last answer must fit.
 
     One prompt at a time; `send` adds a message to a running one. Leave it with `async with` or `aclose` to close
@@ -64,6 +70,7 @@ class Agent:
 
     Raises:
         ProviderSetupError: the model cannot be asked with these settings.
+        HandrailError: rails were given together with what rails are made of.
     """
 
     def __init__(
@@ -74,6 +81,8 @@ class Agent:
         system_prompt: str | Sequence[str] | None = None,
         cwd: Path | str | None = None,
         rails: Rails | None = None,
+        policy: "Policy | None" = None,
+        can_use_tool: "CanUseTool | None" = None,
         limits: Limits = NO_LIMITS,
         output: Json | type[BaseModel] | None = None,
         builtin_tools: bool | Iterable[str] = True,
@@ -99,6 +108,8 @@ class Agent:
         outfit: Callable[[], Outfit] | None = None,
         env: Mapping[str, str] | None = None,
     ) -> None:
+        if rails is not None and (policy is not None or can_use_tool is not None):
+            raise HandrailError("policy and can_use_tool make rails of their own. Give either them or rails.")
         variables = os.environ if env is None else env
         folder = Path(cwd if cwd is not None else Path.cwd()).absolute()
         chosen = chosen_model(model, model_name, Wishes(provider, "", base_url, api_key, fallback_models), variables)
@@ -107,7 +118,7 @@ class Agent:
             variables=variables,
             custom=custom,
             deferral=deferral or (Deferral() if any(map(_deferrable, custom)) else NO_DEFERRAL),
-            denied=_left_out(builtin_tools),
+            denied=_left_out(builtin_tools, policy),
             outfit=outfit or partial(plain_outfit, variables, folder),
         )
         names = tuple(tool.name for tool in catalog.pool)
@@ -119,7 +130,7 @@ class Agent:
             system=_parts(system_prompt),
             options=Options(max_tokens, thinking, effort, tool_choice, betas),
             view=view or PromptView(tools=frozenset(names)),
-            rails=rails or Rails(FolderGate(folder, variables)),
+            rails=rails or Rails(FolderGate(folder, variables, policy=_always(policy), can_use_tool=can_use_tool)),
             scheduling=scheduling,
             limits=limits,
             cost=chosen.cost,
@@ -283,7 +294,8 @@ def _deferrable(tool: AnyTool) -> bool:
     return tool.should_defer or tool.mcp is not None
 
 
-def _left_out(builtin_tools: bool | Iterable[str]) -> Callable[[str, McpInfo | None], bool]:
+def _left_out(builtin_tools: bool | Iterable[str], policy: "Policy | None") -> Callable[[str, McpInfo | None], bool]:
+    """Built-in tools that are not wanted, and every tool that a rule denies as a whole."""
     every = builtin_names()
     if isinstance(builtin_tools, bool):
         out = frozenset[str]() if builtin_tools else every
@@ -294,11 +306,15 @@ def _left_out(builtin_tools: bool | Iterable[str]) -> Callable[[str, McpInfo | N
                 f"There is no built-in tool {unknown[0]!r}. There are {', '.join(sorted(every))}."
             )
         out = every - wanted
-    return partial(_is_one_of, out)
+    return partial(_is_denied, out, policy)
 
 
-def _is_one_of(names: frozenset[str], name: str, _mcp: McpInfo | None) -> bool:
-    return name in names
+def _always(policy: "Policy | None") -> "Callable[[], Policy] | None":
+    return None if policy is None else lambda: policy
+
+
+def _is_denied(names: frozenset[str], policy: "Policy | None", name: str, mcp: McpInfo | None) -> bool:
+    return name in names or (policy is not None and policy.denies_tool(name, mcp))
 
 
 def _parts(system_prompt: str | Sequence[str] | None) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from handrail.app.agent import Agent
 from handrail.app.compacting import Compactor
 from handrail.app.facts import GitProbe, gather
 from handrail.app.gate import FolderGate
+from handrail.app.judge import ModelJudge
 from handrail.app.memory import places, read_memory, read_memory_near
 from handrail.app.state import result_store
 from handrail.conversation.messages import Attachment, Message
@@ -65,7 +66,7 @@ class Worker:
             opening=self._opening,
             attach=self._attach,
             compact=self._shorten,
-            rails=Rails(FolderGate(work.cwd, env)),
+            rails=Rails(FolderGate(work.cwd, env, judge=ModelJudge(self._model, name))),
             env=env,
             **options,
         )

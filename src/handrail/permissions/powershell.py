@@ -60,20 +60,21 @@ SEPARATORS = re.compile(r"[;|&\n\r(){}]+|\$\(|@\(")
 PLAIN = re.compile(r"""(?:[\w \t./\\:=,+%~*?-]|'[^'\n]*'|"[^"$`\n]*")+\Z""", re.ASCII)
 
 
-def words_of(command: str) -> list[str]:
+def words_of(command: str, *, by_path: bool) -> list[str]:
+    """The words, with the name of the cmdlet first. `by_path`: a program counts by its name wherever it lies."""
     text = re.sub(r"""(['"])(.*?)\1""", lambda found: found[2].replace(" ", "\x01"), command.replace("`", ""))
     words = [word.replace("\x01", " ").casefold() for word in text.split()]
-    while words and words[0] in (".", "&"):
-        words = words[1:]
-    if words:
-        name = re.split(r"[\\/]", words[0])[-1].removesuffix(".exe")
-        words[0] = ALIASES.get(name, name)
+    if by_path:
+        while words and words[0] in (".", "&"):
+            words = words[1:]
+        words[:1] = [re.split(r"[\\/]", word)[-1].removesuffix(".exe") for word in words[:1]]
+    words[:1] = [ALIASES.get(word, word) for word in words[:1]]
     return words
 
 
 def pieces(command: str) -> list[str]:
     """Every command that the line may run, as rules are compared with it."""
-    return [WORD_END.join(words) for piece in SEPARATORS.split(command) if (words := words_of(piece))]
+    return [WORD_END.join(words) for piece in SEPARATORS.split(command) if (words := words_of(piece, by_path=True))]
 
 
 class PowerShellIndex:
@@ -89,7 +90,8 @@ class PowerShellIndex:
         if not self.rules:
             return []
         if behaviour is Behaviour.ALLOW:
-            texts = [WORD_END.join(words_of(command))] if command.isascii() and PLAIN.match(command) else []
+            plain = command.isascii() and PLAIN.match(command)
+            texts = [WORD_END.join(words_of(command, by_path=False))] if plain else []
         else:
             texts = pieces(command)
         return [rule for pattern, rule in self.rules if any(fits(pattern, text) for text in texts)]
