@@ -2,9 +2,10 @@
 
 import json
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Any, TypeAlias
+from functools import partial
+from typing import TypeAlias
 
 from handrail.dispatch.approval.model_judge import Judge, Ruling, ask_judge
 from handrail.dispatch.approval.once import ResolveOnce
@@ -33,7 +34,7 @@ class Pending:
     decision: Decision
     question: Question
     once: ResolveOnce[Outcome]
-    rules: Callable[[], Coroutine[Any, Any, Decision]]
+    rules: Callable[[], Awaitable[Decision]]
     """The policy's own answer, as soon as a change of it gives one."""
 
 
@@ -53,21 +54,21 @@ class Asking:
         notes: list[str] = []
         racers = self._automatic(pending, notes)
         if handler is None or flags.await_automated_checks:
-            await race(pending.once, racers, watcher=pending.rules())
+            await race(pending.once, racers, watcher=pending.rules)
             if handler is None or pending.once.is_resolved:
                 return
             racers = {}
-        racers[handler.who] = handler.ask(replace(pending.question, note="; ".join(notes)))
-        await race(pending.once, racers, watcher=pending.rules(), must_answer=handler.who)
+        racers[handler.who] = partial(handler.ask, replace(pending.question, note="; ".join(notes)))
+        await race(pending.once, racers, watcher=pending.rules, must_answer=handler.who)
 
     def _automatic(self, pending: Pending, notes: list[str]) -> dict[str, Racer[Outcome]]:
         racers: dict[str, Racer[Outcome]] = {}
         if self._hooks is not None:
-            racers["hooks"] = self._ask_hooks(self._hooks, pending)
+            racers["hooks"] = partial(self._ask_hooks, self._hooks, pending)
         if self._judge is None or pending.case.policy.mode != "auto" or not is_left_open(pending.decision):
             return racers
         if text := classifier_text(pending.request):
-            racers["classifier"] = self._ask_classifier(self._judge, text, pending.question, notes)
+            racers["classifier"] = partial(self._ask_classifier, self._judge, text, pending.question, notes)
         return racers
 
     async def _ask_hooks(self, hooks: PermissionHooks, pending: Pending) -> Answer | None:

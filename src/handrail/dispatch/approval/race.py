@@ -2,15 +2,15 @@
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Mapping
-from typing import Any, TypeAlias, TypeVar
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeAlias, TypeVar
 
 from handrail.dispatch.approval.once import ResolveOnce
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
-Racer: TypeAlias = Coroutine[Any, Any, T | None]
+Racer: TypeAlias = Callable[[], Awaitable[T | None]]
 
 
 async def race(
@@ -43,7 +43,7 @@ async def _answered(once: ResolveOnce[T]) -> None:
 
 
 async def _run(once: ResolveOnce[T], who: str, racer: Racer[T]) -> None:
-    answer = await racer
+    answer = await racer()
     if answer is not None:
         once.resolve(who, answer)
 
