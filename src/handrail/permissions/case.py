@@ -202,6 +202,8 @@ class Finder:
 
     def at_home(self, segment: Segment) -> bool:
         """Whether a command runs in the current or a working folder, by text and by links: `cd` and git differ."""
+        if segment.cwds == (".",):
+            return True
         here = (self.policy.cwd, *self.policy.working_dirs)
         folders = [posixpath.join(self.policy.cwd, folder) for folder in segment.cwds if folder is not None]
         known = len(folders) == len(segment.cwds)

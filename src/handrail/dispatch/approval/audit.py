@@ -12,10 +12,12 @@ import logging
 import os
 import secrets
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import fields
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
+
+from pydantic_core import PydanticSerializationError, to_json
 
 from handrail.conversation.redact import Redactor
 from handrail.dispatch.gate import Request
@@ -31,7 +33,6 @@ MAX_FOLDER = 256_000_000
 MAX_FILES = 1_000
 MAX_TEXT = 16_000
 MAX_INPUT = 64_000
-KEPT_FACTS = ("read_only", "destructive", "needs_person", "doubt", "unmet")
 
 
 @record
@@ -49,6 +50,8 @@ class Entry:
     """Seconds until somebody answered."""
     ended: str = ""
     """Why there is no answer: cancelled, or what failed."""
+    asked: bool = False
+    """The policy left it open."""
     updates: tuple[Update, ...] = ()
     problems: tuple[str, ...] = ()
     classified: str = ""
@@ -74,19 +77,29 @@ class Audit:
         self._session = session or name
         self._max_file, self._max_folder = max_file, max_folder
         self._now = now
+        self._known_clean = lru_cache(maxsize=2048)(lambda text: not redactor.spans(text))
         self._fd = -1
         self._size = 0
         self._complained = False
 
     def write(self, entry: Entry) -> None:
         """Record a decision. What goes wrong is logged once."""
-        line = encoded(self._redactor.value(self._shown(entry)))
+        shown = self._shown(entry)
+        if not self._is_clean(entry):
+            shown = self._redactor.value(shown)
+        line = encoded(shown)
         try:
             self._append(line)
         except OSError as error:
             if not self._complained:
                 log.warning("decisions are not recorded: %s cannot be written (%s)", self.file, error.strerror)
             self._complained = True
+
+    def _is_clean(self, entry: Entry) -> bool:
+        """Nearly every line is free of secrets: one look at all its texts is cheaper than a look at each."""
+        if self._redactor.patterns or not all(map(self._known_clean, common_texts(entry))):
+            return False
+        return not self._redactor.spans("\n".join(own_texts(entry)))
 
     def close(self) -> None:
         """Let go of the file."""
@@ -135,12 +148,15 @@ class Audit:
             "working_dirs": policy.working_dirs,
             "micros": [round(entry.judging * 1e6), round(entry.waiting * 1e6)],
         }
+        if entry.asked:
+            line["asked"] = True
         if case.touches:
             line["places"] = [
                 {"path": touch.shown, "real": touch.place.real if touch.place else None, "access": touch.access.value}
                 for touch in case.touches
             ]
-        line |= {"facts": facts} if (facts := facts_json(case.facts)) else {}
+        if facts := facts_json(case.facts):
+            line["facts"] = facts
         if decision.updated_input is not None:
             line["ran"] = bounded(decision.updated_input)
         for name in ("updates", "problems", "classified"):
@@ -150,7 +166,43 @@ class Audit:
 
 
 def encoded(line: Mapping[str, Any]) -> bytes:
-    return json.dumps(line, default=str, separators=(",", ":")).encode() + b"\n"
+    try:
+        return to_json(line, inf_nan_mode="strings", fallback=str) + b"\n"
+    except PydanticSerializationError:  # text that is no Unicode; the slow way writes it as an escape
+        return json.dumps(line, default=str).encode() + b"\n"
+
+
+def common_texts(entry: Entry) -> list[str]:
+    """The texts of an entry that come again and again: rules, reasons, the folder."""
+    texts = [entry.case.policy.cwd, entry.decision.reason]
+    for opinion in entry.decision.opinions:
+        texts += (opinion.reason, opinion.source)
+    return texts
+
+
+def own_texts(entry: Entry) -> list[str]:
+    """The texts of an entry that are its own."""
+    facts = entry.case.facts
+    texts = [entry.ended, entry.classified, facts.doubt, facts.check.reason, *facts.unmet]
+    for touch in entry.case.touches:
+        texts += (touch.shown, touch.place.real) if touch.place else (touch.shown,)
+    for value in (entry.case.use.input, entry.decision.updated_input, entry.updates, entry.problems):
+        if value:
+            texts += texts_in(value)
+    return texts
+
+
+def texts_in(value: Any) -> Iterator[str]:
+    """Every text in a JSON value, names included."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | Mapping):
+        for name, each in value.items():
+            yield str(name)
+            yield from texts_in(each)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from texts_in(each)
 
 
 def opinion_json(opinion: Opinion) -> dict[str, str]:
@@ -163,12 +215,12 @@ def opinion_json(opinion: Opinion) -> dict[str, str]:
     return shown | {"rule": opinion.source} if opinion.source else shown
 
 
-PLAIN_FACTS = {field.name: field.default for field in fields(Facts)}
-
-
 def facts_json(facts: Facts) -> dict[str, Any]:
     """What was known about the call besides its input, so that it can be decided again."""
-    shown: dict[str, Any] = {name: value for name in KEPT_FACTS if (value := getattr(facts, name)) != PLAIN_FACTS[name]}
+    shown: dict[str, Any] = {} if facts.read_only is None else {"read_only": facts.read_only}
+    for name in ("destructive", "needs_person", "doubt", "unmet"):
+        if value := getattr(facts, name):
+            shown[name] = value
     if facts.mcp is not None:
         shown["mcp"] = [facts.mcp.server, facts.mcp.tool]
     if facts.check.verdict is not None:

@@ -89,7 +89,7 @@ class PolicyGate:
             if self._audit:
                 ended = "cancelled" if isinstance(error, asyncio.CancelledError) else f"failed: {error!r}"
                 waited = time.perf_counter() - judged
-                self._audit.write(Entry(request, case, decision, "nobody", judged - started, waited, ended))
+                self._audit.write(Entry(request, case, decision, "nobody", judged - started, waited, ended, asked=True))
             raise
         if self._audit:
             entry = Entry(
@@ -99,6 +99,7 @@ class PolicyGate:
                 settled.by,
                 judged - started,
                 time.perf_counter() - judged,
+                asked=True,
                 updates=settled.updates,
                 problems=settled.problems,
                 classified=classifier_text(request) if settled.by == "classifier" else "",

@@ -36,7 +36,8 @@ def judged(case: Case) -> Decision:
     decision = decide(case)
     if not case.touches:
         return decision
-    return replace(decision, places=tuple(touch.place for touch in case.touches if touch.place))
+    places = tuple([touch.place for touch in case.touches if touch.place])
+    return Decision(decision.verdict, decision.reason, decision.opinions, decision.version, places=places)
 
 
 def facts_of(request: Request, evidence: Evidence) -> Facts:
