@@ -77,14 +77,7 @@ async def test_what_was_written_comes_from_the_settings_from_then_on() -> None:
 
     assert await live.change([adding("Bash(make)", "localSettings"), adding("Bash(ls)")]) == ()
 
-    assert sorted((rule.text, rule.source.name) for rule in live().rules) == [
-        ("Bash(ls)", "session"),
-        ("Bash(make)", "local"),
-        ("Bash(make)", "user"),
-    ] or sorted((rule.text, rule.source.name) for rule in live().rules) == [
-        ("Bash(ls)", "session"),
-        ("Bash(make)", "user"),
-    ]
+    assert {(rule.text, rule.source.name) for rule in live().rules} >= {("Bash(ls)", "session"), ("Bash(make)", "user")}
     settings.policy = Policy.empty("/work", "/home/dev")  # somebody took the rule out of the file
     assert [(rule.text, rule.source.name) for rule in live().rules] == [("Bash(ls)", "session")]
 
