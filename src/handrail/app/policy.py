@@ -43,11 +43,12 @@ def with_settings(policy: Policy, settings: str) -> Policy:
     file = "" if inline else str(Path(policy.cwd, settings))
     text = settings if inline else Path(file).read_text("utf-8-sig")
     folder = realpath(Path(file).parent) if file else policy.cwd
-    section = permissions_of(text, file or "--settings")
+    shown = "" if inline else settings
+    section = permissions_of(text, shown or "--settings")
     rules: list[Rule | RuleProblem] = [*policy.rules, *policy.problems]
     for kind in Behaviour:
         rules += [
-            parse_rule(rule, kind, Source("flag", file, line_of(text, rule), folder))
+            parse_rule(rule, kind, Source("flag", shown, line_of(text, rule), folder))
             for rule in strings(section, kind.value)
         ]
     extra = (realpath(Path(folder, each)) for each in strings(section, "additionalDirectories"))

@@ -46,7 +46,7 @@ def explanation(case: Case, decision: Decision, policy: Policy) -> dict[str, Any
         "risk": {"level": danger.level.value, "reasons": list(danger.reasons)},
         "opinions": list(opinions(case, decision)),
         "matched": [rule_json(rule) for rule in matched(case)],
-        "paths": [path_json(touch) for touch in case.touches],
+        "paths": [path_json(touch) for touch in case.touches if not touch.shown.startswith("-")],
         "segments": list(segments(case)),
         "conditions": list(conditions(case)),
         "changes": list(changes(case.use, outcome(decision), case, policy)),

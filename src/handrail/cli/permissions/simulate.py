@@ -184,7 +184,7 @@ def shown(told: Mapping[str, Any]) -> str:
     prompts, offer = told["prompts"], told["proposal"]
     lines.append(f"questions: {prompts['before']} then, {prompts['after']} with this policy")
     if offer["rules"]:
-        lines.append(f"{offer['prompts_saved']} of them to which people said yes would be spared by")
+        lines.append(f"{offer['prompts_saved']} of these would be spared by rules that people's answers suggest")
         lines += [f"  allow {rule}" for rule in offer["rules"]]
     if told["inexact"]:
         lines.append(f"{told['inexact']} inputs were redacted or cut in the log, so their decisions may differ")
