@@ -85,11 +85,11 @@ async def test_a_dialog_that_was_taken_back_is_told_so(tmp_path: Path) -> None:
     asking = asyncio.create_task(Desk(tmp_path, handler=Interactive(queue)).bash("npm publish", abort=signal))
     await until(lambda: queue.waiting)
     [dialog] = queue.front
-    assert not dialog.is_resolved
+    before = dialog.is_resolved
     signal.abort(AbortReason.USER)
     await asking
 
-    assert dialog.is_resolved
+    assert (before, dialog.is_resolved) == (False, True)
     assert not dialog.claim()
     assert not dialog.answer(Allow())
 
