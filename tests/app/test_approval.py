@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from handrail import Agent, Allow, Deny, HandrailError, Policy, Question, Rails, tool
-from handrail.app.gate import FolderGate
+from handrail.app.gate import FolderGate, hider
 from handrail.app.judge import PROMPT, ModelJudge, ruling
 from handrail.conversation.blocks import ToolResult
 from handrail.conversation.messages import UserMessage
@@ -194,3 +194,13 @@ async def test_in_auto_mode_the_classifier_of_an_agent_is_asked(tmp_path: Path) 
     await agent.ask("Test it.")
 
     assert shell.ran == ["npm test"]
+
+
+def test_searches_leave_out_what_the_policy_of_the_moment_hides(tmp_path: Path) -> None:
+    here = str(tmp_path.resolve())
+    policies = [Policy.empty(here, "/h")]
+    left_out = hider(lambda: policies[-1])
+
+    assert (left_out(f"{here}/a.txt"), left_out(f"{here}/.env")) == (False, True)
+    policies.append(policies[0].adding(Behaviour.DENY, ["Read(a.txt)"], Source("user")))
+    assert left_out(f"{here}/a.txt")

@@ -56,7 +56,12 @@ class FolderGate:
         if self._can_use_tool is not None:
             handler = import_module(f"{approval}.sdk").Callback(self._can_use_tool)
         made: Gate = import_module(f"{approval}.gate").PolicyGate(
-            live, handler, hooks=self._hooks, judge=self._judge, audit=self._audit()
+            live,
+            handler,
+            hooks=self._hooks,
+            judge=self._judge,
+            conditions=import_module(f"{approval}.judging").tool_checks,
+            audit=self._audit(),
         )
         return made
 
@@ -69,3 +74,16 @@ class FolderGate:
             return None
         redactor = import_module("handrail.conversation.redact").make_redactor(self._env)
         return import_module("handrail.dispatch.approval.audit").Audit(state_folder(self._env) / "audit", redactor)
+
+
+def hider(policy: "Callable[[], Policy]") -> Callable[[str], bool]:
+    """Whether a search leaves out the file at a real path, by the policy in force."""
+    known: list[tuple[Policy, Callable[[str], bool]]] = []
+
+    def left_out(path: str) -> bool:
+        now = policy()
+        if not known or known[0][0] is not now:
+            known[:] = [(now, import_module("handrail.permissions.hidden").hidden(now))]
+        return known[0][1](path)
+
+    return left_out

@@ -25,6 +25,11 @@ async def nobody_checks(analysis: Analysis, _cwd: str) -> tuple[str, ...]:
     return tuple(need.check for need in analysis.requires)
 
 
+async def tool_checks(_analysis: Analysis, _cwd: str) -> tuple[str, ...]:
+    """For tools that check the conditions themselves and object when one does not hold, as the built-in ones do."""
+    return ()
+
+
 def judge(use: ToolUse, policy: Policy, facts: Facts) -> tuple[Case, Decision]:
     """What the policy says of a call, before anybody is asked, and everything that this was decided by."""
     case = make_case(use, policy, LOOKUP, facts)
