@@ -11,6 +11,7 @@ Every exception that handrail raises.
       PatternError       a pattern of the settings is not understood
       CassetteError      a recording cannot be written or read
         CassetteMissError  a request that was not recorded
+      SessionError       a session cannot be found, read or written
 """
 
 
@@ -60,3 +61,7 @@ class CassetteError(HandrailError):
 
 class CassetteMissError(CassetteError):
     """A request that was not recorded; the message shows how it differs from the nearest one that was."""
+
+
+class SessionError(HandrailError):
+    """A session cannot be found, read or written."""

@@ -15,10 +15,13 @@ from handrail.tools.tool import PLAIN_VIEW
 
 SNAPSHOT = Path(__file__).with_name("schemas.json")
 AUTO = Deferral(mode="auto")
+EVERY = Environment(features=frozenset({"agents"}))
 
 
 def everything() -> Pool:
-    catalog = Catalog(Ingredients(entries=base_tools(lambda: catalog, lambda: plain_outfit({})), deferral=AUTO))
+    catalog = Catalog(
+        Ingredients(entries=base_tools(lambda: catalog, lambda: plain_outfit({})), environment=EVERY, deferral=AUTO)
+    )
     return catalog.pool
 
 
@@ -27,7 +30,7 @@ def test_the_list_names_every_built_in_tool_and_there_is_no_other() -> None:
     folder = Path(sys.modules["handrail.builtin"].__path__[0])
     modules = {path.stem for path in folder.glob("*.md")}
 
-    assert [tool.name for tool in everything()] == ["Glob", "Read", "Sleep", "ToolSearch"]
+    assert [tool.name for tool in everything()] == ["Agent", "Glob", "Read", "Sleep", "ToolSearch"]
     assert {type(tool).__module__.rpartition(".")[2] for tool in everything()} == modules
 
 

@@ -38,6 +38,7 @@ from handrail.loop.limits import NO_LIMITS, Limits
 from handrail.loop.run import Run
 from handrail.loop.setup import Attach, Choose, Compact, Opening, Options, Setup, StructuredOutput, nothing_attached
 from handrail.providers.choose import Wishes
+from handrail.sessions.store import Opened
 from handrail.tools.context import RunContext, RunOptions
 from handrail.tools.pool import NO_DEFERRAL, AnyTool, Deferral
 from handrail.tools.tool import McpInfo, PromptView, Tool
@@ -63,7 +64,8 @@ class Agent:
     what only reads inside the working folder may run and the rest is refused, because nobody is here to be asked.
     Instead of rails: `policy`, the rules of this agent, and `can_use_tool(tool_name, input, question)`, which is asked
     about what they leave open and returns Allow or Deny.
-    `output`: a JSON Schema or Pydantic model that the last answer must fit.
+    `output`: a JSON Schema or Pydantic model that the last answer must fit. `session`: where the conversation is kept,
+    and goes on if it has begun (`handrail.sessions.store`); whoever opened it closes it.
 
     One prompt at a time; `send` adds a message to a running one. Leave it with `async with` or `aclose` to close
     connections.
@@ -103,6 +105,7 @@ class Agent:
         compact: Compact | None = None,
         choose: Choose | None = None,
         history: Iterable[Message] = (),
+        session: Opened | None = None,
         chain: Chain | None = None,
         view: PromptView | None = None,
         outfit: Callable[[], Outfit] | None = None,
@@ -141,7 +144,11 @@ class Agent:
             structured=_structured(output),
         )
         context = RunContext(folder, options=options)
-        past = History(history)
+        past = History(history if session is None else session.messages)
+        if session is not None:
+            past.scribe = session.scribe
+            if session.rebuilt.note:
+                past.append(session.rebuilt.note)
         self._dialogue = Dialogue(catalog, context, result_store(variables), past, chain=chain or new_chain())
         self._current: Callable[[], Run | None] = lambda: None
 

@@ -2,13 +2,15 @@
 
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import platformdirs
 
 from handrail.builtin.outfit import Outfit
+from handrail.conversation.redact import make_redactor
 from handrail.dispatch.results import ResultStore
+from handrail.sessions.store import Store
 
 
 def state_folder(variables: Mapping[str, str]) -> Path:
@@ -20,6 +22,11 @@ def state_folder(variables: Mapping[str, str]) -> Path:
 def result_store(variables: Mapping[str, str]) -> ResultStore:
     """A folder of its own for the big results of this run; nothing is written before there is one."""
     return ResultStore(state_folder(variables) / "results" / f"{os.getpid()}-{secrets.token_hex(4)}")
+
+
+def session_store(variables: Mapping[str, str], patterns: Iterable[str] = ()) -> Store:
+    """Where this person's sessions are kept; `patterns` are further secrets to be taken out."""
+    return Store(state_folder(variables) / "sessions", make_redactor(variables, patterns))
 
 
 def plain_outfit(variables: Mapping[str, str], cwd: Path | None = None) -> Outfit:

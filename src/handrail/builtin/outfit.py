@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from handrail.records import record
+from handrail.tools.delegation import Delegate
 
 
 def nothing_hidden(_path: str) -> bool:
@@ -23,3 +24,5 @@ class Outfit:
     """A folder of this session alone, for its owner only. Whoever writes first makes it."""
     hidden: Callable[[str], bool] = nothing_hidden
     """Whether a rule keeps the file at this real path from being read, so that searches leave it out."""
+    delegate: Delegate | None = None
+    """Who runs sub-agents; None = there are none."""

@@ -12,7 +12,7 @@ from handrail.tools.search import Searching
 
 def base_tools(
     catalog: Callable[[], Searching],
-    outfit: Callable[[], Outfit],  # noqa: ARG001  # the tools that need it are on their way
+    outfit: Callable[[], Outfit],
 ) -> tuple[Entry, ...]:
     """
     Every tool there is, gated or not; the pool decides which of them a request gets.
@@ -20,6 +20,7 @@ def base_tools(
     What tools are handed is asked for late: the catalog is made from this list, and an outfit may cost something.
     """
     return (
+        Entry("Agent", _made("agent", "Agent", outfit), feature="agents"),
         Entry("Glob", _made("glob", "Glob"), simple=True),
         Entry("Read", _made("read", "Read"), simple=True),
         Entry("Sleep", _made("sleep", "Sleep")),

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TypeAlias
 
 from handrail import __version__
+from handrail.cli import sessions_arguments
 from handrail.errors import HandrailError
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
@@ -62,6 +63,11 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]] 
     "call": ("run one governed tool call, no model", _call, "handrail.cli.call"),
     "demo": ("watch an agent repair a small project, offline", _demo, "handrail.cli.demo"),
     "permissions": ("explain and test what calls may do", _permissions, "handrail.cli.permissions"),
+    "sessions": (
+        "list, show, check, repair, export, import and delete conversations",
+        sessions_arguments.arguments,
+        "handrail.cli.sessions",
+    ),
     "shell": ("say what a shell command would do, without running it", _shell, "handrail.cli.shell"),
     "tools": ("list the tools and how they behave", _tools, "handrail.cli.tools"),
 }

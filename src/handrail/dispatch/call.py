@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 from handrail.conversation.blocks import Json, ResultBlock, Text, ToolUse
+from handrail.conversation.scribe import Scribe
 from handrail.dispatch.endings import crash_message, crashed, denied, failed, message, rejected_input, tool_result
 from handrail.dispatch.flags import flag, parse
 from handrail.dispatch.gate import NOTHING_SAID, Evidence, HookAnswer, Rails, Request
@@ -53,6 +54,7 @@ class Desk:
     progress: Callable[[Call, Progress], None]
     rescheduled: Callable[[Call, Any], Awaitable[bool]]
     """Asked when the input was changed: may the call go on, perhaps after a wait? False = it cannot be run here."""
+    scribe: Scribe | None = None
 
 
 class Pipeline:
@@ -85,6 +87,8 @@ class Pipeline:
 
             if call.stop_reason:
                 raise asyncio.CancelledError  # a hook or the gate kept it to itself
+            if self._desk.scribe is not None:
+                self._desk.scribe.began(request.use)
             call.began = True
             request.ctx = request.ctx.varied(decision=decision)
             output, cause, error = await self._call(request)

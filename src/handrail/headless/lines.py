@@ -81,6 +81,11 @@ class Lines:
         for line in self._of(event):
             yield {**line, "session_id": self.session_id, "uuid": new_id()}
 
+    def said(self, message: UserMessage, uuid: str) -> Line:
+        """A prompt, said back to whoever gave it."""
+        line = _user([wire_block(block) for block in message.content])
+        return {**line, "session_id": self.session_id, "uuid": uuid, "isReplay": True}
+
     def _of(self, event: LoopEvent) -> Iterable[Line]:
         match event:
             case RunStarted():

@@ -92,15 +92,25 @@ class Run:
                     await self._ask()
                     continue
                 try:
-                    return await attempt.events.__anext__()
+                    event = await attempt.events.__anext__()
                 except StopAsyncIteration:
                     await self._turned(attempt)
+                else:
+                    self._check_written()
+                    return event
+            self._check_written()
             return self._out.popleft()
         except StopAsyncIteration:
             raise
         except BaseException:
             await self._leave()
             raise
+
+    def _check_written(self) -> None:
+        """Nothing is shown that could not be written down."""
+        scribe = self._dialogue.history.scribe
+        if scribe is not None and scribe.failure is not None:
+            raise scribe.failure
 
     @property
     def active(self) -> bool:
