@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from handrail.app.agent import Agent, query
     from handrail.app.answers import Answer
     from handrail.conversation.blocks import BrokenToolUse, Document, Image, Text, ToolResult, ToolUse
+    from handrail.dispatch.approval.question import Question
     from handrail.dispatch.executor import ToolExecutor
     from handrail.dispatch.gate import CarefulGate, Rails
     from handrail.dispatch.journal import Journal
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from handrail.hooks.specs import HookCallback
     from handrail.loop.events import LoopEvent, RunEnded
     from handrail.loop.limits import Limits
+    from handrail.permissions.policy import Policy
     from handrail.tools.abort import AbortReason, AbortSignal
     from handrail.tools.access import Access
     from handrail.tools.cards import Card
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from handrail.tools.function import tool
     from handrail.tools.outcome import Cause, Outcome, Status
     from handrail.tools.output import Output
-    from handrail.tools.permission import Ask, Check, Decision, Opinion, Refuse, Strength, Verdict
+    from handrail.tools.permission import Allow, Ask, Check, Decision, Deny, Opinion, Refuse, Strength, Verdict
     from handrail.tools.pool import Deferral, Entry, Environment, Ingredients, Pool, assemble
     from handrail.tools.raw import RawTool
     from handrail.tools.schema import Input
@@ -43,6 +45,7 @@ _HOME = {
     "app.agent": ("Agent", "query"),
     "app.answers": ("Answer",),
     "conversation.blocks": ("BrokenToolUse", "Document", "Image", "Text", "ToolResult", "ToolUse"),
+    "dispatch.approval.question": ("Question",),
     "dispatch.executor": ("ToolExecutor",),
     "dispatch.gate": ("CarefulGate", "Rails"),
     "dispatch.journal": ("Journal",),
@@ -54,6 +57,7 @@ _HOME = {
     "hooks.specs": ("HookCallback",),
     "loop.events": ("LoopEvent", "RunEnded"),
     "loop.limits": ("Limits",),
+    "permissions.policy": ("Policy",),
     "tools.abort": ("AbortReason", "AbortSignal"),
     "tools.access": ("Access",),
     "tools.cards": ("Card",),
@@ -62,7 +66,7 @@ _HOME = {
     "tools.function": ("tool",),
     "tools.outcome": ("Cause", "Outcome", "Status"),
     "tools.output": ("Output",),
-    "tools.permission": ("Ask", "Check", "Decision", "Opinion", "Refuse", "Strength", "Verdict"),
+    "tools.permission": ("Allow", "Ask", "Check", "Decision", "Deny", "Opinion", "Refuse", "Strength", "Verdict"),
     "tools.pool": ("Deferral", "Entry", "Environment", "Ingredients", "Pool", "assemble"),
     "tools.raw": ("RawTool",),
     "tools.schema": ("Input",),
@@ -75,6 +79,7 @@ __all__ = [
     "AbortSignal",
     "Access",
     "Agent",
+    "Allow",
     "Answer",
     "Ask",
     "BrokenToolUse",
@@ -85,6 +90,7 @@ __all__ = [
     "Check",
     "Decision",
     "Deferral",
+    "Deny",
     "Document",
     "Entry",
     "Environment",
@@ -102,10 +108,12 @@ __all__ = [
     "Opinion",
     "Outcome",
     "Output",
+    "Policy",
     "Pool",
     "Progress",
     "ProgressCallback",
     "PromptView",
+    "Question",
     "Rails",
     "RawTool",
     "Refuse",

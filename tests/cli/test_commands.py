@@ -160,10 +160,12 @@ def test_what_goes_wrong_is_said_and_told_by_the_exit_code(
 
 
 def test_nothing_is_written_anywhere_without_need(tmp_path: Path) -> None:
-    handrail("call", "Glob", '{"pattern": "*"}', cwd=tmp_path)
     handrail("tools", cwd=tmp_path)
-
     assert list(tmp_path.iterdir()) == []
+
+    handrail("call", "Glob", '{"pattern": "*"}', cwd=tmp_path)
+    written = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert [path.parent.relative_to(tmp_path) for path in written] == [Path("state/audit")]  # the decision, and no more
 
 
 def test_an_interrupted_call_ends_with_130(tmp_path: Path) -> None:

@@ -46,8 +46,10 @@ from handrail.tools.tool import McpInfo, PromptView, Tool
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from handrail.dispatch.approval.sdk import CanUseTool
     from handrail.hooks.news import HookNews
     from handrail.hooks.runner import Hooks
+    from handrail.permissions.policy import Policy
 
 Prompt: TypeAlias = str | UserMessage | Sequence[UserBlock]
 
@@ -64,16 +66,18 @@ class Agent:
     `model`: a name, any object with `stream(request)`, or None for the environment's default. `tools`: your own, beside
     the built-in ones (`builtin_tools`: all, none, or some by name). `rails`: who has a say in each call; by default
     what only reads inside the working folder may run and the rest is refused, because nobody is here to be asked.
-    `hooks`: asked before and after calls and at the turning points of a run. `output`: a JSON Schema or Pydantic model
-    that the last answer must fit. `denied` takes tools away by name; so does `mode` plan, with those that never only
-    read. `session`: where the conversation is kept, and goes on if it has begun (`handrail.sessions.store`); whoever
-    opened it closes it.
+    Instead of rails: `policy`, the rules of this agent, and `can_use_tool(tool_name, input, question)`, which is asked
+    about what they leave open and returns Allow or Deny. `denied` takes tools away by name; so does `mode` plan, with
+    those that never only read. `hooks`: asked before and after calls and at the turning points of a run.
+    `output`: a JSON Schema or Pydantic model that the last answer must fit. `session`: where the conversation is kept,
+    and goes on if it has begun (`handrail.sessions.store`); whoever opened it closes it.
 
     One prompt at a time; `send` adds a message to a running one. Leave it with `async with` or `aclose` to close
     connections.
 
     Raises:
         ProviderSetupError: the model cannot be asked with these settings.
+        HandrailError: rails were given together with what rails are made of.
     """
 
     def __init__(
@@ -84,6 +88,8 @@ class Agent:
         system_prompt: str | Sequence[str] | None = None,
         cwd: Path | str | None = None,
         rails: Rails | None = None,
+        policy: "Policy | None" = None,
+        can_use_tool: "CanUseTool | None" = None,
         hooks: "Hooks | None" = None,
         limits: Limits = NO_LIMITS,
         output: "Json | type[BaseModel] | None" = None,
@@ -113,6 +119,8 @@ class Agent:
         denied: Denied = nothing_denied,
         mode: str = "default",
     ) -> None:
+        if rails is not None and (policy is not None or can_use_tool is not None):
+            raise HandrailError("policy and can_use_tool make rails of their own. Give either them or rails.")
         variables = os.environ if env is None else env
         folder = Path(cwd if cwd is not None else Path.cwd()).absolute()
         chosen = chosen_model(model, model_name, Wishes(provider, "", base_url, api_key, fallback_models), variables)
@@ -121,7 +129,7 @@ class Agent:
             variables=variables,
             custom=custom,
             deferral=deferral or (Deferral() if any(map(_deferrable, custom)) else NO_DEFERRAL),
-            denied=_either(_left_out(builtin_tools), denied),
+            denied=_either(_left_out(builtin_tools, policy), denied),
             planning=mode == "plan",
             outfit=outfit or partial(plain_outfit, variables, folder),
         )
@@ -129,7 +137,7 @@ class Agent:
         options = RunOptions(model=chosen.name, thinking=thinking.mode, tools=names)
         self._close_model = chosen.close
         self._hooks = hooks
-        rails = rails or Rails(FolderGate(folder, variables))
+        rails = rails or Rails(FolderGate(folder, variables, policy=_always(policy), can_use_tool=can_use_tool))
         if hooks is not None:  # only who has hooks pays for them
             rails = import_module("handrail.app.hooks").hooked(rails, hooks, variables)
         self._setup = Setup(
@@ -322,7 +330,8 @@ def _deferrable(tool: AnyTool) -> bool:
     return tool.should_defer or tool.mcp is not None
 
 
-def _left_out(builtin_tools: bool | Iterable[str]) -> Callable[[str, McpInfo | None], bool]:
+def _left_out(builtin_tools: bool | Iterable[str], policy: "Policy | None") -> Callable[[str, McpInfo | None], bool]:
+    """Built-in tools that are not wanted, and every tool that a rule denies as a whole."""
     every = builtin_names()
     if isinstance(builtin_tools, bool):
         out = frozenset[str]() if builtin_tools else every
@@ -333,11 +342,15 @@ def _left_out(builtin_tools: bool | Iterable[str]) -> Callable[[str, McpInfo | N
                 f"There is no built-in tool {unknown[0]!r}. There are {', '.join(sorted(every))}."
             )
         out = every - wanted
-    return partial(_is_one_of, out)
+    return partial(_is_denied, out, policy)
 
 
-def _is_one_of(names: frozenset[str], name: str, _mcp: McpInfo | None) -> bool:
-    return name in names
+def _always(policy: "Policy | None") -> "Callable[[], Policy] | None":
+    return None if policy is None else lambda: policy
+
+
+def _is_denied(names: frozenset[str], policy: "Policy | None", name: str, mcp: McpInfo | None) -> bool:
+    return name in names or (policy is not None and policy.denies_tool(name, mcp))
 
 
 def _either(one: Denied, other: Denied) -> Denied:

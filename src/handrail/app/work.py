@@ -11,6 +11,7 @@ from handrail.app.agent import Agent
 from handrail.app.compacting import Compactor
 from handrail.app.facts import GitProbe, gather
 from handrail.app.gate import GATE_MODULES, FolderGate
+from handrail.app.judge import ModelJudge
 from handrail.app.memory import places, read_memory, read_memory_near
 from handrail.app.settings import live_settings, on_standard_error, outfit_of, thought, wishes_of
 from handrail.app.state import result_store, state_folder
@@ -81,7 +82,7 @@ class Worker:
             opening=self._opening,
             attach=self._attach,
             compact=self._shorten,
-            rails=Rails(FolderGate(work.cwd, env, policy=self.live.policy)),
+            rails=Rails(FolderGate(work.cwd, env, policy=self.live.policy, judge=ModelJudge(self._model, name))),
             env=env,
             denied=self.live.denied,
             mode=loaded.mode.name,

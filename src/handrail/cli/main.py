@@ -35,6 +35,24 @@ def _shell(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--home", metavar="DIR", help="the home folder of whoever would run it (default: yours)")
 
 
+def _permissions(parser: argparse.ArgumentParser) -> None:
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument("--mode", default="", help="the permission mode (default: that of the settings)")
+    common.add_argument("--cwd", metavar="DIR", help="the folder that calls are made in (default: this one)")
+    common.add_argument("--settings", metavar="FILE", default="", help="settings that count beside those of the folder")
+    common.add_argument("--add-dir", metavar="DIR", action="append", default=[], help="one more working folder")
+    common.add_argument("--json", action="store_true", help="print JSON")
+    what = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
+    explain = what.add_parser("explain", parents=[common], help="why a call is allowed, asked about or denied")
+    explain.add_argument("tool", metavar="TOOL", help="name of the tool; or the whole call: 'Bash(git push)'")
+    explain.add_argument("input", metavar="JSON", nargs="?", help="its input as a JSON object")
+    test = what.add_parser("test", parents=[common], help="check a policy against examples, one JSON object a line")
+    test.add_argument("file", metavar="FILE", help="the examples: tool, input, expect; see docs/permissions.md")
+    what.add_parser("lint", parents=[common], help="find rules that do not do what they look like")
+    simulate = what.add_parser("simulate", parents=[common], help="decide the calls of an audit log again")
+    simulate.add_argument("--audit", metavar="FILE", required=True, help="the log, from the state folder")
+
+
 def _tools(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print a JSON array with everything known about each tool")
 
@@ -73,6 +91,7 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]] 
     "call": ("run one governed tool call, no model", _call, "handrail.cli.call"),
     "config": ("look at settings and change them", _config, "handrail.cli.config"),
     "demo": ("watch an agent repair a small project, offline", _demo, "handrail.cli.demo"),
+    "permissions": ("explain and test what calls may do", _permissions, "handrail.cli.permissions"),
     "sessions": (
         "list, show, check, repair, export, import and delete conversations",
         sessions_arguments.arguments,
