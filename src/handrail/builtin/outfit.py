@@ -1,0 +1,25 @@
+"""What the tools of one session are handed by the program that runs them."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from handrail.records import record
+
+
+def nothing_hidden(_path: str) -> bool:
+    """For programs without rules."""
+    return False
+
+
+@record
+class Outfit:
+    """The surroundings of a session's tools. Nothing in it has touched the disk yet."""
+
+    env: Mapping[str, str]
+    home: str
+    working_dirs: Callable[[], tuple[str, ...]]
+    """Real paths of the folders that the agent may work in; the first is the project."""
+    state: Path
+    """A folder of this session alone, for its owner only. Whoever writes first makes it."""
+    hidden: Callable[[str], bool] = nothing_hidden
+    """Whether a rule keeps the file at this real path from being read, so that searches leave it out."""
