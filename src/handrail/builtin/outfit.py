@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from handrail.processes.wrapping import Sandbox
 from handrail.records import record
 
 
@@ -23,3 +24,5 @@ class Outfit:
     """A folder of this session alone, for its owner only. Whoever writes first makes it."""
     hidden: Callable[[str], bool] = nothing_hidden
     """Whether a rule keeps the file at this real path from being read, so that searches leave it out."""
+    sandbox: Sandbox | None = None
+    """Where commands run. None = they are not sandboxed."""

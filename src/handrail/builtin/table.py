@@ -12,17 +12,22 @@ from handrail.tools.search import Searching
 
 def base_tools(
     catalog: Callable[[], Searching],
-    outfit: Callable[[], Outfit],  # noqa: ARG001  # the tools that need it are on their way
+    outfit: Callable[[], Outfit],
 ) -> tuple[Entry, ...]:
     """
     Every tool there is, gated or not; the pool decides which of them a request gets.
 
     What tools are handed is asked for late: the catalog is made from this list, and an outfit may cost something.
     """
+    outfit = cache(outfit)  # the tools of a session share it
     return (
+        Entry("Bash", _made("bash.tool", "Bash", outfit), simple=True),
         Entry("Glob", _made("glob", "Glob"), simple=True),
+        Entry("Monitor", _made("monitor", "Monitor", outfit)),
         Entry("Read", _made("read", "Read"), simple=True),
         Entry("Sleep", _made("sleep", "Sleep")),
+        Entry("TaskOutput", _made("task_output", "TaskOutput", outfit)),
+        Entry("TaskStop", _made("task_stop", "TaskStop", outfit)),
         Entry("ToolSearch", _made("tool_search", "ToolSearch", catalog)),
     )
 

@@ -43,6 +43,7 @@ PR_SET_CHILD_SUBREAPER = 36
 DEFAULTED = (2, 13, 25)
 """SIGINT, SIGPIPE and SIGXFSZ, which Python sets to something of its own."""
 TICK, QUICK = 0.5, 0.002
+MUCH, PAUSE = 4096, 0.0005
 NO_FD = -1
 RUNS, LINGERS, ENDS, IS_KILLED = range(4)
 
@@ -249,6 +250,9 @@ class Keeper:
     def spawn(self) -> int:
         job = self.job
         os.chdir(job.cwd)
+        free = max(HIGH, *job.targets) + 1
+        if free > HIGH + 1:
+            self.fds = [fcntl(fd, F_DUPFD_CLOEXEC, free) for fd in self.fds]
         actions: list[tuple[int, int, int]] = []
         if self.store:
             actions += [(os.POSIX_SPAWN_DUP2, self.store.end, 1), (os.POSIX_SPAWN_DUP2, self.store.end, 2)]
@@ -306,7 +310,10 @@ class Keeper:
     def hear(self, fd: int) -> bool:
         """Something happened there. False = nothing more will."""
         if self.store and fd == self.store.pipe:
+            before = self.store.stored
             more = self.store.take()
+            if self.store.stored - before > MUCH:
+                time.sleep(PAUSE)  # let the pipe fill up: large moves are cheap, many small ones are not
             if self.store.full and self.status is None:
                 self.why = self.why or "full"
             return more
