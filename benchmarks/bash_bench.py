@@ -34,6 +34,10 @@ def spawn(argv: list[str], folder: Path) -> None:
     subprocess.run(argv, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, check=True)
 
 
+def remove(path: str) -> None:
+    Path(path).unlink()
+
+
 class Bench:
     """A folder and the tools of a session in it."""
 
@@ -107,7 +111,7 @@ async def gigabyte(bench: Bench) -> None:
         (outcome,) = await bench.calls([GIGABYTE], CarefulGate(trusting=True))
         kept.append(time.perf_counter() - started)
         assert outcome.output is not None
-        Path(outcome.output.data["persistedOutputPath"]).unlink()
+        remove(outcome.output.data["persistedOutputPath"])
     ratio = statistics.median(kept) / statistics.median(plain)
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
     print(

@@ -4,6 +4,7 @@ import asyncio
 import base64
 import os
 import stat
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from handrail.builtin.bash.tool import Bash, ShellProgress
 from handrail.conversation.blocks import Image
 from handrail.shell import analyse
 from handrail.tools.abort import AbortReason
+from handrail.tools.context import Progress, ToolContext
 from handrail.tools.outcome import Cause, Status
 from tests.builtin.bash.session import Session
 from tests.processes.seen import alive, noted, stay
@@ -350,20 +352,24 @@ async def test_a_picture_comes_back_as_one(session: Session, form: str) -> None:
     assert outcome.output.data["isImage"] is True
 
 
-async def test_what_it_says_is_told_while_it_runs(session: Session) -> None:
+async def test_what_it_says_is_told_while_it_runs(session: Session, ctx: ToolContext) -> None:
+    """It goes on only when it was heard."""
     os.mkfifo(session.project / "go")
-    call = asyncio.ensure_future(session.bash("echo first; echo second; cat go > /dev/null; echo third"))
-    while not session.progress and not call.done():
-        await asyncio.sleep(0.01)
-        if (session.state / "output").is_dir() and any(
-            path.stat().st_size for path in (session.state / "output").iterdir()
-        ):
-            await asyncio.sleep(0.25)
-            break
-    await asyncio.to_thread((session.project / "go").write_text, "")
-    await call
+    news: list[Progress] = []
 
-    assert session.progress[0] == ShellProgress("second", None, "first\nsecond\n", 13)
+    def heard(progress: Progress) -> None:
+        if not news:
+            threading.Thread(target=(session.project / "go").write_text, args=("",)).start()
+        news.append(progress)
+
+    tool = Bash(session.outfit)
+    args = tool.parse(
+        {"command": f"cd {session.project}; echo first; echo second; cat go; echo third", "timeout": 20_000}
+    )
+    output = await tool.call(args, ctx.varied(progress=heard))
+
+    assert news[0] == ShellProgress("second", None, "first\nsecond\n", 13)
+    assert output.text.startswith("first\nsecond\nthird")
 
 
 # Reading a file with it
@@ -394,8 +400,8 @@ async def test_showing_one_file_counts_as_reading_it(session: Session, command: 
 
 @pytest.mark.parametrize(
     "command",
-    ["cat a.txt | head -1", "cat a.txt b.txt", "cat a.txt > c", "wc a.txt", "ls a.txt", "cat a.txt; true", "grep no a.txt",
-     "cat < a.txt", "cat *.txt", "sed -i s/x/y/ a.txt", "cat $X/a.txt"],
+    ["cat a.txt | head -1", "cat a.txt b.txt", "cat a.txt > c", "wc a.txt", "ls a.txt", "cat a.txt; true",
+     "grep no a.txt", "cat < a.txt", "cat *.txt", "sed -i s/x/y/ a.txt", "cat $X/a.txt"],
 )  # fmt: skip
 async def test_anything_else_does_not(session: Session, command: str) -> None:
     path = session.project / "a.txt"
