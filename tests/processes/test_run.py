@@ -205,3 +205,29 @@ async def test_nothing_lives_after_we_were_killed_ourselves(text: str, tmp_path:
 
     assert noted(tmp_path)
     assert all(wait_for_end(pid) for pid in [*noted(tmp_path), *below])
+
+
+async def test_keepers_are_used_again_and_keep_nothing_of_a_call(tmp_path: Path) -> None:
+    async def keeper() -> tuple[str, ...]:
+        look = "echo $PPID; readlink /proc/$PPID/cwd; ls /proc/$PPID/fd | wc -l"
+        return tuple((await sh(look, tmp_path)).stdout.decode().split())
+
+    first = {await keeper() for _ in range(6)}
+    for _ in range(3):
+        with pytest.raises(FileNotFoundError):
+            await run(["/no/such/program"], cwd="/", env=ENV, timeout=30, max_bytes=10)
+    later = {await keeper() for _ in range(6)}
+
+    assert len({pid for pid, *_ in first | later}) <= 3
+    assert {where for _, where, _ in first | later} == {str(tmp_path)}
+    assert len({count for *_, count in first | later}) == 1
+
+
+async def test_an_idle_keeper_that_is_killed_is_replaced(tmp_path: Path) -> None:
+    for _ in range(3):
+        await sh("true", tmp_path)
+        for pid in descendants(NURSERY.pid):
+            os.kill(pid, signal.SIGKILL)
+            assert wait_for_end(pid)
+
+    assert (await sh("echo ok", tmp_path)).stdout == b"ok\n"
