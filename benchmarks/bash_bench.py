@@ -94,7 +94,8 @@ async def main() -> None:
             await bench.calls(["sleep 0.2"] * 8, bench.careful)
             times.append((time.perf_counter() - started) * 1000)
         print(
-            f"eight sleeps of 200 ms: {statistics.median(times):.0f} ms (bar 225), best {min(times):.0f}, worst {max(times):.0f}"
+            f"eight sleeps of 200 ms: {statistics.median(times):.0f} ms (bar 225), "
+            f"best {min(times):.0f}, worst {max(times):.0f}"
         )
 
         await gigabyte(bench)

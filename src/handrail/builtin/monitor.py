@@ -5,13 +5,14 @@ from typing import Any
 from pydantic import Field
 
 from handrail.builtin.bash.background import background
+from handrail.builtin.bash.needs import Needs
 from handrail.builtin.bash.shell import Shell
 from handrail.builtin.outfit import Outfit
 from handrail.builtin.tasks import tasks_of
 from handrail.tools.cards import Card
 from handrail.tools.context import ToolContext
 from handrail.tools.output import Output
-from handrail.tools.permission import Refuse
+from handrail.tools.permission import Check, Refuse
 from handrail.tools.schema import Input
 from handrail.tools.tool import Tool
 
@@ -37,6 +38,7 @@ class Monitor(Tool[MonitorInput]):
     def __init__(self, outfit: Outfit) -> None:
         self._outfit = outfit
         self._shell = Shell(outfit)
+        self._needs = Needs(outfit)
 
     def is_enabled(self) -> bool:
         return bool(self._shell.program) and self._outfit.env.get(NO_BACKGROUND, "") not in {"1", "true"}
@@ -50,6 +52,9 @@ class Monitor(Tool[MonitorInput]):
         if not (args.command or "").strip():
             return Refuse("There is nothing to watch. Give a command whose output lines are the events.")
         return None
+
+    async def check_permission(self, args: MonitorInput, ctx: ToolContext) -> Check:
+        return await self._needs.check(args.command or "", str(self._shell.start_folder(ctx.cwd)))
 
     async def call(self, args: MonitorInput, ctx: ToolContext) -> Output:
         task = await background(

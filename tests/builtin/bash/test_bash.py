@@ -335,6 +335,16 @@ async def test_what_cannot_be_stored_is_told(session: Session, monkeypatch: pyte
     assert outcome.result.text == "(11 bytes of output were lost: No space left on device)"
 
 
+async def test_without_a_place_for_output_nothing_is_run(tmp_path: Path) -> None:
+    session = Session(tmp_path)
+    session.state.write_text("a file where the folder should be")
+    outcome = await session.bash("touch evil")
+
+    assert outcome.cause is Cause.FAILED
+    assert outcome.result.text.startswith(f"Nothing was run: output cannot be kept in {session.state / 'output'}: ")
+    assert list(session.project.iterdir()) == []
+
+
 async def test_terminal_codes_and_odd_bytes_are_made_harmless(session: Session) -> None:
     command = r"printf '\033[31mred\033[0m \033]0;title\007 \377 \a 10%%\r50%%\r100%%\r\n tab\tend\n'"
 

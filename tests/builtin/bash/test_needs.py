@@ -162,6 +162,24 @@ async def test_a_program_of_the_project_is_not_taken_for_the_real_one(tmp_path: 
     assert not (session.project / "PWNED").exists()
 
 
+async def test_a_monitor_is_checked_like_a_command(session: Session) -> None:
+    repository(session, {"diff.external": "./evil.sh"}, "")
+    given = {"description": "changes", "command": "git diff"}
+
+    assert (await session.use("Monitor", given, session.rules())).status is Status.DENIED
+
+
+async def test_who_works_at_home_may_have_programs_there(tmp_path: Path) -> None:
+    session = Session(tmp_path)
+    tools = session.home / "bin"
+    tools.mkdir()
+    (tools / "ls").write_text("#!/bin/sh\n")
+    (tools / "ls").chmod(0o755)
+    at_home = replace(session.outfit, env={"PATH": f"{tools}:/usr/bin:/bin"}, working_dirs=lambda: (str(session.home),))
+
+    assert await Needs(at_home)(analyse("ls"), str(session.home)) == ()
+
+
 @pytest.mark.parametrize(
     ("name", "command", "holds"),
     [

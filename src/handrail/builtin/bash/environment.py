@@ -74,10 +74,10 @@ def settings_of(need: Requirement) -> tuple[str, ...]:
     return tuple(word for flag, word in zip(need.switches, need.switches[1:], strict=False) if flag == "-c")
 
 
-def with_file(env: Mapping[str, str], name: str) -> dict[str, str]:
-    """The environment with the `export NAME=VALUE` lines of a file, which session hooks write. Nothing is run."""
+def as_hooks_left_it(env: Mapping[str, str]) -> dict[str, str]:
+    """The environment with the `export NAME=VALUE` lines of the file that hooks write to. Nothing is run."""
     found = dict(env)
-    for line in lines_of(name):
+    for line in lines_of(env.get("CLAUDE_ENV_FILE", "")):
         exported = EXPORT.match(line)
         for word in words_of(line[exported.end() :]) if exported else ():
             variable, equals, value = word.partition("=")

@@ -11,11 +11,14 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from handrail.builtin.bash.environment import clean, settings_of
+from handrail.builtin.bash.environment import as_hooks_left_it, clean, settings_of
 from handrail.builtin.outfit import Outfit
 from handrail.files.paths import expand
 from handrail.processes.run import run
+from handrail.shell.analysis import analyse
 from handrail.shell.model import Analysis, Kind, Requirement, Segment, Verdict, Word
+from handrail.tools.permission import NO_OPINION, Check
+from handrail.tools.permission import Verdict as Asks
 
 BY_ENVIRONMENT = frozenset(
     "no-cdpath rg-config pager man-pager pip-version-check npm-update-check container-daemon".split()  # noqa: SIM905
@@ -51,7 +54,7 @@ class Needs:
             return ()
         problems: dict[str, None] = {}
         for segment in analysis.segments:
-            problems |= dict.fromkeys(self._own_programs(segment, cwd))
+            problems |= dict.fromkeys(self._own_programs(segment))
             for need in segment.requires:
                 if need.name == "plain-names":
                     problems |= dict.fromkeys(await asyncio.to_thread(odd_names, segment, cwd))
@@ -61,10 +64,20 @@ class Needs:
             problems |= dict.fromkeys(await self._git(folder, needs))
         return tuple(problems)
 
-    def _own_programs(self, segment: Segment, cwd: str) -> list[str]:
-        """A program that the search path finds in the project is not the one that the analysis means."""
-        inside = tuple(f"{folder}/" for folder in self._outfit.working_dirs())
-        entries = clean(self._outfit.env, ())["PATH"].split(":")
+    async def check(self, text: str, cwd: str) -> Check:
+        """A tool's word on a command line that would run because it only reads."""
+        unmet = await self(analyse(text), cwd)
+        return Check(Asks.ASK, f"it would only read, but {'; '.join(unmet)}") if unmet else NO_OPINION
+
+    def _own_programs(self, segment: Segment) -> list[str]:
+        """
+        A program that the search path finds in the project is not the one that the analysis means.
+
+        Who works in the home folder itself has programs of their own there.
+        """
+        home = self._outfit.home
+        inside = tuple(f"{top}/" for top in self._outfit.working_dirs() if not f"{home}/".startswith(f"{top}/"))
+        entries = clean(as_hooks_left_it(self._outfit.env), ())["PATH"].split(":")
         for name in segment.names:
             found = next((path for entry in entries if os.access(path := os.path.join(entry, name), os.X_OK)), "")  # noqa: PTH118
             if found and os.path.realpath(found).startswith(inside):
@@ -74,7 +87,7 @@ class Needs:
     async def _git(self, folder: str | None, needs: tuple[Requirement, ...]) -> list[str]:
         if folder is None:
             return ["it is not known in which repository git would work"]
-        env = {**clean(self._outfit.env, needs), "LC_ALL": "C"}
+        env = {**clean(as_hooks_left_it(self._outfit.env), needs), "LC_ALL": "C"}
         try:
             listed, top = await asyncio.gather(
                 _asked(("config", "--list", "-z", "--show-scope"), folder, env),

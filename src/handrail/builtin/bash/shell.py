@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from handrail.builtin.bash.environment import clean, ordinary, with_file
+from handrail.builtin.bash.environment import as_hooks_left_it, clean, ordinary
 from handrail.builtin.outfit import Outfit
 from handrail.errors import ToolError
 from handrail.processes.spawn import Command
@@ -33,10 +33,6 @@ class Shell:
         self._outfit = outfit
         self.program = next((place for place in PLACES if os.access(place, os.X_OK)), "")
 
-    def variables(self) -> dict[str, str]:
-        """The session's environment as hooks have left it."""
-        return with_file(self._outfit.env, self._outfit.env.get("CLAUDE_ENV_FILE", ""))
-
     def prepared(
         self, text: str, cwd: str, seconds: float | None, *, report: int | None = None, sandbox: bool = True
     ) -> Prepared:
@@ -44,7 +40,7 @@ class Shell:
         if not self.program:
             raise ToolError(f"There is no bash in {', '.join(PLACES)}. Install it, or use other tools.")
         analysis = analyse(text)
-        given = self.variables()
+        given = as_hooks_left_it(self._outfit.env)
         env = clean(given, analysis.requires) if only_reads(analysis) else ordinary(given)
         env["PWD"] = cwd
         argv = [self.program, "-c", text if report is None else f"trap 'pwd -P >&{report}' EXIT; {text}"]

@@ -27,7 +27,7 @@ from handrail.shell.analysis import analyse
 from handrail.tools.cards import Card
 from handrail.tools.context import Progress, RunContext, ToolContext
 from handrail.tools.output import ContextChange, Output
-from handrail.tools.permission import NO_OPINION, Check, Refuse, Verdict
+from handrail.tools.permission import Check, Refuse
 from handrail.tools.schema import Input
 from handrail.tools.tool import PromptView, Tool, markdown_beside
 
@@ -105,11 +105,7 @@ class Bash(Tool[BashInput]):
         return None
 
     async def check_permission(self, args: BashInput, ctx: ToolContext) -> Check:
-        analysis = analyse(args.command)
-        if not only_reads(analysis):
-            return NO_OPINION
-        unmet = await self._needs(analysis, str(self._shell.start_folder(ctx.cwd)))
-        return Check(Verdict.ASK, f"it would only read, but {'; '.join(unmet)}") if unmet else NO_OPINION
+        return await self._needs.check(args.command, str(self._shell.start_folder(ctx.cwd)))
 
     async def call(self, args: BashInput, ctx: ToolContext) -> Output:
         if args.run_in_background:
@@ -251,8 +247,11 @@ class _Kept:
     """The file that gets the whole output; it stays only if that is wanted."""
 
     def __init__(self, folder: Path) -> None:
-        self.path = owned(folder) / f"{secrets.token_hex(8)}.txt"
-        self.fd = open_store(self.path)
+        try:
+            self.path = owned(folder) / f"{secrets.token_hex(8)}.txt"
+            self.fd = open_store(self.path)
+        except OSError as error:
+            raise ToolError(f"Nothing was run: output cannot be kept in {folder}: {error.strerror}.") from error
         self.wanted = False
 
     def close(self) -> None:
