@@ -179,10 +179,39 @@ async def test_other_signals_do_not_reach_the_keeper(tmp_path: Path) -> None:
 
 async def test_after_the_nursery_was_killed_there_is_another(tmp_path: Path) -> None:
     await sh("true", tmp_path)
-    os.kill(NURSERY.pid, signal.SIGKILL)
-    assert wait_for_end(NURSERY.pid)
+    before = NURSERY.pid
+    os.kill(before, signal.SIGKILL)
+    assert wait_for_end(before)
 
     assert (await sh("echo ok", tmp_path)).stdout == b"ok\n"
+    assert NURSERY.pid != before
+
+
+async def test_without_an_interpreter_that_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    NURSERY.close()
+    monkeypatch.setattr(sys, "executable", "")
+
+    with pytest.raises(OSError, match=r"sys\.executable is empty"):
+        await sh("true", tmp_path)
+
+
+async def test_a_nursery_that_was_started_before_is_used(tmp_path: Path) -> None:
+    NURSERY.close()
+    NURSERY.warm()
+    before = NURSERY.pid
+
+    assert (await sh("echo ok", tmp_path)).stdout == b"ok\n"
+    assert NURSERY.pid == before
+
+
+def test_a_forked_program_leaves_the_nursery_to_its_parent() -> None:
+    NURSERY.warm()
+    pid = os.fork()
+    if not pid:
+        os._exit(0 if NURSERY.pid == 0 else 1)
+
+    assert os.waitpid(pid, 0)[1] == 0
+    assert NURSERY.pid
 
 
 KILLED = """

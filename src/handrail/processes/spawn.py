@@ -197,11 +197,11 @@ async def _started(command: Command, fds: Sequence[int], targets: Sequence[int],
         }
     )
     ours, theirs = socket.socketpair()
-    with theirs:
-        NURSERY.submit(COMMAND, (theirs.fileno(), *fds, *command.pass_fds))
     ours.setblocking(False)
     running = Running(ours)
     try:
+        with theirs:
+            NURSERY.submit(COMMAND, (theirs.fileno(), *fds, *command.pass_fds))
         await asyncio.get_running_loop().sock_sendall(ours, request)
         await running.started()
     except asyncio.CancelledError:
