@@ -29,10 +29,21 @@ def everything() -> Pool:
 @pytest.mark.proves("B1", "B12")
 def test_the_list_names_every_built_in_tool_and_there_is_no_other() -> None:
     folder = Path(sys.modules["handrail.builtin"].__path__[0])
-    modules = {path.stem for path in folder.glob("*.md")}
+    prompts = {path.stem for path in folder.rglob("*.md")}
+    modules = {type(tool).__module__.removesuffix(".tool").rpartition(".")[2] for tool in everything()}
 
-    assert [tool.name for tool in everything()] == ["Agent", "Glob", "Read", "Sleep", "ToolSearch"]
-    assert {type(tool).__module__.rpartition(".")[2] for tool in everything()} == modules
+    assert [tool.name for tool in everything()] == [
+        "Agent",
+        "Bash",
+        "Glob",
+        "Monitor",
+        "Read",
+        "Sleep",
+        "TaskOutput",
+        "TaskStop",
+        "ToolSearch",
+    ]
+    assert modules == prompts
 
 
 @pytest.mark.proves("A8", "R5")
@@ -90,7 +101,7 @@ def test_simple_mode_has_the_small_set() -> None:
         environment=Environment(simple=True),
     )
 
-    assert [tool.name for tool in assemble(what)] == ["Glob", "Read"]
+    assert [tool.name for tool in assemble(what)] == ["Bash", "Glob", "Read"]
 
 
 LAZY = """

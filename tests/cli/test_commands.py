@@ -90,9 +90,13 @@ def test_the_tools_are_listed_with_their_flags(tmp_path: Path) -> None:
     assert ran.returncode == 0
     assert [line.split()[:2] for line in ran.stdout.splitlines()] == [
         ["name", "read-only"],
+        ["Bash", "depends"],
         ["Glob", "yes"],
+        ["Monitor", "no"],
         ["Read", "yes"],
         ["Sleep", "yes"],
+        ["TaskOutput", "yes"],
+        ["TaskStop", "no"],
         ["ToolSearch", "yes"],
     ]
 

@@ -179,10 +179,39 @@ async def test_other_signals_do_not_reach_the_keeper(tmp_path: Path) -> None:
 
 async def test_after_the_nursery_was_killed_there_is_another(tmp_path: Path) -> None:
     await sh("true", tmp_path)
-    os.kill(NURSERY.pid, signal.SIGKILL)
-    assert wait_for_end(NURSERY.pid)
+    before = NURSERY.pid
+    os.kill(before, signal.SIGKILL)
+    assert wait_for_end(before)
 
     assert (await sh("echo ok", tmp_path)).stdout == b"ok\n"
+    assert NURSERY.pid != before
+
+
+async def test_without_an_interpreter_that_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    NURSERY.close()
+    monkeypatch.setattr(sys, "executable", "")
+
+    with pytest.raises(OSError, match=r"sys\.executable is empty"):
+        await sh("true", tmp_path)
+
+
+async def test_a_nursery_that_was_started_before_is_used(tmp_path: Path) -> None:
+    NURSERY.close()
+    NURSERY.warm()
+    before = NURSERY.pid
+
+    assert (await sh("echo ok", tmp_path)).stdout == b"ok\n"
+    assert NURSERY.pid == before
+
+
+def test_a_forked_program_leaves_the_nursery_to_its_parent() -> None:
+    NURSERY.warm()
+    pid = os.fork()
+    if not pid:
+        os._exit(0 if NURSERY.pid == 0 else 1)
+
+    assert os.waitpid(pid, 0)[1] == 0
+    assert NURSERY.pid
 
 
 KILLED = """
@@ -205,3 +234,29 @@ async def test_nothing_lives_after_we_were_killed_ourselves(text: str, tmp_path:
 
     assert noted(tmp_path)
     assert all(wait_for_end(pid) for pid in [*noted(tmp_path), *below])
+
+
+async def test_keepers_are_used_again_and_keep_nothing_of_a_call(tmp_path: Path) -> None:
+    async def keeper() -> tuple[str, ...]:
+        look = "echo $PPID; readlink /proc/$PPID/cwd; ls /proc/$PPID/fd | wc -l"
+        return tuple((await sh(look, tmp_path)).stdout.decode().split())
+
+    first = {await keeper() for _ in range(6)}
+    for _ in range(3):
+        with pytest.raises(FileNotFoundError):
+            await run(["/no/such/program"], cwd="/", env=ENV, timeout=30, max_bytes=10)
+    later = {await keeper() for _ in range(6)}
+
+    assert len({pid for pid, *_ in first | later}) <= 3
+    assert {where for _, where, _ in first | later} == {str(tmp_path)}
+    assert len({count for *_, count in first | later}) == 1
+
+
+async def test_an_idle_keeper_that_is_killed_is_replaced(tmp_path: Path) -> None:
+    for _ in range(3):
+        await sh("true", tmp_path)
+        for pid in descendants(NURSERY.pid):
+            os.kill(pid, signal.SIGKILL)
+            assert wait_for_end(pid)
+
+    assert (await sh("echo ok", tmp_path)).stdout == b"ok\n"

@@ -11,13 +11,14 @@ import os
 import weakref
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from handrail.app.answers import Answer, answer_of
+from handrail.app.background import end_tasks, with_task_news
 from handrail.app.gate import FolderGate
 from handrail.app.models import Streaming, chosen_model
 from handrail.app.state import plain_outfit, result_store
@@ -125,13 +126,14 @@ class Agent:
         folder = Path(cwd if cwd is not None else Path.cwd()).absolute()
         chosen = chosen_model(model, model_name, Wishes(provider, "", base_url, api_key, fallback_models), variables)
         custom = _checked(tuple(tools))
+        self._outfit = cache(outfit or partial(plain_outfit, variables, folder))
         catalog = make_catalog(
             variables=variables,
             custom=custom,
             deferral=deferral or (Deferral() if any(map(_deferrable, custom)) else NO_DEFERRAL),
             denied=_either(_left_out(builtin_tools, policy), denied),
             planning=mode == "plan",
-            outfit=outfit or partial(plain_outfit, variables, folder),
+            outfit=self._outfit,
         )
         names = tuple(tool.name for tool in catalog.pool.listed)
         options = RunOptions(model=chosen.name, thinking=thinking.mode, tools=names)
@@ -151,7 +153,7 @@ class Agent:
             limits=limits,
             cost=chosen.cost,
             opening=opening,
-            attach=attach,
+            attach=with_task_news(attach, self._outfit),
             compact=compact,
             hooks=hooks,
             choose=choose,
@@ -265,11 +267,12 @@ class Agent:
     # Letting go
 
     async def aclose(self) -> None:
-        """Stop what runs and close connections. The agent can still be used; it connects again."""
+        """Stop what runs, also in the background, and close connections. The agent can be used again; it reconnects."""
         if (run := self._current()) and run.active:
             await run.aclose()
         if self._hooks is not None:
             await self._end_session(self._hooks)
+        await end_tasks(self._outfit)
         await self._close_model()
 
     async def _end_session(self, hooks: "Hooks") -> None:

@@ -21,11 +21,16 @@ def base_tools(
     What tools are handed is asked for late: the catalog is made from this list, and an outfit may cost something.
     After adding or changing a tool run `make definitions`; one that is not in that file is loaded with the pool.
     """
+    outfit = cache(outfit)  # the tools of a session share it
     return (
         Entry("Agent", _made("agent", "Agent", outfit), feature="agents"),
+        Entry("Bash", _made("bash.tool", "Bash", outfit), simple=True),
         Entry("Glob", _made("glob", "Glob"), simple=True),
+        Entry("Monitor", _made("monitor", "Monitor", outfit)),
         Entry("Read", _made("read", "Read"), simple=True),
         Entry("Sleep", _made("sleep", "Sleep")),
+        Entry("TaskOutput", _made("task_output", "TaskOutput", outfit)),
+        Entry("TaskStop", _made("task_stop", "TaskStop", outfit)),
         Entry("ToolSearch", _made("tool_search", "ToolSearch", catalog)),
     )
 

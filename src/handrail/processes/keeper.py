@@ -2,10 +2,10 @@
 The small program between us and the commands we run. It sees to it that none of them outlives its call.
 
     handrail ──► nursery ──► keeper ──► command ──► whatever that starts
-                    └──────► keeper (a spare that waits for the next call)
+                    └──────► keeper (idle, waits for the next call)
 
-A keeper is forked before it is needed and serves one call. Orphans of the command become its children (it is a
-"subreaper"), so as long as anything of the call lives, the keeper has a child. It tells how the command ended only
+A keeper is forked before it is needed and serves one call at a time. Orphans of the command become its children (it is
+a "subreaper"), so as long as anything of the call lives, the keeper has a child. It tells how the command ended only
 when it has none left. When the other end of its socket is closed, because the call was given up or because handrail
 was killed, it ends the command just the same. If somebody kills a keeper, its orphans fall to the nursery.
 
@@ -30,7 +30,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-COMMAND, SWEEP, TAKEN = b"c", b"s", b"t"
+COMMAND, SWEEP = b"c", b"s"
+TAKEN, IDLE = b"t", b"i"
+LONG = 10.0
+"""Seconds after which a keeper is not used again: there is nothing to be gained by it."""
 NOBODY_LEFT = 3
 """The status of a spare that found the other end of the control socket closed."""
 MAX_FDS = 32
@@ -43,6 +46,7 @@ PR_SET_CHILD_SUBREAPER = 36
 DEFAULTED = (2, 13, 25)
 """SIGINT, SIGPIPE and SIGXFSZ, which Python sets to something of its own."""
 TICK, QUICK = 0.5, 0.002
+MUCH, PAUSE = 4096, 0.0005
 NO_FD = -1
 RUNS, LINGERS, ENDS, IS_KILLED = range(4)
 
@@ -51,41 +55,100 @@ RUNS, LINGERS, ENDS, IS_KILLED = range(4)
 
 
 def nursery(control: int) -> None:
-    """Have one spare keeper ready until the other end of the control socket is closed."""
+    """Have at least one idle keeper ready until the other end of the control socket is closed."""
     os.closerange(3, MOST_FDS)  # whatever we were started with is not the business of commands
     gc.disable()  # there is nothing to collect, and pages that are not written to stay shared
     become_subreaper = _subreaper()
     become_subreaper()
-    busy: set[int] = set()
-    while True:
-        inbox, outbox = os.pipe()
-        spare = os.fork()
-        if not spare:
-            _keeper(control, outbox, busy, become_subreaper)
-        os.close(outbox)
-        taken = os.read(inbox, 1)
-        os.close(inbox)
-        if taken:
-            busy.add(spare)
-        elif os.waitstatus_to_exitcode(os.waitpid(spare, 0)[1]) == NOBODY_LEFT:
-            break
-        _reap(busy)
-    while _wait_for_one(busy):
-        if not busy:
-            kill_below(os.getpid())
+    (inbox, outbox), (answers, answering) = os.pipe(), os.pipe()
+    keepers = Keepers(inbox, answering)
+    while keepers.wanted:
+        if not keepers.idle:
+            pid = os.fork()
+            if not pid:
+                become_subreaper()
+                _serve(control, outbox, answers)
+            keepers.born(pid)
+        keepers.listen()
+    keepers.see_them_out()
 
 
-def _reap(busy: set[int]) -> None:
-    while busy and (pid := os.waitpid(-1, os.WNOHANG)[0]):
-        busy.discard(pid)
+class Keepers:
+    """Who is idle and who is not, as the nursery knows it."""
 
+    def __init__(self, inbox: int, answering: int) -> None:
+        self.all: set[int] = set()
+        self.idle: set[int] = set()
+        self.wanted = True
+        """Whether anybody is there to give them work."""
+        self._inbox = inbox
+        self._answering = answering
+        self._ears = poll()
+        self._ears.register(inbox, POLLIN)
+        self._pids: dict[int, int] = {}
 
-def _wait_for_one(busy: set[int]) -> bool:
-    try:
-        busy.discard(os.waitpid(-1, 0)[0])
-    except ChildProcessError:
-        return False
-    return True
+    def born(self, pid: int) -> None:
+        """It waits for its first call."""
+        self.all.add(pid)
+        self.idle.add(pid)
+        if (fd := _pidfd(pid)) != NO_FD:
+            self._pids[fd] = pid
+            self._ears.register(fd, POLLIN)
+
+    def listen(self) -> None:
+        """Wait until one of them takes or ends a call, or dies."""
+        tick = None if len(self._pids) == len(self.all) else TICK * 1000
+        for fd, _ in self._ears.poll(tick):
+            if fd == self._inbox:
+                news = os.read(fd, 5)
+                self._heard(news[:1], int.from_bytes(news[1:], "big"))
+            else:
+                self._bury(self._pids[fd], 0)
+        while not self._pids and self._bury(-1, os.WNOHANG):
+            pass
+
+    def see_them_out(self) -> None:
+        """Nobody will give them work any more: wait for those that are at it, and end what fell to us."""
+        while self._bury(-1, 0):
+            if not self.all:
+                kill_below(os.getpid())
+
+    def _heard(self, news: bytes, pid: int) -> None:
+        if news == TAKEN:
+            self.idle.discard(pid)
+        elif news == IDLE:
+            self.idle |= {pid} & self.all  # it may have been killed since
+        else:
+            if pid in self.all:
+                self._bury(pid, 0)
+            self._sweep()
+            os.write(self._answering, b".")
+
+    def _bury(self, pid: int, how: int) -> bool:
+        """Take note of an end. False = nobody ended, or nobody is left."""
+        try:
+            pid, status = os.waitpid(pid, how)
+        except ChildProcessError:
+            return False
+        if pid in self.all:
+            self.all.discard(pid)
+            self.idle.discard(pid)
+            self.wanted = self.wanted and os.waitstatus_to_exitcode(status) != NOBODY_LEFT
+            for fd in [fd for fd, known in self._pids.items() if known == pid]:
+                self._ears.unregister(fd)
+                os.close(fd)
+                del self._pids[fd]
+        return pid > 0
+
+    def _sweep(self) -> None:
+        """End what fell to the nursery, because its keeper was killed."""
+        me = os.getpid()
+        while strays := [pid for pid in children_of(me) if pid not in self.all]:
+            for pid in strays:
+                kill_below(pid)
+            send(strays, SIGKILL)
+            for pid in strays:
+                self._bury(pid, 0)
 
 
 def _subreaper() -> "Callable[[], object]":
@@ -97,43 +160,37 @@ def _subreaper() -> "Callable[[], object]":
     return lambda: prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def _keeper(control: int, outbox: int, busy: set[int], become_subreaper: "Callable[[], object]") -> None:
-    """One call, from waiting for it to its end; never returns."""
+def _serve(control: int, outbox: int, answers: int) -> None:
+    """The life of a keeper: one call after the other; never returns."""
     code = 1
     try:
-        become_subreaper()
-        kind, fds = received(socket(fileno=control))
-        if not kind:
-            code = NOBODY_LEFT
-            return
-        os.write(outbox, TAKEN)
-        os.close(outbox)
-        os.close(control)
-        if kind == SWEEP:
-            _sweep(os.getppid(), busy)
-        else:
+        while True:
+            kind, fds = received(socket(fileno=control))
+            if not kind:
+                code = NOBODY_LEFT
+                return
+            _report(outbox, TAKEN, os.getpid())
+            began = time.monotonic()
             call = socket(fileno=fds[0])
-            Keeper(call, Job(**marshal.loads(whole(call))[0]), fds[1:]).run()  # noqa: S302  # from our own parent
-        code = 0
+            said = marshal.loads(whole(call))  # noqa: S302  # from our own parent
+            if kind == SWEEP:
+                _report(outbox, SWEEP, *said)
+                os.read(answers, 1)
+            else:
+                Keeper(call, Job(**said[0]), fds[1:]).run()
+            call.close()
+            if time.monotonic() - began > LONG:
+                code = 0
+                return
+            os.chdir("/")
+            os.closerange(max(outbox, answers) + 1, MOST_FDS)  # whatever is left of the call
+            _report(outbox, IDLE, os.getpid())
     finally:
         os._exit(code)
 
 
-def _sweep(nursery_pid: int, busy: set[int]) -> None:
-    """End what fell to the nursery, because its keeper was killed."""
-    keepers = busy | {os.getpid()}
-    while strays := [pid for pid in children_of(nursery_pid) if pid not in keepers and _alive(pid)]:
-        for pid in strays:
-            kill_below(pid)
-        send(strays, SIGKILL)
-
-
-def _alive(pid: int) -> bool:
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123  # pathlib costs too much
-            return file.read().rpartition(b")")[2].split()[0] not in b"ZX"
-    except OSError:
-        return False
+def _report(outbox: int, news: bytes, pid: int) -> None:
+    os.write(outbox, news + pid.to_bytes(4, "big"))
 
 
 # What is said on sockets
@@ -233,7 +290,7 @@ class Keeper:
             self.tell("failed", error.errno or 0, os.fsencode(error.filename or self.job.path))
             return
         self.pidfd = _pidfd(self.main)
-        self.tell("started", self.main)
+        self.tell("started", self.main, os.getpid())
         self.watch()
         if self.store:
             self.store.drain()
@@ -249,6 +306,9 @@ class Keeper:
     def spawn(self) -> int:
         job = self.job
         os.chdir(job.cwd)
+        free = max(HIGH, *job.targets) + 1
+        if free > HIGH + 1:
+            self.fds = [fcntl(fd, F_DUPFD_CLOEXEC, free) for fd in self.fds]
         actions: list[tuple[int, int, int]] = []
         if self.store:
             actions += [(os.POSIX_SPAWN_DUP2, self.store.end, 1), (os.POSIX_SPAWN_DUP2, self.store.end, 2)]
@@ -306,7 +366,10 @@ class Keeper:
     def hear(self, fd: int) -> bool:
         """Something happened there. False = nothing more will."""
         if self.store and fd == self.store.pipe:
+            before = self.store.stored
             more = self.store.take()
+            if self.store.stored - before > MUCH:
+                time.sleep(PAUSE)  # let the pipe fill up: large moves are cheap, many small ones are not
             if self.store.full and self.status is None:
                 self.why = self.why or "full"
             return more

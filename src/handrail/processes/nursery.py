@@ -29,11 +29,7 @@ class Nursery:
         """Hand a job and its descriptors to the next keeper."""
         handed = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array("i", fds))]
         with self._lock:
-            try:
-                self._ready().sendmsg([kind], handed)
-            except (BrokenPipeError, ConnectionResetError):
-                self._forget()
-                self._ready().sendmsg([kind], handed)
+            self._ready().sendmsg([kind], handed)
 
     def warm(self) -> None:
         """Start it now, so that the first command need not wait."""
@@ -43,7 +39,9 @@ class Nursery:
     def close(self) -> None:
         """Let it go. It ends when its keepers have."""
         with self._lock:
-            self._forget()
+            if self._control is not None:
+                self._control.close()
+                self._control = None
 
     def abandon(self) -> None:
         """In a process that was forked: the nursery belongs to the parent."""
@@ -53,18 +51,26 @@ class Nursery:
         self._control, self.pid = None, 0
 
     def _ready(self) -> socket.socket:
+        if self._control is not None and _ended(self.pid):
+            self._control.close()
+            self._control = None
         if self._control is None:
             ours, theirs = socket.socketpair()
-            with theirs:
-                self.pid = _started(theirs.fileno())
+            try:
+                with theirs:
+                    self.pid = _started(theirs.fileno())
+            except OSError:
+                ours.close()
+                raise
             self._control = ours
         return self._control
 
-    def _forget(self) -> None:
-        if self._control is not None:
-            self._control.close()
-            os.waitpid(self.pid, os.WNOHANG)
-            self._control = None
+
+def _ended(pid: int) -> bool:
+    try:
+        return os.waitpid(pid, os.WNOHANG)[0] == pid
+    except ChildProcessError:
+        return True  # somebody else has fetched its end
 
 
 def _started(control: int) -> int:

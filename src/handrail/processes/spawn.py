@@ -58,6 +58,7 @@ class Running:
         self.pid = 0
         """The process id of the command itself, which is also its group and session."""
         self._call = call
+        self._keeper = 0
         self._heard = bytearray()
         self._end: End | None = None
         self._failure: OSError | None = None
@@ -143,7 +144,7 @@ class Running:
             kind, *rest = marshal.loads(self._heard[8:size])  # noqa: S302  # from our own keeper
             del self._heard[:size]
             if kind == "started":
-                self.pid = rest[0]
+                self.pid, self._keeper = rest
             elif kind == "failed":
                 self._failure = OSError(rest[0], os.strerror(rest[0]), os.fsdecode(rest[1]))
                 self._finish(End(127, "lost"))
@@ -155,7 +156,7 @@ class Running:
         self._call.close()
 
     def _lost(self) -> None:
-        _sweep()
+        _sweep(self._keeper)
         self._finish(End(-9, "lost"))
 
 
@@ -196,11 +197,11 @@ async def _started(command: Command, fds: Sequence[int], targets: Sequence[int],
         }
     )
     ours, theirs = socket.socketpair()
-    with theirs:
-        NURSERY.submit(COMMAND, (theirs.fileno(), *fds, *command.pass_fds))
     ours.setblocking(False)
     running = Running(ours)
     try:
+        with theirs:
+            NURSERY.submit(COMMAND, (theirs.fileno(), *fds, *command.pass_fds))
         await asyncio.get_running_loop().sock_sendall(ours, request)
         await running.started()
     except asyncio.CancelledError:
@@ -228,10 +229,11 @@ def program(command: Command) -> str:
     return os.path.abspath(found)  # noqa: PTH100  # the keeper is in another folder; links are kept
 
 
-def _sweep() -> None:
+def _sweep(keeper: int) -> None:
     """A keeper was killed: end what it leaves behind, which fell to the nursery."""
     ours, theirs = socket.socketpair()
     with ours:
         with theirs:
             NURSERY.submit(SWEEP, (theirs.fileno(),))
+        ours.sendall(message(keeper))
         select([ours], [], [], SWEEP_SECONDS)
