@@ -242,14 +242,15 @@ async def test_keepers_are_used_again_and_keep_nothing_of_a_call(tmp_path: Path)
         return tuple((await sh(look, tmp_path)).stdout.decode().split())
 
     first = {await keeper() for _ in range(6)}
-    for _ in range(3):
+    for _ in range(12):
         with pytest.raises(FileNotFoundError):
             await run(["/no/such/program"], cwd="/", env=ENV, timeout=30, max_bytes=10)
     later = {await keeper() for _ in range(6)}
 
     assert len({pid for pid, *_ in first | later}) <= 3
     assert {where for _, where, _ in first | later} == {str(tmp_path)}
-    assert len({count for *_, count in first | later}) == 1
+    counts = {int(count) for *_, count in first | later}
+    assert max(counts) - min(counts) < 5  # it may still be closing what the command got
 
 
 async def test_an_idle_keeper_that_is_killed_is_replaced(tmp_path: Path) -> None:
