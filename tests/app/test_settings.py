@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from handrail.app.agent import Agent
-from handrail.app.settings import HookSection, credential, thought, wishes_of
+from handrail.app.settings import HookSection
+from handrail.app.wishes import credential, thought, wishes_of
 from handrail.conversation.request import Thinking
 from handrail.errors import ProviderSetupError, SettingsError
 from handrail.permissions.policy import Policy
