@@ -90,7 +90,7 @@ def load(
         SettingsError: policy or a flag cannot be used; nothing may run.
     """
     settings = gathered(places, env, asked, policies, before)
-    return loaded_from(settings, places, env, asked)
+    return loaded_from(settings, places, env, asked, starting=before is None)
 
 
 def gathered(
@@ -106,16 +106,20 @@ def gathered(
     return gather(places, env, asked.wanted, policies=policies, before=before)
 
 
-def loaded_from(settings: Settings, places: Places, env: Mapping[str, str], asked: Asked) -> Loaded:
-    """What a session works with under these settings."""
+def loaded_from(
+    settings: Settings, places: Places, env: Mapping[str, str], asked: Asked, *, starting: bool = True
+) -> Loaded:
+    """What a session works with under these settings. A session that runs already is not refused, but narrowed."""
     problems = list(settings.problems)
-    mode = mode_of(settings, asked, env, problems)
-    folders = folders_of(settings, asked, places, problems)
+    mode = mode_of(settings, asked, env, problems, starting=starting)
+    folders = folders_of(settings, asked, places, problems, starting=starting)
     variables = {**env, **(settings.get("env") or {})}
     return Loaded(settings, mode, folders, variables, hooks_of(settings), tuple(problems))
 
 
-def mode_of(settings: Settings, asked: Asked, env: Mapping[str, str], problems: list[Problem]) -> Mode:
+def mode_of(
+    settings: Settings, asked: Asked, env: Mapping[str, str], problems: list[Problem], *, starting: bool
+) -> Mode:
     """
     The mode to start in. A mode from settings that cannot be had falls back to default; one that was asked for fails.
 
@@ -129,7 +133,7 @@ def mode_of(settings: Settings, asked: Asked, env: Mapping[str, str], problems: 
     if asked.allow_bypass and obstacles[BYPASS]:
         problems.append(Problem("cli", "--allow-dangerously-skip-permissions", 0, obstacles[BYPASS]))
     if obstacle := obstacles.get(name, ""):
-        if asked.bypass or asked.mode:
+        if starting and (asked.bypass or asked.mode):
             raise SettingsError(f"the mode {name} cannot be used: {obstacle}")
         problems.append(Problem("", "permissions.defaultMode", 0, f"{name} cannot be used: {obstacle}"))
         name = "default"
@@ -154,7 +158,9 @@ def auto_obstacle(settings: Settings) -> str:
     return "disableAutoMode is set in the settings." if switched_off else ""
 
 
-def folders_of(settings: Settings, asked: Asked, places: Places, problems: list[Problem]) -> tuple[str, ...]:
+def folders_of(
+    settings: Settings, asked: Asked, places: Places, problems: list[Problem], *, starting: bool
+) -> tuple[str, ...]:
     """
     The project, the folders of settings, and those of the command line.
 
@@ -175,7 +181,7 @@ def folders_of(settings: Settings, asked: Asked, places: Places, problems: list[
                 problems.append(layer.document.problem(path, f"names {name!r}, which is not a folder."))
     for name in asked.folders:
         folder = _folder(name, places)
-        if not os.path.isdir(folder):  # noqa: PTH112
+        if starting and not os.path.isdir(folder):  # noqa: PTH112
             raise SettingsError(f"--add-dir: {name!r} is not a folder.")
         found[folder] = None
     return tuple(found)
