@@ -29,7 +29,7 @@ def everything() -> Pool:
 @pytest.mark.proves("B1", "B12")
 def test_the_list_names_every_built_in_tool_and_there_is_no_other() -> None:
     folder = Path(sys.modules["handrail.builtin"].__path__[0])
-    prompts = {path.stem for path in folder.rglob("*.md")}
+    prompts = {path.parent.name if path.stem == "tool" else path.stem for path in folder.rglob("*.md")}
     modules = {type(tool).__module__.removesuffix(".tool").rpartition(".")[2] for tool in everything()}
 
     assert [tool.name for tool in everything()] == [

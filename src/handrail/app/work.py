@@ -12,9 +12,10 @@ from handrail.app.compacting import Compactor
 from handrail.app.facts import GitProbe, gather
 from handrail.app.gate import GATE_MODULES, FolderGate
 from handrail.app.judge import ModelJudge
+from handrail.app.live import live_settings, on_standard_error, outfit_of
 from handrail.app.memory import places, read_memory, read_memory_near
-from handrail.app.settings import live_settings, on_standard_error, outfit_of, thought, wishes_of
 from handrail.app.state import result_store, state_folder
+from handrail.app.wishes import thought, wishes_of
 from handrail.config.asked import NOTHING_ASKED, Asked
 from handrail.conversation.messages import Attachment, Message
 from handrail.conversation.request import History, Request

@@ -40,9 +40,6 @@ class Monitor(Tool[MonitorInput]):
         self._shell = Shell(outfit)
         self._needs = Needs(outfit)
 
-    def is_enabled(self) -> bool:
-        return bool(self._shell.program) and self._outfit.env.get(NO_BACKGROUND, "") not in {"1", "true"}
-
     def classifier_text(self, args: MonitorInput) -> str:
         return args.command or ""
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from handrail.builtin.definitions import stand_in
 from handrail.builtin.outfit import Outfit
-from handrail.tools.pool import AnyTool, Entry
+from handrail.tools.pool import AnyTool, Entry, Environment
 from handrail.tools.search import Searching
 from handrail.tools.stand_in import Listed, fetch
 
@@ -26,13 +26,17 @@ def base_tools(
         Entry("Agent", _made("agent", "Agent", outfit), feature="agents"),
         Entry("Bash", _made("bash.tool", "Bash", outfit), simple=True),
         Entry("Glob", _made("glob", "Glob"), simple=True),
-        Entry("Monitor", _made("monitor", "Monitor", outfit)),
+        Entry("Monitor", _made("monitor", "Monitor", outfit), when=_has_background),
         Entry("Read", _made("read", "Read"), simple=True),
         Entry("Sleep", _made("sleep", "Sleep")),
         Entry("TaskOutput", _made("task_output", "TaskOutput", outfit)),
         Entry("TaskStop", _made("task_stop", "TaskStop", outfit)),
         Entry("ToolSearch", _made("tool_search", "ToolSearch", catalog)),
     )
+
+
+def _has_background(environment: Environment) -> bool:
+    return environment.variables.get("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "") not in {"1", "true"}
 
 
 def _made(module: str, name: str, *needs: Callable[[], Any]) -> Callable[[], Listed]:

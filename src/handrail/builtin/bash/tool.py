@@ -29,7 +29,7 @@ from handrail.tools.context import Progress, RunContext, ToolContext
 from handrail.tools.output import ContextChange, Output
 from handrail.tools.permission import Check, Refuse
 from handrail.tools.schema import Input
-from handrail.tools.tool import PromptView, Tool, markdown_beside
+from handrail.tools.tool import PromptView, Tool
 
 DEFAULT_MS = 120_000
 MAX_MS = 600_000
@@ -70,9 +70,6 @@ class Bash(Tool[BashInput]):
         self._shell = Shell(outfit)
         self._needs = Needs(outfit)
 
-    def prompt(self, view: PromptView) -> str:
-        return markdown_beside("handrail.builtin.bash.bash")
-
     def description(self, args: BashInput, view: PromptView) -> str:
         return args.description or self.summary(args)
 
@@ -82,9 +79,6 @@ class Bash(Tool[BashInput]):
 
     def classifier_text(self, args: BashInput) -> str:
         return args.command
-
-    def is_enabled(self) -> bool:
-        return bool(self._shell.program)
 
     def is_read_only(self, args: BashInput) -> bool:
         return only_reads(analyse(args.command)) and not args.run_in_background
