@@ -1,4 +1,4 @@
-"""What an agent has read is never forgotten; what it looked like is compared by time where that is proof, else by hash."""
+"""What an agent has read is never forgotten; whether it changed is told by time where that is proof, else by hash."""
 
 import hashlib
 import os
