@@ -2,8 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from handrail.records import record
+
+if TYPE_CHECKING:
+    from handrail.files.undo import Undo
 
 
 def nothing_hidden(_path: str) -> bool:
@@ -23,3 +27,5 @@ class Outfit:
     """A folder of this session alone, for its owner only. Whoever writes first makes it."""
     hidden: Callable[[str], bool] = nothing_hidden
     """Whether a rule keeps the file at this real path from being read, so that searches leave it out."""
+    undo: "Undo | None" = None
+    """Where changes of files are kept so that they can be undone."""

@@ -12,7 +12,7 @@ from handrail.tools.search import Searching
 
 def base_tools(
     catalog: Callable[[], Searching],
-    outfit: Callable[[], Outfit],  # noqa: ARG001  # the tools that need it are on their way
+    outfit: Callable[[], Outfit],
 ) -> tuple[Entry, ...]:
     """
     Every tool there is, gated or not; the pool decides which of them a request gets.
@@ -20,10 +20,12 @@ def base_tools(
     What tools are handed is asked for late: the catalog is made from this list, and an outfit may cost something.
     """
     return (
+        Entry("Edit", _made("edit", "Edit", outfit), simple=True),
         Entry("Glob", _made("glob", "Glob"), simple=True),
         Entry("Read", _made("read", "Read"), simple=True),
         Entry("Sleep", _made("sleep", "Sleep")),
         Entry("ToolSearch", _made("tool_search", "ToolSearch", catalog)),
+        Entry("Write", _made("write", "Write", outfit), simple=True),
     )
 
 

@@ -14,7 +14,8 @@ MAX_COMPARED = 1_500
 MAX_LINES = 1_000
 MAX_PATCH_LINES = 10_000
 MAX_LINE_CHARS = 1_000
-LINES = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
+LINES = re.compile(r"[^\n]*\n|[^\n]+")
+OLD_LINES = re.compile(r"[^\r]*\r|[^\r]+")
 NO_END = "\\ No newline at end of file"
 
 Block: TypeAlias = tuple[int, int, int]
@@ -43,8 +44,8 @@ class Hunk:
 
 
 def split(text: str) -> list[str]:
-    """The lines of a text, each with its own end."""
-    return LINES.findall(text)
+    """The lines of a text, each with its own end. A lone return ends a line only where there are no line feeds."""
+    return (LINES if "\n" in text else OLD_LINES).findall(text)
 
 
 def hunks(old: Sequence[str], new: Sequence[str], old_first: int = 1, new_first: int = 1) -> list[Hunk]:

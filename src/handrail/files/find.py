@@ -128,8 +128,9 @@ def _in_text(source: Source, encoding: Encoding, wanted: str, *, quotes: bool, o
         )
     data = source.read(len(encoding.mark), source.size)
     text = encoding.decode(data)
-    pattern = _pattern(wanted, str, lambda _text: True, quotes=quotes)
-    assert pattern is not None
+    pattern = _pattern(wanted, str, encoding.has, quotes=quotes)
+    if pattern is None:
+        return []
     search = _regular(re.compile(pattern))
     spans: list[Span] = []
     at = search(text, 0)

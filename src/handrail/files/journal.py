@@ -38,7 +38,7 @@ class Journal(Protocol):
     def begin(self, path: str, old: State | None, source: int | None, temp: str, note: Note) -> tuple[str, str]:
         """Keep the old content; the key of the change, and what people should know."""
 
-    def ready(self, key: str, new: State | None) -> None:
+    def ready(self, key: str, new: State | None, *, in_place: bool = False) -> None:
         """The new content is complete; what follows is the change itself. None = the file goes."""
 
     def finished(self, key: str) -> None:

@@ -34,6 +34,7 @@ from handrail.files.memory import settled
 from handrail.files.paths import Kind, Place, decided_folder, swapped
 from handrail.files.source import Source
 
+TEMP_END = ".handrail"
 LOCK_SECONDS = 1.0
 LOCK_STEP = 0.02
 NOT_EXCHANGED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY, errno.EXDEV)
@@ -237,7 +238,7 @@ class Target:
         spool = journal.spool()
         try:
             new, size = fill(spool, pieces())
-            journal.ready(key, State(new, size, stat.S_IMODE(self.stat.st_mode)))
+            journal.ready(key, State(new, size, stat.S_IMODE(self.stat.st_mode)), in_place=True)
             self._check_unchanged(old_digest)
             try:
                 _reserve(descriptor, self.stat.st_size, size)
@@ -300,7 +301,7 @@ class Target:
             os.close(descriptor)
 
     def _temp_name(self) -> str:
-        return f".{self.name[:180]}.{secrets.token_hex(6)}.handrail"
+        return f".{self.name[:50]}.{secrets.token_hex(6)}{TEMP_END}"  # 50 characters have at most 200 bytes of 255
 
     def _check_unchanged(self, old_digest: str) -> None:
         assert self.stat is not None

@@ -14,7 +14,7 @@ from handrail.errors import ToolError
 from handrail.files.copying import digest
 from handrail.files.journal import Note, State
 from handrail.files.paths import Kind, Place
-from handrail.files.replace import Target
+from handrail.files.replace import TEMP_END, Target
 from handrail.files.source import Source
 from handrail.files.undo import Entry, History, Undo, UndoError, read
 from handrail.records import record
@@ -29,6 +29,8 @@ class Step:
     path: str
     want: State | None
     known: frozenset[str]
+    torn: bool = False
+    """The last change may have stopped half-way, so that it may hold anything."""
 
 
 @record
@@ -50,7 +52,7 @@ def plan(history: History, to: int) -> list[Step]:
             last[entry.path] = entry
     return [
         # a kill may have come between the journal's last word and the change itself
-        Step(path, first[path].old, frozenset(state.digest if state else "" for state in (entry.new, entry.old)))
+        Step(path, first[path].old, frozenset(s.digest if s else "" for s in (entry.new, entry.old)), entry.torn)
         for path, entry in last.items()
     ]
 
@@ -99,7 +101,7 @@ def go_back(folder: Path, to: int, *, force: bool = False) -> Restored:
         present, problem = _present(step.path)
         if step.want is not None and not problem:
             problem = _kept_problem(folder, step.want)
-        if not problem and not force and present not in (step.known | _held(step)):
+        if not problem and not force and not step.torn and present not in (step.known | _held(step)):
             problem = "was changed since"
         if problem:
             problems.append(f"{step.path} {problem}")
@@ -111,7 +113,8 @@ def go_back(folder: Path, to: int, *, force: bool = False) -> Restored:
             + ("" if force else "Look at it, and use --force to go back all the same.")
         )
     undo = Undo(folder, back=to)
-    restored, removed = [], []
+    restored: list[str] = []
+    removed: list[str] = []
     for step, present in todo:
         _apply(step, present, undo)
         (removed if step.want is None else restored).append(step.path)
@@ -175,7 +178,8 @@ def _remove_folders(history: History, to: int, undo: Undo) -> Iterable[str]:
 def sweep(history: History) -> None:
     """Remove the files that a killed process left beside those it was about to replace."""
     for entry in history.entries:
-        if entry.temp and not entry.void and not _alive(entry.process):
+        ours = entry.temp.endswith(TEMP_END) and "/" not in entry.temp
+        if ours and not entry.void and not _alive(entry.process):
             with suppress(OSError):
                 Path(entry.path).with_name(entry.temp).unlink()
 

@@ -60,6 +60,8 @@ class Entry:
     folder: bool = False
     ready: bool = False
     void: bool = False
+    torn: bool = False
+    """It was being written in place, and may have stopped half-way."""
     temp: str = ""
     process: int = 0
 
@@ -116,8 +118,9 @@ class Undo:
             )
         return key, notice
 
-    def ready(self, key: str, new: State | None) -> None:
-        self._add({"ready": key, "new": _plain(new)})
+    def ready(self, key: str, new: State | None, *, in_place: bool = False) -> None:
+        line: dict[str, Any] = {"ready": key, "new": _plain(new)}
+        self._add(line | {"in_place": True} if in_place else line)
 
     def finished(self, key: str) -> None:
         self._add({"finished": key})
@@ -264,9 +267,9 @@ def read(folder: Path) -> History:
             points[point] = len(begun) + 1
         elif "begin" in line or "folder" in line:
             begun.append(line | {"in": point})
-        for word in ("ready", "void"):
+        for word in ("ready", "finished", "void"):
             if word in line:
-                later.setdefault(line[word], {})[word] = line.get("new")
+                later.setdefault(line[word], {})[word] = line
     entries = tuple(_entry(number, line, later) for number, line in enumerate(begun, 1))
     return History(head.get("session", folder.name), head.get("cwd", ""), entries, points)
 
@@ -282,14 +285,15 @@ def _lines(index: Path) -> Iterator[dict[str, Any]]:
 def _entry(number: int, line: dict[str, Any], later: dict[str, dict[str, Any]]) -> Entry:
     folder = "folder" in line
     key = line.get("begin", "")
-    after = {"ready": None} if folder else later.get(key, {})
+    after = {"ready": {}} if folder else later.get(key, {})
+    ready = after.get("ready", {})
     return Entry(
         number=number,
         key=key,
         at=line["at"],
         path=line["folder"] if folder else line["path"],
         old=None if folder else _state(line["old"]),
-        new=_state(after.get("ready")),
+        new=_state(ready.get("new")),
         tool=line["tool"],
         call=line["call"],
         point=line["in"],
@@ -297,13 +301,14 @@ def _entry(number: int, line: dict[str, Any], later: dict[str, dict[str, Any]]) 
         folder=folder,
         ready="ready" in after,
         void="void" in after,
+        torn="in_place" in ready and "finished" not in after,
         temp=line.get("temp", ""),
         process=line.get("process", 0),
     )
 
 
 def _plain(state: State | None) -> dict[str, Any] | None:
-    return state and {"digest": state.digest, "size": state.size, "mode": state.mode}
+    return None if state is None else {"digest": state.digest, "size": state.size, "mode": state.mode}
 
 
 def _state(plain: dict[str, Any] | None) -> State | None:
