@@ -77,7 +77,7 @@ def known_digest(target: Target, files: FileMemory) -> str:
 
 def _news(target: Target, before: bytes | None) -> str:
     """What others changed, if that is short and known."""
-    source = target.source()
+    source = target.source
     if before is None or max(source.size, len(before)) > MAX_ORIGINAL_BYTES:
         return ""
     encoding = Encoding()
@@ -88,7 +88,7 @@ def _news(target: Target, before: bytes | None) -> str:
 
 def original(target: Target, encoding: Encoding) -> str | None:
     """The text before the change, for programs; None if it is too large to hand around."""
-    source = target.source()
+    source = target.source
     if source.size > MAX_ORIGINAL_BYTES:
         return None
     return encoding.decode(source.read(len(encoding.mark), source.size))

@@ -90,7 +90,7 @@ class Edit(Tool[EditInput]):
             if not target.exists:
                 return self._create(args, ctx, target, note)
             digest = known_digest(target, ctx.files)
-            source = target.source()
+            source = target.source
             encoding = encoding_of(source, args.file_path)
             found = places(source, encoding, args)
             edits = make_edits(source, encoding, found, (args.old_string, args.new_string), args.file_path)

@@ -77,7 +77,7 @@ class Write(Tool[WriteInput]):
             patch: list[Hunk] = []
             if target.exists:
                 digest = known_digest(target, ctx.files)
-                source = target.source()
+                source = target.source
                 encoding = detect(window for _, _, window in source.windows()) or UTF8
                 content = with_own_line_ends(content, source, encoding)
                 before = original(target, encoding)

@@ -1,17 +1,19 @@
-"""Moving bytes into files: written and hashed side by side, or copied without passing through the program."""
+"""Moving bytes: written to files, hashed beside that, or copied without passing through the program."""
 
 import errno
 import fcntl
 import hashlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from itertools import chain
-from queue import Queue
 from threading import Thread
 from typing import TypeAlias
 
+from handrail.errors import HandrailError
+
 Piece: TypeAlias = bytes | memoryview
+Pieces: TypeAlias = Callable[[], Iterator[Piece]]
+"""The same pieces each time it is called."""
 
 TOGETHER = 1024 * 1024
 STEP = 4 * 1024 * 1024
@@ -20,38 +22,45 @@ CLONE = 0x40049409
 NOT_COPIED_HERE = (errno.ENOSYS, errno.EXDEV, errno.EINVAL, errno.EOPNOTSUPP, errno.EBADF, errno.EPERM, errno.EIO)
 
 
-def fill(descriptor: int, pieces: Iterable[Piece]) -> tuple[str, int]:
-    """
-    Write all pieces; their SHA-256 and size.
+class Hashing:
+    """The SHA-256 of pieces; many of them are hashed in a thread, beside whatever the caller does meanwhile."""
 
-    More than a little is hashed in a second thread, because hashing takes longer than writing.
-    """
-    gathered = _gathered(pieces)
-    first = next(gathered, b"")
-    if len(first) < TOGETHER:
-        rest = [first, *gathered]
-        for piece in rest:
-            _write(descriptor, piece)
-        return hashlib.sha256(b"".join(rest)).hexdigest(), sum(map(len, rest))
-    waiting: Queue[Piece | None] = Queue(maxsize=4)
-    sha = hashlib.sha256()
+    def __init__(self, pieces: Pieces, size: int) -> None:
+        self._pieces = pieces
+        self._sha = hashlib.sha256()
+        self._error: Exception | None = None
+        self._thread: Thread | None = None
+        if size > TOGETHER:
+            self._thread = Thread(target=self._run, name="handrail-hash", daemon=True)
+            self._thread.start()
 
-    def hash_all() -> None:
-        while (part := waiting.get()) is not None:
-            sha.update(part)
+    def digest(self) -> str:
+        """Waits for the end; raises what reading the pieces raised."""
+        if self._thread is None:
+            self._run()
+        else:
+            self._thread.join()
+        if self._error is not None:
+            raise self._error
+        return self._sha.hexdigest()
 
-    thread = Thread(target=hash_all, name="handrail-hash", daemon=True)
-    thread.start()
+    def _run(self) -> None:
+        try:
+            for piece in gathered(self._pieces()):
+                self._sha.update(piece)
+        except (OSError, HandrailError) as error:
+            self._error = error
+
+
+def fill(descriptor: int, pieces: Pieces) -> int:
+    """Write all pieces; how many bytes that were."""
     size = 0
-    try:
-        for piece in chain((first,), gathered):
-            waiting.put(piece)
-            _write(descriptor, piece)
-            size += len(piece)
-    finally:
-        waiting.put(None)
-        thread.join()
-    return sha.hexdigest(), size
+    for piece in gathered(pieces()):
+        view = memoryview(piece)
+        size += len(view)
+        while view:
+            view = view[os.write(descriptor, view) :]
+    return size
 
 
 def digest(descriptor: int) -> str:
@@ -88,13 +97,7 @@ def copy(source: int, target: int, size: int) -> None:
         at += os.pwrite(target, piece, at)
 
 
-def _write(descriptor: int, piece: Piece) -> None:
-    view = memoryview(piece)
-    while view:
-        view = view[os.write(descriptor, view) :]
-
-
-def _gathered(pieces: Iterable[Piece]) -> Iterator[Piece]:
+def gathered(pieces: Iterable[Piece]) -> Iterator[Piece]:
     """Small pieces joined, large ones as they are."""
     small: list[Piece] = []
     size = 0

@@ -16,7 +16,7 @@ from threading import Lock
 from handrail.records import record
 
 MAX_CONTENT_BYTES = 16 * 1024 * 1024
-FINE_STEP_NS = 50_000_000
+FINE_STEP_NS = 20_000_000
 COARSE_STEP_NS = 2_000_000_000
 
 

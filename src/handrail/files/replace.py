@@ -19,20 +19,22 @@ import os
 import secrets
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeAlias
+from typing import Self
 
 from handrail.errors import ToolError
 from handrail.files.attributes import NotExchangedError, keep_attributes
-from handrail.files.copying import Piece, copy, digest, fill
+from handrail.files.copying import Hashing, Pieces, copy, digest, fill
 from handrail.files.folders import make_folders
 from handrail.files.journal import Journal, Note, State, Written
 from handrail.files.memory import settled
 from handrail.files.paths import Kind, Place, decided_folder, swapped
 from handrail.files.source import Source
+from handrail.records import record
 
 TEMP_END = ".handrail"
 LOCK_SECONDS = 1.0
@@ -47,11 +49,20 @@ KINDS = {
     Kind.SOCKET: "is a socket",
 }
 
-Pieces: TypeAlias = Callable[[], Iterator[Piece]]
-
 
 class ChangedError(ToolError):
     """The file is no longer what was read."""
+
+
+@record
+class _Change:
+    """What shall stand in place of an existing file."""
+
+    pieces: Pieces
+    hashing: Hashing
+    old_digest: str
+    journal: Journal | None
+    key: str
 
 
 class Target:
@@ -106,6 +117,7 @@ class Target:
         """Whether there was a file when it was opened."""
         return self._file is not None
 
+    @cached_property
     def source(self) -> Source:
         """The bytes of the file."""
         assert self._file is not None
@@ -161,7 +173,8 @@ class Target:
             with self._voided(journal, key), self._temporary(temp, 0o666) as descriptor:
                 wanted = mode if mode is not None else stat.S_IMODE(os.fstat(descriptor).st_mode)
                 os.fchmod(descriptor, 0o600)
-                new, size = fill(descriptor, pieces())
+                size = fill(descriptor, pieces)
+                new = Hashing(pieces, 0).digest()
                 os.fchmod(descriptor, wanted)
                 if journal:
                     journal.ready(key, State(new, size, wanted))
@@ -195,40 +208,40 @@ class Target:
                 f"{self.shown!r} may not be written by this user (mode {stat.S_IMODE(self.stat.st_mode):04o}). It is "
                 "as it was. Ask the user."
             )
+        hashing = Hashing(pieces, self.stat.st_size)
         key, notice = self._begin(journal, old_digest, temp := self._temp_name(), note)
+        change = _Change(pieces, hashing, old_digest, journal, key)
         with self._voided(journal, key):
             try:
-                written, new = self._exchange(pieces, old_digest, temp, journal, key)
+                written = self._exchange(change, temp)
             except NotExchangedError as problem:
-                written, new = self._rewrite(pieces, old_digest, journal, key, str(problem))
-        return Written(written, new, notice)
+                written = self._rewrite(change, str(problem))
+        return Written(written, hashing.digest(), notice)
 
-    def _exchange(
-        self, pieces: Pieces, old_digest: str, temp: str, journal: Journal | None, key: str
-    ) -> tuple[os.stat_result, str]:
+    def _exchange(self, change: _Change, temp: str) -> os.stat_result:
         assert self.stat is not None
         assert self._file is not None
         if self.stat.st_nlink > 1:
             raise NotExchangedError(f"has {self.stat.st_nlink} names (hard links)")
         with self._temporary(temp, 0o600) as descriptor:
-            new, size = fill(descriptor, pieces())
+            size = fill(descriptor, change.pieces)
             keep_attributes(self._file, self.stat, descriptor)
-            if journal:
-                journal.ready(key, State(new, size, stat.S_IMODE(self.stat.st_mode)))
-            self._check_unchanged(old_digest)
+            if change.journal:
+                new = State(change.hashing.digest(), size, stat.S_IMODE(self.stat.st_mode))
+                change.journal.ready(change.key, new)
+            self._check_unchanged(change.old_digest)
             try:
                 os.rename(temp, self.name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
             except OSError as error:
                 if error.errno not in NOT_EXCHANGED:
                     raise
                 raise NotExchangedError(f"cannot be exchanged ({error.strerror})") from error
-            return os.fstat(descriptor), new
+            return os.fstat(descriptor)
 
-    def _rewrite(
-        self, pieces: Pieces, old_digest: str, journal: Journal | None, key: str, reason: str
-    ) -> tuple[os.stat_result, str]:
+    def _rewrite(self, change: _Change, reason: str) -> os.stat_result:
         """Write over the file's own bytes. If that fails, what was there is put back."""
         assert self.stat is not None
+        journal = change.journal
         if journal is None:
             raise ToolError(
                 f"{self.shown!r} {reason}, so it can only be rewritten in place, which is not safe without an undo "
@@ -237,21 +250,22 @@ class Target:
         descriptor = os.open(self.name, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._folder)
         spool = journal.spool()
         try:
-            new, size = fill(spool, pieces())
-            journal.ready(key, State(new, size, stat.S_IMODE(self.stat.st_mode)), in_place=True)
-            self._check_unchanged(old_digest)
+            size = fill(spool, change.pieces)
+            new = State(change.hashing.digest(), size, stat.S_IMODE(self.stat.st_mode))
+            journal.ready(change.key, new, in_place=True)
+            self._check_unchanged(change.old_digest)
             try:
                 _reserve(descriptor, self.stat.st_size, size)
                 copy(spool, descriptor, size)
                 os.ftruncate(descriptor, size)
             except OSError:
-                kept = journal.kept(old_digest)
+                kept = journal.kept(change.old_digest)
                 copy(kept, descriptor, self.stat.st_size)
                 os.ftruncate(descriptor, self.stat.st_size)
                 os.close(kept)
                 raise
-            journal.finished(key)
-            return os.fstat(descriptor), new
+            journal.finished(change.key)
+            return os.fstat(descriptor)
         finally:
             os.close(spool)
             os.close(descriptor)
