@@ -29,6 +29,7 @@ class Hashing:
         self._pieces = pieces
         self._sha = hashlib.sha256()
         self._error: Exception | None = None
+        self._done = False
         self._thread: Thread | None = None
         if size > TOGETHER:
             self._thread = Thread(target=self._run, name="handrail-hash", daemon=True)
@@ -37,7 +38,8 @@ class Hashing:
     def digest(self) -> str:
         """Waits for the end; raises what reading the pieces raised."""
         if self._thread is None:
-            self._run()
+            if not self._done:
+                self._run()
         else:
             self._thread.join()
         if self._error is not None:
@@ -50,6 +52,7 @@ class Hashing:
                 self._sha.update(piece)
         except (OSError, HandrailError) as error:
             self._error = error
+        self._done = True
 
 
 def fill(descriptor: int, pieces: Pieces) -> int:

@@ -7,6 +7,7 @@ are tried as given first; when that finds nothing, typographic and plain ones co
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import AnyStr
 
 from handrail.errors import ToolError
@@ -181,9 +182,11 @@ def _length(line: bytes, offset: int, char: str, encoding: Encoding) -> int:
     """How many bytes the character has there."""
     if char < "\x80" or "\udc80" <= char <= "\udcff":
         return 1
-    return next(
-        length for length in (2, 1, 3, 4) if line[offset : offset + length].decode(encoding.name, "ignore") == char
-    )
+    for length in (1, 2, 3):
+        with suppress(UnicodeDecodeError):
+            if line[offset : offset + length].decode(encoding.name) == char:
+                return length
+    return 4
 
 
 def _bounded(spans: Iterator[Span] | list[Span]) -> list[Span]:

@@ -204,6 +204,7 @@ class Target:
     def _replace(self, pieces: Pieces, old_digest: str, journal: Journal | None, note: Note) -> Written:
         assert self.stat is not None
         if not os.access(self.name, os.W_OK, dir_fd=self._folder, effective_ids=os.access in os.supports_effective_ids):
+            self._check_unchanged(old_digest)
             raise ToolError(
                 f"{self.shown!r} may not be written by this user (mode {stat.S_IMODE(self.stat.st_mode):04o}). It is "
                 "as it was. Ask the user."
