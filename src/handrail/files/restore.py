@@ -168,7 +168,7 @@ def _remove_folders(history: History, to: int, undo: Undo) -> Iterable[str]:
     for entry in reversed(history.changes):
         if entry.number >= to and entry.folder:
             with suppress(OSError):
-                if any(os.scandir(entry.path)):
+                if any(Path(entry.path).iterdir()):
                     continue
                 undo.folder_changed(entry.path, BY_UNDO, made=False)
                 Path(entry.path).rmdir()

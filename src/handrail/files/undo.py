@@ -164,20 +164,17 @@ class Undo:
             self._add({"point": point})
 
     def _start(self) -> None:
+        """The first line of a new journal; after a kill, an end for the line that was cut off."""
         index = self.folder / INDEX
-        try:
-            data = index.read_bytes()
-        except FileNotFoundError:
-            data = b""
-        if not data:
-            forget_old(self.folder.parent, self._keep_seconds)
-            self._add(
-                {"format": FORMAT, "version": VERSION, "session": self.folder.name, "cwd": self._cwd, "at": time.time()}
-            )
+        data = index.read_bytes() if index.exists() else b""
+        if data and not data.endswith(b"\n"):
+            self._append(b"\n")
+        if data and read(self.folder).session:  # refuses what a newer version wrote
             return
-        read(self.folder)  # refuses what a newer version wrote
-        if not data.endswith(b"\n"):
-            self._append(b"\n")  # somebody was killed while writing a line
+        forget_old(self.folder.parent, self._keep_seconds)
+        self._add(
+            {"format": FORMAT, "version": VERSION, "session": self.folder.name, "cwd": self._cwd, "at": time.time()}
+        )
 
     def _add(self, line: dict[str, Any]) -> None:
         self._append(json.dumps(line, separators=(",", ":")).encode() + b"\n")
@@ -215,16 +212,14 @@ class Undo:
 
     def _make_room(self, size: int) -> int:
         """Drop the oldest contents until there is room; how many went."""
-        found = sorted(
-            (entry.stat().st_mtime_ns, entry.stat().st_size, entry.path)
-            for entry in os.scandir(self.folder / "content")
-        )
+        stats = [(path, path.stat()) for path in (self.folder / "content").iterdir()]
+        found = sorted((stat.st_mtime_ns, stat.st_size, path) for path, stat in stats)
         used = sum(each for _, each, _ in found)
         dropped = 0
         for _, each, path in found:
             if used + size <= self._limit:
                 break
-            Path(path).unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
             used -= each
             dropped += 1
         return dropped
@@ -249,7 +244,9 @@ def read(folder: Path) -> History:
         lines = list(_lines(folder / INDEX))
     except OSError as error:
         raise UndoError(f"There is no undo journal in {str(folder)!r} ({error.strerror}).") from error
-    head = lines[0] if lines else {}
+    if not lines:
+        return History("", "", (), {})  # killed before its first line was complete
+    head = lines[0]
     if head.get("format") != FORMAT:
         raise UndoError(f"{str(folder / INDEX)!r} is no undo journal.")
     if head.get("version") != VERSION:
