@@ -27,7 +27,7 @@ def test_the_list_names_every_built_in_tool_and_there_is_no_other() -> None:
     folder = Path(sys.modules["handrail.builtin"].__path__[0])
     modules = {path.stem for path in folder.glob("*.md")}
 
-    assert [tool.name for tool in everything()] == ["Glob", "Read", "Sleep", "ToolSearch"]
+    assert [tool.name for tool in everything()] == ["Edit", "Glob", "Read", "Sleep", "ToolSearch", "Write"]
     assert {type(tool).__module__.rpartition(".")[2] for tool in everything()} == modules
 
 
@@ -56,7 +56,7 @@ def test_simple_mode_has_the_small_set() -> None:
         environment=Environment(simple=True),
     )
 
-    assert [tool.name for tool in assemble(what)] == ["Glob", "Read"]
+    assert [tool.name for tool in assemble(what)] == ["Edit", "Glob", "Read", "Write"]
 
 
 LAZY = """

@@ -109,8 +109,10 @@ def _blanks(line: str) -> str:
 
 
 def _key(line: str) -> str:
-    plain = line if line.isascii() else line.translate(HIDDEN).translate(PLAIN_QUOTES)
-    return " ".join(plain.split())
+    """What of a line is compared at first: neither blanks, case, quotes, accents nor what cannot be seen."""
+    if not line.isascii():
+        line = unicodedata.normalize("NFC", line.translate(HIDDEN).translate(PLAIN_QUOTES))
+    return " ".join(line.casefold().split())
 
 
 def _most_votes(lines: list[str], want: list[str]) -> int | None:
