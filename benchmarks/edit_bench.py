@@ -29,7 +29,7 @@ from handrail.tools.context import RunContext
 from handrail.tools.outcome import Outcome, Status
 from handrail.tools.pool import Ingredients, assemble
 
-ROUNDS = 40
+ROUNDS = 25
 LINE = "    total = some_function(argument, {number})  # what this line is about\n"
 
 

@@ -18,6 +18,7 @@ from handrail.dispatch.results import ResultStore
 from handrail.errors import ToolError
 from handrail.files.restore import go_back
 from handrail.testing import FixedApprover
+from handrail.tools.abort import AbortReason
 from handrail.tools.access import Access
 from handrail.tools.cards import Card
 from handrail.tools.context import RunContext, ToolContext
@@ -408,6 +409,15 @@ def test_a_change_can_be_undone(tool: Edit, ctx: ToolContext, tmp_path: Path) ->
     go_back(next((tmp_path / "state" / "undo").iterdir()), 1)
 
     assert path.read_bytes() == b"a\r\n\xff\n"
+
+
+def test_a_call_that_was_stopped_changes_nothing_any_more(tool: Edit, ctx: ToolContext) -> None:
+    path = put(ctx, "one")
+    ctx.abort.abort(AbortReason.USER)
+
+    with pytest.raises(ToolError, match=r"The call was stopped before 'f' was changed\."):
+        edit(tool, ctx, "one", "two")
+    assert path.read_text() == "one"
 
 
 def test_large_files_are_edited_in_pieces(tool: Edit, ctx: ToolContext, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -75,6 +75,12 @@ def known_digest(target: Target, files: FileMemory) -> str:
     )
 
 
+def check_wanted(ctx: ToolContext, spelling: str) -> None:
+    """A thread cannot be stopped from outside, so it looks itself before it changes anything."""
+    if ctx.abort.aborted:
+        raise ToolError(f"The call was stopped before {spelling!r} was changed.")
+
+
 def _news(target: Target, before: bytes | None) -> str:
     """What others changed, if that is short and known."""
     source = target.source

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from handrail.builtin.changing import (
     access_to,
+    check_wanted,
     diff_card,
     known_digest,
     numbered,
@@ -95,6 +96,7 @@ class Edit(Tool[EditInput]):
             found = places(source, encoding, args)
             edits = make_edits(source, encoding, found, (args.old_string, args.new_string), args.file_path)
             before = original(target, encoding)
+            check_wanted(ctx, args.file_path)
             written = target.write(edits.pieces, digest, self._outfit.undo, note)
             ctx.files.note(Path(target.place.real), written.stat, written.digest)
             return result(args, edits, found, before, written.notice)
@@ -106,6 +108,7 @@ class Edit(Tool[EditInput]):
             )
         content = UTF8.encode(args.new_string, args.file_path)
         edits = Edits(Source.of(b""), UTF8, [(0, 0)], [content])
+        check_wanted(ctx, args.file_path)
         written = target.write(edits.pieces, "", self._outfit.undo, note)
         ctx.files.note(Path(target.place.real), written.stat, written.digest)
         return result(args, edits, Found([(0, 0)]), None, written.notice)

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from handrail.builtin.changing import (
     access_to,
+    check_wanted,
     diff_card,
     known_digest,
     original,
@@ -85,6 +86,7 @@ class Write(Tool[WriteInput]):
             else:
                 patch = hunks([], split(content))
             data = encoding.mark + encoding.encode(content.removeprefix("\ufeff"), args.file_path)
+            check_wanted(ctx, args.file_path)
             written = target.write(lambda: iter((data,)), digest, self._outfit.undo, note)
             ctx.files.note(Path(target.place.real), written.stat, written.digest)
         return result(args, patch, before, encoding, update=bool(digest), notice=written.notice)
