@@ -16,6 +16,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from handrail.files import replace
 from handrail.files.journal import Note
 from handrail.files.paths import locate
 from handrail.files.replace import Target
@@ -67,6 +68,8 @@ def found(path: Path) -> str:
 
 def main() -> None:
     folder, case = Path(os.path.realpath(sys.argv[1])), sys.argv[2]
+    if case == "large":
+        replace.LARGE = 1
     step, alive = 0, False
     while not alive:
         step += 1

@@ -7,12 +7,14 @@ import os
 import resource
 import socket
 import stat
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from handrail.errors import ToolError
+from handrail.files import replace
 from handrail.files.journal import Note
 from handrail.files.paths import locate
 from handrail.files.replace import ChangedError, Target
@@ -121,6 +123,35 @@ def test_a_file_with_several_names_keeps_them_and_needs_the_journal(tmp_path: Pa
     put(one, b"now a much longer content" * 1000, undo)
     assert other.read_bytes() == b"now a much longer content" * 1000
     assert [entry.torn for entry in read(undo.folder).changes] == [False, False]
+
+
+@pytest.mark.parametrize("fails", ["nothing", "exchange", "take"])
+def test_a_large_file_goes_into_the_journal_as_it_is_or_as_a_copy(
+    tmp_path: Path, undo: Undo, fails: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def cannot(*_arguments: object) -> None:
+        raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+
+    monkeypatch.setattr(replace, "LARGE", 1)
+    if fails == "exchange":
+        monkeypatch.setattr(replace, "exchange", cannot)
+    if fails == "take":
+        monkeypatch.setattr(undo, "take", cannot)
+    file = tmp_path / "file"
+    file.write_bytes(b"old")
+    file.chmod(0o640)
+    before = file.stat().st_ino
+
+    put(file, b"new", undo)
+
+    kept = undo.folder / "content" / sha(b"old")
+    assert (file.read_bytes(), kept.read_bytes()) == (b"new", b"old")
+    assert (stat.S_IMODE(file.stat().st_mode), stat.S_IMODE(kept.stat().st_mode)) == (0o640, 0o600)
+    assert (kept.stat().st_ino == before) is (fails == "nothing" and sys.platform == "linux")
+    assert names_in(tmp_path) == ["file"]
+    put(file, b"old", undo)
+    put(file, b"newer", undo)
+    assert kept.read_bytes() == b"old"
 
 
 def test_a_file_in_a_folder_that_cannot_be_written_is_rewritten_in_place(

@@ -36,7 +36,20 @@ class Journal(Protocol):
     """Keeps what a change does away with, before the change happens. Its methods raise OSError when they cannot."""
 
     def begin(self, path: str, old: State | None, source: int | None, temp: str, note: Note) -> tuple[str, str]:
-        """Keep the old content; the key of the change, and what people should know."""
+        """
+        Keep the old content; the key of the change, and what people should know.
+
+        Without a source the content comes with `take`: it will have the name `temp` when the change has happened.
+        """
+
+    def keep(self, old: State, source: int) -> str:
+        """Keep content by copying it; what people should know."""
+
+    def takes(self, old: State, device: int) -> bool:
+        """Whether a file of this size on this device can be taken over instead of being copied."""
+
+    def take(self, old: State, folder: int, name: str) -> None:
+        """Take over the file of this name, with the content that a change did away with."""
 
     def ready(self, key: str, new: State | None, *, in_place: bool = False) -> None:
         """The new content is complete; what follows is the change itself. None = the file goes."""

@@ -29,6 +29,7 @@ from typing import Self
 from handrail.errors import ToolError
 from handrail.files.attributes import NotExchangedError, keep_attributes
 from handrail.files.copying import Hashing, Pieces, copy, digest, fill
+from handrail.files.exchange import exchange
 from handrail.files.folders import make_folders
 from handrail.files.journal import Journal, Note, State, Written
 from handrail.files.memory import settled
@@ -37,6 +38,7 @@ from handrail.files.source import Source
 from handrail.records import record
 
 TEMP_END = ".handrail"
+LARGE = 1024 * 1024
 LOCK_SECONDS = 1.0
 LOCK_STEP = 0.02
 NOT_EXCHANGED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY, errno.EXDEV)
@@ -63,6 +65,8 @@ class _Change:
     old_digest: str
     journal: Journal | None
     key: str
+    taken: bool
+    """The journal takes the old file over, instead of a copy that was made before."""
 
 
 class Target:
@@ -210,8 +214,9 @@ class Target:
                 "as it was. Ask the user."
             )
         hashing = Hashing(pieces, self.stat.st_size)
-        key, notice = self._begin(journal, old_digest, temp := self._temp_name(), note)
-        change = _Change(pieces, hashing, old_digest, journal, key)
+        taken = journal is not None and self._can_be_taken(old_digest, journal)
+        key, notice = self._begin(journal, old_digest, temp := self._temp_name(), note, copied=not taken)
+        change = _Change(pieces, hashing, old_digest, journal, key, taken)
         with self._voided(journal, key):
             try:
                 written = self._exchange(change, temp)
@@ -231,13 +236,46 @@ class Target:
                 new = State(change.hashing.digest(), size, stat.S_IMODE(self.stat.st_mode))
                 change.journal.ready(change.key, new)
             self._check_unchanged(change.old_digest)
-            try:
-                os.rename(temp, self.name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
-            except OSError as error:
-                if error.errno not in NOT_EXCHANGED:
-                    raise
-                raise NotExchangedError(f"cannot be exchanged ({error.strerror})") from error
+            if not (change.taken and self._taken(change, temp)):
+                self._renamed(temp)
             return os.fstat(descriptor)
+
+    def _renamed(self, temp: str) -> None:
+        try:
+            os.rename(temp, self.name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
+        except OSError as error:
+            if error.errno not in NOT_EXCHANGED:
+                raise
+            raise NotExchangedError(f"cannot be exchanged ({error.strerror})") from error
+
+    def _can_be_taken(self, old_digest: str, journal: Journal) -> bool:
+        """A large file of ours goes into the journal as it is: copying it would cost as much as the change itself."""
+        assert self.stat is not None
+        large = self.stat.st_size >= LARGE and self.stat.st_nlink == 1 and self.stat.st_uid == os.geteuid()
+        return large and journal.takes(self._state(old_digest), self.stat.st_dev)
+
+    def _taken(self, change: _Change, temp: str) -> bool:
+        """The new file and the old one exchange their names, and the journal takes the old one; False = it cannot."""
+        assert self._folder is not None
+        assert self._file is not None
+        assert change.journal is not None
+        old = self._state(change.old_digest)
+        try:
+            exchange(self._folder, temp, self.name)
+        except OSError:
+            change.journal.keep(old, self._file)
+            return False
+        try:
+            change.journal.take(old, self._folder, temp)
+        except OSError:
+            exchange(self._folder, temp, self.name)
+            change.journal.keep(old, self._file)
+            return False
+        return True
+
+    def _state(self, digest: str) -> State:
+        assert self.stat is not None
+        return State(digest, self.stat.st_size, stat.S_IMODE(self.stat.st_mode))
 
     def _rewrite(self, change: _Change, reason: str) -> os.stat_result:
         """Write over the file's own bytes. If that fails, what was there is put back."""
@@ -248,6 +286,9 @@ class Target:
                 f"{self.shown!r} {reason}, so it can only be rewritten in place, which is not safe without an undo "
                 "journal. It is as it was. Change it with a program, or ask the user."
             )
+        assert self._file is not None
+        if change.taken:
+            journal.keep(self._state(change.old_digest), self._file)
         descriptor = os.open(self.name, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._folder)
         spool = journal.spool()
         try:
@@ -271,14 +312,14 @@ class Target:
             os.close(spool)
             os.close(descriptor)
 
-    def _begin(self, journal: Journal | None, old_digest: str, temp: str, note: Note) -> tuple[str, str]:
+    def _begin(
+        self, journal: Journal | None, old_digest: str, temp: str, note: Note, *, copied: bool = True
+    ) -> tuple[str, str]:
         if journal is None:
             return "", ""
-        old = None
-        if self.stat is not None:
-            old = State(old_digest, self.stat.st_size, stat.S_IMODE(self.stat.st_mode))
+        old = None if self.stat is None else self._state(old_digest)
         try:
-            return journal.begin(self.place.real, old, self._file, temp, note)
+            return journal.begin(self.place.real, old, self._file if copied else None, temp, note)
         except OSError as error:
             raise ToolError(
                 f"The undo journal cannot be written ({error.strerror}: {error.filename}), so {self.shown!r} was not "

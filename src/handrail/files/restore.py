@@ -93,19 +93,21 @@ def go_back(folder: Path, to: int, *, force: bool = False) -> Restored:
         ToolError: a file cannot be written. Those before it are restored; going back again does the rest.
     """
     history = read(folder)
-    sweep(history)
+    sweep(folder, history)
     steps = plan(history, to)
     todo: list[tuple[Step, str]] = []
     problems: list[str] = []
     for step in steps:
         present, problem = _present(step.path)
-        if step.want is not None and not problem:
-            problem = _kept_problem(folder, step.want)
-        if not problem and not force and not step.torn and present not in (step.known | _held(step)):
+        if not problem and present in _held(step):
+            continue
+        if not problem and not force and not step.torn and present not in step.known:
             problem = "was changed since"
+        if not problem and step.want is not None:
+            problem = _kept_problem(folder, step.want)
         if problem:
             problems.append(f"{step.path} {problem}")
-        elif present not in _held(step):
+        else:
             todo.append((step, present))
     if problems:
         raise UndoError(
@@ -175,13 +177,23 @@ def _remove_folders(history: History, to: int, undo: Undo) -> Iterable[str]:
                 yield entry.path
 
 
-def sweep(history: History) -> None:
-    """Remove the files that a killed process left beside those it was about to replace."""
+def sweep(folder: Path, history: History) -> None:
+    """
+    Remove the files that a killed process left beside those it was about to replace.
+
+    One that holds what the file held before is the old file itself, on its way into the journal, and gets there.
+    """
     for entry in history.entries:
         ours = entry.temp.endswith(TEMP_END) and "/" not in entry.temp
-        if ours and not entry.void and not _alive(entry.process):
-            with suppress(OSError):
-                Path(entry.path).with_name(entry.temp).unlink()
+        if not ours or entry.void or _alive(entry.process):
+            continue
+        beside = Path(entry.path).with_name(entry.temp)
+        with suppress(OSError):
+            kept = entry.old and folder / "content" / entry.old.digest
+            if kept and not kept.exists() and _present(str(beside))[0] == kept.name:
+                beside.rename(kept)
+            else:
+                beside.unlink()
 
 
 def _alive(process: int) -> bool:

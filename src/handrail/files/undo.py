@@ -111,12 +111,48 @@ class Undo:
         key = secrets.token_hex(8)
         with self._lock:
             self._prepare()
-            notice = self._keep(old, source) if old is not None and source is not None else ""
+            notice = self.keep(old, source) if old is not None and source is not None else ""
             self._add(
                 {"begin": key, "path": path, "old": _plain(old), "temp": temp, "process": os.getpid()}
                 | self._about(note)
             )
         return key, notice
+
+    def keep(self, old: State, source: int) -> str:
+        place = self._content(old.digest)
+        if place.exists():
+            return ""
+        if old.size > self._limit:
+            return (
+                f"The file was too large for the undo journal ({old.size:,} bytes; {self._limit:,} are kept), so this "
+                "change cannot be undone."
+            )
+        dropped = self._make_room(old.size)
+        half = place.with_name(f"half-{secrets.token_hex(6)}")
+        descriptor = os.open(half, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            copy(source, descriptor, old.size)
+            half.rename(place)
+        except BaseException:
+            with suppress(OSError):
+                half.unlink()
+            raise
+        finally:
+            os.close(descriptor)
+        return f"The undo journal is full: what {dropped} earlier changes did away with was dropped." if dropped else ""
+
+    def takes(self, old: State, device: int) -> bool:
+        with self._lock:
+            self._prepare()
+            content = self.folder / "content"
+            if old.size > self._limit or content.stat().st_dev != device or self._content(old.digest).exists():
+                return False
+            return not self._make_room(old.size)  # whoever copies says that something went
+
+    def take(self, old: State, folder: int, name: str) -> None:
+        place = self._content(old.digest)
+        os.rename(name, place, src_dir_fd=folder)
+        place.chmod(0o600)
 
     def ready(self, key: str, new: State | None, *, in_place: bool = False) -> None:
         line: dict[str, Any] = {"ready": key, "new": _plain(new)}
@@ -187,33 +223,10 @@ class Undo:
         finally:
             os.close(descriptor)
 
-    def _keep(self, old: State, source: int) -> str:
-        place = self._content(old.digest)
-        if place.exists():
-            return ""
-        if old.size > self._limit:
-            return (
-                f"The file was too large for the undo journal ({old.size:,} bytes; {self._limit:,} are kept), so this "
-                "change cannot be undone."
-            )
-        dropped = self._make_room(old.size)
-        half = place.with_name(f"half-{secrets.token_hex(6)}")
-        descriptor = os.open(half, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        try:
-            copy(source, descriptor, old.size)
-            half.rename(place)
-        except BaseException:
-            with suppress(OSError):
-                half.unlink()
-            raise
-        finally:
-            os.close(descriptor)
-        return f"The undo journal is full: what {dropped} earlier changes did away with was dropped." if dropped else ""
-
     def _make_room(self, size: int) -> int:
         """Drop the oldest contents until there is room; how many went."""
         stats = [(path, path.stat()) for path in (self.folder / "content").iterdir()]
-        found = sorted((stat.st_mtime_ns, stat.st_size, path) for path, stat in stats)
+        found = sorted((stat.st_ctime_ns, stat.st_size, path) for path, stat in stats)
         used = sum(each for _, each, _ in found)
         dropped = 0
         for _, each, path in found:
