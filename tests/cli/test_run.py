@@ -252,9 +252,12 @@ async def test_an_answer_can_be_made_to_fit_a_schema(tmp_path: Path) -> None:
         pytest.param(["-p", "hi", "--tools", "Reed"], 1, "There is no built-in tool 'Reed'", id="an unknown tool"),
         pytest.param(["-p", "hi", "--replay", "no.jsonl"], 1, "no.jsonl", id="a missing cassette"),
         pytest.param(["-p", "hi", "--max-turn", "1"], 2, "Did you mean --max-turns?", id="a slip in a limit"),
-        pytest.param(
-            ["-p", "hi", "--disallowedTools", "Read(.env)"], 2, "cannot be kept yet", id="a rule that cannot be kept"
-        ),
+        pytest.param(["-p", "hi", "--disallowedTools", "Read("], 2, "bracket is not closed", id="a limit that is lost"),
+        pytest.param(["-p", "hi", "--permission-mode", "yolo"], 2, "invalid choice", id="an unknown mode"),
+        pytest.param(["-p", "hi", "--settings", "{x}"], 1, "--settings:1: ", id="broken settings"),
+        pytest.param(["-p", "hi", "--settings", "no.json"], 1, "there is no file 'no.json'", id="missing settings"),
+        pytest.param(["-p", "hi", "--setting-sources", "me"], 1, "there is no source 'me'", id="an unknown source"),
+        pytest.param(["-p", "hi", "--add-dir", "none"], 1, "'none' is not a folder", id="a folder that is none"),
         pytest.param(["-p", "hi", "--record", "a", "--replay", "b"], 2, "cannot be used together", id="both tapes"),
         pytest.param(["--model", "x"], 2, "interactive terminal has not come yet", id="no -p"),
     ],
@@ -268,11 +271,11 @@ async def test_what_cannot_be_done_is_said(arguments: list[str], code: int, says
 
 
 async def test_unknown_flags_and_those_to_come_are_warned_about(tmp_path: Path) -> None:
-    ran, _ = await handrail([HELLO], tmp_path, "-p", "hi", "--from-the-future", "--permission-mode", "plan")
+    ran, _ = await handrail([HELLO], tmp_path, "-p", "hi", "--from-the-future", "--session-id", "plan")
 
     assert (ran.code, ran.out) == (0, "Hello there.\n")
     assert "--from-the-future is not known" in ran.errors
-    assert "--permission-mode is accepted, but" in ran.errors
+    assert "--session-id is accepted, but" in ran.errors
 
 
 def test_every_flag_to_come_is_taken_with_its_value() -> None:

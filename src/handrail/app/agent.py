@@ -40,7 +40,8 @@ from handrail.loop.setup import Attach, Choose, Compact, Opening, Options, Setup
 from handrail.providers.choose import Wishes
 from handrail.sessions.store import Opened
 from handrail.tools.context import RunContext, RunOptions
-from handrail.tools.pool import NO_DEFERRAL, AnyTool, Deferral
+from handrail.tools.permission import NoRules
+from handrail.tools.pool import NO_DEFERRAL, AnyTool, Deferral, Denied, nothing_denied
 from handrail.tools.tool import McpInfo, PromptView, Tool
 
 if TYPE_CHECKING:
@@ -63,9 +64,10 @@ class Agent:
     the built-in ones (`builtin_tools`: all, none, or some by name). `rails`: who has a say in each call; by default
     what only reads inside the working folder may run and the rest is refused, because nobody is here to be asked.
     Instead of rails: `policy`, the rules of this agent, and `can_use_tool(tool_name, input, question)`, which is asked
-    about what they leave open and returns Allow or Deny.
-    `output`: a JSON Schema or Pydantic model that the last answer must fit. `session`: where the conversation is kept,
-    and goes on if it has begun (`handrail.sessions.store`); whoever opened it closes it.
+    about what they leave open and returns Allow or Deny. `denied` takes tools away by name; so does `mode` plan, with
+    those that never only read. `output`: a JSON Schema or Pydantic model that the last answer must fit. `session`:
+    where the conversation is kept, and goes on if it has begun (`handrail.sessions.store`); whoever opened it closes
+    it.
 
     One prompt at a time; `send` adds a message to a running one. Leave it with `async with` or `aclose` to close
     connections.
@@ -110,6 +112,8 @@ class Agent:
         view: PromptView | None = None,
         outfit: Callable[[], Outfit] | None = None,
         env: Mapping[str, str] | None = None,
+        denied: Denied = nothing_denied,
+        mode: str = "default",
     ) -> None:
         if rails is not None and (policy is not None or can_use_tool is not None):
             raise HandrailError("policy and can_use_tool make rails of their own. Give either them or rails.")
@@ -121,7 +125,8 @@ class Agent:
             variables=variables,
             custom=custom,
             deferral=deferral or (Deferral() if any(map(_deferrable, custom)) else NO_DEFERRAL),
-            denied=_left_out(builtin_tools, policy),
+            denied=_either(_left_out(builtin_tools, policy), denied),
+            planning=mode == "plan",
             outfit=outfit or partial(plain_outfit, variables, folder),
         )
         names = tuple(tool.name for tool in catalog.pool)
@@ -143,7 +148,7 @@ class Agent:
             choose=choose,
             structured=_structured(output),
         )
-        context = RunContext(folder, options=options)
+        context = RunContext(folder, permissions=NoRules(mode=mode), options=options)
         past = History(history if session is None else session.messages)
         if session is not None:
             past.scribe = session.scribe
@@ -322,6 +327,10 @@ def _always(policy: "Policy | None") -> "Callable[[], Policy] | None":
 
 def _is_denied(names: frozenset[str], policy: "Policy | None", name: str, mcp: McpInfo | None) -> bool:
     return name in names or (policy is not None and policy.denies_tool(name, mcp))
+
+
+def _either(one: Denied, other: Denied) -> Denied:
+    return one if other is nothing_denied else lambda name, mcp: one(name, mcp) or other(name, mcp)
 
 
 def _parts(system_prompt: str | Sequence[str] | None) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """An agent at work in a folder: told where it is and what people wrote down for it, kept within its window."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,11 @@ from handrail.app.compacting import Compactor
 from handrail.app.facts import GitProbe, gather
 from handrail.app.gate import FolderGate
 from handrail.app.judge import ModelJudge
+from handrail.app.keeping import KeptRules
 from handrail.app.memory import places, read_memory, read_memory_near
-from handrail.app.state import result_store
+from handrail.app.settings import live_settings, on_standard_error, outfit_of, thought, wishes_of
+from handrail.app.state import result_store, state_folder
+from handrail.config.asked import NOTHING_ASKED, Asked
 from handrail.conversation.messages import Attachment, Message
 from handrail.conversation.request import History, Request
 from handrail.conversation.stream import Usage
@@ -39,6 +43,9 @@ class Work:
     interactive: bool = False
     record: Path | None = None
     replay: Path | None = None
+    asked: Asked = NOTHING_ASKED
+    told: Callable[[str], None] = on_standard_error
+    """Hears what a person should know about the settings."""
 
 
 class Worker:
@@ -47,9 +54,15 @@ class Worker:
 
     Raises:
         ProviderSetupError, CassetteError: the model cannot be asked.
+        SettingsError: policy or flags cannot be used.
     """
 
     def __init__(self, work: Work, env: Mapping[str, str], **options: Any) -> None:
+        self.live = live_settings(work.cwd, env, state_folder(env), work.asked, work.told)
+        loaded = self.live.loaded
+        env = loaded.env
+        if not work.replay:
+            work = replace(work, wishes=wishes_of(loaded, work.wishes))
         self._cwd = work.cwd
         self._probe = GitProbe(work.cwd, env)
         self._where = places(work.cwd, env)
@@ -66,9 +79,20 @@ class Worker:
             opening=self._opening,
             attach=self._attach,
             compact=self._shorten,
-            rails=Rails(FolderGate(work.cwd, env, judge=ModelJudge(self._model, name))),
+            rails=Rails(
+                FolderGate(
+                    work.cwd,
+                    env,
+                    policy=self.live.policy,
+                    judge=ModelJudge(self._model, name),
+                    persist=KeptRules(self.live),
+                )
+            ),
             env=env,
-            **options,
+            denied=self.live.denied,
+            mode=loaded.mode.name,
+            outfit=outfit_of(self.live),
+            **{**options, **thought(loaded, options)},
         )
 
     async def aclose(self) -> None:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from handrail.cli.permission_flags import add_flags, rule_problems
 from handrail.records import record
 
 EFFORTS = ("minimal", "low", "medium", "high", "xhigh", "max")
@@ -13,16 +14,11 @@ PROVIDERS = ("anthropic", "openai", "openai-responses")
 
 # what other programs pass that has no effect yet: flag -> how many values follow it
 LATER_FLAGS = {
-    "--add-dir": 1,
     "--agent": 1,
     "--agents": 1,
-    "--allow-dangerously-skip-permissions": 0,
-    "--allowed-tools": 1,
-    "--allowedTools": 1,
     "--bare": 0,
     "--betas": 1,
     "--continue": 0,
-    "--dangerously-skip-permissions": 0,
     "--debug-file": 1,
     "--disable-slash-commands": 0,
     "--fork-session": 0,
@@ -30,15 +26,12 @@ LATER_FLAGS = {
     "--mcp-config": 1,
     "--name": 1,
     "--no-session-persistence": 0,
-    "--permission-mode": 1,
     "--permission-prompt-tool": 1,
     "--plugin-dir": 1,
     "--replay-user-messages": 0,
     "--resume": 1,
     "--safe-mode": 0,
     "--session-id": 1,
-    "--setting-sources": 1,
-    "--settings": 1,
     "--strict-mcp-config": 0,
     "--worktree": 0,
 }
@@ -63,10 +56,11 @@ def read_flags(arguments: Sequence[str]) -> Flags:
     flags = [word.partition("=")[0] for word in unknown if word.startswith("-")]
     for flag in flags:
         _refuse_a_slip(top, flag)
-    for rule in chosen.disallowed:
-        if "(" in rule:
-            top.error(f"--disallowedTools: {rule!r} cannot be kept yet, only names of whole tools can")
-    warnings = [f"{flag} is accepted, but what it asks for has not come yet" for flag in _later(chosen)]
+    forbidding, allowing = rule_problems(chosen)
+    if forbidding:
+        top.error(f"--disallowedTools: {forbidding[0]}")  # a limit would be lost
+    warnings = [f"--allowedTools: {problem}. It matches nothing." for problem in allowing]
+    warnings += [f"{flag} is accepted, but what it asks for has not come yet" for flag in _later(chosen)]
     warnings += [f"{flag} is not known and was ignored" for flag in flags]
     if flags and chosen.prompt and chosen.words:
         warnings.append(f"{' '.join(chosen.words)!r} was taken for the value of an unknown flag, not for the prompt")
@@ -107,14 +101,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--system-prompt", metavar="TEXT", help="instead of the built-in one")
     top.add_argument("--append-system-prompt", metavar="TEXT", default="", help="after the built-in one")
     top.add_argument("--tools", type=_names, metavar="A,B", help='only these tools; "" = none, default = all')
-    top.add_argument(
-        *("--disallowedTools", "--disallowed-tools"),
-        dest="disallowed",
-        type=_names,
-        default=(),
-        metavar="A,B",
-        help="not these tools",
-    )
+    add_flags(top)
     top.add_argument("--json-schema", type=_schema, metavar="JSON", help="the answer must fit this JSON Schema")
     top.add_argument("--effort", choices=EFFORTS, help="how hard the model should think")
     top.add_argument("--thinking", choices=("adaptive", "disabled"), help="whether the model may reason first")

@@ -21,6 +21,7 @@ def _call(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("tool", metavar="TOOL", help="name of the tool, see `handrail tools`")
     parser.add_argument("input", metavar="JSON", help="its input as a JSON object; - reads it from standard input")
     parser.add_argument("--json", action="store_true", help="print the whole outcome as one JSON object")
+    import_module("handrail.cli.permission_flags").add_flags(parser)
 
 
 def _shell(parser: argparse.ArgumentParser) -> None:
@@ -59,8 +60,35 @@ def _demo(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--width", type=int, default=0, help="columns of the drawing (default: the terminal's)")
 
 
+def _trust(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", metavar="FOLDER", nargs="?", default=".", help="the folder (default: this one)")
+    way = parser.add_mutually_exclusive_group()
+    way.add_argument("--show", action="store_true", help="only show what would be trusted")
+    way.add_argument("--list", action="store_true", help="list all trusted folders")
+    way.add_argument("--revoke", action="store_true", help="trust the folder no longer")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _config(parser: argparse.ArgumentParser) -> None:
+    ways = parser.add_subparsers(dest="way", metavar="get|set|unset|list|schema", required=True)
+    get = ways.add_parser("get", help="print the value that counts")
+    put = ways.add_parser("set", help="write a value into a settings file")
+    unset = ways.add_parser("unset", help="take a value out of a settings file")
+    listed = ways.add_parser("list", help="print all settings that count")
+    ways.add_parser("schema", help="print the JSON Schema of settings files")
+    for way in (get, put, unset):
+        way.add_argument("key", metavar="KEY", help="for example permissions.defaultMode")
+    put.add_argument("value", metavar="VALUE", help="JSON, or plain text where text is expected")
+    for way in (get, put, unset, listed):
+        way.add_argument("--scope", choices=("user", "project", "local"), help="only this file (set: default user)")
+    for way in (get, listed):
+        way.add_argument("--json", action="store_true", help="print JSON")
+        way.add_argument("--show-source", action="store_true", help="say where it is written")
+
+
 COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]] = {
     "call": ("run one governed tool call, no model", _call, "handrail.cli.call"),
+    "config": ("look at settings and change them", _config, "handrail.cli.config"),
     "demo": ("watch an agent repair a small project, offline", _demo, "handrail.cli.demo"),
     "permissions": ("explain and test what calls may do", _permissions, "handrail.cli.permissions"),
     "sessions": (
@@ -69,6 +97,7 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]] 
         "handrail.cli.sessions",
     ),
     "shell": ("say what a shell command would do, without running it", _shell, "handrail.cli.shell"),
+    "trust": ("let the settings of a folder count", _trust, "handrail.cli.trust"),
     "tools": ("list the tools and how they behave", _tools, "handrail.cli.tools"),
 }
 """Name -> help, arguments, and the module whose `run` does it; only the chosen one is imported."""

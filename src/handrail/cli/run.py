@@ -14,7 +14,7 @@ from typing import Any
 from handrail.app.tools import builtin_names
 from handrail.app.work import Work, Worker
 from handrail.cli.flags import Flags, read_flags
-from handrail.conversation.plain import plain
+from handrail.cli.permission_flags import asked_for, warn
 from handrail.conversation.request import Thinking, ThinkingMode
 from handrail.errors import HandrailError
 from handrail.headless.debug import DebugPrinter
@@ -58,7 +58,7 @@ def run(arguments: Sequence[str]) -> int:
 async def work(flags: Flags, prompt: str) -> int:
     """Let the agent work on the prompt and print what happens."""
     chosen = flags.chosen
-    worker = Worker(asked_for(chosen), os.environ, **options(chosen))
+    worker = Worker(work_for(chosen), os.environ, **options(chosen))
     printers = printers_for(chosen)
     signals: list[int] = []
 
@@ -85,7 +85,7 @@ async def work(flags: Flags, prompt: str) -> int:
     return FAILED if ended is None or ended.is_error else 0
 
 
-def asked_for(chosen: argparse.Namespace) -> Work:
+def work_for(chosen: argparse.Namespace) -> Work:
     """Where to work, with which model, and what to tell it."""
     return Work(
         cwd=Path.cwd(),
@@ -94,6 +94,8 @@ def asked_for(chosen: argparse.Namespace) -> Work:
         addition=chosen.append_system_prompt,
         record=chosen.record and Path(chosen.record),
         replay=chosen.replay and Path(chosen.replay),
+        asked=asked_for(chosen),
+        told=warn,
     )
 
 
@@ -105,7 +107,7 @@ def options(chosen: argparse.Namespace) -> dict[str, Any]:
     return {
         "limits": Limits(turns=chosen.max_turns, dollars=chosen.max_budget_usd),
         "output": chosen.json_schema,
-        "builtin_tools": [name for name in wanted if name not in chosen.disallowed],
+        "builtin_tools": list(wanted),
         "effort": chosen.effort,
         "thinking": Thinking(mode, chosen.max_thinking_tokens),
     }
@@ -144,9 +146,3 @@ def piped(*, patient: bool) -> str:
             f"more than {MAX_STDIN:,} bytes were piped in. Put them in a file and name it in the prompt."
         )
     return data.decode("utf-8", "replace").strip()
-
-
-def warn(text: str) -> None:
-    """Tell the person, not the program that reads standard output."""
-    sys.stderr.write(f"handrail: {plain(text)}\n")
-    sys.stderr.flush()
