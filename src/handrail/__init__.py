@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from handrail.dispatch.results import ResultStore
     from handrail.dispatch.schedule import Scheduling
     from handrail.errors import HandrailError, InputError, RunError, ToolDefinitionError, ToolError
+    from handrail.hooks.news import HookNews
+    from handrail.hooks.runner import Hooks
+    from handrail.hooks.specs import HookCallback
     from handrail.loop.events import LoopEvent, RunEnded
     from handrail.loop.limits import Limits
     from handrail.permissions.policy import Policy
@@ -49,6 +52,9 @@ _HOME = {
     "dispatch.results": ("ResultStore",),
     "dispatch.schedule": ("Scheduling",),
     "errors": ("HandrailError", "InputError", "RunError", "ToolDefinitionError", "ToolError"),
+    "hooks.news": ("HookNews",),
+    "hooks.runner": ("Hooks",),
+    "hooks.specs": ("HookCallback",),
     "loop.events": ("LoopEvent", "RunEnded"),
     "loop.limits": ("Limits",),
     "permissions.policy": ("Policy",),
@@ -89,6 +95,9 @@ __all__ = [
     "Entry",
     "Environment",
     "HandrailError",
+    "HookCallback",
+    "HookNews",
+    "Hooks",
     "Image",
     "Ingredients",
     "Input",

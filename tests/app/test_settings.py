@@ -2,13 +2,16 @@
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from handrail.app.agent import Agent
-from handrail.app.settings import HookSection, credential, thought, wishes_of
+from handrail.app.settings import HookSection
+from handrail.app.wishes import credential, thought, wishes_of
 from handrail.conversation.request import Thinking
 from handrail.errors import ProviderSetupError, SettingsError
 from handrail.permissions.policy import Policy
@@ -244,6 +247,36 @@ def test_how_hard_to_think_is_left_to_flags(world: World) -> None:
     assert thought(loaded, {"effort": "low", "thinking": Thinking("off")}) == {}
 
 
+# What a start pays for
+
+PAYING = """
+import sys
+from pathlib import Path
+from handrail.app.live import live_settings
+from handrail.config.asked import Asked
+
+root = Path(sys.argv[1])
+live = live_settings(root / "project", {"HOME": str(root / "home")}, root / "state", Asked(), print)
+live.denied("Read", None)
+print(" ".join(sorted(name for name in sys.modules if name.startswith(("handrail.config.", "handrail.permissions")))))
+"""
+
+
+def test_a_start_loads_no_more_of_settings_than_it_needs(world: World) -> None:
+    def loaded() -> set[str]:
+        ran = subprocess.run(
+            [sys.executable, "-c", PAYING, str(world.root)], capture_output=True, text=True, check=True
+        )
+        return {name.removeprefix("handrail.") for name in ran.stdout.split()}
+
+    least = {f"config.{name}" for name in ("asked", "places", "problems", "snapshot", "watch")}
+    assert loaded() == least
+
+    world.write("user", {"permissions": {"deny": ["Read(.env)"], "allow": ["Glob"]}, "model": "m"})
+    read = {f"config.{name}" for name in ("check", "document", "gather", "keys", "managed", "merge", "ways")}
+    assert loaded() == least | read
+
+
 # Tools that are taken away
 
 
@@ -334,6 +367,56 @@ def test_a_file_that_breaks_while_running_keeps_what_it_forbade(world: World) ->
 
     world.write("user", {})
     assert {rule.text for rule in live.policy().rules} == {"WebSearch"}
+
+
+def test_a_file_that_was_broken_from_the_start_stays_in_doubt(world: World) -> None:
+    world.write("user", "{")
+    world.write("policy", {"permissions": {"allow": ["Bash"]}})
+    live = world.live()
+    assert live.policy().rules == ()
+
+    world.write("user", "{ ")
+    assert live.policy().rules == ()
+    world.write("user", {})
+    assert [rule.text for rule in live.policy().rules] == ["Bash"]
+
+
+def test_a_deny_list_that_becomes_a_number_while_running_keeps_its_rules(world: World) -> None:
+    world.write("user", {"permissions": {"deny": ["Bash"], "allow": ["Glob"]}})
+    live = world.live()
+    live.policy()
+
+    world.write("user", {"permissions": {"deny": 5, "allow": ["Glob"]}})
+
+    assert [rule.text for rule in live.policy().rules] == ["Bash"]
+
+
+@pytest.mark.usefixtures("as_user")
+def test_what_is_switched_off_while_running_is_off_and_the_rest_of_the_change_counts(world: World) -> None:
+    told: list[str] = []
+    (world.root / "more").mkdir()
+    live = world.live(told, bypass=True, folders=("../more",))
+    assert live.policy().mode == "bypassPermissions"
+
+    (world.root / "more").rmdir()
+    world.write("policy", {"permissions": {"disableBypassPermissionsMode": "disable", "deny": ["Bash"]}})
+    policy = live.policy()
+
+    assert (policy.mode, [rule.text for rule in policy.rules]) == ("default", ["Bash"])
+    assert any("disableBypassPermissionsMode is set" in note for note in told)
+
+
+def test_a_program_that_gives_policy_is_asked_once(world: World) -> None:
+    log = world.root / "log"
+    program = f'echo x >> {log}; echo \'{{"permissions": {{"deny": ["Bash"]}}}}\''
+    world.write("policy", {"policyCommand": ["/bin/sh", "-c", program]})
+    live = world.live()
+    live.policy()
+
+    world.write("user", {"permissions": {"deny": ["Glob"]}})
+
+    assert [rule.text for rule in live.policy().rules] == ["Bash", "Glob"]
+    assert log.read_text() == "x\n"
 
 
 def test_trust_that_is_given_or_taken_meanwhile_counts(world: World) -> None:

@@ -1,6 +1,8 @@
 """An agent at work in a folder, against a real server: kept within its window, told what lies near, replayed."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import anyio
@@ -113,6 +115,32 @@ async def test_what_was_recorded_is_answered_again_without_a_server(
     assert [type(message) for message in again.agent.messages] == [type(message) for message in worker.agent.messages]
     assert len(again.agent.messages) == 5  # with the facts about the surroundings
     assert str(folder) not in tape.read_text()
+
+
+READY = """
+import sys
+from contextlib import suppress
+from pathlib import Path
+from handrail.app.work import Work, Worker
+from handrail.errors import InputError
+from handrail.providers.choose import Wishes
+
+worker = Worker(Work(Path.cwd(), Wishes("anthropic", "m", "http://127.0.0.1:9", "k")), {"PATH": "/nonexistent"})
+assert "pydantic" not in sys.modules
+worker.get_ready()
+before = set(sys.modules)
+for tool in worker.agent.tools:
+    with suppress(InputError):
+        tool.parse({})
+print(sorted(name for name in set(sys.modules) - before if name.startswith(("handrail", "pydantic."))))
+print("handrail.dispatch.approval" in sys.modules)
+"""
+
+
+def test_who_got_ready_imports_nothing_at_the_first_call(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", READY], cwd=tmp_path, capture_output=True, text=True, check=True)
+
+    assert done.stdout.splitlines() == ["[]", "True"]
 
 
 async def test_settings_that_change_between_two_calls_decide_the_second(folder: Path, env: dict[str, str]) -> None:

@@ -24,7 +24,7 @@ def catalog() -> Catalog:
 
 
 @pytest.mark.proves("N15", "C7", "C8", "C9", "C10")
-@pytest.mark.parametrize("query", ["select:Sleep", "wait", "+sleep"])
+@pytest.mark.parametrize("query", ["select:Sleep", "pause seconds", "+sleep"])
 async def test_what_is_found_is_referred_to_and_loaded_for_the_next_request(
     ctx: ToolContext, catalog: Catalog, query: str
 ) -> None:
@@ -36,13 +36,8 @@ async def test_what_is_found_is_referred_to_and_loaded_for_the_next_request(
     output = await tool.call(args, ctx)
 
     assert tool.result_blocks(output) == (ToolReference("Sleep"),)
-    assert [definition.name for definition in catalog.pool.definitions(PLAIN_VIEW)] == [
-        "Glob",
-        "Read",
-        "ToolSearch",
-        "Sleep",
-    ]
-    assert announcement(catalog.pool) == ""
+    assert [definition.name for definition in catalog.pool.definitions(PLAIN_VIEW)][-2:] == ["ToolSearch", "Sleep"]
+    assert "Sleep" not in announcement(catalog.pool)
     assert (tool.is_read_only(args), tool.is_concurrency_safe(args)) == (True, True)
     assert catalog.pool.find("ToolSearch") is tool, "a tool is made once"
 

@@ -49,6 +49,14 @@ def test_the_version_loads_nothing_but_itself(tmp_path: Path) -> None:
     }
 
 
+def test_without_arguments_the_help_is_shown(tmp_path: Path) -> None:
+    ran = handrail(cwd=tmp_path)
+
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr.startswith("usage: handrail -p PROMPT")
+    assert ran.stderr.endswith("handrail: nothing was asked for. Give a prompt with -p, or a command.\n")
+
+
 def test_a_call_loads_no_provider_and_no_user_interface(tmp_path: Path) -> None:
     code = (
         "import sys; sys.argv = ['handrail', 'call', 'Sleep', '{\"seconds\": 0.001}']\n"
@@ -59,7 +67,8 @@ def test_a_call_loads_no_provider_and_no_user_interface(tmp_path: Path) -> None:
 
     loaded = set(ran.stdout.splitlines()[-1].split())
     assert "handrail.builtin.sleep" in loaded
-    assert not loaded & {"httpx2", "h11", "rich", "prompt_toolkit", "jsonschema_rs", "mcp", "anyio"}
+    assert not loaded & {"httpx2", "h11", "rich", "prompt_toolkit", "jsonschema_rs", "mcp", "anyio", "tomllib"}
+    assert not loaded & {"handrail.builtin.glob", "handrail.builtin.read"}
 
 
 @pytest.mark.proves("R14")
@@ -81,9 +90,13 @@ def test_the_tools_are_listed_with_their_flags(tmp_path: Path) -> None:
     assert ran.returncode == 0
     assert [line.split()[:2] for line in ran.stdout.splitlines()] == [
         ["name", "read-only"],
+        ["Bash", "depends"],
         ["Glob", "yes"],
+        ["Monitor", "no"],
         ["Read", "yes"],
         ["Sleep", "yes"],
+        ["TaskOutput", "yes"],
+        ["TaskStop", "no"],
         ["ToolSearch", "yes"],
     ]
 

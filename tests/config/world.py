@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from handrail.app.settings import Live, Loaded, load
+from handrail.app.live import Live
+from handrail.app.settings import Loaded, load
 from handrail.config.asked import Asked, Wanted
 from handrail.config.gather import gather
 from handrail.config.managed import PolicySource

@@ -11,15 +11,14 @@ import os
 import weakref
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
-from pydantic import BaseModel
-
 from handrail.app.answers import Answer, answer_of
+from handrail.app.background import end_tasks, with_task_news
 from handrail.app.gate import FolderGate
 from handrail.app.models import Streaming, chosen_model
 from handrail.app.state import plain_outfit, result_store
@@ -32,7 +31,8 @@ from handrail.dispatch.executor import DEFAULT_SCHEDULING
 from handrail.dispatch.gate import Rails
 from handrail.dispatch.schedule import Scheduling
 from handrail.errors import HandrailError, ToolDefinitionError
-from handrail.loop.dialogue import Dialogue, new_chain
+from handrail.hooks.texts import reminder
+from handrail.loop.dialogue import Dialogue, Mailbox, new_chain
 from handrail.loop.events import LoopEvent
 from handrail.loop.limits import NO_LIMITS, Limits
 from handrail.loop.run import Run
@@ -41,11 +41,15 @@ from handrail.providers.choose import Wishes
 from handrail.sessions.store import Opened
 from handrail.tools.context import RunContext, RunOptions
 from handrail.tools.permission import NoRules
-from handrail.tools.pool import NO_DEFERRAL, AnyTool, Deferral, Denied, nothing_denied
+from handrail.tools.pool import NO_DEFERRAL, AnyTool, Deferral, Denied, Pool, nothing_denied
 from handrail.tools.tool import McpInfo, PromptView, Tool
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
     from handrail.dispatch.approval.sdk import CanUseTool
+    from handrail.hooks.news import HookNews
+    from handrail.hooks.runner import Hooks
     from handrail.permissions.policy import Policy
 
 Prompt: TypeAlias = str | UserMessage | Sequence[UserBlock]
@@ -65,9 +69,9 @@ class Agent:
     what only reads inside the working folder may run and the rest is refused, because nobody is here to be asked.
     Instead of rails: `policy`, the rules of this agent, and `can_use_tool(tool_name, input, question)`, which is asked
     about what they leave open and returns Allow or Deny. `denied` takes tools away by name; so does `mode` plan, with
-    those that never only read. `output`: a JSON Schema or Pydantic model that the last answer must fit. `session`:
-    where the conversation is kept, and goes on if it has begun (`handrail.sessions.store`); whoever opened it closes
-    it.
+    those that never only read. `hooks`: asked before and after calls and at the turning points of a run.
+    `output`: a JSON Schema or Pydantic model that the last answer must fit. `session`: where the conversation is kept,
+    and goes on if it has begun (`handrail.sessions.store`); whoever opened it closes it.
 
     One prompt at a time; `send` adds a message to a running one. Leave it with `async with` or `aclose` to close
     connections.
@@ -87,8 +91,9 @@ class Agent:
         rails: Rails | None = None,
         policy: "Policy | None" = None,
         can_use_tool: "CanUseTool | None" = None,
+        hooks: "Hooks | None" = None,
         limits: Limits = NO_LIMITS,
-        output: Json | type[BaseModel] | None = None,
+        output: "Json | type[BaseModel] | None" = None,
         builtin_tools: bool | Iterable[str] = True,
         deferral: Deferral | None = None,
         scheduling: Scheduling = DEFAULT_SCHEDULING,
@@ -121,30 +126,36 @@ class Agent:
         folder = Path(cwd if cwd is not None else Path.cwd()).absolute()
         chosen = chosen_model(model, model_name, Wishes(provider, "", base_url, api_key, fallback_models), variables)
         custom = _checked(tuple(tools))
+        self._outfit = cache(outfit or partial(plain_outfit, variables, folder))
         catalog = make_catalog(
             variables=variables,
             custom=custom,
             deferral=deferral or (Deferral() if any(map(_deferrable, custom)) else NO_DEFERRAL),
             denied=_either(_left_out(builtin_tools, policy), denied),
             planning=mode == "plan",
-            outfit=outfit or partial(plain_outfit, variables, folder),
+            outfit=self._outfit,
         )
-        names = tuple(tool.name for tool in catalog.pool)
+        names = tuple(tool.name for tool in catalog.pool.listed)
         options = RunOptions(model=chosen.name, thinking=thinking.mode, tools=names)
         self._close_model = chosen.close
+        self._hooks = hooks
+        rails = rails or Rails(FolderGate(folder, variables, policy=_always(policy), can_use_tool=can_use_tool))
+        if hooks is not None:  # only who has hooks pays for them
+            rails = import_module("handrail.app.hooks").hooked(rails, hooks, variables)
         self._setup = Setup(
             model=chosen.model,
             model_name=chosen.name,
             system=_parts(system_prompt),
             options=Options(max_tokens, thinking, effort, tool_choice, betas),
             view=view or PromptView(tools=frozenset(names)),
-            rails=rails or Rails(FolderGate(folder, variables, policy=_always(policy), can_use_tool=can_use_tool)),
+            rails=rails,
             scheduling=scheduling,
             limits=limits,
             cost=chosen.cost,
             opening=opening,
-            attach=attach,
+            attach=with_task_news(attach, self._outfit),
             compact=compact,
+            hooks=hooks,
             choose=choose,
             structured=_structured(output),
         )
@@ -156,6 +167,8 @@ class Agent:
                 past.append(session.rebuilt.note)
         self._dialogue = Dialogue(catalog, context, result_store(variables), past, chain=chain or new_chain())
         self._current: Callable[[], Run | None] = lambda: None
+        if hooks is not None:
+            hooks.wake = partial(_wake, self._dialogue.mailbox)
 
     @property
     def messages(self) -> Sequence[Message]:
@@ -163,8 +176,8 @@ class Agent:
         return self._dialogue.history.messages
 
     @property
-    def tools(self) -> Sequence[AnyTool]:
-        """All tools that the model may use, in the order it sees them."""
+    def tools(self) -> Pool:
+        """All tools that the model may use, in the order it sees them; looking at one loads it."""
         return self._dialogue.catalog.pool
 
     @property
@@ -254,10 +267,19 @@ class Agent:
     # Letting go
 
     async def aclose(self) -> None:
-        """Stop what runs and close connections. The agent can still be used; it connects again."""
+        """Stop what runs, also in the background, and close connections. The agent can be used again; it reconnects."""
         if (run := self._current()) and run.active:
             await run.aclose()
+        if self._hooks is not None:
+            await self._end_session(self._hooks)
+        await end_tasks(self._outfit)
         await self._close_model()
+
+    async def _end_session(self, hooks: "Hooks") -> None:
+        if self._dialogue.opened:
+            self._dialogue.opened = False
+            await hooks.fire("SessionEnd", {"reason": "other"}, self._dialogue.context)
+        await hooks.aclose()
 
     async def __aenter__(self) -> Self:
         return self
@@ -279,6 +301,11 @@ async def query(
                 yield event
         finally:
             await run.aclose()
+
+
+def _wake(mailbox: Mailbox, news: "HookNews") -> None:
+    """A hook in the background wants the agent to know something."""
+    mailbox.post(UserMessage((Text(reminder(news.message)),)))
 
 
 def _message(prompt: Prompt) -> UserMessage:
@@ -343,10 +370,10 @@ def _parts(system_prompt: str | Sequence[str] | None) -> tuple[str, ...]:
             return tuple(system_prompt)
 
 
-def _structured(output: Json | type[BaseModel] | None) -> StructuredOutput | None:
+def _structured(output: "Json | type[BaseModel] | None") -> StructuredOutput | None:
     if output is None:
         return None
-    if not isinstance(output, Mapping | type(BaseModel)):
+    if not isinstance(output, Mapping) and not hasattr(output, "model_json_schema"):
         raise HandrailError(
             f"output is {output!r}. Give a JSON Schema with an object at its root, or a Pydantic model."
         )

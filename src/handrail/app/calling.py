@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from handrail.app.gate import FolderGate
-from handrail.app.settings import Live
+from handrail.app.live import Live
 from handrail.app.state import result_store
 from handrail.conversation.blocks import Json, ToolUse
 from handrail.dispatch.executor import ToolExecutor

@@ -10,6 +10,8 @@ from handrail.app.state import state_folder
 from handrail.dispatch.gate import Evidence, Gate, Request
 from handrail.tools.permission import Decision
 
+GATE_MODULES = ("handrail.permissions.policy", "handrail.dispatch.approval.gate", "handrail.dispatch.approval.audit")
+
 if TYPE_CHECKING:
     from handrail.dispatch.approval.model_judge import Judge
     from handrail.dispatch.approval.question import Handler, PermissionHooks, Persist

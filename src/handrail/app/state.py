@@ -1,11 +1,9 @@
 """Where handrail keeps its own files."""
 
 import os
-import secrets
+import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-
-import platformdirs
 
 from handrail.builtin.outfit import Outfit
 from handrail.conversation.redact import make_redactor
@@ -16,12 +14,21 @@ from handrail.sessions.store import Store
 def state_folder(variables: Mapping[str, str]) -> Path:
     """The owner's state folder; `HANDRAIL_STATE_DIR` moves it. It is not made here."""
     moved = variables.get("HANDRAIL_STATE_DIR")
-    return Path(moved).expanduser().absolute() if moved else platformdirs.user_state_path("handrail", appauthor=False)
+    if moved:
+        return Path(moved).expanduser().absolute()
+    if sys.platform == "linux":  # where it is simple, no first request waits for a library
+        chosen = variables.get("XDG_STATE_HOME", "")
+        usual = (Path(chosen) if chosen.startswith("/") else Path.home() / ".local" / "state") / "handrail"
+    else:
+        import platformdirs  # noqa: PLC0415
+
+        usual = platformdirs.user_state_path("handrail", appauthor=False)
+    return usual
 
 
 def result_store(variables: Mapping[str, str]) -> ResultStore:
     """A folder of its own for the big results of this run; nothing is written before there is one."""
-    return ResultStore(state_folder(variables) / "results" / f"{os.getpid()}-{secrets.token_hex(4)}")
+    return ResultStore(state_folder(variables) / "results" / _of_this_run())
 
 
 def session_store(variables: Mapping[str, str], patterns: Iterable[str] = ()) -> Store:
@@ -33,5 +40,9 @@ def plain_outfit(variables: Mapping[str, str], cwd: Path | None = None) -> Outfi
     """What tools get when nobody said more: the working folder, and a state folder that nobody else uses."""
     folder = os.path.realpath(cwd or Path.cwd())
     home = os.path.realpath(variables.get("HOME") or Path.home())
-    state = state_folder(variables) / "runs" / f"{os.getpid()}-{secrets.token_hex(4)}"
+    state = state_folder(variables) / "runs" / _of_this_run()
     return Outfit(env=variables, home=home, working_dirs=lambda: (folder,), state=state)
+
+
+def _of_this_run() -> str:
+    return f"{os.getpid()}-{os.urandom(4).hex()}"

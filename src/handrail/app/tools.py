@@ -9,6 +9,7 @@ from handrail.builtin.outfit import Outfit
 from handrail.builtin.table import base_tools
 from handrail.tools.catalog import Catalog
 from handrail.tools.pool import AnyTool, Deferral, Denied, Entry, Environment, Ingredients, nothing_denied
+from handrail.tools.stand_in import Listed, loaded
 from handrail.tools.tool import McpInfo
 
 DEFAULT_DEFERRAL = Deferral()
@@ -60,13 +61,13 @@ def whatever_the_input(question: Callable[[Any], Any]) -> Any:
 
 
 def _or_changing(denied: Denied, entries: tuple[Entry, ...], custom: tuple[AnyTool, ...]) -> Denied:
-    loaders: dict[str, Callable[[], AnyTool]] = {entry.name: entry.load for entry in entries}
+    loaders: dict[str, Callable[[], Listed]] = {entry.name: entry.load for entry in entries}
     loaders |= {tool.name: partial(_itself, tool) for tool in custom}
 
     def left_out(name: str, mcp: McpInfo | None) -> bool:
         if denied(name, mcp):
             return True
-        tool = loaders[name]() if name in loaders else None
+        tool = loaded(loaders[name]()) if name in loaders else None
         return tool is not None and not tool.requires_user_interaction and not whatever_the_input(tool.is_read_only)
 
     return left_out

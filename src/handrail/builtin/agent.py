@@ -10,8 +10,9 @@ from handrail.tools.context import ToolContext
 from handrail.tools.delegation import Delegate, Task
 from handrail.tools.output import Output
 from handrail.tools.permission import Check, Refuse, Verdict
-from handrail.tools.schema import Input, did_you_mean
+from handrail.tools.schema import Input
 from handrail.tools.tool import Tool
+from handrail.tools.wording import did_you_mean
 
 DEFAULT_KIND = "general-purpose"
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from handrail.processes.wrapping import Sandbox
 from handrail.records import record
 from handrail.tools.delegation import Delegate
 
@@ -26,3 +27,5 @@ class Outfit:
     """Whether a rule keeps the file at this real path from being read, so that searches leave it out."""
     delegate: Delegate | None = None
     """Who runs sub-agents; None = there are none."""
+    sandbox: Sandbox | None = None
+    """Where commands run. None = they are not sandboxed."""

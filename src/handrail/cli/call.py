@@ -11,7 +11,7 @@ from typing import Any
 from pydantic_core import to_jsonable_python
 
 from handrail.app.calling import call_once
-from handrail.app.settings import live_settings, outfit_of
+from handrail.app.live import live_settings, outfit_of
 from handrail.app.state import state_folder
 from handrail.app.tools import make_catalog
 from handrail.cli.permission_flags import asked_for, warn

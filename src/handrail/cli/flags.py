@@ -1,7 +1,6 @@
 """The flags of a run. Unknown ones, and those whose feature has not come yet, are warned about and ignored."""
 
 import argparse
-import difflib
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -22,7 +21,6 @@ LATER_FLAGS = {
     "--debug-file": 1,
     "--disable-slash-commands": 0,
     "--fork-session": 0,
-    "--include-hook-events": 0,
     "--mcp-config": 1,
     "--name": 1,
     "--no-session-persistence": 0,
@@ -71,7 +69,9 @@ def read_flags(arguments: Sequence[str]) -> Flags:
 def _refuse_a_slip(top: argparse.ArgumentParser, flag: str) -> None:
     """An unknown flag may come from the future; one that looks like a known one is a slip, and a limit may be lost."""
     known = [option for action in top._actions for option in action.option_strings]
-    near = difflib.get_close_matches(flag, known, n=1, cutoff=0.85)
+    from difflib import get_close_matches  # noqa: PLC0415  # only an unknown flag pays for it
+
+    near = get_close_matches(flag, known, n=1, cutoff=0.85)
     if near:
         top.error(f"{flag} is not a flag. Did you mean {near[0]}?")
 
@@ -108,6 +108,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--max-thinking-tokens", type=whole_number, metavar="N", help="how much it may reason")
     top.add_argument("--record", metavar="FILE", help="keep the model's answers in a cassette")
     top.add_argument("--replay", metavar="FILE", help="take the answers from a cassette; no network, no key")
+    top.add_argument("--include-hook-events", action="store_true", help="stream-json: which hooks ran")
     top.add_argument("--include-partial-messages", action="store_true", help="stream-json: every piece as it comes")
     top.add_argument("--verbose", action="store_true", help="more about what happens, on standard error")
     top.add_argument("--debug", nargs="?", const="all", metavar="WHAT", help="requests and cache, on standard error")

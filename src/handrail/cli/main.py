@@ -1,12 +1,13 @@
 """The commands, and what they have in common."""
 
 import argparse
+import gc
 import io
 import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from handrail import __version__
 from handrail.cli import sessions_arguments
@@ -125,11 +126,25 @@ def _is_run(arguments: Sequence[str]) -> bool:
 
 def _do(arguments: Sequence[str]) -> int:
     if arguments and arguments[0] not in {*COMMANDS, "-h", "--help", "-v", "--version"} and _is_run(arguments):
-        prompted: Callable[[Sequence[str]], int] = import_module("handrail.cli.run").run
+        prompted: Callable[[Sequence[str]], int] = _imported("handrail.cli.run").run
         return prompted(arguments)
+    if not arguments:
+        parser().print_help(sys.stderr)
+        sys.stderr.write("\nhandrail: nothing was asked for. Give a prompt with -p, or a command.\n")
+        return USAGE
     chosen = parser().parse_args(arguments)
-    command: Run = import_module(COMMANDS[chosen.command][2]).run
+    command: Run = _imported(COMMANDS[chosen.command][2]).run
     return command(chosen)
+
+
+def _imported(module: str) -> Any:
+    """The module, without a search for garbage: what is imported stays."""
+    gc.disable()
+    try:
+        return import_module(module)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -7,6 +7,7 @@ import select
 import signal
 import stat
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from handrail.errors import HandrailError
 from handrail.headless.debug import DebugPrinter
 from handrail.headless.lines import Lines, new_id
 from handrail.headless.printer import Printer, printer_for
-from handrail.loop.events import RunEnded
+from handrail.loop.events import RequestSent, RunEnded
 from handrail.loop.limits import Limits
 from handrail.providers.choose import Wishes
 
@@ -28,7 +29,8 @@ FAILED, USAGE, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 MAX_STDIN = 10_000_000
 STDIN_PATIENCE = 3.0
 """How long a pipe that nobody writes to is waited for when there is a prompt already."""
-
+ON_ITS_WAY = 0.05
+"""By then the first request has left, and the model thinks: time to load the tools it may call."""
 
 THINKING: dict[str | None, ThinkingMode] = {"adaptive": "adaptive", "disabled": "off", None: "default"}
 
@@ -76,8 +78,13 @@ async def work(flags: Flags, prompt: str) -> int:
         async for event in worker.agent.run(prompt):
             for printer in printers:
                 printer.hear(event)
-            if isinstance(event, RunEnded):
-                ended = event
+            match event:
+                case RequestSent(turn=1, attempt=1):
+                    loop.call_later(ON_ITS_WAY, threading.Thread(target=worker.get_ready).start)
+                case RunEnded():
+                    ended = event
+                case _:
+                    pass
     finally:
         await worker.aclose()
     if signals:
@@ -115,7 +122,7 @@ def options(chosen: argparse.Namespace) -> dict[str, Any]:
 
 def printers_for(chosen: argparse.Namespace) -> list[Printer]:
     """Who hears the events of the run."""
-    lines = Lines(new_id(), partial=chosen.include_partial_messages)
+    lines = Lines(new_id(), partial=chosen.include_partial_messages, hook_events=chosen.include_hook_events)
     printers: list[Printer] = [printer_for(chosen.output_format, lines, sys.stdout, sys.stderr)]
     if chosen.debug or chosen.verbose:
         printers.append(DebugPrinter(sys.stderr, everything=bool(chosen.debug)))

@@ -66,12 +66,12 @@ def gather(
         values: Mapping[str, Any] = document.values
         if trust != TRUSTED and id(document) in narrow:
             values = narrow[id(document)]
-        if document.broken and (last := _last(before, document)) is not None:
+        last = _last(before, document) if document.doubtful else None
+        if last is not None:
             values = last
             news.append(Problem(document.spot.source, document.spot.shown, 0, "what it forbade before still counts."))
-        else:
-            doubtful = doubtful or document.doubtful
-        layers.append(Layer(document, _without_managed(document, values, news)))
+        doubtful = doubtful or (document.doubtful and last is None)
+        layers.append(Layer(document, _without_managed(document, values, news), kept=last is not None))
     if trust != TRUSTED:
         layers = _no_looser_mode(layers, {id(document) for document in own})
     if doubtful:
@@ -99,13 +99,14 @@ def _policy(
     before: Settings | None,
     news: list[Problem],
 ) -> list[Document]:
+    known = [layer.document for layer in before.layers if layer.source == "policy"] if before else None
     try:
-        return read_policy(places, env, policies)
+        return read_policy(places, env, policies, known)
     except SettingsError as error:
-        if before is None:
+        if known is None:
             raise
         news.append(Problem("policy", "policy", 0, f"{error}\nThe policy that was read before still counts."))
-        return [layer.document for layer in before.layers if layer.source == "policy"]
+        return known
 
 
 def _flags(wanted: Wanted, places: Places, before: Settings | None) -> list[Document]:
@@ -195,10 +196,10 @@ def _last(before: Settings | None, document: Document) -> Mapping[str, Any] | No
     if before is None:
         return None
     for layer in before.layers:
-        if layer.document.spot == document.spot and not layer.document.broken:
-            return _only_narrow(layer.values)
         if layer.document.spot == document.spot:
-            return layer.values  # it was broken before, and these were kept then
+            if layer.kept:
+                return layer.values
+            return None if layer.document.doubtful else _only_narrow(layer.values)
     return None
 
 

@@ -57,20 +57,31 @@ class CommandSource:
             raise SettingsError(f"{self.name} did not give a policy: {error}. Nothing runs without it.") from error
 
 
-def read_policy(places: Places, env: Mapping[str, str], others: Iterable[PolicySource] = ()) -> list[Document]:
+def read_policy(
+    places: Places,
+    env: Mapping[str, str],
+    others: Iterable[PolicySource] = (),
+    known: Iterable[Document] | None = None,
+) -> list[Document]:
     """
-    All policy there is, the highest first.
+    All policy there is, the highest first. `known` was read before: then only the files are read again.
 
     Raises:
         SettingsError: some of it cannot be read or understood.
     """
     files = [found for spot in places.policy_spots() if (found := read_document(spot))]
+    if known is not None:
+        given = [document for document in known if not document.spot.family]
+        return _usable([*given, *files])
     command = merged(document.values for document in files).get("policyCommand")
     own = [CommandSource(tuple(command), env)] if command else []
     given = [
         document_of(Spot("policy", Path(other.name), other.name, "/", ""), other.read()) for other in (*others, *own)
     ]
-    documents = [*given, *files]
+    return _usable([*given, *files])
+
+
+def _usable(documents: list[Document]) -> list[Document]:
     wrong = [problem for document in documents for problem in document.problems if not problem.hint]
     if wrong:
         raise SettingsError(

@@ -21,6 +21,8 @@ class Layer:
 
     document: "Document"
     values: Mapping[str, Any]
+    kept: bool = False
+    """The document is broken now, and these values are what it forbade when it was not."""
 
     @property
     def source(self) -> str:

@@ -302,6 +302,8 @@ class ToolExecutor:
             self._cancel_siblings(call)
         if outcome.status is Status.DENIED and outcome.decision and outcome.decision.interrupt:
             self.interrupt(AbortReason.USER)
+        if outcome.stop is not None:
+            self.interrupt(AbortReason.HOOK)
 
     def _change_context(self, call: Call, outcome: Outcome) -> Outcome:
         """Honoured only for calls that ran alone: nobody else was looking at the context."""

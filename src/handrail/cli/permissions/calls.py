@@ -20,7 +20,7 @@ from handrail.permissions.policy import Flags, Policy
 from handrail.permissions.rules import ALIASES, READERS, SHELLS, WRITERS, Rule
 from handrail.tools.catalog import Catalog
 from handrail.tools.permission import Decision
-from handrail.tools.pool import AnyTool
+from handrail.tools.stand_in import loaded
 
 EVERY_MODE = Flags(bypass_available=True, auto_available=True)
 BY_NAME = READERS | WRITERS | SHELLS
@@ -80,7 +80,7 @@ def facts_of(name: str, values: Mapping[str, Any]) -> Facts:
     made = installed().get(ALIASES.get(name, name)) if name not in BY_NAME else None
     if made is None:
         return Facts()
-    tool: AnyTool = made()
+    tool = loaded(made())
     args, problem = parse(tool, values)
     if problem is not None:
         return Facts(needs_person=tool.requires_user_interaction)
