@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from handrail.app.keeping import KeptRules
-from handrail.app.settings import live_settings
+from handrail.app.live import live_settings
 from handrail.config.asked import NOTHING_ASKED
 from handrail.dispatch.approval.gate import PolicyGate
 from handrail.dispatch.approval.live import LivePolicy

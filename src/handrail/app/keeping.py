@@ -2,7 +2,7 @@
 
 from importlib import import_module
 
-from handrail.app.settings import Live
+from handrail.app.live import Live
 from handrail.tools.permission import Update
 
 SOURCES = {"localSettings": "local", "projectSettings": "project", "userSettings": "user"}

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from handrail.app.settings import live_settings, on_standard_error
+from handrail.app.live import live_settings, on_standard_error
 from handrail.app.state import state_folder
 from handrail.config.asked import Asked
 from handrail.errors import HandrailError
