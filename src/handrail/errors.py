@@ -9,6 +9,7 @@ Every exception that handrail raises.
       ProviderSetupError  a model cannot be asked with the settings given
       RunError           a prompt did not come to an answer
       PatternError       a pattern of the settings is not understood
+      SandboxError       a command cannot be run in a sandbox
       CassetteError      a recording cannot be written or read
         CassetteMissError  a request that was not recorded
 """
@@ -52,6 +53,10 @@ class RunError(HandrailError):
 
 class PatternError(HandrailError):
     """A pattern of the settings is not understood."""
+
+
+class SandboxError(HandrailError):
+    """A command cannot be run in a sandbox; the message says why and what would help."""
 
 
 class CassetteError(HandrailError):

@@ -1,0 +1,1 @@
+"""Starting programs, ending everything they started, and keeping them inside a sandbox."""
