@@ -17,13 +17,21 @@ Look = Callable[[str], int]
 
 NAMESPACES = ("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try")
 CLOSED = ("--cap-drop", "ALL", "--die-with-parent", "--new-session")
-COVER = ("--perms", "0111", "--tmpfs")
-"""An empty folder in memory that cannot be listed or written; costs less than a bind."""
+# Empty folders in memory, which cost less than a bind: one that cannot be opened, one that searches walk through.
+HIDE, OCCUPY = ("--perms", "0111", "--tmpfs"), ("--perms", "0555", "--tmpfs")
+# The kernel's own settings belong to root, and root without any capability may still write them.
+WITHOUT_SYSCTL = ("--ro-bind", "/proc/sys", "/proc/sys", "--ro-bind-try", "/proc/fs", "/proc/fs")
 RELAY_SOCKET, RELAY_PROGRAM = "/run/handrail-proxy", "/run/handrail-relay.py"
 
 
 def arguments(
-    plan: Plan, look: Look, *, occupied: frozenset[str] = frozenset(), disable_userns: bool = True, proxy: str = ""
+    plan: Plan,
+    look: Look,
+    *,
+    occupied: frozenset[str] = frozenset(),
+    as_root: bool = False,
+    disable_userns: bool = True,
+    proxy: str = "",
 ) -> list[str]:
     """
     The options of `bwrap` for a plan. `occupied` are the empty folders that stand for guarded paths which are missing.
@@ -37,9 +45,9 @@ def arguments(
     if plan.reach is not Reach.HOST:
         made.append("--unshare-net")
     for path, access in plan.marks:
-        made += [*COVER, path] if path in occupied else mount(plan, path, access, look(path))
+        made += [*OCCUPY, path] if path in occupied else mount(plan, path, access, look(path))
         if path == "/":
-            made += ["--dev", "/dev", "--proc", "/proc"]
+            made += ["--dev", "/dev", "--proc", "/proc", *(WITHOUT_SYSCTL if as_root else ())]
     if plan.reach is Reach.PROXY and proxy:
         made += ["--ro-bind", proxy, RELAY_SOCKET]
     return made
@@ -61,7 +69,7 @@ def mount(plan: Plan, path: str, access: Access, kind: int) -> list[str]:
         case Access.PRIVATE:
             return ["--tmpfs", path]
         case _ if kind == stat.S_IFDIR:
-            return [*COVER, path]
+            return [*HIDE, path]
         case _:
             return ["--ro-bind", "/dev/null", path]  # a device on a mount without devices cannot be opened
 

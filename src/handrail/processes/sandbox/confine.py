@@ -213,7 +213,14 @@ def _bubblewrap(program: str, plan: Plan, argv: list[str], stack: ExitStack, pro
     stack.callback(occupied.release)
     occupied.take(bubblewrap.missing(plan, unoccupied))
     rules = seccomp_filter(IN_OWN_NETWORK)
-    options = bubblewrap.arguments(plan, look, occupied=occupied.folders, disable_userns=rules is None, proxy=proxy)
+    options = bubblewrap.arguments(
+        plan,
+        look,
+        occupied=occupied.folders,
+        as_root=os.geteuid() == 0,
+        disable_userns=rules is None,
+        proxy=proxy,
+    )
     fds: list[int] = []
     if rules is not None:
         fds.append(_in_memory(rules, stack))

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from handrail.processes.sandbox.places import GIT_NEUTRAL
 
-FOLDER_MODE = 0o1500
-FILE_MODE = 0o1400
+FOLDER_MODE = 0o1555
+FILE_MODE = 0o1444
 """Not writable, and with a bit that nobody sets on a file or an empty folder of their own."""
 
 
