@@ -93,9 +93,7 @@ def changed(changes: dict[str, str | None], home: Path) -> dict[str, str]:
     return {name: value for name, value in merged.items() if value is not None}
 
 
-def run(
-    sandbox: Sandbox, script: str, cwd: Path, *, unprivileged: bool = False
-) -> subprocess.CompletedProcess[str]:
+def run(sandbox: Sandbox, script: str, cwd: Path, *, unprivileged: bool = False) -> subprocess.CompletedProcess[str]:
     """The script under `sh` in the sandbox; standard error goes to standard output."""
     with sandbox.wrap(["sh", "-c", script], str(cwd)) as wrapped:
         return subprocess.run(

@@ -12,6 +12,11 @@ from tests.processes.sandbox.box import SECRET, Box, closing, run
 
 pytestmark = pytest.mark.needs("bwrap")
 
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
 COMMIT = "git -c user.name=t -c user.email=t@example.invalid commit -qm"
 
 
@@ -32,7 +37,7 @@ COMMIT = "git -c user.name=t -c user.email=t@example.invalid commit -qm"
             "python3 -c 'import multiprocessing as m; print(m.Lock() is not None)'", "True\n", id="shared memory"
         ),
         pytest.param(
-            "python3 -c 'import socket as s; a=s.create_server((\"127.0.0.1\",0)); "
+            'python3 -c \'import socket as s; a=s.create_server(("127.0.0.1",0)); '
             "b=s.create_connection(a.getsockname()); print(1)'",
             "1\n",
             id="a server and its client, both inside",
@@ -50,14 +55,16 @@ def test_a_command_that_fails_keeps_its_exit_code(box: Box) -> None:
 
 def test_commits_work_and_leave_nothing_else_in_the_repository(box: Box) -> None:
     box.git("init")
-    before = sorted(os.listdir(box.project / ".git"))
+    before = names(box.project / ".git")
 
-    done = box.run(f"git add -A && {COMMIT} first && git status --short && git checkout -q -b other && git log --format=%s")
+    done = box.run(
+        f"git add -A && {COMMIT} first && git status --short && git checkout -q -b other && git log --format=%s"
+    )
 
     assert done.stdout == "first\n"
     assert box.git("ls-files") == "src/main.py\n"
-    assert set(os.listdir(box.project / ".git")) - set(before) == {"COMMIT_EDITMSG", "index", "logs"}
-    assert sorted(os.listdir(box.project)) == [".git", "src"]
+    assert set(names(box.project / ".git")) - set(before) == {"COMMIT_EDITMSG", "index", "logs"}
+    assert names(box.project) == [".git", "src"]
 
 
 def test_commits_work_in_a_linked_worktree_and_its_hooks_are_out_of_reach(box: Box) -> None:
@@ -129,7 +136,7 @@ def test_a_protected_link_is_refused_because_it_could_be_replaced(box: Box) -> N
     with closing(box.sandbox()) as sandbox, pytest.raises(SandboxError, match=r"\.claude' is a link"):
         sandbox.wrap(["true"], str(box.project))
 
-    assert sorted(os.listdir(box.project)) == [".claude", "elsewhere", "src"]
+    assert names(box.project) == [".claude", "elsewhere", "src"]
 
 
 def test_a_folder_that_is_hidden_cannot_be_worked_in(box: Box) -> None:
@@ -173,7 +180,9 @@ def test_no_process_outlives_the_command(box: Box) -> None:
     os.mkfifo(fifo)
     reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
 
-    done = box.run("(setsid sh -c 'exec 9> src/alive; echo up >&9; sleep 60' > /dev/null 2>&1 &); read x < src/alive; echo $x")
+    done = box.run(
+        "(setsid sh -c 'exec 9> src/alive; echo up >&9; sleep 60' > /dev/null 2>&1 &); read x < src/alive; echo $x"
+    )
 
     assert done.stdout == "up\n"
     assert os.read(reader, 10) == b""  # nobody holds the other end

@@ -20,7 +20,7 @@ CLOSED = ("--cap-drop", "ALL", "--die-with-parent", "--new-session")
 # Empty folders in memory, which cost less than a bind: one that cannot be opened, one that searches walk through.
 HIDE, OCCUPY = ("--perms", "0111", "--tmpfs"), ("--perms", "0555", "--tmpfs")
 # The kernel's own settings belong to root, and root without any capability may still write them.
-WITHOUT_SYSCTL = ("--ro-bind", "/proc/sys", "/proc/sys", "--ro-bind-try", "/proc/fs", "/proc/fs")
+WITHOUT_SYSCTL = ("--ro-bind", "/proc/sys", "/proc/sys")
 RELAY_SOCKET, RELAY_PROGRAM = "/run/handrail-proxy", "/run/handrail-relay.py"
 
 

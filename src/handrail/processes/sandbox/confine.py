@@ -84,6 +84,7 @@ class Sandbox:
         self._method = method
         self._lock = threading.Lock()
         self._stack = ExitStack()
+        self._occupied = Occupied()
         self._proxy_path = ""
 
     @property
@@ -138,7 +139,7 @@ class Sandbox:
     def _started(self, method: Tried, plan: Plan, argv: list[str], stack: ExitStack) -> Start:
         match method.method:
             case Method.BUBBLEWRAP:
-                return _bubblewrap(method.program, plan, argv, stack, self.proxy(plan))
+                return _bubblewrap(method.program, plan, argv, stack, occupied=self._occupied, proxy=self.proxy(plan))
             case Method.LANDLOCK:
                 orders = _in_memory(landlock.orders(plan, children), stack)
                 return [*landlock.launcher(orders), *argv], (orders,)
@@ -150,8 +151,9 @@ class Sandbox:
         return explain(output, code, self.plan(), self.method.method, can_leave=self.settings.allow_unsandboxed)
 
     def close(self) -> None:
-        """End the proxy. The session's folder is left to the session."""
+        """End the proxy and free the names that were kept occupied. The session's folder is left to the session."""
         self._stack.close()
+        self._occupied.close()
 
     def proxy(self, plan: Plan) -> str:
         """The socket of the proxy, which runs from now on if it is needed."""
@@ -208,15 +210,16 @@ def _in_memory(content: bytes, stack: ExitStack) -> int:
     return made
 
 
-def _bubblewrap(program: str, plan: Plan, argv: list[str], stack: ExitStack, proxy: str) -> Start:
-    occupied = Occupied()
+def _bubblewrap(
+    program: str, plan: Plan, argv: list[str], stack: ExitStack, *, occupied: Occupied, proxy: str
+) -> Start:
+    folders = occupied.take(bubblewrap.missing(plan, unoccupied))
     stack.callback(occupied.release)
-    occupied.take(bubblewrap.missing(plan, unoccupied))
     rules = seccomp_filter(IN_OWN_NETWORK)
     options = bubblewrap.arguments(
         plan,
         look,
-        occupied=occupied.folders,
+        occupied=folders,
         as_root=os.geteuid() == 0,
         disable_userns=rules is None,
         proxy=proxy,

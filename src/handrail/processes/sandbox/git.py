@@ -7,7 +7,8 @@ so is believed only if that folder names the worktree in return.
 """
 
 import os
-from pathlib import Path
+import posixpath
+import stat
 
 from handrail.processes.sandbox.places import GIT_GUARDED
 from handrail.records import record
@@ -23,48 +24,64 @@ class GitFolders:
 
 def git_folders(roots: tuple[str, ...]) -> GitFolders:
     """Looks at `.git` in each of the folders that can be written."""
-    found = [_of(Path(root)) for root in roots]
+    found = [_of(root) for root in roots]
     return GitFolders(
         writable=tuple(path for each in found for path in each.writable),
         guarded=tuple(path for each in found for path in each.guarded),
     )
 
 
-def _of(root: Path) -> GitFolders:
-    dot_git = root / ".git"
-    if root.name == ".git":
+def _of(root: str) -> GitFolders:
+    if posixpath.basename(root) == ".git":
         return GitFolders(guarded=_inside(root))
-    if dot_git.is_symlink() or not dot_git.exists():
-        # without a repository, files such as HEAD and config in the folder itself would make it one
-        return GitFolders(guarded=(str(dot_git), f"{root}/HEAD"))
-    if dot_git.is_dir():
+    dot_git = f"{root}/.git"
+    try:
+        mode = os.lstat(dot_git).st_mode
+    except OSError:
+        mode = 0
+    if stat.S_ISDIR(mode):
         return GitFolders(guarded=_inside(dot_git))
-    linked = _linked(dot_git)
+    linked = _linked(dot_git) if stat.S_ISREG(mode) else None
     if linked is None:
-        return GitFolders(guarded=(str(dot_git),))
-    shared = linked.parents[1]
+        # without a repository, files such as HEAD and config in the folder itself would make it one
+        return GitFolders(guarded=(dot_git, *(() if mode else (f"{root}/HEAD",))))
+    entries = posixpath.dirname(linked)
+    shared = posixpath.dirname(entries)
     return GitFolders(
-        writable=(str(shared),),
+        writable=(shared,),
         guarded=(
-            str(dot_git),
-            *(str(shared / name) for name in GIT_GUARDED if name != "worktrees"),
-            *(str(linked / name) for name in ("commondir", "gitdir", "config.worktree")),
-            *(str(other) for other in linked.parent.iterdir() if other != linked),
+            dot_git,
+            *(path for path in _inside(shared) if path != entries),
+            *(f"{linked}/{name}" for name in ("commondir", "gitdir", "config.worktree")),
+            *(f"{entries}/{other}" for other in sorted(os.listdir(entries)) if f"{entries}/{other}" != linked),  # noqa: PTH208
         ),
     )
 
 
-def _inside(folder: Path) -> tuple[str, ...]:
-    return tuple(str(folder / name) for name in GIT_GUARDED)
+def _inside(folder: str) -> tuple[str, ...]:
+    names = GIT_GUARDED if _own_settings(folder) else tuple(name for name in GIT_GUARDED if name != "config.worktree")
+    return tuple(f"{folder}/{name}" for name in names)
 
 
-def _linked(dot_git: Path) -> Path | None:
+def _own_settings(folder: str) -> bool:
+    """Whether git reads `config.worktree` in this folder; only the configuration itself can say so."""
+    return b"worktreeconfig" in (_read(f"{folder}/config") or b"").lower()
+
+
+def _linked(dot_git: str) -> str | None:
     """The folder `.../.git/worktrees/NAME` that belongs to this `.git` file, if it says so itself."""
+    says = os.fsdecode(_read(dot_git) or b"").strip()
+    if not says.startswith("gitdir:"):
+        return None
+    folder = os.path.realpath(posixpath.join(posixpath.dirname(dot_git), says.removeprefix("gitdir:").strip()))
+    back = os.path.realpath(posixpath.join(folder, os.fsdecode(_read(f"{folder}/gitdir") or b"").strip()))
+    shaped = folder.split("/")[-3:-1] == [".git", "worktrees"]
+    return folder if shaped and back == dot_git else None
+
+
+def _read(path: str) -> bytes | None:
     try:
-        says = dot_git.read_text("utf-8").strip()
-        folder = Path(os.path.realpath(dot_git.parent / says.removeprefix("gitdir:").strip()))
-        back = Path(os.path.realpath(folder / (folder / "gitdir").read_text("utf-8").strip()))
+        with open(path, "rb") as file:  # noqa: PTH123 - a start of a command pays for every object
+            return file.read(100_000)
     except (OSError, ValueError):
         return None
-    shaped = folder.parent.name == "worktrees" and folder.parents[1].name == ".git"
-    return folder if says.startswith("gitdir:") and shaped and back == dot_git else None

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
-from handrail.processes.sandbox.plan import Access, Plan
+from handrail.processes.sandbox.plan import Access, Plan, upwards
 from handrail.processes.sandbox.seccomp import seccomp_filter
 
 OLDEST = 3
@@ -47,20 +47,19 @@ def version() -> int:
 
 def granted(plan: Plan, wanted: frozenset[Access], children: Children) -> Iterator[str]:
     """The highest paths below which everything is wanted."""
-    below: dict[str, list[Access]] = {}
+    marks = dict(plan.marks)
+    below: dict[str, set[Access]] = {}
     for path, access in plan.marks:
-        for end in [at for at, char in enumerate(path) if char == "/"]:
-            if path != "/":
-                below.setdefault(path[:end] or "/", []).append(access)
-    todo = ["/"]
+        for folder in upwards(path)[1:]:
+            below.setdefault(folder, set()).add(access)
+    todo = [("/", marks["/"])]
     while todo:
-        path = todo.pop()
-        inside = below.get(path, [])
-        here = plan.access(path) in wanted
-        if here and all(access in wanted for access in inside):
+        path, access = todo.pop()
+        inside = below.get(path, set())
+        if access in wanted and inside <= wanted:
             yield path
-        elif here or any(access in wanted for access in inside):
-            todo += [child for child in children(path) if child != "/dev"]
+        elif access in wanted or inside & wanted:
+            todo += [(child, marks.get(child, access)) for child in children(path) if child != "/dev"]
 
 
 def rules(plan: Plan, children: Children) -> list[tuple[str, int]]:

@@ -1,50 +1,83 @@
 """
-Names that are kept occupied while a command runs, so that nobody in the sandbox can create what is protected.
+Names that are kept occupied while commands run, so that nobody in the sandbox can create what is protected.
 
 A mount needs something to be mounted on. For a protected path that is missing this is an empty folder (git does not
 see it, and removing it can never take anything with it), or, where git would stumble over a folder, a file that means
-the same as no file. Each is made for the time of a call and removed by the last one who uses it: everyone holds a
-shared lock, and who gets the exclusive one may remove it. The mode marks it, so that the next call cleans up what a
-killed program left behind.
+the same as no file. They go a moment after the last command has ended: everyone holds a shared lock, and who gets the
+exclusive one may remove it. The mode marks them, so that the next command cleans up what a killed program left behind.
 """
 
 import errno
 import fcntl
 import os
 import stat
+import threading
 from collections.abc import Iterable
 from contextlib import suppress
-from pathlib import Path
 
 from handrail.processes.sandbox.places import GIT_NEUTRAL
 
-FOLDER_MODE = 0o1555
-FILE_MODE = 0o1444
+FOLDER_MODE, FILE_MODE = 0o1555, 0o1444
 """Not writable, and with a bit that nobody sets on a file or an empty folder of their own."""
+LINGER = 1.0
+"""Seconds, because the next command often comes soon, and making and removing costs more than keeping."""
 
 
 class Occupied:
-    """The placeholders of one call."""
+    """The placeholders of the commands of one sandbox. Use it from any thread."""
 
     def __init__(self) -> None:
-        self.held: dict[str, int] = {}
+        self._held: dict[str, int] = {}
+        self._users = 0
+        self._timer: threading.Timer | None = None
+        self._lock = threading.Lock()
 
-    @property
-    def folders(self) -> frozenset[str]:
-        """Those that are folders; the files are covered like any other file that is there."""
-        return frozenset(path for path in self.held if Path(path).name not in GIT_NEUTRAL)
-
-    def take(self, paths: Iterable[str]) -> None:
-        """Make what is missing and share what another call has made."""
-        for path in paths:
-            held = _hold(path)
-            if held is not None:
-                self.held[path] = held
+    def take(self, paths: Iterable[str]) -> frozenset[str]:
+        """Keep these names occupied until `release`; the answer is those of them that are folders."""
+        with self._lock:
+            self._users += 1
+            self._cancel()
+            for path in paths:
+                self._keep(path)
+            return frozenset(path for path in self._held if _name(path) not in GIT_NEUTRAL)
 
     def release(self) -> None:
-        """Remove what nobody else holds. Does nothing the second time."""
-        while self.held:
-            path, held = self.held.popitem()
+        """One command less needs them."""
+        with self._lock:
+            self._users -= 1
+            if self._users == 0 and self._held:
+                self._timer = threading.Timer(LINGER, self._rest)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def close(self) -> None:
+        """Remove what nobody else holds, now."""
+        with self._lock:
+            self._cancel()
+            self._drop()
+
+    def _keep(self, path: str) -> None:
+        held = self._held.pop(path, None)
+        if held is not None and not _same(path, held):
+            os.close(held)
+            held = None
+        held = _hold(path) if held is None else held
+        if held is not None:
+            self._held[path] = held
+
+    def _rest(self) -> None:
+        with self._lock:
+            if self._users == 0:
+                self._drop()
+
+    def _cancel(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _drop(self) -> None:
+        while self._held:
+            path, held = self._held.popitem()
             try:
                 _remove(path, held)
             finally:
@@ -83,7 +116,7 @@ def _hold(path: str) -> int | None:
 
 
 def _make(path: str) -> None:
-    content = GIT_NEUTRAL.get(Path(path).name)
+    content = GIT_NEUTRAL.get(_name(path))
     with suppress(FileExistsError):
         if content is None:
             os.mkdir(path, FOLDER_MODE)  # noqa: PTH102 - beside the other calls on plain names
@@ -105,7 +138,7 @@ def _remove(path: str, held: int) -> None:
     if not _same(path, held) or not placeholder(path):
         return
     with suppress(OSError):  # a folder that is not empty any more is not ours to remove
-        if Path(path).name in GIT_NEUTRAL:
+        if _name(path) in GIT_NEUTRAL:
             os.unlink(path)  # noqa: PTH108
         else:
             os.rmdir(path)  # noqa: PTH106
@@ -116,3 +149,7 @@ def _same(path: str, held: int) -> bool:
         return os.path.samestat(os.lstat(path), os.fstat(held))
     except OSError:
         return False
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]

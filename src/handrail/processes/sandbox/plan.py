@@ -181,7 +181,8 @@ class _Rules:
         for path in sorted(places, key=lambda each: each.split("/") if each != "/" else []):
             access = self.access(path)
             above = next((kept[folder] for folder in upwards(path) if folder in kept), None)
-            if access is not above or path in self.pinned:
+            absent = access is Access.HIDDEN and above is Access.PRIVATE
+            if (access is not above and not absent) or path in self.pinned:
                 kept[path] = access
                 yield path, access
 

@@ -14,9 +14,7 @@ class Where(Enum):
     REFUSED = "refused"
 
 
-def where(
-    settings: SandboxSettings, commands: Sequence[Sequence[str]] | None, *, wants_out: bool = False
-) -> Where:
+def where(settings: SandboxSettings, commands: Sequence[Sequence[str]] | None, *, wants_out: bool = False) -> Where:
     """
     Where a command line runs.
 
