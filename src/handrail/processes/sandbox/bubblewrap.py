@@ -10,7 +10,7 @@ import stat
 from collections.abc import Callable, Iterator
 
 from handrail.errors import SandboxError
-from handrail.processes.sandbox.plan import Access, Plan, Reach, covered
+from handrail.processes.sandbox.plan import Access, Plan, Reach, covered, upwards
 
 Look = Callable[[str], int]
 """The file type of a path, links not followed; 0 when there is nothing."""
@@ -44,10 +44,17 @@ def arguments(
         made.append("--disable-userns")
     if plan.reach is not Reach.HOST:
         made.append("--unshare-net")
+    empty: list[str] = []
+    folders_above = {folder for path, _ in plan.marks for folder in upwards(path)[1:]}
     for path, access in plan.marks:
-        made += [*OCCUPY, path] if path in occupied else mount(plan, path, access, look(path))
+        options = [*OCCUPY, path] if path in occupied else mount(plan, path, access, look(path))
+        if "--tmpfs" in options and path not in folders_above:
+            empty += options  # bwrap reads the table of mounts for every bind, so what only makes it longer comes last
+        else:
+            made += options
         if path == "/":
             made += ["--dev", "/dev", "--proc", "/proc", *(WITHOUT_SYSCTL if as_root else ())]
+    made += empty
     if plan.reach is Reach.PROXY and proxy:
         made += ["--ro-bind", proxy, RELAY_SOCKET]
     return made

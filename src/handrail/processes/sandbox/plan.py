@@ -163,7 +163,7 @@ class _Rules:
 
     def access(self, path: str) -> Access:
         above = upwards(path)
-        if covered(path, self.own):
+        if not self.own.isdisjoint(above):
             return Access.HIDDEN
         denied, hidden = deepest(above, self.denied), deepest(above, self.hidden)
         shown, root = deepest(above, self.shown), deepest(above, self.writable)
@@ -171,7 +171,7 @@ class _Rules:
             return Access.HIDDEN
         if len(hidden) > len(shown):
             return Access.PRIVATE if hidden in self.private else Access.HIDDEN
-        writes = len(root) > max(len(hidden), len(denied)) and not covered(path, self.closed)
+        writes = len(root) > max(len(hidden), len(denied)) and self.closed.isdisjoint(above)
         return Access.WRITE if writes else Access.READ
 
     def marks(self) -> Iterable[tuple[str, Access]]:

@@ -81,6 +81,7 @@ class Proxy:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.sleep(0)  # transports say goodbye in the next round
 
     async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -94,7 +95,7 @@ class Proxy:
         except (OSError, EOFError, TimeoutError, asyncio.LimitOverrunError):
             pass  # one side has left, or never said what it wants: there is nobody to tell
         finally:
-            await _closed(writer)
+            writer.close()
 
     async def _request(self, head: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         method, target = _first_line(head)
@@ -172,9 +173,9 @@ async def _both_ways(
     try:
         await _pump(back, writer, None)
     finally:
+        there.close()  # first, because what follows can be cancelled
         sending.cancel()
         await asyncio.gather(sending, return_exceptions=True)
-        await _closed(there)
 
 
 async def _pump(source: asyncio.StreamReader, target: asyncio.StreamWriter, left: int | None) -> None:
@@ -187,12 +188,6 @@ async def _pump(source: asyncio.StreamReader, target: asyncio.StreamWriter, left
         await target.drain()
     if left is None and target.can_write_eof():
         target.write_eof()
-
-
-async def _closed(writer: asyncio.StreamWriter) -> None:
-    with contextlib.suppress(OSError):
-        writer.close()
-        await writer.wait_closed()
 
 
 async def _lookup(host: str, port: int) -> list[str]:
