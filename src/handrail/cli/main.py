@@ -40,9 +40,14 @@ def _demo(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--width", type=int, default=0, help="columns of the drawing (default: the terminal's)")
 
 
+def _doctor(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print the findings as one JSON object")
+
+
 COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]] = {
     "call": ("run one governed tool call, no model", _call, "handrail.cli.call"),
     "demo": ("watch an agent repair a small project, offline", _demo, "handrail.cli.demo"),
+    "doctor": ("say what is installed, what protects you and what is wrong", _doctor, "handrail.cli.doctor"),
     "shell": ("say what a shell command would do, without running it", _shell, "handrail.cli.shell"),
     "tools": ("list the tools and how they behave", _tools, "handrail.cli.tools"),
 }

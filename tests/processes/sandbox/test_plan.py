@@ -228,9 +228,7 @@ def test_the_mounts_of_bubblewrap_are_the_plan(made: tuple[SandboxSettings, Surr
 
 
 @given(plans(), PATHS)
-def test_landlock_grants_nothing_beyond_the_plan(
-    made: tuple[SandboxSettings, Surroundings, Plan], path: str
-) -> None:
+def test_landlock_grants_nothing_beyond_the_plan(made: tuple[SandboxSettings, Surroundings, Plan], path: str) -> None:
     _, _, plan = made
     there = {folder for mark, _ in plan.marks for folder in upwards(mark)} | set(upwards(path))
 

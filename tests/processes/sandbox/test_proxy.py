@@ -58,9 +58,7 @@ def test_which_hosts_are_reached(host: str, port: int, allowed: list[str], denie
         ("203.0.113.1", ["example.com"], ["203.0.113.0/24"], False),
     ],
 )
-def test_which_addresses_a_name_may_lead_to(
-    address: str, allowed: list[str], denied: list[str], reached: bool
-) -> None:
+def test_which_addresses_a_name_may_lead_to(address: str, allowed: list[str], denied: list[str], reached: bool) -> None:
     def public(text: str) -> bool:
         return text.startswith("203.")
 
@@ -81,7 +79,7 @@ class Server(BaseHTTPRequestHandler):
 
     do_GET = do_POST
 
-    def log_message(self, format: str, *args: object) -> None:
+    def log_message(self, *_: object) -> None:
         pass
 
 
@@ -128,7 +126,8 @@ def talk(proxy: Proxy, *parts: str) -> str:
 def test_a_plain_request_is_passed_on_with_the_judged_host_alone(proxy: Proxy, port: int) -> None:
     answer = talk(
         proxy,
-        f"POST http://good.test:{port}/a?b=1 HTTP/1.1\nHost: denied.test\nProxy-Authorization: x\nContent-Length: 2\n\nhi",
+        f"POST http://good.test:{port}/a?b=1 HTTP/1.1\nHost: denied.test\n",
+        "Proxy-Authorization: x\nContent-Length: 2\n\nhi",
         f"GET http://good.test:{port}/second HTTP/1.1\nHost: denied.test\n\n",
     )
 
@@ -185,7 +184,7 @@ def test_closing_ends_open_connections(proxy: Proxy, port: int) -> None:
     proxy.close()
 
 
-FETCH = "python3 -c \"import sys,urllib.request as u; print(u.urlopen(sys.argv[1], timeout=10).read().decode())\""
+FETCH = 'python3 -c "import sys,urllib.request as u; print(u.urlopen(sys.argv[1], timeout=10).read().decode())"'
 
 
 @pytest.mark.needs("bwrap")

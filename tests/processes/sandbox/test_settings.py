@@ -64,7 +64,9 @@ def test_a_whole_section() -> None:
         pytest.param({"network": "off"}, "sandbox.network is 'off'", True, id="a part that is not an object"),
         pytest.param({"filesystem": {"denyRead": "x"}}, "sandbox.filesystem.denyRead is 'x'", True, id="a deny list"),
         pytest.param({"filesystem": {"denyWrite": [1]}}, "denyWrite[0] is 1", True, id="an entry of a deny list"),
-        pytest.param({"filesystem": {"denyRead": ["**/.env"]}}, "denyRead[0] is '**/.env'", True, id="a denied pattern"),
+        pytest.param(
+            {"filesystem": {"denyRead": ["**/.env"]}}, "denyRead[0] is '**/.env'", True, id="a denied pattern"
+        ),
         pytest.param({"filesystem": {"allowWrite": ["*"]}}, "allowWrite[0] is '*'", False, id="an allowed pattern"),
         pytest.param({"filesystem": {"allowRead": ["~eve/x"]}}, "allowRead[0] is '~eve/x'", False, id="another home"),
         pytest.param({"network": {"deniedDomains": ["https://x.y/z"]}}, "deniedDomains[0]", True, id="a denied URL"),
@@ -94,7 +96,7 @@ JSON: st.SearchStrategy[Any] = st.recursive(
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
 )
 KEYS = st.sampled_from(
-    "enabled network filesystem allowedDomains deniedDomains denyRead allowWrite excludedCommands host".split()
+    ["enabled", "network", "filesystem", "allowedDomains", "deniedDomains", "denyRead", "allowWrite", "host"]
 )
 
 

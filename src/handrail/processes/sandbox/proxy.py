@@ -73,6 +73,7 @@ class Proxy:
             task = asyncio.ensure_future(self._one(reader, writer))
             tasks.add(task)
             task.add_done_callback(tasks.discard)
+            task.add_done_callback(lambda _task: writer.close())  # also when it is cancelled before it begins
 
         server = await asyncio.start_unix_server(arrived, self.path, limit=MAX_HEAD)
         self._ready.set()
@@ -94,8 +95,6 @@ class Proxy:
             writer.write(head + b"Content-Type: text/plain\r\nConnection: close\r\n\r\n" + text)
         except (OSError, EOFError, TimeoutError, asyncio.LimitOverrunError):
             pass  # one side has left, or never said what it wants: there is nobody to tell
-        finally:
-            writer.close()
 
     async def _request(self, head: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         method, target = _first_line(head)
