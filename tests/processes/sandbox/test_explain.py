@@ -10,7 +10,7 @@ from tests.processes.sandbox.box import Box, closing, run
 from tests.processes.sandbox.test_plan import AROUND, ON
 
 OFF = make_plan(ON, AROUND)
-SOME = make_plan(SandboxSettings(enabled=True, network=Network(allowed=(Domain("pypi.org"),))), AROUND)
+SOME = make_plan(SandboxSettings(enabled=True, network=Network(allowed=(Domain("packages.example"),))), AROUND)
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ SOME = make_plan(SandboxSettings(enabled=True, network=Network(allowed=(Domain("
         ("cat: /etc/shadow: Permission denied", "'/etc/shadow' is hidden"),
         ("curl: (6) Could not resolve host: example.com", "there is no network"),
         ("connect: Network is unreachable", "there is no network"),
-        ("npm error getaddrinfo EAI_AGAIN registry.npmjs.org", "there is no network"),
+        ("npm error getaddrinfo EAI_AGAIN registry.example", "there is no network"),
         ("bwrap: Can't bind mount /x on /newroot/x", "could not be set up (Can't bind mount"),
     ],
 )
@@ -50,7 +50,7 @@ def test_what_can_be_reached_is_named() -> None:
     text = explain("handrail sandbox: evil.example:443 is not among x", 1, SOME, Method.BUBBLEWRAP, can_leave=True)
 
     assert "evil.example:443 is not among x" in text
-    assert "Only pypi.org can be reached" in text
+    assert "Only packages.example can be reached" in text
     assert "dangerouslyDisableSandbox" in text
 
 

@@ -25,7 +25,7 @@ def test_a_whole_section() -> None:
         "excludedCommands": ["docker *", "git push"],
         "allowUnsandboxedCommands": False,
         "network": {
-            "allowedDomains": ["Example.com", "*.pypi.org", "registry.test:8080", "10.0.0.0/8", "[::1]:80"],
+            "allowedDomains": ["Example.com", "*.example.org", "registry.test:8080", "10.0.0.0/8", "[::1]:80"],
             "deniedDomains": ["bad.example.com."],
             "allowUnixSockets": ["/run/x.sock"],
         },
@@ -45,7 +45,7 @@ def test_a_whole_section() -> None:
         network=Network(
             allowed=(
                 Domain("example.com"),
-                Domain("*.pypi.org"),
+                Domain("*.example.org"),
                 Domain("registry.test", 8080),
                 Domain("10.0.0.0/8"),
                 Domain("::1", 80),
