@@ -75,8 +75,8 @@ def measure(method: Tried, project: Path, state: Path) -> None:
     least = (min(boxed for _, boxed in pairs) - min(bare for bare, _ in pairs)) * 1e3
     wrap = statistics.median(spent(lambda: sandbox.wrap(["true"], str(project)).close()) for _ in range(ROUNDS)) * 1e3
     print(
-        f"{method.method.value}: true {bare:.1f} ms bare, {boxed:.1f} ms confined, {boxed - bare:.1f} ms more (bar 15), "
-        f"{least:.1f} at the quietest moment"
+        f"{method.method.value}: true {bare:.1f} ms bare, {boxed:.1f} ms confined, "
+        f"{boxed - bare:.1f} ms more (bar 15), {least:.1f} at the quietest moment"
     )
     print(f"{method.method.value}: of that, wrap and close {wrap:.2f} ms")
     sleeps = [(at_once(None, project), at_once(sandbox, project)) for _ in range(5)]
