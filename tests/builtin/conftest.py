@@ -1,10 +1,15 @@
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from handrail.app.state import plain_outfit
+from handrail.builtin.outfit import Outfit
+from handrail.tools.context import ToolContext
 
 
 @pytest.fixture
@@ -24,3 +29,15 @@ def closed() -> Iterator[Path]:
         os.seteuid(0)
     folder.chmod(0o700)
     shutil.rmtree(base)
+
+
+@pytest.fixture(params=["found", "packaged", "off"])
+def outfit(ctx: ToolContext, request: pytest.FixtureRequest) -> Outfit:
+    """With each of the programs that can do a search: the one on PATH, the one beside Python, and the stand-in."""
+    packaged = Path(sys.executable).with_name("rg")
+    if request.param == "found" and not shutil.which("rg"):
+        pytest.skip("there is no rg on PATH")
+    if request.param == "packaged" and not packaged.exists():
+        pytest.skip("there is no rg beside Python")
+    env = {"found": {}, "packaged": {"HANDRAIL_RG": str(packaged)}, "off": {"HANDRAIL_RG": "off"}}[request.param]
+    return plain_outfit({"PATH": os.environ["PATH"], "HOME": str(ctx.cwd / "home"), **env}, ctx.cwd)

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import Any
 
 from handrail.builtin.outfit import Outfit
-from handrail.tools.pool import AnyTool, Entry
+from handrail.tools.pool import AnyTool, Entry, Environment
 from handrail.tools.search import Searching
 
 
@@ -21,12 +21,18 @@ def base_tools(
     """
     return (
         Entry("Edit", _made("edit", "Edit", outfit), simple=True),
-        Entry("Glob", _made("glob", "Glob"), simple=True),
+        Entry("Glob", _made("glob", "Glob", outfit), when=_no_embedded_search, simple=True),
+        Entry("Grep", _made("grep", "Grep", outfit), when=_no_embedded_search, simple=True),
         Entry("Read", _made("read", "Read"), simple=True),
         Entry("Sleep", _made("sleep", "Sleep")),
         Entry("ToolSearch", _made("tool_search", "ToolSearch", catalog)),
         Entry("Write", _made("write", "Write", outfit), simple=True),
     )
+
+
+def _no_embedded_search(environment: Environment) -> bool:
+    """Where the shell brings a search of its own, ours would say the same thing twice."""
+    return environment.variables.get("HANDRAIL_EMBEDDED_SEARCH", "") not in {"1", "true"}
 
 
 def _made(module: str, name: str, *needs: Callable[[], Any]) -> Callable[[], AnyTool]:
