@@ -31,13 +31,23 @@ def closed() -> Iterator[Path]:
     shutil.rmtree(base)
 
 
+PACKAGED = Path(sys.executable).with_name("rg")
+
+
+def made(cwd: Path, **env: str) -> Outfit:
+    return plain_outfit({"PATH": os.environ["PATH"], "HOME": str(cwd / "home"), **env}, cwd)
+
+
+@pytest.fixture
+def outfit(ctx: ToolContext) -> Outfit:
+    """What tools get, with whatever program can do a search here."""
+    return made(ctx.cwd)
+
+
 @pytest.fixture(params=["found", "packaged", "off"])
-def outfit(ctx: ToolContext, request: pytest.FixtureRequest) -> Outfit:
+def each_outfit(ctx: ToolContext, request: pytest.FixtureRequest) -> Outfit:
     """With each of the programs that can do a search: the one on PATH, the one beside Python, and the stand-in."""
-    packaged = Path(sys.executable).with_name("rg")
-    if request.param == "found" and not shutil.which("rg"):
-        pytest.skip("there is no rg on PATH")
-    if request.param == "packaged" and not packaged.exists():
-        pytest.skip("there is no rg beside Python")
-    env = {"found": {}, "packaged": {"HANDRAIL_RG": str(packaged)}, "off": {"HANDRAIL_RG": "off"}}[request.param]
-    return plain_outfit({"PATH": os.environ["PATH"], "HOME": str(ctx.cwd / "home"), **env}, ctx.cwd)
+    if (request.param == "found" and not shutil.which("rg")) or (request.param == "packaged" and not PACKAGED.exists()):
+        pytest.skip("there is no such program here")
+    env = {"found": {}, "packaged": {"HANDRAIL_RG": str(PACKAGED)}, "off": {"HANDRAIL_RG": "off"}}
+    return made(ctx.cwd, **env[request.param])

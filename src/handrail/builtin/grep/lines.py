@@ -16,7 +16,9 @@ BEFORE_MATCH = 100
 # quotes within a text are escaped, so this can only stand behind it
 NUMBER = re.compile(rb'\},"line_number":(\d+|null),"absolute_offset"')
 BEGINNING = re.compile(
-    rb'\{"type":"(match|context)","data":\{"path":(\{.*?\}),"lines":\{"(text|bytes)":"((?:[^"\\]|\\.)*)', re.DOTALL
+    rb'\{"type":"(match|context)","data":\{"path":(\{.*?\}),"lines":\{"(text|bytes)":"'
+    rb'((?:[^"\\]|\\u[0-9a-fA-F]{4}|\\[^u])*)',  # whole escapes only
+    re.DOTALL,
 )
 
 
@@ -43,17 +45,14 @@ def _forget_the_middle(rest: bytearray) -> None:
 
 def shortened(line: bytes) -> dict[str, Any]:
     """An event of an endless line: path, number and beginning."""
-    beginning = BEGINNING.match(line[:MAX_EVENT])
+    beginning = BEGINNING.match(line[: MAX_EVENT // 2])
     if not beginning:
         return {"type": "other"}
     kind, path, key, text = beginning.groups()
     number = NUMBER.search(line)
-    found = number[1] if number else b"null"
-    whole = text[: MAX_EVENT // 2 // 4 * 4]
-    if key == b"text":
-        whole = re.sub(rb"\\(u[0-9a-fA-F]{0,3})?$", b"", whole)  # not half an escape
+    whole = text if key == b"text" else text[: len(text) // 4 * 4]
     made = b'{"type":"%b","data":{"path":%b,"lines":{"%b":"%b"},"line_number":%b,"submatches":[]}}'
-    event: dict[str, Any] = from_json(made % (kind, path, key, whole, found), allow_partial=True)
+    event: dict[str, Any] = from_json(made % (kind, path, key, whole, number[1] if number else b"null"))
     return event
 
 
@@ -70,25 +69,36 @@ class Writer:
         self._told = cache(told)
         self._with_context = bool(args.lines_before or args.lines_after)
         self._last: tuple[bytes, int] | None = None
+        self._binary: bytes | None = None
 
     def lines(self, event: dict[str, Any]) -> Iterator[str]:
         """The lines of one event."""
         data = event.get("data", {})
         match event["type"]:
             case "match" | "context" as kind:
-                path = raw(data["path"])
-                yield from self._numbered(path, data, ":" if kind == "match" else "-")
+                path, text = raw(data["path"]), raw(data["lines"])
+                if path == self._binary:
+                    return
+                if b"\0" in text:
+                    yield from self._not_shown(path)
+                else:
+                    yield from self._numbered(path, text, data, ":" if kind == "match" else "-")
             case "end" if data.get("binary_offset") is not None:
-                yield f"{self._told(raw(data['path']))}: binary file, not shown further"
+                yield from self._not_shown(raw(data["path"]))
 
-    def _numbered(self, path: bytes, data: dict[str, Any], sign: str) -> Iterator[str]:
-        text, first = raw(data["lines"]), data["line_number"] or 1
-        parts = data["submatches"]
+    def _not_shown(self, path: bytes) -> Iterator[str]:
+        if path != self._binary:
+            yield f"{self._told(path)}: binary file matches, the rest of it is not shown"
+        self._binary = path
+
+    def _numbered(self, path: bytes, text: bytes, data: dict[str, Any], sign: str) -> Iterator[str]:
+        first, parts = data["line_number"] or 1, data["submatches"]
         if self._args.only_matching and parts:
             for part in parts:
                 number = first + text.count(b"\n", 0, part["start"])
-                for at, line in enumerate(raw(part["match"]).split(b"\n")):
-                    yield self._line(path, number + at, sign, line, 0)
+                for at, row in enumerate(raw(part["match"]).split(b"\n"), number):
+                    if row.removesuffix(b"\r"):
+                        yield self._line(path, at, sign, row, 0)
             return
         if self._args.only_matching and sign == "-":
             return

@@ -103,18 +103,20 @@ def reason(pattern: str, text: str) -> str:
         return f"{what}. {advice}"
     column = lines[caret].index("^") - 4
     shown = lines[caret - 1][4:]
-    if shown == f"(?:{pattern})":  # some versions show what they made of it
-        column = column - 3 if column >= 3 else unclosed(pattern)
+    if shown == f"(?:{pattern})":  # some versions show what they made of it, and may mean their own brackets
+        odd = unbalanced(pattern)
+        column = column - 3 if odd is None else odd
     return f"{what} (at character {column + 1}, {pattern[column : column + 10]!r}). {advice}"
 
 
-def unclosed(pattern: str) -> int:
-    """Where the last group begins that is not closed."""
-    groups = [0]
+def unbalanced(pattern: str) -> int | None:
+    """Where a group is closed that was not opened, or the last one opened that is not closed."""
+    groups: list[int] = []
     for sign in re.finditer(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[()]", pattern, re.DOTALL):
         if sign[0] == "(":
             groups.append(sign.start())
         elif sign[0] == ")":
+            if not groups:
+                return sign.start()
             groups.pop()
-            groups = groups or [0]
-    return groups[-1]
+    return groups[-1] if groups else None

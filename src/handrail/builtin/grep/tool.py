@@ -160,7 +160,7 @@ def lines_of(search: Search, files: list[bytes]) -> Output:
     """The lines that match, with what was asked for around them."""
     with closing(_lines(search, files)) as lines:
         page = paged(search.args, lines)
-    text = "\n".join([*page.entries, *paging_note(search.args, page)]) if files else "No match."
+    text = "\n".join([*page.entries, *paging_note(search.args, page)]) or "No match."
     data = {
         "mode": "content",
         "numFiles": len(files),

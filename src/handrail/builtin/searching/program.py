@@ -128,6 +128,7 @@ class Program:
         except OSError as error:
             raise ToolError(f"{start[0]!r} cannot be started: {error.strerror}. Search in another way.") from error
         self.complaint = b""
+        self._abort = abort
         abort.listen(lambda _reason: self._process.kill())
         if abort.aborted:  # it may have been set between the two looks of `listen`
             self._process.kill()
@@ -152,7 +153,7 @@ class Program:
         with selectors.DefaultSelector() as open_ends:
             open_ends.register(output, selectors.EVENT_READ)
             open_ends.register(complaints, selectors.EVENT_READ)
-            while open_ends.get_map():
+            while open_ends.get_map() and not self._abort.aborted:
                 for key, _ in open_ends.select():
                     data = os.read(key.fd, CHUNK)
                     if not data:

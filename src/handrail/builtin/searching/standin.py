@@ -83,13 +83,13 @@ def compiled(asked: Asked) -> re.Pattern[str]:
         raise ToolError(f"regex parse error:\n    {line}\n    {caret}\nerror: {error.msg}") from error
 
 
-def files_below(asked: Asked, complain: Callable[[OSError], None]) -> Iterator[bytes]:
-    """Regular files that neither ignore files nor globs leave out; links are not followed."""
+def files_below(asked: Asked, complain: Callable[[OSError], None]) -> Iterator[tuple[bytes, bool]]:
+    """Regular files that neither ignore files nor globs leave out, and whether they were named. Links are left out."""
     whitelist = [glob_rule(glob) for glob in asked.globs if not glob.startswith("!")]
     blacklist = [glob_rule(glob[1:]) for glob in asked.globs if glob.startswith("!")]
     for target in asked.targets:
         if not os.path.isdir(target):  # noqa: PTH112  # bytes, which Path does not take
-            yield target
+            yield target, True
             continue
         root = target.rstrip(b"/")
         waiting = [(root, Ignored.above(root) if asked.ignore_files else None)]
@@ -113,18 +113,18 @@ def files_below(asked: Asked, complain: Callable[[OSError], None]) -> Iterator[b
                 if is_folder:
                     waiting.append((entry.path, ignored))
                 elif entry.is_file(follow_symlinks=False) and (wanted or not whitelist):
-                    yield entry.path
+                    yield entry.path, False
 
 
 def _listed(rules: list[Rule], parts: tuple[str, ...], *, is_folder: bool) -> bool:
     return any(rule.fits(parts, is_folder=is_folder) for rule in rules)
 
 
-def content(path: bytes) -> str | None:
-    """The text of a file; None if it is binary."""
+def content(path: bytes, *, named: bool = True) -> str:
+    """The text of a file; a binary one that nobody named counts as empty."""
     with open(path, "rb") as file:  # noqa: PTH123  # bytes
         data = file.read(MAX_FILE_BYTES)
-    return None if b"\0" in data else data.decode("utf-8", "surrogateescape")
+    return "" if b"\0" in data and not named else data.decode("utf-8", "surrogateescape")
 
 
 def spans(pattern: re.Pattern[str], asked: Asked, text: str) -> Iterator[tuple[int, list[str], list[tuple[int, int]]]]:
@@ -165,9 +165,6 @@ def json_text(data: bytes) -> dict[str, str]:
 def events(path: bytes, pattern: re.Pattern[str], asked: Asked) -> Iterator[dict[str, Any]]:
     """What ripgrep would say about one file in JSON."""
     text = content(path)
-    if text is None:
-        yield {"type": "end", "data": {"path": json_text(path), "binary_offset": 0}}
-        return
     lines = text.split("\n")
     last = len(lines) - (lines[-1] == "")
     shown = 0
@@ -202,19 +199,17 @@ def _event(kind: str, path: bytes, number: int, block: list[str], matches: list[
 def answer(asked: Asked, write: Callable[[bytes], object], complain: Callable[[OSError], None]) -> None:
     """Write what was asked for."""
     pattern = compiled(asked)
-    for path in files_below(asked, complain):
+    for path, named in files_below(asked, complain):
         try:
             if asked.mode == "files":
                 write(path + b"\0")
             elif asked.mode == "lines":
                 for event in events(path, pattern, asked):
                     write(json.dumps(event, separators=(",", ":")).encode() + b"\n")
-            elif (text := content(path)) is None:
-                continue
             elif asked.mode == "count":
-                count = sum(1 for _ in spans(pattern, asked, text))
+                count = sum(1 for _ in spans(pattern, asked, content(path, named=named)))
                 write(b"%b\0%d\n" % (path, count) if count else b"")
-            elif next(spans(pattern, asked, text), None):
+            elif next(spans(pattern, asked, content(path, named=named)), None):
                 write(path + b"\0")
         except OSError as error:
             complain(error)
