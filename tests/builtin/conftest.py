@@ -35,7 +35,10 @@ PACKAGED = Path(sys.executable).with_name("rg")
 
 
 def made(cwd: Path, **env: str) -> Outfit:
-    return plain_outfit({"PATH": os.environ["PATH"], "HOME": str(cwd / "home"), **env}, cwd)
+    state = str(cwd.with_name(f"{cwd.name}-state"))
+    return plain_outfit(
+        {"PATH": os.environ["PATH"], "HOME": str(cwd / "home"), "HANDRAIL_STATE_DIR": state, **env}, cwd
+    )
 
 
 @pytest.fixture

@@ -25,10 +25,12 @@ def everything() -> Pool:
 @pytest.mark.proves("B1", "B12")
 def test_the_list_names_every_built_in_tool_and_there_is_no_other() -> None:
     folder = Path(sys.modules["handrail.builtin"].__path__[0])
-    modules = {path.stem for path in folder.glob("*.md")}
+    modules = {path.stem for path in folder.glob("*.md")} | {path.parent.name for path in folder.glob("*/*.md")}
 
-    assert [tool.name for tool in everything()] == ["Edit", "Glob", "Read", "Sleep", "ToolSearch", "Write"]
-    assert {type(tool).__module__.rpartition(".")[2] for tool in everything()} == modules
+    assert [tool.name for tool in everything()] == [
+        *("Edit", "Glob", "Grep", "NotebookEdit", "Read", "Sleep", "ToolSearch", "Write")
+    ]
+    assert {type(tool).__module__.split(".")[2] for tool in everything()} == modules
 
 
 @pytest.mark.proves("A8", "R5")
@@ -56,7 +58,22 @@ def test_simple_mode_has_the_small_set() -> None:
         environment=Environment(simple=True),
     )
 
-    assert [tool.name for tool in assemble(what)] == ["Edit", "Glob", "Read", "Write"]
+    assert [tool.name for tool in assemble(what)] == ["Edit", "Glob", "Grep", "Read", "Write"]
+
+
+@pytest.mark.proves("B6")
+@pytest.mark.parametrize(("value", "there"), [("", True), ("0", True), ("1", False), ("true", False)])
+def test_our_search_gives_way_to_one_that_the_shell_brings(value: str, there: bool) -> None:
+    what = Ingredients(
+        entries=base_tools(lambda: Catalog(Ingredients()), lambda: plain_outfit({})),
+        environment=Environment(variables={"HANDRAIL_EMBEDDED_SEARCH": value} if value else {}),
+    )
+
+    names = {tool.name for tool in assemble(what)}
+
+    assert ({"Glob", "Grep"} <= names) is there
+    assert names.isdisjoint({"Glob", "Grep"}) is not there
+    assert "Read" in names
 
 
 LAZY = """
@@ -66,7 +83,8 @@ from handrail.tools.catalog import Catalog
 from handrail.tools.pool import Deferral, Ingredients, assemble
 
 def loaded():
-    return sorted(name for name in sys.modules if name.startswith("handrail.builtin.") and "outfit" not in name)
+    return sorted({".".join(name.split(".")[:3]) for name in sys.modules
+                   if name.startswith("handrail.builtin.") and "outfit" not in name})
 
 catalog = Catalog(Ingredients(
     entries=base_tools(lambda: catalog, lambda: None),

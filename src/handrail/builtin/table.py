@@ -23,6 +23,7 @@ def base_tools(
         Entry("Edit", _made("edit", "Edit", outfit), simple=True),
         Entry("Glob", _made("glob", "Glob", outfit), when=_no_embedded_search, simple=True),
         Entry("Grep", _made("grep", "Grep", outfit), when=_no_embedded_search, simple=True),
+        Entry("NotebookEdit", _made("notebook_edit", "NotebookEdit", outfit)),
         Entry("Read", _made("read", "Read", outfit), simple=True),
         Entry("Sleep", _made("sleep", "Sleep")),
         Entry("ToolSearch", _made("tool_search", "ToolSearch", catalog)),

@@ -6,11 +6,10 @@ import stat
 from pathlib import Path
 from typing import NoReturn, Self
 
-from handrail.builtin.changing import place_of
 from handrail.builtin.outfit import Outfit
 from handrail.errors import ToolError
 from handrail.files.copying import digest
-from handrail.files.paths import Kind, Place, open_decided
+from handrail.files.paths import Kind, Place, open_decided, resolve
 from handrail.files.source import Source
 from handrail.tools.context import ToolContext
 
@@ -58,7 +57,7 @@ class Opened:
             raise ToolError(
                 f"{spelling!r} cannot be a path: it holds what no file name can hold. Give the name of a file."
             )
-        place = place_of(spelling, ctx, outfit)
+        place = ctx.decided_place(spelling) or resolve(spelling, str(ctx.cwd), outfit.home)
         if place.kind in NO_FILE:
             raise ToolError(f"{spelling!r} {NO_FILE[place.kind]}")
         if place.kind is not Kind.FILE:
