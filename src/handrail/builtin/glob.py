@@ -37,9 +37,10 @@ class GlobInput(Input):
 
 @record
 class Found:
-    """Files from the newest to the oldest, and how many places could not be looked at."""
+    """The newest files first, how many there are in all, and how many places could not be looked at."""
 
     names: list[str]
+    total: int = 0
     unreadable: int = 0
 
 
@@ -78,18 +79,17 @@ class Glob(Tool[GlobInput]):
         with folder:
             base = seen_from(ctx.cwd, place)
             found = self._matching(folder, pattern, ctx) if pattern else self._entries(folder)
-        bound = MAX_FILES if pattern else MAX_ENTRIES
-        names = [f"{base.rstrip('/')}/{name}" if base else name for name in found.names[:bound]]
+        names = [f"{base.rstrip('/')}/{name}" if base else name for name in found.names]
         data = {
             "filenames": names,
             "numFiles": len(names),
             "durationMs": round((time.monotonic() - began) * 1000),
-            "truncated": len(found.names) > bound,
-            "totalMatches": len(found.names),
+            "truncated": found.total > len(names),
+            "totalMatches": found.total,
             "countIsComplete": True,
         }
-        text = listing(names, len(found.names) - len(names), found.unreadable)
-        return Output(text=text, data=data, card=Card(title=self.summary(args), detail=f"{len(found.names)} files"))
+        text = listing(names, found.total - len(names), found.unreadable)
+        return Output(text=text, data=data, card=Card(title=self.summary(args), detail=f"{found.total} files"))
 
     def _matching(self, folder: Folder, pattern: str, ctx: ToolContext) -> Found:
         before, rest = fixed_start(pattern)
@@ -99,17 +99,17 @@ class Glob(Tool[GlobInput]):
         if not globs:
             return Found([])
         with Program(self._arguments(globs, rest), folder, self._outfit, ctx.abort) as program:
-            names: Iterator[bytes] = (name[2:] for name in chain.from_iterable(program.pieces(b"\0")))
+            names: Iterator[bytes] = chain.from_iterable(program.pieces(b"\0"))
             if not exact or self._respects_ignore_files:
                 fits = matcher(rest)
-                names = (name for name in names if fits(tuple(os.fsdecode(name).split("/"))))
+                names = (name for name in names if fits(tuple(os.fsdecode(name[2:]).split("/"))))
             if self._outfit.hidden is not nothing_hidden:
                 names = filter(partial(self._shows, folder), names)
-            newest = newest_first(folder, names)
+            newest, total = newest_first(folder, names, MAX_FILES)
             if program.complaint and not program.unreadable:
                 raise ToolError(f"{pattern!r} cannot be searched for: {program.complaint.decode(errors='replace')}")
             start = "".join(f"{part}/" for part in before)
-            return Found([start + os.fsdecode(name) for name in newest], program.unreadable)
+            return Found([start + os.fsdecode(name[2:]) for name in newest], total, program.unreadable)
 
     def _arguments(self, globs: list[str], pattern: str) -> list[str]:
         """Where ignore files count, no glob is handed over: it would bring back what they leave out."""
@@ -128,10 +128,10 @@ class Glob(Tool[GlobInput]):
         with os.scandir(folder.descriptor) as entries:
             found = sorted((not entry.is_dir(), entry.name) for entry in entries)
         shown = [(file, name) for file, name in found if self._shows(folder, os.fsencode(name))]
-        return Found([name if file else f"{name}/" for file, name in shown])
+        return Found([name if file else f"{name}/" for file, name in shown[:MAX_ENTRIES]], len(shown))
 
     def _shows(self, folder: Folder, name: bytes) -> bool:
-        return not self._outfit.hidden(f"{folder.real.rstrip('/')}/{os.fsdecode(name)}")
+        return not self._outfit.hidden(f"{folder.real.rstrip('/')}/{os.fsdecode(name.removeprefix(b'./'))}")
 
 
 def place_to_search(args: GlobInput) -> tuple[str, str]:

@@ -156,7 +156,7 @@ def test_any_edit_is_the_edit_of_the_notebook_written_in_the_same_manner(
         done = sheet.replace(at, source, None)
         old = cells[at]
         new = source if isinstance(old["source"], str) else source.splitlines(keepends=True)
-        reset = {"execution_count": None, "outputs": []} if old["cell_type"] == "code" else {}
+        reset: dict[str, Any] = {"execution_count": None, "outputs": []} if old["cell_type"] == "code" else {}
         cells[at] = old | reset | {"source": new}
     elif mode == "delete":
         done = sheet.delete(at)

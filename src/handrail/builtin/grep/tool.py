@@ -110,7 +110,7 @@ def _search(args: GrepInput, folder: Folder, place: Place, outfit: Outfit, ctx: 
 def matching_files(search: Search) -> list[bytes]:
     """The files that match, newest first."""
     with search.program(["--files-with-matches", "--null"]) as program:
-        names = newest_first(search.folder, search.visible(chain.from_iterable(program.pieces(b"\0"))))
+        names, _ = newest_first(search.folder, search.visible(chain.from_iterable(program.pieces(b"\0"))))
         _check(search, program)
         return names
 
@@ -135,7 +135,7 @@ def counted(search: Search) -> Output:
     with search.program(["--count", "--null", "--with-filename"]) as program:
         counts = dict(numbered(program.pieces(b"\n")))
         _check(search, program)
-    shown = newest_first(search.folder, search.visible(counts))
+    shown, _ = newest_first(search.folder, search.visible(counts))
     page = paged(search.args, (f"{search.told(name)}:{counts[name]}" for name in shown))
     total = sum(counts[name] for name in shown)
     summary = f"{total:,} matching lines in {len(shown):,} files"

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from heapq import nsmallest
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -96,8 +97,12 @@ def one_line(path: str) -> str:
     return path if path.isprintable() else repr(path)
 
 
-def newest_first(folder: Folder, names: Iterable[bytes]) -> list[bytes]:
-    """The names by time of change, the last changed one first; what has gone away is left out."""
+def newest_first(folder: Folder, names: Iterable[bytes], count: int | None = None) -> tuple[list[bytes], int]:
+    """
+    The names by time of change, the last changed one first, and how many there are; what has gone away is left out.
+
+    `count`: so many are enough, which is cheaper than all of them in order.
+    """
     found: list[tuple[int, bytes]] = []
     look, descriptor = os.stat, folder.descriptor
     for name in names:
@@ -105,8 +110,8 @@ def newest_first(folder: Folder, names: Iterable[bytes]) -> list[bytes]:
             found.append((-look(name, dir_fd=descriptor, follow_symlinks=False).st_mtime_ns, name))
         except OSError:
             continue
-    found.sort()
-    return [name for _, name in found]
+    chosen = sorted(found) if count is None or len(found) <= count else nsmallest(count, found)
+    return [name for _, name in chosen], len(found)
 
 
 class Program:
