@@ -42,8 +42,8 @@ def test_files_come_newest_first_and_as_read_takes_them(ctx: ToolContext, each_o
     assert search(ctx, each_outfit, "sub/deep/m.py") == ["sub/deep/m.py"]
     assert search(ctx, each_outfit, "*.py", path="sub/../sub") == ["sub/a.py"]
     assert search(ctx, each_outfit, "*.py", path=str(ctx.cwd / "sub")) == ["sub/a.py"]
-    assert search(ctx, each_outfit, "*.txt") == ["There is no such file."]
-    assert search(ctx, each_outfit, "nowhere/*.py") == ["There is no such file."]
+    assert search(ctx, each_outfit, "*.txt") == ["No file matches."]
+    assert search(ctx, each_outfit, "nowhere/*.py") == ["No file matches."]
 
 
 def test_what_programs_get_says_how_many_there_are(ctx: ToolContext, outfit: Outfit) -> None:
@@ -79,7 +79,7 @@ def test_it_finds_what_ripgrep_finds(ctx: ToolContext, outfit: Outfit, pattern: 
     )
 
     found = search(ctx, outfit, pattern)
-    assert sorted(found) == sorted(listed.stdout.splitlines() or ["There is no such file."])
+    assert sorted(found) == sorted(listed.stdout.splitlines() or ["No file matches."])
 
 
 def spelled_out(pattern: str) -> list[str]:
@@ -147,7 +147,7 @@ def test_links_are_neither_listed_nor_followed(ctx: ToolContext, each_outfit: Ou
     (ctx.cwd / "loop").symlink_to("loop")
 
     assert search(ctx, each_outfit, "**") == ["real/file"]
-    assert search(ctx, each_outfit, "to_folder/*") == ["There is no such file."]
+    assert search(ctx, each_outfit, "to_folder/*") == ["No file matches."]
 
 
 def test_a_link_given_as_the_folder_is_followed(ctx: ToolContext, outfit: Outfit) -> None:
@@ -224,7 +224,7 @@ def test_an_aborted_search_stops(ctx: ToolContext, outfit: Outfit) -> None:
     grow(ctx.cwd, "a")
     ctx.abort.abort(AbortReason.USER)
 
-    assert search(ctx, outfit, "*") == ["There is no such file."]
+    assert search(ctx, outfit, "*") == ["No file matches."]
 
 
 def test_a_folder_swapped_for_a_link_since_the_decision_is_refused(

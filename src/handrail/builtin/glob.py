@@ -147,7 +147,7 @@ def place_to_search(args: GlobInput) -> tuple[str, str]:
 
 def listing(names: list[str], more: int, unreadable: int) -> str:
     """One path a line, as Read takes it, with a word about what was left out."""
-    lines = [one_line(name) for name in names] or ["There is no such file."]
+    lines = [one_line(name) for name in names] or ["No file matches."]
     if more:
         lines.append(f"({more:,} more files match. Use a narrower pattern to see them.)")
     if unreadable:
