@@ -6,7 +6,7 @@ JOBS ?= auto
 DIRS := src tests scripts $(wildcard benchmarks/*.py examples/*.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format fuzz docs api checklist bench bench-peers clean
+.PHONY: help setup demo test lint format fuzz docs api definitions checklist bench bench-peers clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -54,14 +54,19 @@ bench: setup ## measure our own speed
 	@$(BIN)/python -m benchmarks.engine_bench
 	@$(BIN)/python -m benchmarks.pool_bench
 	@$(BIN)/python -m benchmarks.shell_bench
+	@$(BIN)/python -m benchmarks.bash_bench
 	@$(BIN)/python -m benchmarks.providers_bench
 	@$(BIN)/python -m benchmarks.loop_bench
 	@$(BIN)/python -m benchmarks.edit_bench
 	@$(BIN)/python -m benchmarks.search_bench
+	@$(BIN)/python -m benchmarks.hooks_bench
 
 bench-peers: setup ## measure beside other frameworks, in an environment of their own
 	@scripts/peers
 	@.venv-peers/bin/python -m benchmarks.peers_bench
+
+definitions: setup ## write down what requests say of the built-in tools, after one was added or changed
+	@$(BIN)/python scripts/definitions.py
 
 clean: ## remove everything made here except .wheels
 	rm -rf .venv .venv-peers .venv-fuzz .coverage* coverage.json .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache build dist

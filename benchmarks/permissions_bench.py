@@ -1,22 +1,39 @@
 """
 What a decision costs, and whether it grows with rules that cannot match: python benchmarks/permissions_bench.py
 
-Cases are built beforehand for `decide`; `whole` also resolves the path. Ratios compare 10,000 rules with 10 in one run.
+Cases are built beforehand for `decide`; `whole` also resolves the path; `gate` is the decision of a call as the engine
+asks for it, `audited` the same with its line in the audit log. Ratios compare 10,000 rules with 10 in one run.
 """
 
+import asyncio
+import json
+import os
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+from handrail.app.state import plain_outfit
+from handrail.builtin.read import Read
 from handrail.conversation.blocks import ToolUse
+from handrail.conversation.redact import make_redactor
+from handrail.dispatch.approval.audit import Audit
+from handrail.dispatch.approval.gate import PolicyGate
+from handrail.dispatch.approval.live import LivePolicy
+from handrail.dispatch.gate import NOTHING_SAID, Request
 from handrail.files.paths import exists, expand, locate, resolve
 from handrail.permissions.case import Case, make_case
+from handrail.permissions.hidden import hidden
 from handrail.permissions.layers import decide
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import Behaviour, Source
 from handrail.permissions.touch import Lookup
+from handrail.tools.abort import AbortSignal
+from handrail.tools.context import RunContext, ToolContext
+from handrail.tools.permission import Decision
 
 LOOKUP = Lookup(resolve, locate, expand, exists)
 ROUNDS = 3_000
@@ -71,6 +88,64 @@ def main() -> None:
         print(f"{'':20} {'10 rules':>10} {'10,000':>10} {'ratio':>7} {'whole':>8}   microseconds, median")
         for name, use in USES.items():
             report(name, use, few, many)
+        gates(folder, many)
+        searches(folder, many)
+        examples(folder)
+
+
+def gates(folder: str, policy: Policy) -> None:
+    """The bar: a decision with its path resolved and its line written takes under 120 microseconds."""
+    audit = Audit(Path(folder, "audit"), make_redactor(os.environ))
+    for name, log in (("gate", None), ("audited", audit)):
+        print(f"Read, {name:14} {asyncio.run(gate_cost(folder, policy, log)):10.1f}   microseconds, median")
+    audit.close()
+
+
+async def gate_cost(folder: str, policy: Policy, audit: Audit | None) -> float:
+    gate = PolicyGate(LivePolicy(lambda: policy), audit=audit)
+    tool, use = Read(plain_outfit({}, Path(folder))), USES["Read, inside"]
+    ctx = ToolContext(RunContext(Path(folder)), use, AbortSignal(), lambda _: None, refuse)
+    request = Request(use, tool, tool.parse(use.input), ctx, read_only=True)
+    samples = []
+    for _ in range(ROUNDS):
+        started = time.perf_counter_ns()
+        await gate.decide(request, NOTHING_SAID)
+        samples.append(time.perf_counter_ns() - started)
+    return statistics.median(samples) / 1_000
+
+
+async def refuse(_use: ToolUse, _run: RunContext) -> Decision:
+    raise LookupError
+
+
+def searches(folder: str, policy: Policy) -> None:
+    left_out = hidden(policy)
+    names = [f"{folder}/src/part{at % 40}/file{at}.py" for at in range(20_000)]
+    started = time.perf_counter()
+    kept = sum(not left_out(name) for name in names)
+    cost = (time.perf_counter() - started) / len(names) * 1e6
+    print(f"a file of a search   {cost:10.1f}   microseconds, {kept} of {len(names)} kept")
+
+
+def examples(folder: str) -> None:
+    """The bar: 1,000 lines under 3 seconds, including start."""
+    file = Path(folder, "examples.jsonl")
+    commands = [use.input["command"] for use in USES.values() if use.name == "Bash"]
+    lines = [
+        {
+            "id": at,
+            "tool": "Bash",
+            "input": {"command": f"{commands[at % len(commands)]} {at}"},
+            "expect": ["allow", "ask"],
+            "rules": {"allow": [f"Bash(tool{at} *)", *WANTED]},
+        }
+        for at in range(1_000)
+    ]
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    started = time.perf_counter()
+    command = [sys.executable, "-m", "handrail", "permissions", "test", str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    print(f"permissions test     {time.perf_counter() - started:10.2f}   seconds: {done.stdout.strip()}")
 
 
 def report(name: str, use: ToolUse, few: Policy, many: Policy) -> None:

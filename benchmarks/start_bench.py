@@ -5,22 +5,27 @@ What starting and leaving costs.
 
 `handrail --version` beside a bare interpreter in CPU time; `handrail -p` from its start to the first request that a
 model server on loopback gets, beside a floor program with httpx2, in wall time; then the time from the last byte of
-output to the end of the process, and its memory. Bytecode is compiled first, as an installed package has it.
+output to the end of the process, its memory, and what the first call of a tool takes, which loads what the first
+request did without. All programs have their bytecode, as installed ones do, in a folder of this benchmark.
 """
 
 import argparse
 import asyncio
-import compileall
 import json
+import math
 import os
 import resource
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Callable
+from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path
+from typing import NamedTuple
 
-import handrail
-from handrail.conversation.blocks import Text
+from handrail.conversation.blocks import Text, ToolUse
 from handrail.testing.model_server import ModelServer, Reply
 
 RUNS, STARTS = 25, 9
@@ -38,52 +43,98 @@ async def main():
 asyncio.run(main())
 """
 
+BYTECODE = tempfile.TemporaryDirectory(prefix="handrail-bytecode-")
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+ENVIRONMENT["PYTHONPYCACHEPREFIX"] = BYTECODE.name
+
+
+class Started(NamedTuple):
+    """Milliseconds: start to first request (and CPU), its answer to the next request, last output to the end."""
+
+    request: float
+    work: float
+    calling: float
+    leaving: float
+
 
 def cpu(command: list[str]) -> float:
     """Milliseconds of CPU that a command takes, at the first quartile of several runs."""
     spent: list[float] = []
     for _ in range(RUNS):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+        subprocess.run(command, stdout=subprocess.DEVNULL, check=True, env=ENVIRONMENT)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         spent.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
     return sorted(spent)[RUNS // 4] * 1000
 
 
-async def started(*command: str) -> tuple[float, float]:
-    """Milliseconds from the start to the first request, and from the last output to the end."""
-    async with ModelServer([Reply((Text("Hello"),))]) as server:
+async def started(replies: list[Reply], thinking: float, *command: str) -> Started:
+    """A program against a model that thinks for some seconds before its first answer."""
+    thought = asyncio.Event()
+    replies[0] = replace(replies[0], gates={0: thought})
+    async with ModelServer(replies) as server:
         began = time.perf_counter()
         process = await asyncio.create_subprocess_exec(
             *(word.replace("URL", server.url) for word in command),
-            env={**os.environ, "ANTHROPIC_BASE_URL": server.url},
+            env={**ENVIRONMENT, "ANTHROPIC_BASE_URL": server.url},
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
         )
-        while not server.requests:  # noqa: ASYNC110  # the server keeps requests, it does not announce them
-            await asyncio.sleep(0.001)
-        asked = time.perf_counter() - began
+        asked = await _request(server, process, 1)
+        work = _cpu_so_far(process.pid)
+        await asyncio.sleep(thinking)
+        thought.set()
+        answered = time.perf_counter()
+        again = await _request(server, process, len(replies)) if len(replies) > 1 else answered
         assert process.stdout is not None
         await process.stdout.readline()
         spoken = time.perf_counter()
         await process.wait()
-        return asked * 1000, (time.perf_counter() - spoken) * 1000
+        left = time.perf_counter()
+        return Started((asked - began) * 1000, work, (again - answered) * 1000, (left - spoken) * 1000)
+
+
+def _cpu_so_far(process: int) -> float:
+    """Milliseconds of CPU of its main thread; on a busy machine they say more than the clock. Linux only."""
+    spent = Path(f"/proc/{process}/schedstat")
+    return int(spent.read_text().split()[0]) / 1e6 if spent.exists() else math.nan
+
+
+async def _request(server: ModelServer, process: asyncio.subprocess.Process, number: int) -> float:
+    """When the request of that number is there."""
+    while len(server.requests) < number:
+        if process.returncode is not None:
+            raise SystemExit(f"the program ended with {process.returncode} before it made request {number}")
+        await asyncio.sleep(0.001)  # the server keeps requests, it does not announce them
+    return time.perf_counter()
 
 
 async def starts() -> dict[str, float]:
     """Ours and the floor take turns; the figures are those of the first quartile."""
-    floor: list[float] = []
-    ours: list[tuple[float, float]] = []
-    for _ in range(STARTS):
-        floor.append((await started(sys.executable, "-c", FLOOR, "URL"))[0])
-        ours.append(await started(HANDRAIL, "-p", "hi"))
-    base = sorted(floor)[STARTS // 4]
-    mine = sorted(first for first, _ in ours)[STARTS // 4]
+    answer, call = Reply((Text("Hello"),)), Reply((ToolUse("t1", "Read", {"file_path": "README.md"}),))
+    ours = (HANDRAIL, "-p", "hi")
+    seen: dict[str, list[Started]] = {"floor": [], "plain": [], "leaving": [], "calling": [], "calling at once": []}
+    for _ in range(STARTS + 1):
+        seen["floor"].append(await started([answer], 0, sys.executable, "-c", FLOOR, "URL"))
+        seen["plain"].append(await started([answer], 0, *ours))
+        seen["leaving"].append(await started([answer], 0.1, *ours))  # the tools are being loaded just then
+        seen["calling"].append(await started([call, answer], 0.6, *ours))
+        seen["calling at once"].append(await started([call, answer], 0, *ours))
+
+    def usual(what: str, figure: Callable[[Started], float]) -> float:
+        return sorted(map(figure, seen[what][1:]))[STARTS // 4]  # the first one wrote the bytecode
+
+    base, mine = usual("floor", attrgetter("request")), usual("plain", attrgetter("request"))
     return {
         "floor, start to first request (ms)": base,
         "handrail -p, start to first request (ms)": mine,
         "handrail -p / floor": mine / base,
-        "last output to end of process (ms)": sorted(last for _, last in ours)[STARTS // 4],
+        "handrail -p / floor, in CPU time": usual("plain", attrgetter("work")) / usual("floor", attrgetter("work")),
+        "last output to end of process (ms)": usual("plain", attrgetter("leaving")),
+        "the same while tools are loaded (ms)": usual("leaving", attrgetter("leaving")),
+        "first call, model thought for 0.6 s (ms)": usual("calling", attrgetter("calling")),
+        "first call, model answers at once (ms)": usual("calling at once", attrgetter("calling")),
+        "start to second request, at once (ms)": usual("calling at once", lambda s: s.request + s.calling),
     }
 
 
@@ -91,7 +142,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true")
     chosen = parser.parse_args()
-    compileall.compile_dir(Path(handrail.__file__).parent, quiet=2)
     bare, version = cpu([sys.executable, "-c", "pass"]), cpu([HANDRAIL, "--version"])
     figures = {"bare interpreter (ms)": bare, "handrail --version (ms)": version, "version / bare": version / bare}
     figures |= asyncio.run(starts())

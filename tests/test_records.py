@@ -142,3 +142,16 @@ def test_a_record_can_check_itself() -> None:
     assert Checked(1).number == 1
     with pytest.raises(ValueError, match="0"):
         Checked(0)
+
+
+def test_the_first_record_of_a_class_may_be_one_of_a_class_below_it() -> None:
+    @record
+    class Base:
+        x: int = 1
+
+    class Below(Base):
+        """Inherits how it is made."""
+
+    assert (Below(2).x, Base(3).x, Below().x) == (2, 3, 1)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'y'"):
+        Base(y=1)  # type: ignore[call-arg]  # what is being shown

@@ -12,14 +12,19 @@ if TYPE_CHECKING:
     from handrail.app.agent import Agent, query
     from handrail.app.answers import Answer
     from handrail.conversation.blocks import BrokenToolUse, Document, Image, Text, ToolResult, ToolUse
+    from handrail.dispatch.approval.question import Question
     from handrail.dispatch.executor import ToolExecutor
     from handrail.dispatch.gate import CarefulGate, Rails
     from handrail.dispatch.journal import Journal
     from handrail.dispatch.results import ResultStore
     from handrail.dispatch.schedule import Scheduling
     from handrail.errors import HandrailError, InputError, RunError, ToolDefinitionError, ToolError
+    from handrail.hooks.news import HookNews
+    from handrail.hooks.runner import Hooks
+    from handrail.hooks.specs import HookCallback
     from handrail.loop.events import LoopEvent, RunEnded
     from handrail.loop.limits import Limits
+    from handrail.permissions.policy import Policy
     from handrail.tools.abort import AbortReason, AbortSignal
     from handrail.tools.access import Access
     from handrail.tools.cards import Card
@@ -28,7 +33,7 @@ if TYPE_CHECKING:
     from handrail.tools.function import tool
     from handrail.tools.outcome import Cause, Outcome, Status
     from handrail.tools.output import Output
-    from handrail.tools.permission import Ask, Check, Decision, Opinion, Refuse, Strength, Verdict
+    from handrail.tools.permission import Allow, Ask, Check, Decision, Deny, Opinion, Refuse, Strength, Verdict
     from handrail.tools.pool import Deferral, Entry, Environment, Ingredients, Pool, assemble
     from handrail.tools.raw import RawTool
     from handrail.tools.schema import Input
@@ -40,14 +45,19 @@ _HOME = {
     "app.agent": ("Agent", "query"),
     "app.answers": ("Answer",),
     "conversation.blocks": ("BrokenToolUse", "Document", "Image", "Text", "ToolResult", "ToolUse"),
+    "dispatch.approval.question": ("Question",),
     "dispatch.executor": ("ToolExecutor",),
     "dispatch.gate": ("CarefulGate", "Rails"),
     "dispatch.journal": ("Journal",),
     "dispatch.results": ("ResultStore",),
     "dispatch.schedule": ("Scheduling",),
     "errors": ("HandrailError", "InputError", "RunError", "ToolDefinitionError", "ToolError"),
+    "hooks.news": ("HookNews",),
+    "hooks.runner": ("Hooks",),
+    "hooks.specs": ("HookCallback",),
     "loop.events": ("LoopEvent", "RunEnded"),
     "loop.limits": ("Limits",),
+    "permissions.policy": ("Policy",),
     "tools.abort": ("AbortReason", "AbortSignal"),
     "tools.access": ("Access",),
     "tools.cards": ("Card",),
@@ -56,7 +66,7 @@ _HOME = {
     "tools.function": ("tool",),
     "tools.outcome": ("Cause", "Outcome", "Status"),
     "tools.output": ("Output",),
-    "tools.permission": ("Ask", "Check", "Decision", "Opinion", "Refuse", "Strength", "Verdict"),
+    "tools.permission": ("Allow", "Ask", "Check", "Decision", "Deny", "Opinion", "Refuse", "Strength", "Verdict"),
     "tools.pool": ("Deferral", "Entry", "Environment", "Ingredients", "Pool", "assemble"),
     "tools.raw": ("RawTool",),
     "tools.schema": ("Input",),
@@ -69,6 +79,7 @@ __all__ = [
     "AbortSignal",
     "Access",
     "Agent",
+    "Allow",
     "Answer",
     "Ask",
     "BrokenToolUse",
@@ -79,10 +90,14 @@ __all__ = [
     "Check",
     "Decision",
     "Deferral",
+    "Deny",
     "Document",
     "Entry",
     "Environment",
     "HandrailError",
+    "HookCallback",
+    "HookNews",
+    "Hooks",
     "Image",
     "Ingredients",
     "Input",
@@ -93,10 +108,12 @@ __all__ = [
     "Opinion",
     "Outcome",
     "Output",
+    "Policy",
     "Pool",
     "Progress",
     "ProgressCallback",
     "PromptView",
+    "Question",
     "Rails",
     "RawTool",
     "Refuse",

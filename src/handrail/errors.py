@@ -9,8 +9,10 @@ Every exception that handrail raises.
       ProviderSetupError  a model cannot be asked with the settings given
       RunError           a prompt did not come to an answer
       PatternError       a pattern of the settings is not understood
+      SettingsError      settings cannot be used, and nothing may run without them
       CassetteError      a recording cannot be written or read
         CassetteMissError  a request that was not recorded
+      SessionError       a session cannot be found, read or written
 """
 
 
@@ -54,9 +56,17 @@ class PatternError(HandrailError):
     """A pattern of the settings is not understood."""
 
 
+class SettingsError(HandrailError):
+    """Settings cannot be used or written, and going on without them could allow what they forbid."""
+
+
 class CassetteError(HandrailError):
     """A recording cannot be written or read."""
 
 
 class CassetteMissError(CassetteError):
     """A request that was not recorded; the message shows how it differs from the nearest one that was."""
+
+
+class SessionError(HandrailError):
+    """A session cannot be found, read or written."""

@@ -1,6 +1,8 @@
 """An agent at work in a folder, against a real server: kept within its window, told what lies near, replayed."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import anyio
@@ -113,3 +115,54 @@ async def test_what_was_recorded_is_answered_again_without_a_server(
     assert [type(message) for message in again.agent.messages] == [type(message) for message in worker.agent.messages]
     assert len(again.agent.messages) == 5  # with the facts about the surroundings
     assert str(folder) not in tape.read_text()
+
+
+READY = """
+import sys
+from contextlib import suppress
+from pathlib import Path
+from handrail.app.work import Work, Worker
+from handrail.errors import InputError
+from handrail.providers.choose import Wishes
+
+worker = Worker(Work(Path.cwd(), Wishes("anthropic", "m", "http://127.0.0.1:9", "k")), {"PATH": "/nonexistent"})
+assert "pydantic" not in sys.modules
+worker.get_ready()
+before = set(sys.modules)
+for tool in worker.agent.tools:
+    with suppress(InputError):
+        tool.parse({})
+print(sorted(name for name in set(sys.modules) - before if name.startswith(("handrail", "pydantic."))))
+print("handrail.dispatch.approval" in sys.modules)
+"""
+
+
+def test_who_got_ready_imports_nothing_at_the_first_call(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", READY], cwd=tmp_path, capture_output=True, text=True, check=True)
+
+    assert done.stdout.splitlines() == ["[]", "True"]
+
+
+async def test_settings_that_change_between_two_calls_decide_the_second(folder: Path, env: dict[str, str]) -> None:
+    (folder / "file.txt").write_text("words inside\n")
+    read = {"file_path": "file.txt"}
+    replies = [
+        Reply((ToolUse("a", "Read", read),)),
+        Reply((Text("Read."),)),
+        Reply((ToolUse("b", "Read", read),)),
+        Reply((Text("Refused."),)),
+    ]
+    with anyio.fail_after(20):
+        async with ModelServer(replies, strict=True) as server:
+            worker = Worker(Work(folder, wishes(server)), env)
+            try:
+                await worker.agent.ask("Read it.")
+                (folder / ".handrail").mkdir()
+                (folder / ".handrail" / "settings.json").write_text('{"permissions": {"deny": ["Read(file.txt)"]}}')
+                await worker.agent.ask("Read it again.")
+            finally:
+                await worker.aclose()
+            results = [request.body["messages"][-1]["content"][0] for request in server.requests[1::2]]
+
+    assert ["words inside" in json.dumps(result) for result in results] == [True, False]
+    assert "the rule Read(file.txt) matches" in json.dumps(results[1])

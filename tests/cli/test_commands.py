@@ -49,6 +49,14 @@ def test_the_version_loads_nothing_but_itself(tmp_path: Path) -> None:
     }
 
 
+def test_without_arguments_the_help_is_shown(tmp_path: Path) -> None:
+    ran = handrail(cwd=tmp_path)
+
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr.startswith("usage: handrail -p PROMPT")
+    assert ran.stderr.endswith("handrail: nothing was asked for. Give a prompt with -p, or a command.\n")
+
+
 def test_a_call_loads_no_provider_and_no_user_interface(tmp_path: Path) -> None:
     code = (
         "import sys; sys.argv = ['handrail', 'call', 'Sleep', '{\"seconds\": 0.001}']\n"
@@ -59,7 +67,8 @@ def test_a_call_loads_no_provider_and_no_user_interface(tmp_path: Path) -> None:
 
     loaded = set(ran.stdout.splitlines()[-1].split())
     assert "handrail.builtin.sleep" in loaded
-    assert not loaded & {"httpx2", "h11", "rich", "prompt_toolkit", "jsonschema_rs", "mcp", "anyio"}
+    assert not loaded & {"httpx2", "h11", "rich", "prompt_toolkit", "jsonschema_rs", "mcp", "anyio", "tomllib"}
+    assert not loaded & {"handrail.builtin.glob", "handrail.builtin.read"}
 
 
 @pytest.mark.proves("R14")
@@ -81,7 +90,8 @@ def test_the_tools_are_listed_with_their_flags(tmp_path: Path) -> None:
     assert ran.returncode == 0
     rows = [line.split()[:2] for line in ran.stdout.splitlines()]
     assert rows[0] == ["name", "read-only"]
-    assert [row for row in rows if row[0] in {"Edit", "Read", "ToolSearch", "Write"}] == [
+    assert [row for row in rows if row[0] in {"Bash", "Edit", "Read", "ToolSearch", "Write"}] == [
+        ["Bash", "depends"],
         ["Edit", "no"],
         ["Read", "yes"],
         ["ToolSearch", "yes"],
@@ -152,10 +162,12 @@ def test_what_goes_wrong_is_said_and_told_by_the_exit_code(
 
 
 def test_nothing_is_written_anywhere_without_need(tmp_path: Path) -> None:
-    handrail("call", "Glob", '{"pattern": "*"}', cwd=tmp_path)
     handrail("tools", cwd=tmp_path)
-
     assert list(tmp_path.iterdir()) == []
+
+    handrail("call", "Glob", '{"pattern": "*"}', cwd=tmp_path)
+    written = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert [path.parent.relative_to(tmp_path) for path in written] == [Path("state/audit")]  # the decision, and no more
 
 
 def test_an_interrupted_call_ends_with_130(tmp_path: Path) -> None:

@@ -208,9 +208,9 @@ async def test_tools_can_be_chosen(tmp_path: Path) -> None:
 async def test_disallowed_tools_are_not_offered(tmp_path: Path) -> None:
     _, server = await handrail([HELLO], tmp_path, "-p", "hi", "--disallowedTools", "Read,Sleep")
 
-    names = {tool["name"] for tool in server.requests[0].body["tools"]}
-    assert "Glob" in names
-    assert names.isdisjoint({"Read", "Sleep"})
+    offered = {tool["name"] for tool in server.requests[0].body["tools"]}
+    assert "Glob" in offered
+    assert not offered & {"Read", "Sleep"}
 
 
 async def test_the_value_of_an_unknown_flag_does_not_join_the_prompt(tmp_path: Path) -> None:
@@ -254,9 +254,12 @@ async def test_an_answer_can_be_made_to_fit_a_schema(tmp_path: Path) -> None:
         pytest.param(["-p", "hi", "--tools", "Reed"], 1, "There is no built-in tool 'Reed'", id="an unknown tool"),
         pytest.param(["-p", "hi", "--replay", "no.jsonl"], 1, "no.jsonl", id="a missing cassette"),
         pytest.param(["-p", "hi", "--max-turn", "1"], 2, "Did you mean --max-turns?", id="a slip in a limit"),
-        pytest.param(
-            ["-p", "hi", "--disallowedTools", "Read(.env)"], 2, "cannot be kept yet", id="a rule that cannot be kept"
-        ),
+        pytest.param(["-p", "hi", "--disallowedTools", "Read("], 2, "bracket is not closed", id="a limit that is lost"),
+        pytest.param(["-p", "hi", "--permission-mode", "yolo"], 2, "invalid choice", id="an unknown mode"),
+        pytest.param(["-p", "hi", "--settings", "{x}"], 1, "--settings:1: ", id="broken settings"),
+        pytest.param(["-p", "hi", "--settings", "no.json"], 1, "there is no file 'no.json'", id="missing settings"),
+        pytest.param(["-p", "hi", "--setting-sources", "me"], 1, "there is no source 'me'", id="an unknown source"),
+        pytest.param(["-p", "hi", "--add-dir", "none"], 1, "'none' is not a folder", id="a folder that is none"),
         pytest.param(["-p", "hi", "--record", "a", "--replay", "b"], 2, "cannot be used together", id="both tapes"),
         pytest.param(["--model", "x"], 2, "interactive terminal has not come yet", id="no -p"),
     ],
@@ -270,11 +273,11 @@ async def test_what_cannot_be_done_is_said(arguments: list[str], code: int, says
 
 
 async def test_unknown_flags_and_those_to_come_are_warned_about(tmp_path: Path) -> None:
-    ran, _ = await handrail([HELLO], tmp_path, "-p", "hi", "--from-the-future", "--permission-mode", "plan")
+    ran, _ = await handrail([HELLO], tmp_path, "-p", "hi", "--from-the-future", "--session-id", "plan")
 
     assert (ran.code, ran.out) == (0, "Hello there.\n")
     assert "--from-the-future is not known" in ran.errors
-    assert "--permission-mode is accepted, but" in ran.errors
+    assert "--session-id is accepted, but" in ran.errors
 
 
 def test_every_flag_to_come_is_taken_with_its_value() -> None:
@@ -342,13 +345,40 @@ async def test_nothing_is_left_in_the_folder(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_run_loads_no_user_interface_and_no_second_http_client(tmp_path: Path) -> None:
-    # asked through the flags alone: what is imported does not depend on the answer
-    code = "import sys; import handrail.cli.run; print(' '.join(sys.modules))"
-    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+def test_the_first_request_waits_for_nothing_that_it_does_not_need(tmp_path: Path) -> None:
+    code = (
+        "import os, sys\n"
+        "def connecting(event, _arguments):\n"
+        "    if event == 'socket.connect':\n"
+        "        os.write(1, ' '.join(sys.modules).encode())\n"
+        "        os._exit(0)\n"
+        "sys.addaudithook(connecting)\n"
+        "sys.argv = ['handrail', '-p', 'hi', '--base-url', 'http://127.0.0.1:9', '--provider', 'anthropic']\n"
+        "from handrail.__main__ import main\n"
+        "main()"
+    )
+    process = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True
+    )
 
     loaded = set(process.stdout.split())
+    assert "handrail.providers.http" in loaded
+    assert not {name for name in loaded if name.startswith("handrail.permissions")}
+    assert {name for name in loaded if name.startswith("handrail.builtin.")} <= {
+        "handrail.builtin.definitions",
+        "handrail.builtin.outfit",
+        "handrail.builtin.table",
+    }
     assert not loaded & {
+        "pydantic",
+        "pydantic_core",
+        "difflib",
+        "importlib.metadata",
+        "importlib.resources",
+        "platformdirs",
+        "tempfile",
+        "tomllib",
+        "uuid",
         "httpx2",
         "httpcore2",
         "rich",

@@ -102,12 +102,12 @@ class FakeHooks:
             raise self.raising
         return self.answer
 
-    async def after(self, request: Request, output: Output | None, error: str) -> tuple[str, ...]:
+    async def after(self, request: Request, output: Output | None, error: str, seconds: float) -> HookAnswer:
         self.stages.append("post-hooks")
         self.seen.append((output, error))
         if self.raising:
             raise self.raising
-        return self.notes
+        return HookAnswer(context=self.notes)
 
 
 @dataclass
@@ -399,8 +399,8 @@ async def test_hooks_alone_need_no_analyst_and_can_add_to_the_result() -> None:
 
     assert [b.text for b in outcome.result.content if isinstance(b, Text)] == [
         "noted a",
-        "remember the milk",
-        "well done",
+        "<system-reminder>\nremember the milk\n</system-reminder>",
+        "<system-reminder>\nwell done\n</system-reminder>",
     ]
     [(output, error)] = hooks.seen
     assert output is not None
@@ -423,7 +423,10 @@ async def test_a_hook_that_fails_after_the_call_is_told_and_the_result_stays() -
     outcome = await outcome_of(Note(), note(), rails=Rails(FakeGate(), Late(raising=OSError("gone"))))
 
     assert outcome.status is Status.OK
-    assert outcome.result.text == "noted a\nA hook that looks at this call after it ran could not run: gone"
+    assert outcome.result.text == (
+        "noted a\n<system-reminder>\n"
+        "A hook that looks at this call after it ran could not run: gone\n</system-reminder>"
+    )
 
 
 async def test_hooks_see_the_error_of_a_failed_call() -> None:
@@ -899,9 +902,9 @@ async def test_a_call_that_timed_out_can_still_be_interrupted_while_hooks_look_a
             return Output()
 
     class SlowHooks(FakeHooks):
-        async def after(self, request: Request, output: Output | None, error: str) -> tuple[str, ...]:
+        async def after(self, request: Request, output: Output | None, error: str, seconds: float) -> HookAnswer:
             await asyncio.sleep(100)
-            return ()
+            return HookAnswer()
 
     async with executor_for(Slow(), rails=Rails(FakeGate(), SlowHooks()), scheduling=ALL) as executor:
         executor.add(note())

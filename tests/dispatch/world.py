@@ -228,8 +228,8 @@ class Rewriting:
         other = self.world.steps[request.args.key].rewritten
         return HookAnswer(updated_input={"key": other.key} if other else None)
 
-    async def after(self, request: Request, output: Output | None, error: str) -> tuple[str, ...]:
-        return ()
+    async def after(self, request: Request, output: Output | None, error: str, seconds: float) -> HookAnswer:
+        return HookAnswer()
 
 
 def make(steps: tuple[Step, ...]) -> tuple[World, Pool]:

@@ -253,3 +253,35 @@ def test_accept_edits_lets_plain_edits_inside_pass(command: str, expected: str, 
     if expected == "allow":
         world.mode = "default"
         assert world.bash(command) == "ask"
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        ("git status", "allow"),
+        ("git -C . status", "allow"),
+        ("cd . && git status", "allow"),
+        ("cd same && git log", "allow"),
+        ("cd sub && cd .. && git log", "allow"),
+        ("cd sub && git status", "ask"),
+        ("git -C sub status", "ask"),
+        ("cd sub; ls; git diff", "ask"),
+        ("git -C deeper/../.. status", "ask"),
+        ("(cd sub && git log)", "ask"),
+        ("cd $X && git status", "ask"),
+    ],
+)
+def test_git_in_another_folder_is_asked_about(command: str, says: str, tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.file("sub/deep/x")
+    world.link("same", "/home/dev/proj")
+    world.link("deeper", "/home/dev/proj/sub/deep")
+
+    assert world.bash(command) == says
+
+
+@pytest.mark.parametrize("options", ["-la NAME", "-cla NAME", "-l -a NAME", "-aNAME", "-c"])
+def test_a_deny_rule_sees_what_exec_runs_whatever_its_options(options: str, tmp_path: Path) -> None:
+    world = World(tmp_path, rules={"allow": ["Bash"], "deny": ["Bash(rm *)"]})
+
+    assert world.bash(f"exec {options} rm x") == "deny"

@@ -26,6 +26,7 @@ from handrail.tools.pool import (
 )
 from handrail.tools.raw import RawTool
 from handrail.tools.schema import Input
+from handrail.tools.stand_in import Listed
 from handrail.tools.tool import PLAIN_VIEW, McpInfo, PromptView, Tool
 
 
@@ -77,7 +78,7 @@ def served(*names: str) -> tuple[AnyTool, ...]:
     return tuple(map(Served, names))
 
 
-def names(tools: Sequence[AnyTool]) -> list[str]:
+def names(tools: Sequence[Listed]) -> list[str]:
     return [tool.name for tool in tools]
 
 
@@ -127,7 +128,7 @@ def test_a_name_occurs_once_and_the_built_in_one_wins() -> None:
         Ingredients(entries=(Entry("Read", lambda: mine),), custom=(Own("Read"), Own("Mine")), mcp=(theirs,))
     )
 
-    assert pool.tools == (pool.find("Mine"), mine)
+    assert pool.listed == (pool.find("Mine"), mine)
 
 
 @pytest.mark.proves("B18")
@@ -164,7 +165,7 @@ def test_a_disabled_built_in_leaves_its_name_to_others() -> None:
     off = Own("Read", enabled=False)
     mine = Own("Read")
 
-    assert assemble(Ingredients(entries=(Entry("Read", lambda: off),), custom=(mine,))).tools == (mine,)
+    assert assemble(Ingredients(entries=(Entry("Read", lambda: off),), custom=(mine,))).listed == (mine,)
 
 
 FAMILY = (

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field, RootModel, field_validator, model_validator
 
 from handrail.errors import InputError, ToolDefinitionError
-from handrail.tools.schema import MAX_PROBLEMS, Input, did_you_mean, model_schema, parse_model, shown
+from handrail.tools.schema import Input, model_schema, parse_model
+from handrail.tools.wording import MAX_PROBLEMS, did_you_mean, shown
 
 
 class Colour(Enum):

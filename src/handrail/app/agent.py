@@ -11,15 +11,14 @@ import os
 import weakref
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeAlias
-
-from pydantic import BaseModel
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from handrail.app.answers import Answer, answer_of
+from handrail.app.background import end_tasks, with_task_news
 from handrail.app.gate import FolderGate
 from handrail.app.models import Streaming, chosen_model
 from handrail.app.state import plain_outfit, result_store
@@ -32,15 +31,26 @@ from handrail.dispatch.executor import DEFAULT_SCHEDULING
 from handrail.dispatch.gate import Rails
 from handrail.dispatch.schedule import Scheduling
 from handrail.errors import HandrailError, ToolDefinitionError
-from handrail.loop.dialogue import Dialogue, new_chain
+from handrail.hooks.texts import reminder
+from handrail.loop.dialogue import Dialogue, Mailbox, new_chain
 from handrail.loop.events import LoopEvent
 from handrail.loop.limits import NO_LIMITS, Limits
 from handrail.loop.run import Run
 from handrail.loop.setup import Attach, Choose, Compact, Opening, Options, Setup, StructuredOutput, nothing_attached
 from handrail.providers.choose import Wishes
+from handrail.sessions.store import Opened
 from handrail.tools.context import RunContext, RunOptions
-from handrail.tools.pool import NO_DEFERRAL, AnyTool, Deferral
+from handrail.tools.permission import NoRules
+from handrail.tools.pool import NO_DEFERRAL, AnyTool, Deferral, Denied, Pool, nothing_denied
 from handrail.tools.tool import McpInfo, PromptView, Tool
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from handrail.dispatch.approval.sdk import CanUseTool
+    from handrail.hooks.news import HookNews
+    from handrail.hooks.runner import Hooks
+    from handrail.permissions.policy import Policy
 
 Prompt: TypeAlias = str | UserMessage | Sequence[UserBlock]
 
@@ -57,13 +67,18 @@ class Agent:
     `model`: a name, any object with `stream(request)`, or None for the environment's default. `tools`: your own, beside
     the built-in ones (`builtin_tools`: all, none, or some by name). `rails`: who has a say in each call; by default
     what only reads inside the working folder may run and the rest is refused, because nobody is here to be asked.
-    `output`: a JSON Schema or Pydantic model that the last answer must fit.
+    Instead of rails: `policy`, the rules of this agent, and `can_use_tool(tool_name, input, question)`, which is asked
+    about what they leave open and returns Allow or Deny. `denied` takes tools away by name; so does `mode` plan, with
+    those that never only read. `hooks`: asked before and after calls and at the turning points of a run.
+    `output`: a JSON Schema or Pydantic model that the last answer must fit. `session`: where the conversation is kept,
+    and goes on if it has begun (`handrail.sessions.store`); whoever opened it closes it.
 
     One prompt at a time; `send` adds a message to a running one. Leave it with `async with` or `aclose` to close
     connections.
 
     Raises:
         ProviderSetupError: the model cannot be asked with these settings.
+        HandrailError: rails were given together with what rails are made of.
     """
 
     def __init__(
@@ -74,8 +89,11 @@ class Agent:
         system_prompt: str | Sequence[str] | None = None,
         cwd: Path | str | None = None,
         rails: Rails | None = None,
+        policy: "Policy | None" = None,
+        can_use_tool: "CanUseTool | None" = None,
+        hooks: "Hooks | None" = None,
         limits: Limits = NO_LIMITS,
-        output: Json | type[BaseModel] | None = None,
+        output: "Json | type[BaseModel] | None" = None,
         builtin_tools: bool | Iterable[str] = True,
         deferral: Deferral | None = None,
         scheduling: Scheduling = DEFAULT_SCHEDULING,
@@ -94,45 +112,63 @@ class Agent:
         compact: Compact | None = None,
         choose: Choose | None = None,
         history: Iterable[Message] = (),
+        session: Opened | None = None,
         chain: Chain | None = None,
         view: PromptView | None = None,
         outfit: Callable[[], Outfit] | None = None,
         env: Mapping[str, str] | None = None,
+        denied: Denied = nothing_denied,
+        mode: str = "default",
     ) -> None:
+        if rails is not None and (policy is not None or can_use_tool is not None):
+            raise HandrailError("policy and can_use_tool make rails of their own. Give either them or rails.")
         variables = os.environ if env is None else env
         folder = Path(cwd if cwd is not None else Path.cwd()).absolute()
         chosen = chosen_model(model, model_name, Wishes(provider, "", base_url, api_key, fallback_models), variables)
         custom = _checked(tuple(tools))
+        self._outfit = cache(outfit or partial(plain_outfit, variables, folder))
         catalog = make_catalog(
             variables=variables,
             custom=custom,
             deferral=deferral or (Deferral() if any(map(_deferrable, custom)) else NO_DEFERRAL),
-            denied=_left_out(builtin_tools),
-            outfit=outfit or partial(plain_outfit, variables, folder),
+            denied=_either(_left_out(builtin_tools, policy), denied),
+            planning=mode == "plan",
+            outfit=self._outfit,
         )
-        names = tuple(tool.name for tool in catalog.pool)
+        names = tuple(tool.name for tool in catalog.pool.listed)
         options = RunOptions(model=chosen.name, thinking=thinking.mode, tools=names)
         self._close_model = chosen.close
+        self._hooks = hooks
+        rails = rails or Rails(FolderGate(folder, variables, policy=_always(policy), can_use_tool=can_use_tool))
+        if hooks is not None:  # only who has hooks pays for them
+            rails = import_module("handrail.app.hooks").hooked(rails, hooks, variables)
         self._setup = Setup(
             model=chosen.model,
             model_name=chosen.name,
             system=_parts(system_prompt),
             options=Options(max_tokens, thinking, effort, tool_choice, betas),
             view=view or PromptView(tools=frozenset(names)),
-            rails=rails or Rails(FolderGate(folder, variables)),
+            rails=rails,
             scheduling=scheduling,
             limits=limits,
             cost=chosen.cost,
             opening=opening,
-            attach=attach,
+            attach=with_task_news(attach, self._outfit),
             compact=compact,
+            hooks=hooks,
             choose=choose,
             structured=_structured(output),
         )
-        context = RunContext(folder, options=options)
-        past = History(history)
+        context = RunContext(folder, permissions=NoRules(mode=mode), options=options)
+        past = History(history if session is None else session.messages)
+        if session is not None:
+            past.scribe = session.scribe
+            if session.rebuilt.note:
+                past.append(session.rebuilt.note)
         self._dialogue = Dialogue(catalog, context, result_store(variables), past, chain=chain or new_chain())
         self._current: Callable[[], Run | None] = lambda: None
+        if hooks is not None:
+            hooks.wake = partial(_wake, self._dialogue.mailbox)
 
     @property
     def messages(self) -> Sequence[Message]:
@@ -140,8 +176,8 @@ class Agent:
         return self._dialogue.history.messages
 
     @property
-    def tools(self) -> Sequence[AnyTool]:
-        """All tools that the model may use, in the order it sees them."""
+    def tools(self) -> Pool:
+        """All tools that the model may use, in the order it sees them; looking at one loads it."""
         return self._dialogue.catalog.pool
 
     @property
@@ -231,10 +267,19 @@ class Agent:
     # Letting go
 
     async def aclose(self) -> None:
-        """Stop what runs and close connections. The agent can still be used; it connects again."""
+        """Stop what runs, also in the background, and close connections. The agent can be used again; it reconnects."""
         if (run := self._current()) and run.active:
             await run.aclose()
+        if self._hooks is not None:
+            await self._end_session(self._hooks)
+        await end_tasks(self._outfit)
         await self._close_model()
+
+    async def _end_session(self, hooks: "Hooks") -> None:
+        if self._dialogue.opened:
+            self._dialogue.opened = False
+            await hooks.fire("SessionEnd", {"reason": "other"}, self._dialogue.context)
+        await hooks.aclose()
 
     async def __aenter__(self) -> Self:
         return self
@@ -256,6 +301,11 @@ async def query(
                 yield event
         finally:
             await run.aclose()
+
+
+def _wake(mailbox: Mailbox, news: "HookNews") -> None:
+    """A hook in the background wants the agent to know something."""
+    mailbox.post(UserMessage((Text(reminder(news.message)),)))
 
 
 def _message(prompt: Prompt) -> UserMessage:
@@ -283,7 +333,8 @@ def _deferrable(tool: AnyTool) -> bool:
     return tool.should_defer or tool.mcp is not None
 
 
-def _left_out(builtin_tools: bool | Iterable[str]) -> Callable[[str, McpInfo | None], bool]:
+def _left_out(builtin_tools: bool | Iterable[str], policy: "Policy | None") -> Callable[[str, McpInfo | None], bool]:
+    """Built-in tools that are not wanted, and every tool that a rule denies as a whole."""
     every = builtin_names()
     if isinstance(builtin_tools, bool):
         out = frozenset[str]() if builtin_tools else every
@@ -294,11 +345,19 @@ def _left_out(builtin_tools: bool | Iterable[str]) -> Callable[[str, McpInfo | N
                 f"There is no built-in tool {unknown[0]!r}. There are {', '.join(sorted(every))}."
             )
         out = every - wanted
-    return partial(_is_one_of, out)
+    return partial(_is_denied, out, policy)
 
 
-def _is_one_of(names: frozenset[str], name: str, _mcp: McpInfo | None) -> bool:
-    return name in names
+def _always(policy: "Policy | None") -> "Callable[[], Policy] | None":
+    return None if policy is None else lambda: policy
+
+
+def _is_denied(names: frozenset[str], policy: "Policy | None", name: str, mcp: McpInfo | None) -> bool:
+    return name in names or (policy is not None and policy.denies_tool(name, mcp))
+
+
+def _either(one: Denied, other: Denied) -> Denied:
+    return one if other is nothing_denied else lambda name, mcp: one(name, mcp) or other(name, mcp)
 
 
 def _parts(system_prompt: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -311,10 +370,10 @@ def _parts(system_prompt: str | Sequence[str] | None) -> tuple[str, ...]:
             return tuple(system_prompt)
 
 
-def _structured(output: Json | type[BaseModel] | None) -> StructuredOutput | None:
+def _structured(output: "Json | type[BaseModel] | None") -> StructuredOutput | None:
     if output is None:
         return None
-    if not isinstance(output, Mapping | type(BaseModel)):
+    if not isinstance(output, Mapping) and not hasattr(output, "model_json_schema"):
         raise HandrailError(
             f"output is {output!r}. Give a JSON Schema with an object at its root, or a Pydantic model."
         )

@@ -17,6 +17,7 @@ from handrail.loop.compaction import (
     estimate,
     micro,
 )
+from handrail.loop.setup import nobody_minds
 from handrail.loop.summary import split, summarised, summary_request
 from handrail.loop.windows import window_of
 from handrail.records import record
@@ -59,13 +60,19 @@ class Compactor:
         self._failed_at = 0.0
 
     async def shorten(
-        self, messages: Sequence[Message], model: str, tokens: int, *, forced: bool = False
+        self,
+        messages: Sequence[Message],
+        model: str,
+        tokens: int,
+        *,
+        forced: bool = False,
+        allowed: Callable[[], Awaitable[bool]] = nobody_minds,
     ) -> Compaction | None:
         """
         A shorter history if there is need and a way, else None.
 
         `tokens` is what the last request and its answer filled of the window (0 = not known); `forced` means that the
-        model refused the request as too long.
+        model refused the request as too long. `allowed` is asked before a summary is made.
         """
         window = self._window(model)
         used = filled(messages, tokens)
@@ -77,6 +84,8 @@ class Compactor:
             saved = f"{stubbed.stubs} old results were moved to files, {stubbed.characters:,} characters."
             return Compaction(stubbed.messages, "micro", saved)
         if wanted == "micro" or (not forced and used < self._failed_at * PATIENCE):
+            return None
+        if not await allowed():
             return None
         # a model that refuses has a smaller window than was thought
         after = await self._full(messages, min(window, used) if forced else window)

@@ -1,26 +1,95 @@
 """The gate of a working folder: what lies in it may be read; what changes things or lies elsewhere is asked for."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from os.path import realpath
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from handrail.dispatch.gate import Approver, Evidence, Gate, Request
+from handrail.app.state import state_folder
+from handrail.dispatch.gate import Evidence, Gate, Request
 from handrail.tools.permission import Decision
+
+GATE_MODULES = ("handrail.permissions.policy", "handrail.dispatch.approval.gate", "handrail.dispatch.approval.audit")
+
+if TYPE_CHECKING:
+    from handrail.dispatch.approval.model_judge import Judge
+    from handrail.dispatch.approval.question import Handler, PermissionHooks, Persist
+    from handrail.dispatch.approval.sdk import CanUseTool
+    from handrail.permissions.policy import Policy
 
 
 class FolderGate:
-    """Judges by the permission language, which is loaded with the first call: no first request waits for it."""
+    """
+    Judges by the permission language, which is loaded with the first call: no first request waits for it.
 
-    def __init__(self, cwd: Path, env: Mapping[str, str], approver: Approver | None = None) -> None:
+    `policy` is asked before every call, so that settings may change; without it there are no rules.
+    """
+
+    def __init__(
+        self,
+        cwd: Path,
+        env: Mapping[str, str],
+        *,
+        policy: "Callable[[], Policy] | None" = None,
+        can_use_tool: "CanUseTool | None" = None,
+        handler: "Handler | None" = None,
+        hooks: "PermissionHooks | None" = None,
+        judge: "Judge | None" = None,
+        persist: "Persist | None" = None,
+        audited: bool = True,
+    ) -> None:
         self._cwd = realpath(cwd)
-        self._home = realpath(env.get("HOME") or Path.home())
-        self._approver = approver
+        self._env = env
+        self._policy = policy
+        self._can_use_tool = can_use_tool
+        self._handler = handler
+        self._hooks = hooks
+        self._judge = judge
+        self._persist = persist
+        self._audited = audited
         self._gate: Gate | None = None
 
     async def decide(self, request: Request, evidence: Evidence) -> Decision:
         if self._gate is None:
-            policy = import_module("handrail.permissions.policy").Policy.empty(self._cwd, self._home)
-            made: Gate = import_module("handrail.dispatch.approval").PolicyGate(policy, self._approver)
-            self._gate = made
+            self._gate = self._made()
         return await self._gate.decide(request, evidence)
+
+    def _made(self) -> Gate:
+        approval = "handrail.dispatch.approval"
+        live = import_module(f"{approval}.live").LivePolicy(self._policy or self._of_folder(), self._persist)
+        handler = self._handler
+        if self._can_use_tool is not None:
+            handler = import_module(f"{approval}.sdk").Callback(self._can_use_tool)
+        made: Gate = import_module(f"{approval}.gate").PolicyGate(
+            live,
+            handler,
+            hooks=self._hooks,
+            judge=self._judge,
+            conditions=import_module(f"{approval}.judging").tool_checks,
+            audit=self._audit(),
+        )
+        return made
+
+    def _of_folder(self) -> "Callable[[], Policy]":
+        policy: Policy = import_module("handrail.app.policy").current_policy(self._cwd, self._env)
+        return lambda: policy
+
+    def _audit(self) -> object:
+        if not self._audited:
+            return None
+        redactor = import_module("handrail.conversation.redact").make_redactor(self._env)
+        return import_module("handrail.dispatch.approval.audit").Audit(state_folder(self._env) / "audit", redactor)
+
+
+def hider(policy: "Callable[[], Policy]") -> Callable[[str], bool]:
+    """Whether a search leaves out the file at a real path, by the policy in force."""
+    known: list[tuple[Policy, Callable[[str], bool]]] = []
+
+    def left_out(path: str) -> bool:
+        now = policy()
+        if not known or known[0][0] is not now:
+            known[:] = [(now, import_module("handrail.permissions.hidden").hidden(now))]
+        return known[0][1](path)
+
+    return left_out

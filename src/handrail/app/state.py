@@ -1,16 +1,16 @@
 """Where handrail keeps its own files."""
 
 import os
-import secrets
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import platformdirs
-
 from handrail.builtin.outfit import Outfit
+from handrail.conversation.redact import make_redactor
 from handrail.dispatch.results import ResultStore
+from handrail.sessions.store import Store
 
 if TYPE_CHECKING:
     from handrail.files.undo import Undo
@@ -19,19 +19,33 @@ if TYPE_CHECKING:
 def state_folder(variables: Mapping[str, str]) -> Path:
     """The owner's state folder; `HANDRAIL_STATE_DIR` moves it. It is not made here."""
     moved = variables.get("HANDRAIL_STATE_DIR")
-    return Path(moved).expanduser().absolute() if moved else platformdirs.user_state_path("handrail", appauthor=False)
+    if moved:
+        return Path(moved).expanduser().absolute()
+    if sys.platform == "linux":  # where it is simple, no first request waits for a library
+        chosen = variables.get("XDG_STATE_HOME", "")
+        usual = (Path(chosen) if chosen.startswith("/") else Path.home() / ".local" / "state") / "handrail"
+    else:
+        import platformdirs  # noqa: PLC0415
+
+        usual = platformdirs.user_state_path("handrail", appauthor=False)
+    return usual
 
 
 def result_store(variables: Mapping[str, str]) -> ResultStore:
     """A folder of its own for the big results of this run; nothing is written before there is one."""
-    return ResultStore(state_folder(variables) / "results" / f"{os.getpid()}-{secrets.token_hex(4)}")
+    return ResultStore(state_folder(variables) / "results" / _of_this_run())
+
+
+def session_store(variables: Mapping[str, str], patterns: Iterable[str] = ()) -> Store:
+    """Where this person's sessions are kept; `patterns` are further secrets to be taken out."""
+    return Store(state_folder(variables) / "sessions", make_redactor(variables, patterns))
 
 
 def plain_outfit(variables: Mapping[str, str], cwd: Path | None = None, session: str = "") -> Outfit:
     """What tools get when nobody said more: the working folder, and a state folder that nobody else uses."""
     folder = os.path.realpath(cwd or Path.cwd())
     home = os.path.realpath(variables.get("HOME") or Path.home())
-    session = session or f"{os.getpid()}-{secrets.token_hex(4)}"
+    session = session or _of_this_run()
     state = state_folder(variables)
     undo: Undo = import_module("handrail.files.undo").Undo(undo_folder(variables) / session, folder)
     return Outfit(env=variables, home=home, working_dirs=lambda: (folder,), state=state / "runs" / session, undo=undo)
@@ -40,3 +54,7 @@ def plain_outfit(variables: Mapping[str, str], cwd: Path | None = None, session:
 def undo_folder(variables: Mapping[str, str]) -> Path:
     """Where the undo journals of all sessions are."""
     return state_folder(variables) / "undo"
+
+
+def _of_this_run() -> str:
+    return f"{os.getpid()}-{os.urandom(4).hex()}"

@@ -1,15 +1,22 @@
 """An agent at work in a folder: told where it is and what people wrote down for it, kept within its window."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from handrail.app.agent import Agent
 from handrail.app.compacting import Compactor
 from handrail.app.facts import GitProbe, gather
-from handrail.app.gate import FolderGate
+from handrail.app.gate import GATE_MODULES, FolderGate
+from handrail.app.judge import ModelJudge
+from handrail.app.live import live_settings, on_standard_error, outfit_of
 from handrail.app.memory import places, read_memory, read_memory_near
-from handrail.app.state import result_store
+from handrail.app.state import result_store, state_folder
+from handrail.app.wishes import thought, wishes_of
+from handrail.config.asked import NOTHING_ASKED, Asked
 from handrail.conversation.messages import Attachment, Message
 from handrail.conversation.request import History, Request
 from handrail.conversation.stream import Usage
@@ -20,8 +27,10 @@ from handrail.loop.prompt import near_memory, opening, system_parts, system_prom
 from handrail.loop.setup import Shortened, Situation
 from handrail.providers.choose import Wishes, choose, open_provider
 from handrail.providers.client import Provider
+from handrail.providers.cost import price_table
 from handrail.records import record
 from handrail.tools.outcome import Outcome
+from handrail.tools.stand_in import fetch
 
 FILE_FIELDS = ("file_path", "notebook_path")
 NO_WISHES = Wishes()
@@ -38,6 +47,9 @@ class Work:
     interactive: bool = False
     record: Path | None = None
     replay: Path | None = None
+    asked: Asked = NOTHING_ASKED
+    told: Callable[[str], None] = on_standard_error
+    """Hears what a person should know about the settings."""
 
 
 class Worker:
@@ -46,9 +58,15 @@ class Worker:
 
     Raises:
         ProviderSetupError, CassetteError: the model cannot be asked.
+        SettingsError: policy or flags cannot be used.
     """
 
     def __init__(self, work: Work, env: Mapping[str, str], **options: Any) -> None:
+        self.live = live_settings(work.cwd, env, state_folder(env), work.asked, work.told)
+        loaded = self.live.loaded
+        env = loaded.env
+        if not work.replay:
+            work = replace(work, wishes=wishes_of(loaded, work.wishes))
         self._cwd = work.cwd
         self._probe = GitProbe(work.cwd, env)
         self._where = places(work.cwd, env)
@@ -65,10 +83,22 @@ class Worker:
             opening=self._opening,
             attach=self._attach,
             compact=self._shorten,
-            rails=Rails(FolderGate(work.cwd, env)),
+            rails=Rails(FolderGate(work.cwd, env, policy=self.live.policy, judge=ModelJudge(self._model, name))),
             env=env,
-            **options,
+            denied=self.live.denied,
+            mode=loaded.mode.name,
+            outfit=outfit_of(self.live),
+            **{**options, **thought(loaded, options)},
         )
+
+    def get_ready(self) -> None:
+        """Import what the first call of a tool will need. Meant for a thread, while the model thinks."""
+        for module in self.agent.tools.modules():
+            fetch(module)
+            time.sleep(0.001)  # a call that came meanwhile need not wait for the others
+        for module in GATE_MODULES:
+            import_module(module)
+        price_table()
 
     async def aclose(self) -> None:
         """Stop what runs, end git, close connections and the recording."""
@@ -78,7 +108,7 @@ class Worker:
 
     def _opening(self) -> Iterable[Attachment]:
         self._memory = read_memory(self._where)
-        names = tuple(tool.name for tool in self.agent.tools)
+        names = tuple(tool.name for tool in self.agent.tools.listed)
         facts = gather(self._cwd, self._probe, model=self.agent.model, tools=names)
         return (opening(facts, self._memory.files),)
 
@@ -95,7 +125,11 @@ class Worker:
     async def _shorten(self, situation: Situation) -> Shortened | None:
         self._asked = situation.model
         made = await self._compactor.shorten(
-            situation.history.messages, situation.model, situation.context_tokens, forced=situation.forced
+            situation.history.messages,
+            situation.model,
+            situation.context_tokens,
+            forced=situation.forced,
+            allowed=situation.may_summarise,
         )
         bill, self._bill = self._bill, []
         return None if made is None else Shortened(made.messages, made.kind, made.note, tuple(bill))

@@ -4,7 +4,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from handrail.processes.wrapping import Sandbox
 from handrail.records import record
+from handrail.tools.delegation import Delegate
 
 if TYPE_CHECKING:
     from handrail.files.undo import Undo
@@ -29,3 +31,7 @@ class Outfit:
     """Whether a rule keeps the file at this real path from being read, so that searches leave it out."""
     undo: "Undo | None" = None
     """Where changes of files are kept so that they can be undone."""
+    delegate: Delegate | None = None
+    """Who runs sub-agents; None = there are none."""
+    sandbox: Sandbox | None = None
+    """Where commands run. None = they are not sandboxed."""

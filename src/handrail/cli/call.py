@@ -11,7 +11,10 @@ from typing import Any
 from pydantic_core import to_jsonable_python
 
 from handrail.app.calling import call_once
+from handrail.app.live import live_settings, outfit_of
+from handrail.app.state import state_folder
 from handrail.app.tools import make_catalog
+from handrail.cli.permission_flags import asked_for, warn
 from handrail.conversation.blocks import Json, Text
 from handrail.conversation.plain import plain
 from handrail.errors import HandrailError
@@ -24,8 +27,10 @@ EXIT_BY_STATUS = {Status.OK: 0, Status.ERROR: 1, Status.DENIED: 3, Status.CANCEL
 def run(chosen: argparse.Namespace) -> int:
     """The exit code says how the call ended: 0 ok, 1 error, 2 bad input, 3 denied, 4 timed out, 130 interrupted."""
     raw = parsed(sys.stdin.read() if chosen.input == "-" else chosen.input)
-    catalog = make_catalog(variables=os.environ)
-    outcome = asyncio.run(call_once(catalog, chosen.tool, raw, Path.cwd(), os.environ))
+    live = live_settings(Path.cwd(), os.environ, state_folder(os.environ), asked_for(chosen), warn)
+    env = live.loaded.env
+    catalog = make_catalog(variables=env, denied=live.denied, outfit=outfit_of(live))
+    outcome = asyncio.run(call_once(catalog, chosen.tool, raw, Path.cwd(), env, live=live))
     if chosen.json:
         print(json.dumps(as_json(outcome), ensure_ascii=False))
     else:

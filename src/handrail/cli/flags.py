@@ -1,11 +1,11 @@
 """The flags of a run. Unknown ones, and those whose feature has not come yet, are warned about and ignored."""
 
 import argparse
-import difflib
 import json
 from collections.abc import Sequence
 from typing import Any
 
+from handrail.cli.permission_flags import add_flags, rule_problems
 from handrail.records import record
 
 EFFORTS = ("minimal", "low", "medium", "high", "xhigh", "max")
@@ -13,32 +13,23 @@ PROVIDERS = ("anthropic", "openai", "openai-responses")
 
 # what other programs pass that has no effect yet: flag -> how many values follow it
 LATER_FLAGS = {
-    "--add-dir": 1,
     "--agent": 1,
     "--agents": 1,
-    "--allow-dangerously-skip-permissions": 0,
-    "--allowed-tools": 1,
-    "--allowedTools": 1,
     "--bare": 0,
     "--betas": 1,
     "--continue": 0,
-    "--dangerously-skip-permissions": 0,
     "--debug-file": 1,
     "--disable-slash-commands": 0,
     "--fork-session": 0,
-    "--include-hook-events": 0,
     "--mcp-config": 1,
     "--name": 1,
     "--no-session-persistence": 0,
-    "--permission-mode": 1,
     "--permission-prompt-tool": 1,
     "--plugin-dir": 1,
     "--replay-user-messages": 0,
     "--resume": 1,
     "--safe-mode": 0,
     "--session-id": 1,
-    "--setting-sources": 1,
-    "--settings": 1,
     "--strict-mcp-config": 0,
     "--worktree": 0,
 }
@@ -63,10 +54,11 @@ def read_flags(arguments: Sequence[str]) -> Flags:
     flags = [word.partition("=")[0] for word in unknown if word.startswith("-")]
     for flag in flags:
         _refuse_a_slip(top, flag)
-    for rule in chosen.disallowed:
-        if "(" in rule:
-            top.error(f"--disallowedTools: {rule!r} cannot be kept yet, only names of whole tools can")
-    warnings = [f"{flag} is accepted, but what it asks for has not come yet" for flag in _later(chosen)]
+    forbidding, allowing = rule_problems(chosen)
+    if forbidding:
+        top.error(f"--disallowedTools: {forbidding[0]}")  # a limit would be lost
+    warnings = [f"--allowedTools: {problem}. It matches nothing." for problem in allowing]
+    warnings += [f"{flag} is accepted, but what it asks for has not come yet" for flag in _later(chosen)]
     warnings += [f"{flag} is not known and was ignored" for flag in flags]
     if flags and chosen.prompt and chosen.words:
         warnings.append(f"{' '.join(chosen.words)!r} was taken for the value of an unknown flag, not for the prompt")
@@ -77,7 +69,9 @@ def read_flags(arguments: Sequence[str]) -> Flags:
 def _refuse_a_slip(top: argparse.ArgumentParser, flag: str) -> None:
     """An unknown flag may come from the future; one that looks like a known one is a slip, and a limit may be lost."""
     known = [option for action in top._actions for option in action.option_strings]
-    near = difflib.get_close_matches(flag, known, n=1, cutoff=0.85)
+    from difflib import get_close_matches  # noqa: PLC0415  # only an unknown flag pays for it
+
+    near = get_close_matches(flag, known, n=1, cutoff=0.85)
     if near:
         top.error(f"{flag} is not a flag. Did you mean {near[0]}?")
 
@@ -107,20 +101,14 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--system-prompt", metavar="TEXT", help="instead of the built-in one")
     top.add_argument("--append-system-prompt", metavar="TEXT", default="", help="after the built-in one")
     top.add_argument("--tools", type=_names, metavar="A,B", help='only these tools; "" = none, default = all')
-    top.add_argument(
-        *("--disallowedTools", "--disallowed-tools"),
-        dest="disallowed",
-        type=_names,
-        default=(),
-        metavar="A,B",
-        help="not these tools",
-    )
+    add_flags(top)
     top.add_argument("--json-schema", type=_schema, metavar="JSON", help="the answer must fit this JSON Schema")
     top.add_argument("--effort", choices=EFFORTS, help="how hard the model should think")
     top.add_argument("--thinking", choices=("adaptive", "disabled"), help="whether the model may reason first")
     top.add_argument("--max-thinking-tokens", type=whole_number, metavar="N", help="how much it may reason")
     top.add_argument("--record", metavar="FILE", help="keep the model's answers in a cassette")
     top.add_argument("--replay", metavar="FILE", help="take the answers from a cassette; no network, no key")
+    top.add_argument("--include-hook-events", action="store_true", help="stream-json: which hooks ran")
     top.add_argument("--include-partial-messages", action="store_true", help="stream-json: every piece as it comes")
     top.add_argument("--verbose", action="store_true", help="more about what happens, on standard error")
     top.add_argument("--debug", nargs="?", const="all", metavar="WHAT", help="requests and cache, on standard error")

@@ -1,14 +1,16 @@
 """The commands, and what they have in common."""
 
 import argparse
+import gc
 import io
 import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from handrail import __version__
+from handrail.cli import sessions_arguments
 from handrail.errors import HandrailError
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
@@ -20,6 +22,7 @@ def _call(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("tool", metavar="TOOL", help="name of the tool, see `handrail tools`")
     parser.add_argument("input", metavar="JSON", help="its input as a JSON object; - reads it from standard input")
     parser.add_argument("--json", action="store_true", help="print the whole outcome as one JSON object")
+    import_module("handrail.cli.permission_flags").add_flags(parser)
 
 
 def _shell(parser: argparse.ArgumentParser) -> None:
@@ -30,6 +33,24 @@ def _shell(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workspace", metavar="DIR", action="append", help="a folder it may read (default: --cwd)")
     parser.add_argument("--cwd", metavar="DIR", help="the folder it would run in (default: this one)")
     parser.add_argument("--home", metavar="DIR", help="the home folder of whoever would run it (default: yours)")
+
+
+def _permissions(parser: argparse.ArgumentParser) -> None:
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument("--mode", default="", help="the permission mode (default: that of the settings)")
+    common.add_argument("--cwd", metavar="DIR", help="the folder that calls are made in (default: this one)")
+    common.add_argument("--settings", metavar="FILE", default="", help="settings that count beside those of the folder")
+    common.add_argument("--add-dir", metavar="DIR", action="append", default=[], help="one more working folder")
+    common.add_argument("--json", action="store_true", help="print JSON")
+    what = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
+    explain = what.add_parser("explain", parents=[common], help="why a call is allowed, asked about or denied")
+    explain.add_argument("tool", metavar="TOOL", help="name of the tool; or the whole call: 'Bash(git push)'")
+    explain.add_argument("input", metavar="JSON", nargs="?", help="its input as a JSON object")
+    test = what.add_parser("test", parents=[common], help="check a policy against examples, one JSON object a line")
+    test.add_argument("file", metavar="FILE", help="the examples: tool, input, expect; see docs/permissions.md")
+    what.add_parser("lint", parents=[common], help="find rules that do not do what they look like")
+    simulate = what.add_parser("simulate", parents=[common], help="decide the calls of an audit log again")
+    simulate.add_argument("--audit", metavar="FILE", required=True, help="the log, from the state folder")
 
 
 def _tools(parser: argparse.ArgumentParser) -> None:
@@ -48,10 +69,44 @@ def _demo(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--width", type=int, default=0, help="columns of the drawing (default: the terminal's)")
 
 
+def _trust(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", metavar="FOLDER", nargs="?", default=".", help="the folder (default: this one)")
+    way = parser.add_mutually_exclusive_group()
+    way.add_argument("--show", action="store_true", help="only show what would be trusted")
+    way.add_argument("--list", action="store_true", help="list all trusted folders")
+    way.add_argument("--revoke", action="store_true", help="trust the folder no longer")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _config(parser: argparse.ArgumentParser) -> None:
+    ways = parser.add_subparsers(dest="way", metavar="get|set|unset|list|schema", required=True)
+    get = ways.add_parser("get", help="print the value that counts")
+    put = ways.add_parser("set", help="write a value into a settings file")
+    unset = ways.add_parser("unset", help="take a value out of a settings file")
+    listed = ways.add_parser("list", help="print all settings that count")
+    ways.add_parser("schema", help="print the JSON Schema of settings files")
+    for way in (get, put, unset):
+        way.add_argument("key", metavar="KEY", help="for example permissions.defaultMode")
+    put.add_argument("value", metavar="VALUE", help="JSON, or plain text where text is expected")
+    for way in (get, put, unset, listed):
+        way.add_argument("--scope", choices=("user", "project", "local"), help="only this file (set: default user)")
+    for way in (get, listed):
+        way.add_argument("--json", action="store_true", help="print JSON")
+        way.add_argument("--show-source", action="store_true", help="say where it is written")
+
+
 COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]] = {
     "call": ("run one governed tool call, no model", _call, "handrail.cli.call"),
+    "config": ("look at settings and change them", _config, "handrail.cli.config"),
     "demo": ("watch an agent repair a small project, offline", _demo, "handrail.cli.demo"),
+    "permissions": ("explain and test what calls may do", _permissions, "handrail.cli.permissions"),
+    "sessions": (
+        "list, show, check, repair, export, import and delete conversations",
+        sessions_arguments.arguments,
+        "handrail.cli.sessions",
+    ),
     "shell": ("say what a shell command would do, without running it", _shell, "handrail.cli.shell"),
+    "trust": ("let the settings of a folder count", _trust, "handrail.cli.trust"),
     "tools": ("list the tools and how they behave", _tools, "handrail.cli.tools"),
     "undo": ("bring back what files held before an agent changed them", _undo, "handrail.cli.undo"),
 }
@@ -80,11 +135,25 @@ def _is_run(arguments: Sequence[str]) -> bool:
 
 def _do(arguments: Sequence[str]) -> int:
     if arguments and arguments[0] not in {*COMMANDS, "-h", "--help", "-v", "--version"} and _is_run(arguments):
-        prompted: Callable[[Sequence[str]], int] = import_module("handrail.cli.run").run
+        prompted: Callable[[Sequence[str]], int] = _imported("handrail.cli.run").run
         return prompted(arguments)
+    if not arguments:
+        parser().print_help(sys.stderr)
+        sys.stderr.write("\nhandrail: nothing was asked for. Give a prompt with -p, or a command.\n")
+        return USAGE
     chosen = parser().parse_args(arguments)
-    command: Run = import_module(COMMANDS[chosen.command][2]).run
+    command: Run = _imported(COMMANDS[chosen.command][2]).run
     return command(chosen)
+
+
+def _imported(module: str) -> Any:
+    """The module, without a search for garbage: what is imported stays."""
+    gc.disable()
+    try:
+        return import_module(module)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def run(arguments: Sequence[str]) -> int:

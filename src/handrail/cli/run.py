@@ -7,6 +7,7 @@ import select
 import signal
 import stat
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,13 @@ from typing import Any
 from handrail.app.tools import builtin_names
 from handrail.app.work import Work, Worker
 from handrail.cli.flags import Flags, read_flags
-from handrail.conversation.plain import plain
+from handrail.cli.permission_flags import asked_for, warn
 from handrail.conversation.request import Thinking, ThinkingMode
 from handrail.errors import HandrailError
 from handrail.headless.debug import DebugPrinter
 from handrail.headless.lines import Lines, new_id
 from handrail.headless.printer import Printer, printer_for
-from handrail.loop.events import RunEnded
+from handrail.loop.events import RequestSent, RunEnded
 from handrail.loop.limits import Limits
 from handrail.providers.choose import Wishes
 
@@ -28,7 +29,8 @@ FAILED, USAGE, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 MAX_STDIN = 10_000_000
 STDIN_PATIENCE = 3.0
 """How long a pipe that nobody writes to is waited for when there is a prompt already."""
-
+ON_ITS_WAY = 0.05
+"""By then the first request has left, and the model thinks: time to load the tools it may call."""
 
 THINKING: dict[str | None, ThinkingMode] = {"adaptive": "adaptive", "disabled": "off", None: "default"}
 
@@ -58,7 +60,7 @@ def run(arguments: Sequence[str]) -> int:
 async def work(flags: Flags, prompt: str) -> int:
     """Let the agent work on the prompt and print what happens."""
     chosen = flags.chosen
-    worker = Worker(asked_for(chosen), os.environ, **options(chosen))
+    worker = Worker(work_for(chosen), os.environ, **options(chosen))
     printers = printers_for(chosen)
     signals: list[int] = []
 
@@ -76,8 +78,13 @@ async def work(flags: Flags, prompt: str) -> int:
         async for event in worker.agent.run(prompt):
             for printer in printers:
                 printer.hear(event)
-            if isinstance(event, RunEnded):
-                ended = event
+            match event:
+                case RequestSent(turn=1, attempt=1):
+                    loop.call_later(ON_ITS_WAY, threading.Thread(target=worker.get_ready).start)
+                case RunEnded():
+                    ended = event
+                case _:
+                    pass
     finally:
         await worker.aclose()
     if signals:
@@ -85,7 +92,7 @@ async def work(flags: Flags, prompt: str) -> int:
     return FAILED if ended is None or ended.is_error else 0
 
 
-def asked_for(chosen: argparse.Namespace) -> Work:
+def work_for(chosen: argparse.Namespace) -> Work:
     """Where to work, with which model, and what to tell it."""
     return Work(
         cwd=Path.cwd(),
@@ -94,6 +101,8 @@ def asked_for(chosen: argparse.Namespace) -> Work:
         addition=chosen.append_system_prompt,
         record=chosen.record and Path(chosen.record),
         replay=chosen.replay and Path(chosen.replay),
+        asked=asked_for(chosen),
+        told=warn,
     )
 
 
@@ -105,7 +114,7 @@ def options(chosen: argparse.Namespace) -> dict[str, Any]:
     return {
         "limits": Limits(turns=chosen.max_turns, dollars=chosen.max_budget_usd),
         "output": chosen.json_schema,
-        "builtin_tools": [name for name in wanted if name not in chosen.disallowed],
+        "builtin_tools": list(wanted),
         "effort": chosen.effort,
         "thinking": Thinking(mode, chosen.max_thinking_tokens),
     }
@@ -113,7 +122,7 @@ def options(chosen: argparse.Namespace) -> dict[str, Any]:
 
 def printers_for(chosen: argparse.Namespace) -> list[Printer]:
     """Who hears the events of the run."""
-    lines = Lines(new_id(), partial=chosen.include_partial_messages)
+    lines = Lines(new_id(), partial=chosen.include_partial_messages, hook_events=chosen.include_hook_events)
     printers: list[Printer] = [printer_for(chosen.output_format, lines, sys.stdout, sys.stderr)]
     if chosen.debug or chosen.verbose:
         printers.append(DebugPrinter(sys.stderr, everything=bool(chosen.debug)))
@@ -144,9 +153,3 @@ def piped(*, patient: bool) -> str:
             f"more than {MAX_STDIN:,} bytes were piped in. Put them in a file and name it in the prompt."
         )
     return data.decode("utf-8", "replace").strip()
-
-
-def warn(text: str) -> None:
-    """Tell the person, not the program that reads standard output."""
-    sys.stderr.write(f"handrail: {plain(text)}\n")
-    sys.stderr.flush()

@@ -3,11 +3,10 @@
 import argparse
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-from handrail.app.tools import make_catalog
+from handrail.app.tools import make_catalog, whatever_the_input
 from handrail.tools.access import EXCLUSIVE, SHARED
 from handrail.tools.context import RunContext
 from handrail.tools.pool import AnyTool, Pool
@@ -20,21 +19,6 @@ def run(chosen: argparse.Namespace) -> int:
     rows = [about(tool, pool) for tool in pool]
     print(json.dumps(rows, ensure_ascii=False, indent=2) if chosen.json else table(rows))
     return 0
-
-
-class _AnyInput:
-    """Stands for an input that is not known. A flag that looks at it depends on it."""
-
-    def __getattr__(self, name: str) -> NoReturn:
-        raise LookupError(name)
-
-
-def whatever_the_input(question: Callable[[Any], Any]) -> Any:
-    """The tool's answer if it is the same for every input, else "depends"."""
-    try:
-        return question(_AnyInput())
-    except LookupError:
-        return "depends"
 
 
 def about(tool: AnyTool, pool: Pool) -> dict[str, Any]:

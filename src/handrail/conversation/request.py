@@ -12,6 +12,7 @@ from typing import Literal, Protocol, TypeAlias
 
 from handrail.conversation.blocks import ToolResult, UserBlock
 from handrail.conversation.messages import AssistantMessage, Attachment, Message, SystemNote, UserMessage
+from handrail.conversation.scribe import Scribe
 from handrail.errors import PairingError
 from handrail.records import record
 
@@ -118,6 +119,8 @@ class History:
         self._messages: list[Message] = []
         self._wires: dict[str, _Wire] = {}
         self._ids: set[str] = set()
+        self.scribe: Scribe | None = None
+        """Who writes down what is added from now on."""
         for message in messages:
             self.append(message)
 
@@ -148,11 +151,15 @@ class History:
             case SystemNote():
                 pass
         self._messages.append(message)
+        if self.scribe is not None:
+            self.scribe.message(message)
 
     def replace(self, messages: Iterable[Message]) -> None:
         """Start over with other messages (compaction, rewind). Everything is encoded again once."""
         fresh = History(messages)
         self._turns, self._messages, self._ids, self._wires = fresh._turns, fresh._messages, fresh._ids, {}
+        if self.scribe is not None:
+            self.scribe.replaced(fresh.messages)
 
     def encode(self, encoder: Encoder) -> Encoded:
         """

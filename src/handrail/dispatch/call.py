@@ -14,27 +14,36 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from handrail.conversation.blocks import Json, ResultBlock, Text, ToolUse
-from handrail.dispatch.endings import crash_message, crashed, denied, failed, message, rejected_input, tool_result
+from handrail.conversation.blocks import Json, Text, ToolUse
+from handrail.conversation.scribe import Scribe
+from handrail.dispatch.endings import (
+    crash_message,
+    crashed,
+    denied,
+    failed,
+    hook_stopped,
+    message,
+    rejected_input,
+    tool_result,
+)
 from handrail.dispatch.flags import flag, parse
-from handrail.dispatch.gate import NOTHING_SAID, Evidence, HookAnswer, Rails, Request
+from handrail.dispatch.gate import NO_ANSWER, NOTHING_SAID, Evidence, HookAnswer, Rails, Request
 from handrail.dispatch.invoke import TimedOutError, invoke
 from handrail.dispatch.results import ResultStore
 from handrail.dispatch.threads import in_thread
 from handrail.dispatch.tracked import Call
 from handrail.errors import HandrailError, InputError, ToolError
+from handrail.hooks.texts import reminder
 from handrail.records import record
 from handrail.tools.context import Progress, RunContext, ToolContext
 from handrail.tools.outcome import NO_TIME, Cause, Outcome, Status, Timings
 from handrail.tools.output import ContextChange, Output
 from handrail.tools.permission import NO_OPINION, Ask, Decision, Opinion, Refuse, Strength, Verdict
 from handrail.tools.pool import AnyTool, Pool, definition_json
-from handrail.tools.schema import did_you_mean
 from handrail.tools.tool import DEFAULT_RESULT_CHARS, PLAIN_VIEW
+from handrail.tools.wording import did_you_mean
 
 log = logging.getLogger(__name__)
-
-NO_ANSWER = HookAnswer()
 
 
 class _RefusedError(HandrailError):
@@ -53,6 +62,7 @@ class Desk:
     progress: Callable[[Call, Progress], None]
     rescheduled: Callable[[Call, Any], Awaitable[bool]]
     """Asked when the input was changed: may the call go on, perhaps after a wait? False = it cannot be run here."""
+    scribe: Scribe | None = None
 
 
 class Pipeline:
@@ -81,16 +91,16 @@ class Pipeline:
             request, hook, decision = await self._judged(request, doubt, call)
             marks.append(now())
             if decision.verdict is not Verdict.ALLOW:
-                return denied(request.use, request.summary, decision, call.timings)
+                return _refused(request, hook.stop, decision, call.timings)
 
-            if call.stop_reason:
-                raise asyncio.CancelledError  # a hook or the gate kept it to itself
-            call.began = True
-            request.ctx = request.ctx.varied(decision=decision)
+            self._begin(call, request, decision)
             output, cause, error = await self._call(request)
             marks.append(now())
 
-            notes = () if self._rails.hooks is None else await self._notes(request, hook, output, error)
+            after = NO_ANSWER
+            if self._rails.hooks is not None:
+                after = await self._after(request, output, error, marks[-1] - marks[-2])
+                output = after.updated_output or output
             blocks = (Text(error),) if output is None else request.tool.result_blocks(output)
             limit = _limit(request.tool, output)
             if limit is not None and sum([len(block.text) for block in blocks if isinstance(block, Text)]) > limit:
@@ -106,8 +116,20 @@ class Pipeline:
             log.exception("call %s of %s crashed outside the tool", call.use.id, call.use.name)
             return crashed(call.use, error, self._timings(call))
         done = cause is Cause.DONE
-        result = tool_result(request.use, (*blocks, *notes) if notes else blocks, is_error=not done)
-        return Outcome(request.use, Status.OK if done else Status.ERROR, cause, result, output, decision, call.timings)
+        if hook.context or after.context:
+            blocks = (*blocks, *map(_note, (*hook.context, *after.context)))
+        result = tool_result(request.use, blocks, is_error=not done)
+        status = Status.OK if done else Status.ERROR
+        return Outcome(request.use, status, cause, result, output, decision, call.timings, after.stop)
+
+    def _begin(self, call: Call, request: Request, decision: Decision) -> None:
+        """From here on there may be effects, so it is written down first."""
+        if call.stop_reason:
+            raise asyncio.CancelledError  # a hook or the gate kept it to itself
+        if self._desk.scribe is not None:
+            self._desk.scribe.began(request.use)
+        call.began = True
+        request.ctx = request.ctx.varied(decision=decision)
 
     async def decide(self, use: ToolUse, run: RunContext) -> Decision:
         """The rails' answer to a call that a tool wants to make. An input that they changed is part of the answer."""
@@ -164,6 +186,8 @@ class Pipeline:
         hook, analysis = NO_ANSWER, None
         if self._rails.hooks is not None or self._rails.analyst is not None:
             hook, analysis = await self._before(request)
+            if hook.stop is not None:
+                return request, hook, _stopped(hook.stop, request)
             if hook.updated_input is not None:
                 request, doubt = await self._changed(request, hook.updated_input, call)
         check = await request.tool.check_permission(request.args, request.ctx)
@@ -194,6 +218,8 @@ class Pipeline:
 
     async def _before(self, request: Request) -> tuple[HookAnswer, object]:
         """Pre-hooks and analysis, side by side."""
+        if self._rails.analyst is None:
+            return await self._ask_hooks(request), None
         async with asyncio.TaskGroup() as group:
             asked = group.create_task(self._ask_hooks(request))
             analysed = group.create_task(self._analyse(request))
@@ -242,17 +268,31 @@ class Pipeline:
             return None, Cause.CRASHED, crash_message(tool.name, error)
         return output, Cause.FAILED if output.is_error else Cause.DONE, ""
 
-    async def _notes(
-        self, request: Request, hook: HookAnswer, output: Output | None, error: str
-    ) -> tuple[ResultBlock, ...]:
-        """What hooks have to say about the call, before and after."""
+    async def _after(self, request: Request, output: Output | None, error: str, seconds: float) -> HookAnswer:
+        """What hooks have to say about a call that has run."""
         assert self._rails.hooks is not None
         try:
-            after = await self._rails.hooks.after(request, output, error)
+            return await self._rails.hooks.after(request, output, error, seconds)
         except Exception as problem:
             log.exception("a hook after %s could not run", request.use.name)
-            after = (f"A hook that looks at this call after it ran could not run: {problem}",)
-        return tuple(map(message, (*hook.context, *after)))
+            return HookAnswer(context=(f"A hook that looks at this call after it ran could not run: {problem}",))
+
+
+def _note(text: str) -> Text:
+    """Words of a hook, in a frame that they cannot leave."""
+    return Text(reminder(message(text).text))
+
+
+def _refused(request: Request, stop: str | None, decision: Decision, timings: Timings) -> Outcome:
+    if stop is not None:
+        return hook_stopped(request.use, request.summary, decision, stop, timings)
+    return denied(request.use, request.summary, decision, timings)
+
+
+def _stopped(stop: str, request: Request) -> Decision:
+    reason = f"a hook stopped the run ({stop})" if stop else "a hook stopped the run"
+    opinion = Opinion(Strength.DENY, Verdict.DENY, "hooks", reason)
+    return Decision(Verdict.DENY, reason, (opinion,), request.ctx.permissions.version)
 
 
 def _doubt(meaning: Refuse | Ask | None) -> str:

@@ -42,6 +42,13 @@ def denied(use: ToolUse, summary: str, decision: Decision, timings: Timings) -> 
     return Outcome(use, Status.DENIED, Cause.DENIED, result, decision=decision, timings=timings)
 
 
+def hook_stopped(use: ToolUse, summary: str, decision: Decision, reason: str, timings: Timings) -> Outcome:
+    """A hook ended the run before the call ran."""
+    text = f"{summary} was not run: {decision.reason}."
+    result = tool_result(use, (message(text),), is_error=True)
+    return Outcome(use, Status.DENIED, Cause.HOOK_STOPPED, result, None, decision, timings, reason)
+
+
 def _next_move(decision: Decision) -> str:
     if decision.feedback:
         return "What was said about it follows."
@@ -56,6 +63,7 @@ STOPPED = {
     ),
     AbortReason.SIBLING: (Status.CANCELLED, Cause.SIBLING_ERROR, "{blame} failed"),
     AbortReason.USER: (Status.CANCELLED, Cause.USER_INTERRUPTED, "the user interrupted the turn"),
+    AbortReason.HOOK: (Status.CANCELLED, Cause.HOOK_STOPPED, "a hook stopped the run"),
     AbortReason.SUBMIT: (Status.CANCELLED, Cause.SUBMIT_INTERRUPTED, "the user sent a new message"),
     AbortReason.TIMEOUT: (Status.CANCELLED, Cause.TIMED_OUT, "the time for it is over"),
 }

@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from handrail.conversation.blocks import BrokenToolUse, ToolUse
+from handrail.conversation.scribe import Scribe
 from handrail.dispatch.call import Desk, Pipeline
 from handrail.dispatch.channel import Channel
 from handrail.dispatch.endings import crashed, failed, rejected_input, repeated, stopped
@@ -59,6 +60,7 @@ class ToolExecutor:
         scheduling: Scheduling = DEFAULT_SCHEDULING,
         journal: Journal | None = None,
         activate: Callable[[Iterable[str]], None] = _activate_nothing,
+        scribe: Scribe | None = None,
     ) -> None:
         self.run = run
         """The context as the calls so far have left it."""
@@ -66,9 +68,12 @@ class ToolExecutor:
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         self._now = self._loop.time
-        self._pipeline = Pipeline(pool, rails, store, activate, Desk(self._now, self._progress, self._rescheduled))
+        self._pipeline = Pipeline(
+            pool, rails, store, activate, Desk(self._now, self._progress, self._rescheduled, scribe)
+        )
         self._sibling_errors = scheduling.sibling_errors
         self._journal = journal
+        self._scribe = scribe
         self._calls: list[Call] = []
         self._queue = Queue(scheduling)
         self._executing: dict[int, Call] = {}
@@ -288,6 +293,8 @@ class ToolExecutor:
         call.outcome = outcome
         call.move(State.COMPLETED)
         self._unfinished -= 1
+        if self._scribe is not None:
+            self._scribe.ended(outcome.result)
         if self._events is not None:
             self._events.put(CallFinished(outcome, self._now()))
         self._wake()
@@ -295,6 +302,8 @@ class ToolExecutor:
             self._cancel_siblings(call)
         if outcome.status is Status.DENIED and outcome.decision and outcome.decision.interrupt:
             self.interrupt(AbortReason.USER)
+        if outcome.stop is not None:
+            self.interrupt(AbortReason.HOOK)
 
     def _change_context(self, call: Call, outcome: Outcome) -> Outcome:
         """Honoured only for calls that ran alone: nobody else was looking at the context."""

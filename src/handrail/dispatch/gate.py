@@ -36,11 +36,21 @@ class Request:
 
 @record
 class HookAnswer:
-    """What hooks say before a call: an opinion, a changed input, something the model should know."""
+    """
+    What hooks say about a call: before it an opinion and a changed input, after it a changed output.
+
+    `context` is what the model should know. `stop` is why the run shall end here (None = it may go on): before a call
+    that also means that the call does not run.
+    """
 
     opinion: Opinion | None = None
     updated_input: Json | None = None
     context: tuple[str, ...] = ()
+    updated_output: Output | None = None
+    stop: str | None = None
+
+
+NO_ANSWER = HookAnswer()
 
 
 class Hooks(Protocol):
@@ -48,8 +58,8 @@ class Hooks(Protocol):
 
     async def before(self, request: Request) -> HookAnswer: ...
 
-    async def after(self, request: Request, output: Output | None, error: str) -> tuple[str, ...]:
-        """Texts to add to the result. `error` is empty when the call went well."""
+    async def after(self, request: Request, output: Output | None, error: str, seconds: float) -> HookAnswer:
+        """Asked when the call has run for `seconds`. `error` is empty when it went well."""
         ...
 
 

@@ -4,8 +4,6 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from pydantic_core import to_jsonable_python
-
 from handrail import __version__
 from handrail.app.answers import WHAT_HAPPENED
 from handrail.conversation.blocks import (
@@ -32,6 +30,7 @@ from handrail.conversation.stream import (
     Usage,
     UsageUpdate,
 )
+from handrail.hooks.news import HookNews
 from handrail.loop.events import (
     AnswerDiscarded,
     BlockComplete,
@@ -44,7 +43,7 @@ from handrail.loop.events import (
 )
 from handrail.loop.spending import Spent
 from handrail.loop.state import Why
-from handrail.tools.events import CallFinished
+from handrail.tools.events import CallFinished, CallProgress
 from handrail.tools.outcome import Outcome
 
 Line = dict[str, Any]
@@ -52,6 +51,7 @@ Line = dict[str, Any]
 SUBTYPES = {
     Why.COMPLETED: "success",
     Why.REFUSED: "success",
+    Why.HOOK_STOPPED: "success",
     Why.MODEL_FAILED: "success",  # readers expect an API failure as an erroneous success with its status
     Why.MAX_TURNS: "error_max_turns",
     Why.MAX_DOLLARS: "error_max_budget_usd",
@@ -70,16 +70,24 @@ def new_id() -> str:
 class Lines:
     """Turns the events of one run into lines. Every line carries the session and an id of its own."""
 
-    def __init__(self, session_id: str, *, partial: bool = False, mode: str = "default") -> None:
+    def __init__(
+        self, session_id: str, *, partial: bool = False, mode: str = "default", hook_events: bool = False
+    ) -> None:
         self.session_id = session_id
         self._partial = partial
         self._mode = mode
+        self._hook_events = hook_events
         self._kinds: dict[int, str] = {}
 
     def of(self, event: LoopEvent) -> Iterator[Line]:
         """The lines that tell of an event; none for what readers of lines do not need."""
         for line in self._of(event):
             yield {**line, "session_id": self.session_id, "uuid": new_id()}
+
+    def said(self, message: UserMessage, uuid: str) -> Line:
+        """A prompt, said back to whoever gave it."""
+        line = _user([wire_block(block) for block in message.content])
+        return {**line, "session_id": self.session_id, "uuid": uuid, "isReplay": True}
 
     def _of(self, event: LoopEvent) -> Iterable[Line]:
         match event:
@@ -108,9 +116,22 @@ class Lines:
             case RunEnded():
                 yield result(event)
             case _:
-                pass
+                yield from self._hook(news_of(event))
         if self._partial:
             yield from ({"type": "stream_event", "event": raw, "parent_tool_use_id": None} for raw in self._raw(event))
+
+    def _hook(self, news: HookNews | None) -> Iterator[Line]:
+        """What hooks say to a person is always told; that they ran only on request."""
+        if news is None:
+            return
+        about = {"hook_id": news.id, "hook_name": news.name, "hook_event": news.event}
+        if news.stage == "message":
+            yield _system("informational", text=news.message, hook_event=news.event)
+        elif self._hook_events and news.stage == "started":
+            yield _system("hook_started", **about, status_message=news.message)
+        elif self._hook_events:
+            outcome = {"exit_code": news.exit_code, "outcome": news.outcome}
+            yield _system("hook_response", **about, stdout=news.stdout, stderr=news.stderr, **outcome)
 
     def _init(self, event: RunStarted) -> Line:
         return _system(
@@ -151,6 +172,15 @@ class Lines:
                 yield {"type": "message_stop"}
             case _:
                 pass
+
+
+def news_of(event: LoopEvent) -> HookNews | None:
+    """What an event tells of hooks: of those of a run, or of those of a call."""
+    match event:
+        case (HookNews() as news) | CallProgress(progress=HookNews() as news):
+            return news
+        case _:
+            return None
 
 
 def _opening(event: BlockStart) -> Line:
@@ -196,10 +226,15 @@ def _assistant(event: BlockComplete) -> Line:
 def _result_line(outcome: Outcome) -> Line:
     line = _user([wire_block(outcome.result)])
     data = outcome.output.data if outcome.output else None
-    line["tool_use_result"] = (
-        f"Error: {outcome.result.text}" if outcome.result.is_error else to_jsonable_python(data, fallback=str)
-    )
+    line["tool_use_result"] = f"Error: {outcome.result.text}" if outcome.result.is_error else jsonable(data)
     return line
+
+
+def jsonable(value: object) -> Any:
+    """The value as JSON has it; what it has no word for becomes text."""
+    from pydantic_core import to_jsonable_python  # noqa: PLC0415  # no first request waits for it
+
+    return to_jsonable_python(value, fallback=str)
 
 
 def wire_block(block: AssistantBlock | UserBlock | ToolReference) -> Line:
@@ -210,7 +245,7 @@ def wire_block(block: AssistantBlock | UserBlock | ToolReference) -> Line:
         case Thinking(text, raw):
             return dict(raw) or {"type": "thinking", "thinking": text, "signature": ""}
         case ToolUse(call_id, name, value):
-            return {"type": "tool_use", "id": call_id, "name": name, "input": to_jsonable_python(value)}
+            return {"type": "tool_use", "id": call_id, "name": name, "input": jsonable(value)}
         case BrokenToolUse(call_id, name):
             return {"type": "tool_use", "id": call_id, "name": name, "input": {}}
         case ServerBlock(raw=raw):
@@ -257,12 +292,12 @@ def result(event: RunEnded) -> Line:
         "usage": _total(event.spent),
         "modelUsage": {model: _model_usage(spent) for model, spent in event.spent.items()},
         "permission_denials": [
-            {"tool_name": d.use.name, "tool_use_id": d.use.id, "tool_input": to_jsonable_python(d.use.input)}
+            {"tool_name": d.use.name, "tool_use_id": d.use.id, "tool_input": jsonable(d.use.input)}
             for d in event.denials
         ],
     }
     if event.structured is not None:
-        line["structured_output"] = to_jsonable_python(event.structured)
+        line["structured_output"] = jsonable(event.structured)
     if event.failure and event.failure.status:
         line["api_error_status"] = event.failure.status
     if event.is_error:

@@ -4,7 +4,7 @@ import json
 from typing import Literal, Protocol, TextIO, TypeAlias
 
 from handrail.conversation.plain import plain
-from handrail.headless.lines import Lines, problem_of, result
+from handrail.headless.lines import Lines, news_of, problem_of, result
 from handrail.loop.events import LoopEvent, RunEnded
 
 Format: TypeAlias = Literal["text", "json", "stream-json"]
@@ -24,6 +24,8 @@ class TextPrinter:
         self._errors = errors
 
     def hear(self, event: LoopEvent) -> None:
+        if (news := news_of(event)) and news.stage == "message":
+            _write(self._errors, f"handrail: {plain(news.message)}")
         if not isinstance(event, RunEnded):
             return
         if event.text:

@@ -28,7 +28,7 @@ class Tools:
             self._activated = tuple(name for name in pool.activated if name in _held(pool))
             held = set(pool.deferred) | set(self._activated)
             ahead = [tool for tool in pool.active if tool.name not in held]
-            behind = [tool for tool in pool.tools if tool.name in held]
+            behind = [tool for tool in pool.listed if tool.name in held]
             view = self._view
             self._definitions = (
                 *(ToolDefinition(tool.name, definition_json(tool, view)) for tool in ahead),

@@ -68,6 +68,9 @@ class Dialogue:
     working: asyncio.Task[None] | None = None
     """The attempt that may still write to the history."""
 
+    opened: bool = False
+    """Whether hooks were told that the session has started."""
+
     announced: frozenset[str] = frozenset()
     """The tools held back, as the model was told of them last."""
 

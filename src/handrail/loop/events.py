@@ -27,6 +27,7 @@ from handrail.conversation.blocks import AssistantBlock, ToolUse
 from handrail.conversation.messages import AssistantMessage, Attachment, UserMessage
 from handrail.conversation.request import Chain, Request
 from handrail.conversation.stream import StreamEvent, StreamFailure, Usage
+from handrail.hooks.news import HookNews
 from handrail.loop.spending import Spent
 from handrail.loop.state import Move, Why
 from handrail.records import record
@@ -219,5 +220,6 @@ LoopEvent: TypeAlias = (
     | Compacted
     | Interrupted
     | Notice
+    | HookNews
     | RunEnded
 )

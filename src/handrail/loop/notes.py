@@ -7,6 +7,7 @@ from handrail.loop.state import Why
 INTERRUPTIONS = {
     Why.ABORTED_STREAMING: "[The user interrupted the answer.]",
     Why.ABORTED_TOOLS: "[The user interrupted while tools were running.]",
+    Why.HOOK_STOPPED: "[A hook stopped the run.]",
     Why.MAX_SECONDS: "[The time for this run was over before it was finished.]",
 }
 

@@ -16,6 +16,7 @@ from handrail.conversation.blocks import Text
 from handrail.conversation.messages import AssistantMessage, Attachment, UserMessage
 from handrail.conversation.stream import StreamFailure
 from handrail.errors import HandrailError
+from handrail.hooks.news import HookNews
 from handrail.loop.asking import Tools, request_for
 from handrail.loop.dialogue import Dialogue
 from handrail.loop.draft import is_empty
@@ -34,11 +35,13 @@ from handrail.loop.events import (
     RunStarted,
 )
 from handrail.loop.guard import Guard
+from handrail.loop.heeding import heeding
 from handrail.loop.journal import TurnJournal
 from handrail.loop.ledger import Ledger
+from handrail.loop.moments import Moments, added, hook_note
 from handrail.loop.notes import interruption, note_for
 from handrail.loop.setup import Setup, Situation
-from handrail.loop.shortening import shortened, too_long
+from handrail.loop.shortening import too_long
 from handrail.loop.state import Move, State, Turned, Why, after
 from handrail.loop.turn import Attempt, Question
 from handrail.tools.abort import AbortReason, AbortSignal
@@ -65,6 +68,7 @@ class Run:
         self._number = 0
         self._journal = TurnJournal()
         self._guard = Guard()
+        self._moments = Moments(setup.hooks, dialogue, self.signal, self._out.append)
         self._tools = Tools(setup.view)
         self._ledger = Ledger(setup.limits, setup.cost)
         self._denials: list[Denial] = []
@@ -92,15 +96,25 @@ class Run:
                     await self._ask()
                     continue
                 try:
-                    return await attempt.events.__anext__()
+                    event = await attempt.events.__anext__()
                 except StopAsyncIteration:
                     await self._turned(attempt)
+                else:
+                    self._check_written()
+                    return event
+            self._check_written()
             return self._out.popleft()
         except StopAsyncIteration:
             raise
         except BaseException:
             await self._leave()
             raise
+
+    def _check_written(self) -> None:
+        """Nothing is shown that could not be written down."""
+        scribe = self._dialogue.history.scribe
+        if scribe is not None and scribe.failure is not None:
+            raise scribe.failure
 
     @property
     def active(self) -> bool:
@@ -138,7 +152,7 @@ class Run:
     async def _ask(self) -> None:
         if self._began is None:
             await self._take_hold()
-            self._begin()
+            await self._begin()
             return
         if self._hindered():
             return
@@ -175,20 +189,38 @@ class Run:
             raise HandrailError("Another prompt of this conversation is still being worked on. Close its run first.")
         dialogue.holder = weakref.ref(self)
 
-    def _begin(self) -> None:
+    async def _begin(self) -> None:
         dialogue = self._dialogue
         self._began = asyncio.get_running_loop().time()
         names = tuple(tool.name for tool in dialogue.catalog.pool.active)
         self._tell(RunStarted(self._prompt, self._setup.model_name, names, dialogue.context.cwd, dialogue.chain))
+        said: Sequence[Attachment] = ()
+        if self._setup.hooks is not None:
+            said = await self._received()
+            if self.state.over:
+                return
         if not dialogue.history.messages:
-            for attachment in self._setup.opening():
-                self._add(attachment)
-        for message in dialogue.mailbox.take():
-            self._take(message)
+            self._add_all(tuple(self._setup.opening()))
+        await self._take_queued()
         self._announce_tools()
         dialogue.history.append(self._prompt)
-        for attachment in self._setup.attach(()):
-            self._add(attachment)
+        self._add_all((*said, *self._setup.attach(())))
+
+    async def _received(self) -> Sequence[Attachment]:
+        """What hooks add to the start of the session and to the prompt. They may refuse the prompt."""
+        said: tuple[Attachment, ...] = ()
+        if not self._dialogue.opened:
+            self._dialogue.opened = True
+            source = "resume" if self._dialogue.history.messages else "startup"
+            said = await self._moments.session_starts(source, self._setup.model_name)
+        answer = await self._moments.prompt(self._prompt)
+        if self.signal.aborted:  # nobody has vouched for the prompt
+            self._tell(Interrupted(Why.ABORTED_STREAMING))
+            self._end(self.state.to(Why.ABORTED_STREAMING))
+        elif answer is not None and (answer.stop is not None or answer.block is not None):
+            self._problem = answer.block or answer.stop or ""
+            self._end(self.state.to(Why.HOOK_STOPPED if answer.stop is not None else Why.PROMPT_BLOCKED))
+        return (*said, *added(answer))
 
     def _announce_tools(self) -> None:
         """Names of tools that are held back go into messages: the cached prefix must not change with them."""
@@ -212,14 +244,17 @@ class Run:
         seconds = self._setup.limits.seconds
         return None if seconds is None or self._began is None else self._began + seconds
 
+    @property
+    def _left(self) -> float | None:
+        return None if self._deadline is None else self._deadline - asyncio.get_running_loop().time()
+
     async def _shorten(self, *, forced: bool) -> bool:
         """Let somebody shorten the history. False = everything is as it was."""
         if self._setup.compact is None:
             return False
-        left = None if self._deadline is None else self._deadline - asyncio.get_running_loop().time()
         history, tokens = self._dialogue.history, self._ledger.context_tokens
-        situation = Situation(history, self._setup.model_name, tokens, forced)
-        done = await shortened(self._setup.compact, situation, self.signal, left)
+        situation = Situation(history, self._setup.model_name, tokens, forced, self._moments.may_summarise)
+        done = await heeding(self._setup.compact(situation), self.signal, self._left)
         if done is None:
             return self.signal.aborted
         before = len(history.messages)
@@ -227,6 +262,7 @@ class Run:
         if done.kind == "full":
             self._dialogue.announced = frozenset()  # the summary may have lost it
             self._announce_tools()
+            self._add_all(await self._moments.summarised(done.messages, self._setup.model_name))
         for model, usage in done.used:
             self._ledger.enter(model, usage)
         self._ledger.context_tokens = 0
@@ -251,18 +287,38 @@ class Run:
             self._made_room = True
             if await self._shorten(forced=True):
                 return
-        self._settle(attempt)
+        await self._settle(attempt)
 
-    def _settle(self, attempt: Attempt) -> None:
+    async def _settle(self, attempt: Attempt) -> None:
         self._note_results(attempt)
         turned = self._what_happened(attempt)
         state = after(self.state, turned, self._setup.structured_retries)
+        if self._setup.hooks is not None:
+            state = await self._heard_hooks(state, turned, attempt.outcomes)
         if state.move is Move.ABORTED or turned.stopped:
             self._add_interruption(state.why)
         if state.over:
             self._end(state)
         else:
-            self._prepare(state, attempt.outcomes)
+            await self._prepare(state, attempt.outcomes)
+
+    async def _heard_hooks(self, state: State, turned: Turned, outcomes: Sequence[Outcome]) -> State:
+        """Hooks may stop a run that would go on, and keep one going that would stop."""
+        if state.why is Why.TOOL_RESULTS:
+            answer = await self._moments.batch(outcomes, self._left)
+            self._add_all(added(answer))
+            if answer is not None and (answer.block is not None or answer.stop is not None):
+                self._problem = answer.stop or answer.block or ""
+                return state.to(Why.HOOK_STOPPED)
+        elif state.why is Why.COMPLETED:
+            answer, goes_on = await self._moments.stopping(self._text, self._left)
+            self._add_all(added(answer))
+            if goes_on and turned.passed:
+                return state.to(turned.passed)
+            if goes_on and answer is not None:
+                self._add(hook_note(answer.block or ""))
+                return state.to(Why.STOP_BLOCKED)
+        return state
 
     def _note_results(self, attempt: Attempt) -> None:
         turn = self.state.turn + 1
@@ -286,6 +342,11 @@ class Run:
         stopped = attempt.stopped
         if stopped is None and any(o.decision and o.decision.interrupt for o in attempt.outcomes):
             stopped = Why.ABORTED_TOOLS
+        if (
+            stopped is None
+            and (stop := next((o.stop for o in attempt.outcomes if o.stop is not None), None)) is not None
+        ):
+            stopped, self._problem = Why.HOOK_STOPPED, stop
         calls = bool(attempt.outcomes)
         final = said is not None and not calls and stopped is None
         return Turned(
@@ -307,7 +368,7 @@ class Run:
         self._structured, self._problem = self._setup.structured.check(self._text)
         return bool(self._problem)
 
-    def _prepare(self, state: State, outcomes: Sequence[Outcome]) -> None:
+    async def _prepare(self, state: State, outcomes: Sequence[Outcome]) -> None:
         """Everything that goes into the next request besides the results."""
         self.state = state
         if state.why is Why.PAUSED:
@@ -319,11 +380,9 @@ class Run:
             self._add(steering)
         if note := note_for(state.why, self._problem):
             self._add(note)
-        for attachment in self._setup.attach(outcomes):
-            self._add(attachment)
+        self._add_all(tuple(self._setup.attach(outcomes)))
         self._announce_tools()
-        for message in self._dialogue.mailbox.take():
-            self._take(message)
+        await self._take_queued()
 
     def _end(self, state: State) -> None:
         self.state = state
@@ -333,6 +392,8 @@ class Run:
         if state.why is Why.REPEATED_FAILURE:
             times, tool = self._guard.worst
             problem = f"{tool} failed {times} times in a row with the same input and the same error."
+        if state.why is Why.HOOK_STOPPED and problem:
+            self._tell(HookNews(problem))
         self.ended = RunEnded(
             state.move,
             state.why,
@@ -364,9 +425,24 @@ class Run:
         self._dialogue.history.append(message)
         self._tell(MessageAdded(message))
 
-    def _take(self, message: UserMessage) -> None:
-        self._dialogue.history.append(message)
-        self._tell(QueuedMessageTaken(message))
+    def _add_all(self, messages: Sequence[Attachment]) -> None:
+        for message in messages:
+            self._add(message)
+
+    async def _take_queued(self) -> None:
+        """Messages that waited go into the history, if no hook objects."""
+        for message in self._dialogue.mailbox.take():
+            answer = None if self._setup.hooks is None else await self._moments.prompt(message)
+            if self._setup.hooks is not None and self.signal.aborted:  # nobody has vouched for it
+                self._dialogue.mailbox.post(message)
+                continue
+            if answer is not None and (answer.block is not None or answer.stop is not None):
+                self._add(hook_note("A message that the user sent meanwhile was withheld by a hook."))
+                self._tell(Notice(f"A queued message was withheld by a hook: {answer.block or answer.stop}"))
+                continue
+            self._dialogue.history.append(message)
+            self._tell(QueuedMessageTaken(message))
+            self._add_all(added(answer))
 
     def _add_interruption(self, why: Why) -> None:
         self._tell(Interrupted(why))

@@ -1,9 +1,10 @@
 """What a run is given: a model, tools, rails, limits, and the few points where others may step in."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import field
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from handrail.conversation.blocks import Json
 from handrail.conversation.messages import AssistantMessage, Attachment, Message
 from handrail.conversation.request import Effort, History, Request, Thinking, ToolChoice
 from handrail.conversation.stream import StreamEvent, Usage
@@ -13,8 +14,13 @@ from handrail.dispatch.schedule import Scheduling
 from handrail.loop.limits import NO_LIMITS, Limits
 from handrail.loop.spending import Cost, no_price
 from handrail.records import record
+from handrail.tools.context import RunContext
 from handrail.tools.outcome import Outcome
 from handrail.tools.tool import PLAIN_VIEW, PromptView
+
+if TYPE_CHECKING:
+    from handrail.hooks.answers import Answer
+    from handrail.hooks.news import HookNews
 
 
 class Stream(Protocol):
@@ -46,14 +52,38 @@ def nothing_attached(_outcomes: Sequence[Outcome]) -> Iterable[Attachment]:
     return ()
 
 
+class RunHooks(Protocol):
+    """Asked at the turning points of a run: before a prompt, before it stops, around a summary."""
+
+    def wants(self, *events: str) -> bool:
+        """Whether one of these events concerns anybody. Asked often."""
+        ...
+
+    def fire(
+        self, event: str, fields: Json, run: RunContext, *, tell: "Callable[[HookNews], None]"
+    ) -> "Coroutine[Any, Any, Answer]":
+        """What is thought of an event, which `fields` describe."""
+        ...
+
+
+async def nobody_minds() -> bool:
+    """For runs without hooks."""
+    return True
+
+
 @record
 class Situation:
-    """What somebody who shortens the history looks at. `forced`: the model refused the request as too long."""
+    """
+    What somebody who shortens the history looks at. `forced`: the model refused the request as too long.
+
+    `may_summarise` is asked before a summary takes the history's place.
+    """
 
     history: History
     model: str
     context_tokens: int
     forced: bool = False
+    may_summarise: Callable[[], Awaitable[bool]] = nobody_minds
 
 
 @record
@@ -70,7 +100,7 @@ class Shortened:
     used: Sequence[tuple[str, Usage]] = ()
 
 
-Compact: TypeAlias = Callable[[Situation], Awaitable[Shortened | None]]
+Compact: TypeAlias = Callable[[Situation], Coroutine[Any, Any, Shortened | None]]
 """Asked before each request; None = leave the history as it is. Must be quick when there is nothing to do."""
 
 
@@ -112,6 +142,7 @@ class Setup:
     opening: Opening = tuple
     attach: Attach = nothing_attached
     compact: Compact | None = None
+    hooks: RunHooks | None = None
     choose: Choose | None = None
     structured: StructuredOutput | None = None
     structured_retries: int = 3

@@ -5,7 +5,7 @@ Where a run stands after each turn, and why: the whole policy of the loop as pur
 
 The loop goes on if the answer asks for tools, never because of a stop reason. The few other reasons to ask again are
 named: a message that was queued meanwhile, a pause that the vendor asks to be continued, an answer that is empty, was
-cut off by the output limit, or does not fit the schema that was asked for.
+cut off by the output limit, or does not fit the schema that was asked for, and a hook that says it is not done yet.
 """
 
 from enum import Enum
@@ -35,9 +35,11 @@ class Why(Enum):
     EMPTY_ANSWER = "empty_answer"
     CUT_ANSWER = "cut_answer"
     UNFIT_ANSWER = "unfit_answer"
+    STOP_BLOCKED = "stop_hook_blocked"
 
     COMPLETED = "completed"
     REFUSED = "refused"
+    HOOK_STOPPED = "hook_stopped"
 
     ABORTED_STREAMING = "aborted_streaming"
     ABORTED_TOOLS = "aborted_tools"
@@ -51,11 +53,13 @@ class Why(Enum):
     REPEATED_FAILURE = "repeated_failure"
     UNFIT_ANSWERS = "max_structured_output_retries"
     CUT_ANSWERS = "max_output_tokens"
+    PROMPT_BLOCKED = "prompt_blocked"
 
 
 ENDS = {
     Why.COMPLETED: Move.STOPPED,
     Why.REFUSED: Move.STOPPED,
+    Why.HOOK_STOPPED: Move.STOPPED,
     Why.ABORTED_STREAMING: Move.ABORTED,
     Why.ABORTED_TOOLS: Move.ABORTED,
     Why.MAX_TURNS: Move.LIMIT,
@@ -66,6 +70,7 @@ ENDS = {
     Why.REPEATED_FAILURE: Move.ERROR,
     Why.UNFIT_ANSWERS: Move.ERROR,
     Why.CUT_ANSWERS: Move.ERROR,
+    Why.PROMPT_BLOCKED: Move.ERROR,
 }
 """The reasons that end a run, and the way each of them goes; all others lead to the next turn."""
 

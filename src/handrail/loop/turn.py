@@ -20,9 +20,13 @@ from handrail.conversation.messages import AssistantMessage, Attachment, Message
 from handrail.conversation.request import Request
 from handrail.conversation.stream import (
     BlockEnd,
+    BlockStart,
     Delta,
     MessageEnd,
+    MessageStart,
     StreamFailure,
+    StreamRetry,
+    UsageUpdate,
 )
 from handrail.dispatch.channel import Channel
 from handrail.dispatch.executor import ToolExecutor
@@ -68,7 +72,9 @@ class Attempt:
             scheduling=setup.scheduling,
             journal=journal,
             activate=dialogue.catalog.activate,
+            scribe=dialogue.history.scribe,
         )
+        self._scribe = dialogue.history.scribe
         # the executor's own channel also carries what the model says, so that everything leaves in the order it happens
         self.events = cast("Channel[LoopEvent]", self._executor.events)
         self._draft = Draft(question.request.model, dialogue.history.call_ids)
@@ -199,6 +205,8 @@ class Attempt:
                     put(event)
                 case BlockEnd():
                     event = draft.close(event)  # noqa: PLW2901  # an id may have been replaced
+                    if tell:
+                        self._write_down(draft, event)
                     put(event)
                     put(BlockComplete(draft.id, draft.model, event.block, event.slot))
                     if tell and draft.called:
@@ -214,7 +222,7 @@ class Attempt:
                     self.failure = event
                     return ""
                 case _:
-                    draft.note(event)
+                    self._note(draft, event)
                     put(event)
         self.failure = ENDED_EARLY
         put(ENDED_EARLY)
@@ -246,8 +254,22 @@ class Attempt:
         self.used.append(other)
         self._draft = winner
         for slot, block in sorted(winner.blocks.items()):
+            self._write_down(winner, BlockEnd(slot, block))
             self.events.put(BlockComplete(winner.id, winner.model, block, slot))
         self._whole(winner, chosen.stop_reason)
+
+    def _note(self, draft: Draft, event: MessageStart | BlockStart | UsageUpdate | StreamRetry) -> None:
+        if isinstance(event, StreamRetry):
+            self._forget()
+        draft.note(event)
+
+    def _write_down(self, draft: Draft, event: BlockEnd) -> None:
+        if self._scribe is not None:
+            self._scribe.block(draft.id, draft.model, event.block, event.slot)
+
+    def _forget(self) -> None:
+        if self._scribe is not None:
+            self._scribe.discarded()
 
     # What remains
 
@@ -256,6 +278,7 @@ class Attempt:
         self.settled = True
         self._dialogue.context = self._executor.run
         if self.discarded:
+            self._forget()
             return
         outcomes = {outcome.use.id: outcome for outcome in self._executor.outcomes}
         message = self.whole or self._draft.message("")
@@ -264,6 +287,7 @@ class Attempt:
             unheard = [call for call in message.calls if call.id not in outcomes]
             message = replace(message, content=tuple(block for block in message.content if block not in unheard))
         if is_empty(message.content):
+            self._forget()
             return
         self.message = message
         self.outcomes = tuple(outcomes[call.id] for call in message.calls)

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from handrail.conversation.blocks import ToolUse
-from handrail.files.paths import Place
+from handrail.files.paths import Place, plain
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import ALIASES, READERS, SHELLS, WRITERS, mcp_of
 from handrail.permissions.shell import REMOVERS, Part, in_background, parts_of
@@ -20,7 +20,7 @@ from handrail.permissions.web import Target, read_url
 from handrail.records import record
 from handrail.shell.analysis import analyse
 from handrail.shell.model import Analysis, Does, Kind, Segment, Word
-from handrail.shell.reach import paths, reads_outside
+from handrail.shell.reach import REPOSITORY, paths, reads
 from handrail.tools.permission import NO_OPINION, Check, Opinion
 from handrail.tools.tool import McpInfo
 
@@ -75,6 +75,7 @@ PATH_FIELDS: Mapping[str, tuple[str, ...]] = {
     "NotebookEdit": ("notebook_path",),
 }
 MAX_GUESSED = 40
+ELSEWHERE = "git would work in another folder, and the configuration of a repository there names programs to run"
 
 
 def make_case(use: ToolUse, policy: Policy, lookup: Lookup, facts: Facts | None = None) -> Case:
@@ -159,23 +160,20 @@ def shell_touches(analysis: Analysis, policy: Policy, lookup: Lookup) -> Iterato
     """The files a command line names, wherever they stand."""
     positions = {id(segment): at for at, segment in enumerate(analysis.segments)}
     finder = Finder(policy, lookup)
-    # With no roots everything read is outside, but for names from listings whose folders are read themselves.
-    for segment, word in reads_outside(analysis, cwd=policy.cwd, roots=(), home=policy.home):
+    for segment, word in reads(analysis):
         yield from finder.touches(segment, word, Access.READ, positions[id(segment)])
         if segment.name == "mv":  # what it reads is gone afterwards
             yield from finder.touches(segment, word, Access.WRITE, positions[id(segment)])
     for at, segment in enumerate(analysis.segments):
+        if any(need.name == REPOSITORY for need in segment.requires) and not finder.at_home(segment):
+            yield Touch(None, Access.READ, segment.name, at, doubt=ELSEWHERE)
         for word in segment.writes:
             yield from finder.touches(segment, word, Access.WRITE, at)
         if segment.name in REMOVERS:
             yield from finder.removed(segment, at)
         if not segment.entry or segment.does(Does.UNLISTED):
             yield from finder.guessed(segment, at)
-    for words in analysis.suspects:
-        if words[0] in REMOVERS:
-            for text in words[1:]:
-                place = lookup.locate(without_unknown(text, policy.home), policy.cwd)
-                yield touch_of(policy, place, Access.REMOVE, text)
+    yield from finder.suspected(analysis)
 
 
 class Finder:
@@ -202,6 +200,17 @@ class Finder:
                 else:
                     yield self.lookup.locate(path, base)
 
+    def at_home(self, segment: Segment) -> bool:
+        """Whether a command runs in the current or a working folder, by text and by links: `cd` and git differ."""
+        if segment.cwds == (".",):
+            return True
+        here = (self.policy.cwd, *self.policy.working_dirs)
+        folders = [posixpath.join(self.policy.cwd, folder) for folder in segment.cwds if folder is not None]
+        known = len(folders) == len(segment.cwds)
+        return known and all(
+            self.lookup.locate(path, "/").real in here for folder in folders for path in {folder, plain(folder)}
+        )
+
     def removed(self, segment: Segment, part: int) -> Iterator[Touch]:
         """What a command would remove, with unknown text taken as nothing: `rm -r "$x"/*` may mean the root."""
         for word in segment.argv[1:]:
@@ -209,6 +218,12 @@ class Finder:
             for folder in segment.cwds if text else ():
                 base = posixpath.join(self.policy.cwd, folder or "")
                 yield touch_of(self.policy, self.lookup.locate(text, base), Access.REMOVE, str(word), part)
+
+    def suspected(self, analysis: Analysis) -> Iterator[Touch]:
+        """What a line that is not understood might remove."""
+        for text in (text for name, *words in analysis.suspects if name in REMOVERS for text in words):
+            place = self.lookup.locate(without_unknown(text, self.policy.home), self.policy.cwd)
+            yield touch_of(self.policy, place, Access.REMOVE, text)
 
     def guessed(self, segment: Segment, part: int) -> Iterator[Touch]:
         """The arguments of a program that is not known may all be files."""

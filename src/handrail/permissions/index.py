@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from handrail.permissions.patterns import Anchors, PathIndex
+from handrail.permissions.powershell import PowerShellIndex
 from handrail.permissions.rules import MCP, PARAMETER, Behaviour, Rule, normalised, server_name
 from handrail.permissions.shell import ShellIndex
 from handrail.permissions.web import DomainIndex
@@ -32,6 +33,7 @@ class RuleIndex:
         "mcp_globs",
         "named",
         "params",
+        "powershell",
         "read",
         "shell",
         "whole",
@@ -57,6 +59,7 @@ class RuleIndex:
         self.read = PathIndex(by_tool.get("Read", ()), anchors, narrow=narrow)
         self.edit = PathIndex(by_tool.get("Edit", ()), anchors, narrow=narrow)
         self.shell = ShellIndex(by_tool.get("Bash", ()))
+        self.powershell = PowerShellIndex(by_tool.get("PowerShell", ()))
         self.domains = DomainIndex(by_tool.get("WebFetch", ()))
         self.empty = not (self.whole or self.globs or self.mcp or self.mcp_globs or by_tool)
 

@@ -68,6 +68,8 @@ def named(case: Case, index: RuleIndex) -> list[Rule]:
         return index.agent(text_of(values, "subagent_type") or "general-purpose")
     if case.tool == "Skill":
         return index.skill(text_of(values, "skill").removeprefix("/"), text_of(values, "args").strip())
+    if case.tool == "PowerShell":
+        return index.powershell.find(text_of(values, "command"), index.behaviour)
     return []
 
 

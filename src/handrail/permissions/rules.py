@@ -88,7 +88,7 @@ READERS = frozenset(("Read", "Grep", "Glob", "LSP"))
 WRITERS = frozenset(("Edit", "Write", "NotebookEdit"))
 SHELLS = frozenset(("Bash", "Monitor"))
 # Tools whose spec has a meaning of its own. For all others a spec can only be `param:value`.
-SPECS = frozenset(("Read", "Edit", "Bash", "WebFetch", "Agent", "Skill"))
+SPECS = frozenset(("Read", "Edit", "Bash", "PowerShell", "WebFetch", "Agent", "Skill"))
 # A path here is accepted for the sake of old settings, and never matches: Edit(...) and Read(...) rule all file tools.
 NEVER_BY_PATH = frozenset(("Write", "NotebookEdit", "Glob", "Grep", "LSP"))
 

@@ -1,10 +1,9 @@
 """What answers cost, from a table of prices that is data. Unknown model: no price, not zero."""
 
 import re
-import tomllib
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 from handrail.conversation.stream import Usage
 from handrail.records import record
@@ -26,7 +25,9 @@ class Price:
 @cache
 def price_table() -> Mapping[str, Price]:
     """The shipped table; read on first use."""
-    text = files("handrail.providers").joinpath("prices.toml").read_text(encoding="utf-8")
+    import tomllib  # noqa: PLC0415  # no first request waits for it
+
+    text = Path(__file__).with_name("prices.toml").read_text("utf-8")
     return {name: Price(**row) for name, row in tomllib.loads(text)["models"].items()}
 
 

@@ -221,7 +221,7 @@ class Reading:
         self.seen[name] = value
         if option.never:
             self.effects.append(Effect(Does.STATE, word, f"{name} {option.never}"))
-            return False
+            return value is None  # it takes no value, so the letters behind it are options too
         return self.value(option, word, value, words)
 
     def value(self, option: Option, word: Word, value: Word | None, words: list[Word]) -> bool:

@@ -10,6 +10,7 @@ class AbortReason(Enum):
     DISCARDED = "streaming_fallback"
     SIBLING = "sibling_error"
     USER = "user_interrupted"
+    HOOK = "hook_stopped"
     SUBMIT = "submit_interrupted"
     TIMEOUT = "timed_out"
 

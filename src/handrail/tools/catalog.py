@@ -49,7 +49,7 @@ class Catalog:
             held = self.pool.held
             self._index = SearchIndex(
                 Searchable(tool.name, tool.search_hint, tool.prompt(PLAIN_VIEW))
-                for tool in self.pool.tools
+                for tool in self.pool.listed
                 if tool.name in held
             )
         return self._index.find(query, limit)
@@ -83,10 +83,10 @@ def _lines(pool: Pool) -> list[str]:
         return list(pool.deferred)
     own: list[str] = []
     servers: Counter[str] = Counter()
+    mcp = {tool.name: tool.mcp.server for tool in pool.listed if tool.mcp}
     for name in pool.deferred:
-        tool = pool.find(name)
-        if tool and tool.mcp:
-            servers[tool.mcp.server] += 1
+        if server := mcp.get(name):
+            servers[server] += 1
         else:
             own.append(name)
     lines = own + [f"{count} tools of the MCP server {server}" for server, count in sorted(servers.items())]

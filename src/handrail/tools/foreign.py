@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from handrail.conversation.blocks import Json
-from handrail.tools.schema import cut
+from handrail.tools.wording import cut
 
 ALTERNATIVES = ("anyOf", "oneOf")
 COMBINATIONS = ("allOf", *ALTERNATIVES)

@@ -16,8 +16,9 @@ from handrail.records import record
 from handrail.tools.access import Access
 from handrail.tools.context import ProgressCallback, RunContext, ToolContext
 from handrail.tools.output import Output
-from handrail.tools.schema import INPUT_CONFIG, first_line, model_schema
+from handrail.tools.schema import INPUT_CONFIG, model_schema
 from handrail.tools.tool import DEFAULT_RESULT_CHARS, PromptView, Tool, check_identity
+from handrail.tools.wording import first_line
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -32,6 +32,7 @@ class Cause(Enum):
     TIMED_OUT = "timed_out"
     SIBLING_ERROR = "sibling_error"
     USER_INTERRUPTED = "user_interrupted"
+    HOOK_STOPPED = "hook_stopped"
     SUBMIT_INTERRUPTED = "submit_interrupted"
     STREAMING_FALLBACK = "streaming_fallback"
     DONE_BEFORE = "done_before"
@@ -68,3 +69,5 @@ class Outcome:
     output: Output | None = None
     decision: Decision | None = None
     timings: Timings = NO_TIME
+    stop: str | None = None
+    """A hook wants the run to end here, and why; None = it may go on."""

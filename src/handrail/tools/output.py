@@ -5,8 +5,6 @@ from collections.abc import Callable
 from dataclasses import field
 from typing import Any, TypeAlias
 
-from pydantic_core import PydanticSerializationError, to_json
-
 from handrail.conversation.blocks import Json, ResultBlock
 from handrail.conversation.messages import Message
 from handrail.records import record
@@ -44,6 +42,8 @@ class Output:
 
 def json_text(data: object) -> str:
     """Data as JSON. What JSON has no word for becomes text: bytes as base64, NaN as a string, objects by `str`."""
+    from pydantic_core import PydanticSerializationError, to_json  # noqa: PLC0415  # no first request waits for it
+
     try:
         return to_json(data, fallback=str, bytes_mode="base64", inf_nan_mode="strings").decode()
     except PydanticSerializationError:

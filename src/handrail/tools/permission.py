@@ -4,8 +4,9 @@ Opinions and decisions: how anyone, also a tool, says whether a call may run and
 Layers give opinions, the fold picks the strongest, a Decision keeps them all. The order of `Strength` is the policy.
 """
 
+from collections.abc import Mapping
 from enum import Enum, IntEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from handrail.conversation.blocks import Json, ResultBlock
 from handrail.records import record
@@ -62,6 +63,27 @@ class Decision:
     """The person who refused also wants the turn to stop."""
     places: "tuple[Place, ...]" = ()
     """Where the paths that the call names led when it was decided. A tool opens these, not the spelling again."""
+
+
+Update: TypeAlias = Mapping[str, Any]
+"""A change of the policy, for example `{"type": "addRules", "behavior": "allow", "rules": [...]}`."""
+
+
+@record
+class Allow:
+    """A yes to a question, perhaps to another input, and changes that should hold from now on."""
+
+    updated_input: Json | None = None
+    updated_permissions: tuple[Update, ...] = ()
+
+
+@record
+class Deny:
+    """A no to a question. The model is told the message and the feedback; `interrupt` also stops the turn."""
+
+    message: str = ""
+    interrupt: bool = False
+    feedback: tuple[ResultBlock, ...] = ()
 
 
 @record

@@ -8,14 +8,14 @@ Assembling is a pure function of what is handed in. A pool never changes; activa
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
+from json import JSONEncoder
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple
-
-from pydantic_core import to_json
 
 from handrail.errors import ToolDefinitionError
 from handrail.records import record
 from handrail.tools.context import RunContext
+from handrail.tools.stand_in import Listed, StandIn, loaded
 from handrail.tools.tool import PLAIN_VIEW, McpInfo, PromptView, Tool
 
 AnyTool = Tool[Any]
@@ -36,10 +36,14 @@ class Environment:
 
 @record
 class Entry:
-    """A line in the list of all tools. Nothing is imported before `load` is called, which is the last thing asked."""
+    """
+    A line in the list of all tools. Nothing is imported before `load` is called, which is the last thing asked.
+
+    `load` gives the tool, or a stand-in where all that a request says of it is known.
+    """
 
     name: str
-    load: Callable[[], AnyTool]
+    load: Callable[[], Listed]
     feature: str = ""
     when: Callable[[Environment], bool] = lambda _environment: True
     simple: bool = False
@@ -72,19 +76,21 @@ class Definition(NamedTuple):
 
 
 class Pool(Sequence[AnyTool]):
-    """An immutable, ordered list of tools; `active` is what a request carries in full."""
+    """
+    An immutable, ordered list of tools; `active` is what a request carries in full.
 
-    __slots__ = ("_by_name", "_definitions", "_own", "activated", "active", "deferred", "held", "own_count", "tools")
+    Looking at it as a sequence, or finding a tool in it, loads the tool; `listed` and `active` load none.
+    """
 
-    def __init__(
-        self, own: Sequence[AnyTool], mcp: Sequence[AnyTool], held: frozenset[str], activated: tuple[str, ...]
-    ):
-        self.tools: tuple[AnyTool, ...] = (*own, *mcp)
+    __slots__ = ("_by_name", "_definitions", "_own", "activated", "active", "deferred", "held", "listed", "own_count")
+
+    def __init__(self, own: Sequence[Listed], mcp: Sequence[Listed], held: frozenset[str], activated: tuple[str, ...]):
+        self.listed: tuple[Listed, ...] = (*own, *mcp)
         self.held = held
         """Names of the tools that wait, or waited, to be searched for."""
         self._own = frozenset(tool.name for tool in own)
-        self._by_name: dict[str, AnyTool] = {alias: tool for tool in reversed(self.tools) for alias in tool.aliases}
-        self._by_name |= {tool.name: tool for tool in self.tools}
+        self._by_name: dict[str, Listed] = {alias: tool for tool in reversed(self.listed) for alias in tool.aliases}
+        self._by_name |= {tool.name: tool for tool in self.listed}
         self.activated = tuple(name for name in activated if name in self._by_name)
         """Names of deferred tools that were found, in the order they were found."""
         ahead = [tool for tool in own if tool.name not in held]
@@ -92,23 +98,29 @@ class Pool(Sequence[AnyTool]):
         """How many of `active` are own tools: the cache breakpoint stands after them."""
         behind = [tool for tool in mcp if tool.name not in held] if held else mcp
         appended = [self._by_name[name] for name in self.activated if name in held]
-        self.active: tuple[AnyTool, ...] = (*ahead, *behind, *appended)
+        self.active: tuple[Listed, ...] = (*ahead, *behind, *appended)
         waiting = held.difference(self.activated)
         self.deferred: tuple[str, ...] = (
-            tuple(tool.name for tool in self.tools if tool.name in waiting) if waiting else ()
+            tuple(tool.name for tool in self.listed if tool.name in waiting) if waiting else ()
         )
         """Names whose definitions are held back; they are announced outside the cached prefix."""
         self._definitions: dict[PromptView, tuple[Definition, ...]] = {}
 
     def __getitem__(self, index: Any) -> Any:
-        return self.tools[index]
+        found = self.listed[index]
+        return tuple(map(loaded, found)) if isinstance(found, tuple) else loaded(found)
 
     def __len__(self) -> int:
-        return len(self.tools)
+        return len(self.listed)
 
     def find(self, name: str) -> AnyTool | None:
         """The tool of that name, or else the one that was once called so. Deferred ones are found too."""
-        return self._by_name.get(name)
+        found = self._by_name.get(name)
+        return found.load() if isinstance(found, StandIn) else found
+
+    def modules(self) -> tuple[str, ...]:
+        """What will be fetched when its tools are called. Fetching it ahead spares the first call the wait."""
+        return tuple(dict.fromkeys(tool.module for tool in self.listed if isinstance(tool, StandIn)))
 
     def names(self) -> tuple[str, ...]:
         """All names and aliases a call may use."""
@@ -125,10 +137,13 @@ class Pool(Sequence[AnyTool]):
         return self._definitions[view]
 
 
-def definition_json(tool: AnyTool, view: PromptView) -> bytes:
+_quoted = JSONEncoder(ensure_ascii=False).encode
+
+
+def definition_json(tool: Listed, view: PromptView) -> bytes:
     """Name, description and schema, in this order."""
-    head = to_json({"name": tool.name, "description": tool.prompt(view)})
-    return b'%b,"input_schema":%b}' % (head[:-1], tool.schema_json)
+    head = f'{{"name":{_quoted(tool.name)},"description":{_quoted(tool.prompt(view))},"input_schema":'
+    return b"%b%b}" % (head.encode(), tool.schema_json)
 
 
 def serialise(definitions: Iterable[Definition]) -> bytes:
@@ -136,7 +151,7 @@ def serialise(definitions: Iterable[Definition]) -> bytes:
     return b"[" + b",".join([definition.json for definition in definitions]) + b"]"
 
 
-BY_NAME: Callable[[AnyTool], str] = attrgetter("name")
+BY_NAME: Callable[[Listed], str] = attrgetter("name")
 
 Denied = Callable[[str, McpInfo | None], bool]
 
@@ -186,20 +201,20 @@ def _wanted(entry: Entry, what: Ingredients) -> bool:
     )
 
 
-def _loaded(entry: Entry) -> AnyTool:
+def _loaded(entry: Entry) -> Listed:
     tool = entry.load()
     if tool.name != entry.name:  # the deny filter has only seen the name of the entry
         raise ToolDefinitionError(f"The entry {entry.name!r} loads a tool called {tool.name!r}. Give both one name.")
     return tool
 
 
-def _chosen(tools: Iterable[AnyTool], denied: Denied, taken: Collection[str]) -> list[AnyTool]:
+def _chosen(tools: Iterable[Listed], denied: Denied, taken: Collection[str]) -> list[Listed]:
     """
     Tools that are allowed, enabled and of a name that is not taken, one of each name.
 
     The first one wins; of two MCP tools the one whose server comes first in the alphabet, whoever connected first.
     """
-    kept: dict[str, AnyTool] = {}
+    kept: dict[str, Listed] = {}
     for tool in tools:
         if tool.name in taken or denied(tool.name, tool.mcp) or not tool.is_enabled():
             continue
@@ -209,7 +224,7 @@ def _chosen(tools: Iterable[AnyTool], denied: Denied, taken: Collection[str]) ->
     return list(kept.values())
 
 
-def _held_back(own: Sequence[AnyTool], mcp: Sequence[AnyTool], what: Ingredients) -> frozenset[str]:
+def _held_back(own: Sequence[Listed], mcp: Sequence[Listed], what: Ingredients) -> frozenset[str]:
     deferral = what.deferral
     if deferral.mode == "off" or all(tool.name != SEARCH_TOOL for tool in own):
         return frozenset()
@@ -221,6 +236,6 @@ def _held_back(own: Sequence[AnyTool], mcp: Sequence[AnyTool], what: Ingredients
     return names if size > deferral.share * deferral.context_chars else frozenset()
 
 
-def _can_wait(tool: AnyTool) -> bool:
+def _can_wait(tool: Listed) -> bool:
     """Whether the definition may be held back: asked for by the tool, or because it comes from a server."""
     return (tool.should_defer or tool.mcp is not None) and not tool.always_load and tool.name != SEARCH_TOOL

@@ -15,8 +15,8 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 from handrail.conversation.blocks import Json
 from handrail.errors import InputError, ToolDefinitionError
 from handrail.tools.foreign import branches, effort, flattened, trouble
-from handrail.tools.schema import bounded, cut, first_line, shown, unexpected, where
 from handrail.tools.tool import Tool, check_name
+from handrail.tools.wording import bounded, cut, first_line, shown, unexpected, where
 
 MAX_BACKTRACKING = 100_000  # a pattern that needs more is hostile or broken; the field then counts as wrong
 MAX_SCHEMA_BYTES = 200_000

@@ -1,20 +1,18 @@
 """From a Pydantic model to the JSON Schema a model sees, and from its errors to sentences a model can act on."""
 
-import difflib
-import reprlib
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.errors import PydanticUserError
+from pydantic_core import to_json
 
 from handrail.conversation.blocks import Json
 from handrail.errors import InputError, ToolDefinitionError
+from handrail.tools.wording import bounded, first_line, shown, unexpected, where
 
 Model = TypeVar("Model", bound=BaseModel)
 
-MAX_PROBLEMS = 30
-MAX_KNOWN = 20
 INPUT_CONFIG = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, protected_namespaces=())
 HOLDS_NAMES = frozenset({"properties", "$defs"})
 HOLDS_VALUES = frozenset({"default", "examples", "enum", "const"})
@@ -49,6 +47,11 @@ def model_schema(model: type[BaseModel]) -> dict[str, Any]:
     schema.setdefault("properties", {})
     schema.setdefault("additionalProperties", False)
     return schema
+
+
+def schema_bytes(schema: Json) -> bytes:
+    """The schema as it is sent: always the same bytes."""
+    return to_json(schema)
 
 
 def _without_titles(node: Any, *, names: bool = False) -> Any:
@@ -118,48 +121,3 @@ def _plain(message: str) -> str:
     for jargon in ("Value error, ", "Assertion failed, "):
         message = message.removeprefix(jargon)
     return message.replace("Input should", "it should", 1)
-
-
-def where(path: Sequence[str]) -> str:
-    """The field at the beginning of a sentence."""
-    return f"The field {'.'.join(path)!r}" if path else "The input"
-
-
-def unexpected(path: Sequence[str], known: Iterable[str]) -> str:
-    """The sentence about a field nobody asked for, with the name that was perhaps meant."""
-    names = list(known)
-    hint = did_you_mean(path[-1], names)
-    if not hint and 0 < len(names) <= MAX_KNOWN:
-        hint = f" Known fields: {', '.join(names)}."
-    return f"{where(path)} is unexpected.{hint or ' Leave it out.'}"
-
-
-def bounded(sentences: Iterable[str]) -> tuple[str, ...]:
-    """Each sentence once, and not more than anybody would read."""
-    unique = list(dict.fromkeys(sentences))
-    rest = len(unique) - MAX_PROBLEMS
-    return tuple(unique) if rest <= 0 else (*unique[:MAX_PROBLEMS], f"And {rest:,} more problems of this kind.")
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """A hint at the nearest known word, or nothing."""
-    near = difflib.get_close_matches(word, list(known), n=1)
-    return f" Did you mean {near[0]!r}?" if near else ""
-
-
-def shown(value: object, limit: int = 100) -> str:
-    """A value as it may stand in a message: bounded, and with its type where that is the point."""
-    try:
-        return cut(repr(value), limit)
-    except RecursionError:
-        return cut(reprlib.repr(value), limit)
-
-
-def cut(text: str, limit: int) -> str:
-    """A text that is not longer than it helps."""
-    return text if len(text) <= limit else f"{text[:limit]}... ({len(text):,} characters)"
-
-
-def first_line(error: Exception) -> str:
-    """What an error of a library says, without its further advice."""
-    return str(error).partition("\n")[0]

@@ -3,18 +3,15 @@ Tool: a capability that a model may use.
 
 Only `name`, `input_model` and `call` must be given. Every other member has a careful default, so that
 a forgotten flag makes a tool slow or asked for, never dangerous.
+
+Pydantic is loaded by whoever defines an input model, not by this module: the first request of a run needs none.
 """
 
 import re
 from abc import ABC
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, cached_property
-from importlib import resources
-from typing import Any, ClassVar, Generic, Literal, TypeVar
-
-from pydantic import BaseModel
-from pydantic_core import to_json
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 
 from handrail.conversation.blocks import Json, ResultBlock, Text
 from handrail.errors import ToolDefinitionError
@@ -24,8 +21,11 @@ from handrail.tools.cards import Card
 from handrail.tools.context import Progress, RunContext, ToolContext
 from handrail.tools.output import Output, json_text, sendable
 from handrail.tools.permission import NO_OPINION, Ask, Check, Refuse
-from handrail.tools.schema import cut, model_schema, parse_model, shown
 from handrail.tools.search import words
+from handrail.tools.wording import cut, shown
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 In = TypeVar("In")
 
@@ -34,12 +34,15 @@ NAME = re.compile(r"[A-Za-z0-9_-]{1,128}")
 HINT_WORDS = range(3, 11)
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@record
 class McpInfo:
-    """Where an MCP tool comes from, under the names its server uses."""
+    """Where an MCP tool comes from, under the names its server uses. They are sorted by these."""
 
     server: str
     tool: str
+
+    def __lt__(self, other: "McpInfo") -> bool:
+        return (self.server, self.tool) < (other.server, other.tool)
 
 
 @record
@@ -66,7 +69,7 @@ class Tool(ABC, Generic[In]):
     name: str
     aliases: tuple[str, ...] = ()
     search_hint: str = ""
-    input_model: type[BaseModel]
+    input_model: "type[BaseModel]"
     mcp: McpInfo | None = None
 
     interrupt: Literal["cancel", "block"] | None = None
@@ -86,15 +89,21 @@ class Tool(ABC, Generic[In]):
     @cached_property
     def input_schema(self) -> Json:
         """The JSON Schema that goes to the model; its root is always an object."""
+        from handrail.tools.schema import model_schema  # noqa: PLC0415  # see the module docstring
+
         return model_schema(self.input_model)
 
     @cached_property
     def schema_json(self) -> bytes:
         """The schema as it is sent: always the same bytes."""
-        return to_json(self.input_schema)
+        from handrail.tools.schema import schema_bytes  # noqa: PLC0415
+
+        return schema_bytes(self.input_schema)
 
     def parse(self, raw: Json) -> In:
         """The checked input, or InputError with every problem at once."""
+        from handrail.tools.schema import parse_model  # noqa: PLC0415
+
         return parse_model(self.input_model, raw)  # type: ignore[return-value]  # In is what input_model makes
 
     async def validate(self, args: In, ctx: ToolContext) -> Refuse | Ask | None:
@@ -117,8 +126,8 @@ class Tool(ABC, Generic[In]):
 
     def summary(self, args: In) -> str:
         """A short form of one call for messages, for example `Read(src/app.py)`."""
-        values = args.__dict__ if isinstance(args, BaseModel) else args
-        first = next(iter(values.values()), "") if isinstance(values, Mapping) else ""
+        values = args if isinstance(args, Mapping) else getattr(args, "__dict__", {})
+        first = next(iter(values.values()), "")
         return f"{self.name}({shown(first, 60)})" if first != "" else self.name
 
     def classifier_text(self, args: In) -> str:
@@ -244,6 +253,8 @@ def check_name(name: str) -> None:
 @cache
 def markdown_beside(module: str) -> str:
     """The text of `glob.md` for the module `handrail.builtin.glob`."""
+    from importlib import resources  # noqa: PLC0415  # texts of built-in tools are known without it
+
     package, _, stem = module.rpartition(".")
     try:
         return resources.files(package).joinpath(f"{stem}.md").read_text("utf-8").strip()

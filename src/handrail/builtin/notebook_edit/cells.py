@@ -9,7 +9,7 @@ from handrail.builtin.notebook_edit.spans import Span, elements, members
 from handrail.builtin.read.notebook import cell_id
 from handrail.errors import ToolError
 from handrail.records import record
-from handrail.tools.schema import did_you_mean
+from handrail.tools.wording import did_you_mean
 
 CellType: TypeAlias = Literal["code", "markdown"]
 Change: TypeAlias = tuple[int, int, str]

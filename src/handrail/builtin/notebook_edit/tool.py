@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from handrail.builtin.changing import access_to, diff_card, known_digest, patch_data, place_of, refusal
+from handrail.builtin.changing import access_to, check_wanted, diff_card, known_digest, patch_data, place_of, refusal
 from handrail.builtin.notebook_edit.cells import CellType, Sheet, Written
 from handrail.builtin.outfit import Outfit
 from handrail.builtin.read.notebook import MAX_FILE_BYTES, cells_of
@@ -83,6 +83,7 @@ class NotebookEdit(Tool[NotebookEditInput]):
             text = before.removeprefix(mark).decode()
             done = changed(Sheet(text, args.notebook_path), args)
             after = mark + UTF8.encode(done.text, args.notebook_path)
+            check_wanted(ctx, args.notebook_path)
             written = target.write(lambda: iter((after,)), digest, self._outfit.undo, Note(self.name, ctx.use.id))
             ctx.files.note(Path(target.place.real), written.stat, written.digest)
         patch = hunks(split(text), split(done.text))
@@ -90,7 +91,7 @@ class NotebookEdit(Tool[NotebookEditInput]):
 
 
 def _content(target: Target) -> bytes:
-    source = target.source()
+    source = target.source
     if source.size > MAX_FILE_BYTES:
         raise ToolError(f"{target.shown!r} has {source.size:,} bytes; {MAX_FILE_BYTES:,} is the most. Use a program.")
     return source.read(0, source.size)

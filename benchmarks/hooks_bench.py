@@ -1,0 +1,103 @@
+"""
+What hooks add to a call: python benchmarks/hooks_bench.py
+
+    none       rails without hooks, and with hooks for other moments: the same call, no more than 5 microseconds more
+    command    a PreToolUse command hook, against a bare spawn of the same command in the same run: no more than 3 ms
+"""
+
+import asyncio
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from handrail import CarefulGate, Hooks, Rails, ResultStore, RunContext, ToolExecutor, ToolUse, tool
+from handrail.dispatch.hooking import CallHooks
+from handrail.hooks.asking import Surroundings
+from handrail.tools.pool import Ingredients, Pool, assemble
+
+CALLS, SPAWNS, BLOCK = 200, 60, 20
+COMMAND = "cat >/dev/null"
+BODY = b'{"tool_name": "nothing"}' * 8
+
+
+@tool(read_only=True, concurrency_safe=True)
+async def nothing() -> str:
+    """Does nothing."""
+    return ""
+
+
+POOL = assemble(Ingredients(custom=(nothing,)))
+
+
+def hooks(event: str, *lines: str) -> Hooks:
+    section = {event: [{"hooks": [{"type": "command", "command": line} for line in lines]}]}
+    return Hooks(section, surroundings=Surroundings(dict(os.environ)))
+
+
+async def call(pool: Pool, rails: Rails, folder: Path) -> None:
+    async with ToolExecutor(pool, RunContext(folder), ResultStore(folder), rails=rails) as executor:
+        executor.add(ToolUse("1", "nothing", {}))
+        await anext(executor.rest())
+
+
+async def bare() -> None:
+    """The same command, as plain asyncio starts it."""
+    process = await asyncio.create_subprocess_exec(
+        "sh",
+        "-c",
+        COMMAND,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    await process.communicate(BODY)
+
+
+async def alternating(count: int, **actions: Callable[[], Awaitable[None]]) -> dict[str, float]:
+    """Milliseconds, the median of each action; they take turns, so that a busy moment hits all of them."""
+    samples: dict[str, list[float]] = {name: [] for name in actions}
+    for _ in range(count):
+        for name, action in actions.items():
+            started = time.perf_counter()
+            await action()
+            samples[name].append((time.perf_counter() - started) * 1_000)
+    return {name: statistics.median(found) for name, found in samples.items()}
+
+
+async def main() -> None:
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        plain = Rails(CarefulGate())
+        elsewhere = Rails(CarefulGate(), CallHooks(hooks("PermissionRequest", COMMAND)))
+        one = Rails(CarefulGate(), CallHooks(hooks("PreToolUse", COMMAND)))
+        many = Rails(CarefulGate(), CallHooks(hooks("PreToolUse", *(f"{COMMAND}; true {n}" for n in range(5)))))
+
+        async def block(rails: Rails) -> None:
+            for _ in range(BLOCK):
+                await call(POOL, rails, folder)
+
+        quick = await alternating(
+            CALLS, none=lambda: block(plain), again=lambda: block(plain), elsewhere=lambda: block(elsewhere)
+        )
+        for name, value in quick.items():
+            more = (value - quick["none"]) / BLOCK * 1_000
+            print(f"call, hooks {name:10} {value / BLOCK * 1_000:8.1f} microseconds  {more:+6.1f}")
+
+        slow = await alternating(
+            SPAWNS,
+            bare=bare,
+            call=lambda: call(POOL, plain, folder),
+            hooked=lambda: call(POOL, one, folder),
+            five=lambda: call(POOL, many, folder),
+        )
+        own = slow["hooked"] - slow["call"] - slow["bare"]
+        print(f"bare spawn of the command   {slow['bare']:8.2f} ms")
+        print(f"call with it as a hook      {slow['hooked']:8.2f} ms   {own:+.2f} ms beside command and call (bar: 3)")
+        print(f"call with five hooks        {slow['five']:8.2f} ms")
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

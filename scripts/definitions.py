@@ -1,0 +1,18 @@
+"""Writes down what requests say of the built-in tools, see handrail.builtin.definitions."""
+
+from handrail.app.state import plain_outfit
+from handrail.app.tools import make_catalog
+from handrail.builtin.definitions import FILE, written
+from handrail.builtin.table import base_tools
+from handrail.tools.stand_in import loaded
+
+
+def main() -> None:
+    FILE.write_text("{}\n", "utf-8")  # whatever stood there, perhaps a merge that went wrong, has no say
+    catalog = make_catalog(variables={})
+    entries = base_tools(lambda: catalog, lambda: plain_outfit({}))
+    FILE.write_text(written(loaded(entry.load()) for entry in entries), "utf-8")
+
+
+if __name__ == "__main__":
+    main()

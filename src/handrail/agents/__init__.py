@@ -1,0 +1,1 @@
+"""Sub-agents: runs of the loop inside a run."""

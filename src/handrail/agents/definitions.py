@@ -1,0 +1,120 @@
+"""Which sub-agents there are: built in, written down in files, or given by the program that drives us."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from handrail.files.frontmatter import read_head, split_names
+from handrail.records import record
+
+NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*", re.IGNORECASE)
+NOT_FOR_SUBAGENTS = frozenset({"Agent", "AskUserQuestion", "EnterPlanMode", "ExitPlanMode"})
+READERS = frozenset({"Glob", "Grep", "Read", "ToolSearch", "WebFetch", "WebSearch"})
+
+
+@record
+class AgentDefinition:
+    """
+    One kind of sub-agent. `prompt` is its system prompt.
+
+    `tools` are names or rules (None = all that sub-agents may have); `model` empty = that of the caller.
+    """
+
+    name: str
+    description: str
+    prompt: str
+    tools: tuple[str, ...] | None = None
+    disallowed: tuple[str, ...] = ()
+    model: str = ""
+    mode: str = ""
+    max_turns: int | None = None
+    source: str = "built-in"
+
+    @property
+    def only_reads(self) -> bool:
+        """Whether nothing it may use can change anything."""
+        return self.tools is not None and {tool.partition("(")[0] for tool in self.tools} <= READERS
+
+
+BUILT_IN = (
+    AgentDefinition(
+        "general-purpose",
+        "Works on a task of several steps by itself, with all tools.",
+        "You are a sub-agent that was handed one task. Work on it with your tools until it is done, without asking "
+        "back. Your last message is all that the caller sees: say what you found or did, with paths and facts.",
+    ),
+    AgentDefinition(
+        "Explore",
+        "Finds out how something works in the files at hand. Reads and searches only.",
+        "You are a sub-agent that explores files and changes nothing. Search broadly, then read what matters. Your "
+        "last message is all that the caller sees: answer the question with paths and line numbers.",
+        tools=("Glob", "Grep", "Read"),
+    ),
+)
+
+
+def from_file(text: str, source: str) -> AgentDefinition | str:
+    """A definition from a Markdown file, or why it is none."""
+    headed = read_head(text)
+    name, description = headed.text("name"), headed.text("description")
+    if problem := _problem(name, description):
+        return f"{source}: {headed.problem or problem}"
+    turns = headed.text("maxTurns")
+    return AgentDefinition(
+        name,
+        description,
+        headed.body,
+        headed.names("tools"),
+        headed.names("disallowedTools") or (),
+        _model(headed.text("model")),
+        headed.text("permissionMode"),
+        int(turns) if turns.isdecimal() and int(turns) > 0 else None,
+        source,
+    )
+
+
+def from_json(name: str, value: object, source: str) -> AgentDefinition | str:
+    """A definition as programs give it, or why it is none."""
+    if not isinstance(value, Mapping):
+        return f"{source}: the agent {name!r} is {value!r} instead of an object"
+    description, prompt = value.get("description"), value.get("prompt")
+    if problem := _problem(name, description):
+        return f"{source}: {problem}"
+    if not isinstance(prompt, str):
+        return f"{source}: the agent {name!r} has no prompt"
+    turns = value.get("maxTurns")
+    return AgentDefinition(
+        name,
+        str(description),
+        prompt,
+        _names(value.get("tools")),
+        _names(value.get("disallowedTools")) or (),
+        _model(value.get("model")),
+        str(value.get("permissionMode") or ""),
+        turns if isinstance(turns, int) and turns > 0 else None,
+        source,
+    )
+
+
+def _problem(name: object, description: object) -> str:
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        return f"{name!r} cannot be the name of an agent. Use letters, digits and single dashes."
+    if not isinstance(description, str) or not description:
+        return f"the agent {name!r} has no description"
+    return ""
+
+
+def _names(value: Any) -> tuple[str, ...] | None:
+    match value:
+        case None:
+            return None
+        case str():
+            return split_names(value)
+        case list():
+            return tuple(str(each) for each in value)
+        case _:
+            return ()
+
+
+def _model(value: object) -> str:
+    return value if isinstance(value, str) and value != "inherit" else ""

@@ -1,0 +1,102 @@
+"""
+Commands that people write down as Markdown files, and use as `/name words` in a prompt.
+
+    .claude/commands/deploy.md, .handrail/commands/..., ~/.claude/commands/..., ~/.handrail/commands/...
+
+The nearest file of a name counts: the project's before the user's. A command is a prompt, nothing in it is run here.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from handrail.conversation.blocks import Text
+from handrail.conversation.messages import UserMessage
+from handrail.files.frontmatter import read_head
+from handrail.records import record
+
+FAMILIES = (".handrail", ".claude")
+MAX_FILE = 200_000
+MAX_COMMANDS = 1_000
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_:.-]*")
+CALLED = re.compile(rf"/(?P<name>{NAME.pattern})(?:\s+(?P<words>.*))?", re.DOTALL)
+PLACES = re.compile(r"\\?\$(?:ARGUMENTS(?:\[(?P<place>[0-9]+)\])?|(?P<number>[0-9]+)(?![0-9]))")
+
+
+@record
+class Command:
+    """One command: what it is called, what it is for, and the prompt it stands for."""
+
+    name: str
+    description: str
+    hint: str
+    body: str
+    model: str = ""
+    source: str = ""
+
+
+def find_commands(cwd: Path, env: Mapping[str, str]) -> dict[str, Command]:
+    """All commands that hold in a folder, by name."""
+    home = Path(env.get("HOME") or Path.home())
+    own = Path(env.get("HANDRAIL_CONFIG_DIR") or home / ".handrail").expanduser()
+    folders = [*(cwd / family / "commands" for family in FAMILIES), own / "commands", home / ".claude" / "commands"]
+    found: dict[str, Command] = {}
+    for folder in folders:
+        for command in _in(folder):
+            found.setdefault(command.name, command)
+    return found
+
+
+def _in(folder: Path) -> Iterator[Command]:
+    try:
+        files = sorted(folder.rglob("*.md"))[:MAX_COMMANDS]
+    except OSError:
+        return
+    for path in files:
+        try:
+            if path.stat().st_size > MAX_FILE:
+                continue
+            headed = read_head(path.read_text("utf-8", "replace"))
+        except OSError:
+            continue
+        name = path.stem
+        if NAME.fullmatch(name):
+            first = next((line.strip("# ").strip() for line in headed.body.splitlines() if line.strip()), "")
+            yield Command(
+                name,
+                headed.text("description") or first[:200],
+                headed.text("argument-hint"),
+                headed.body,
+                headed.text("model"),
+                str(path),
+            )
+
+
+def expanded(message: UserMessage, commands: Mapping[str, Command]) -> UserMessage:
+    """The message with a command at its beginning put in full. What is no command is left as it is."""
+    if not message.content or not isinstance(message.content[0], Text):
+        return message
+    called = CALLED.fullmatch(message.content[0].text.strip())
+    command = commands.get(called["name"]) if called else None
+    if called is None or command is None:
+        return message
+    text = filled(command.body, called["words"] or "")
+    return replace(message, content=(Text(text), *message.content[1:]))
+
+
+def filled(body: str, words: str) -> str:
+    """A command's text with the words of its caller in the places it has for them, or behind it."""
+    words = words.strip()
+    parts = words.split()
+
+    def put(found: re.Match[str]) -> str:
+        if found[0].startswith("\\"):
+            return found[0][1:]
+        number = found["place"] or found["number"]
+        if number is None:
+            return words
+        return parts[int(number)] if int(number) < len(parts) else ""
+
+    text, places = PLACES.subn(put, body)
+    return text if places or not words else f"{text}\n\nARGUMENTS: {words}"

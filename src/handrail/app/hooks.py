@@ -1,0 +1,95 @@
+"""From the settings' hooks to the hooks of an agent."""
+
+import os
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from handrail.app.state import state_folder
+from handrail.dispatch.gate import Rails
+from handrail.dispatch.hooking import CallHooks
+from handrail.errors import HandrailError
+from handrail.hooks.asking import Surroundings
+from handrail.hooks.runner import Hooks
+from handrail.hooks.specs import HookSource
+from handrail.records import record
+
+# Of several hooks that rewrite one input the last counts: nearer files come after farther ones, the policy last of all.
+ORDER = ("user", "plugin", "project", "local", "skill", "flag", "session", "callback", "policy")
+
+
+@record
+class HookWishes:
+    """
+    What settings say about hooks besides the hooks themselves.
+
+    `disabled` switches all off but those of the policy, `policy_disabled` (set by the policy) those as well, and
+    `policy_only` lets no others run. `urls` and `variables` limit HTTP hooks; None = no limit.
+    """
+
+    strict: bool = True
+    disabled: bool = False
+    policy_disabled: bool = False
+    policy_only: bool = False
+    urls: tuple[str, ...] | None = None
+    variables: tuple[str, ...] | None = None
+
+
+NO_WISHES = HookWishes()
+
+
+def make_hooks(
+    sources: Iterable[tuple[HookSource, object]],
+    env: Mapping[str, str],
+    project: Path,
+    wishes: HookWishes = NO_WISHES,
+    *,
+    session_id: str = "",
+    transcript: str = "",
+) -> Hooks:
+    """The hooks of a session from the `hooks` sections of settings and the places they come from."""
+    surroundings = Surroundings(
+        env, str(project), transcript=transcript, folder=hook_folder(env), urls=wishes.urls, variables=wishes.variables
+    )
+    if session_id:
+        surroundings = replace(surroundings, session_id=session_id)
+    return Hooks(sources=in_order(sources, wishes), surroundings=surroundings, strict=wishes.strict)
+
+
+def in_order(
+    sources: Iterable[tuple[HookSource, object]], wishes: HookWishes = NO_WISHES
+) -> list[tuple[HookSource, object]]:
+    """The sections that may have hooks, in the order in which they count (also for `Hooks.reload`)."""
+    wanted = [each for each in sources if _may_run(each[0], wishes)]
+    return sorted(wanted, key=lambda each: _rank(each[0].name))
+
+
+def hooked(rails: Rails, hooks: Hooks, env: Mapping[str, str]) -> Rails:
+    """
+    The rails with hooks around calls.
+
+    Raises:
+        HandrailError: the rails have hooks of their own.
+    """
+    if rails.hooks is not None:
+        raise HandrailError("There are hooks in the rails and hooks beside them. Give them in one place.")
+    if hooks.surroundings.folder is None:
+        hooks.surroundings = replace(hooks.surroundings, folder=hook_folder(env))
+    return replace(rails, hooks=CallHooks(hooks))
+
+
+def hook_folder(env: Mapping[str, str]) -> Path:
+    """Where long texts of hooks go; nothing is made before there is one."""
+    return state_folder(env) / "hooks" / f"{os.getpid()}-{secrets.token_hex(4)}"
+
+
+def _may_run(source: HookSource, wishes: HookWishes) -> bool:
+    if source.name == "policy":
+        return not wishes.policy_disabled
+    return not (wishes.disabled or wishes.policy_disabled or wishes.policy_only)
+
+
+def _rank(name: str) -> int:
+    kind = name.partition(":")[0]
+    return ORDER.index(kind) if kind in ORDER else 0

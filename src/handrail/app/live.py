@@ -1,0 +1,208 @@
+"""
+The settings of a running session: the policy they make, what a person agrees to meanwhile, and files that change.
+
+A start only reads and merges files. Rules are parsed, and lines counted, when the first call has to be decided.
+"""
+
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from handrail.app.settings import Loaded, gathered, load, loaded_from
+from handrail.app.state import plain_outfit
+from handrail.builtin.outfit import Outfit
+from handrail.config.asked import NOTHING_ASKED, Asked
+from handrail.config.places import Places, places_for
+from handrail.config.snapshot import NO_SETTINGS, Settings
+from handrail.config.watch import Watch
+from handrail.errors import SettingsError
+from handrail.tools.tool import McpInfo
+
+if TYPE_CHECKING:
+    from handrail.config.managed import PolicySource
+    from handrail.permissions.policy import Policy
+    from handrail.permissions.rules import Rule, RuleProblem
+    from handrail.permissions.update import UpdateProblem
+
+
+def build_policy(loaded: Loaded, asked: Asked, places: Places) -> "Policy":
+    """The rules of all sources with file and line, the mode and the folders, as one snapshot."""
+    from handrail.permissions.policy import Flags, Policy  # noqa: PLC0415  # no first request waits for it
+
+    flags = Flags(bypass_available=loaded.mode.bypass_available, auto_available=loaded.mode.auto_available)
+    empty = Policy.empty(places.cwd, places.home).with_flags(flags).with_mode(loaded.mode.name)
+    return empty.with_directories(loaded.folders).with_rules(_rules(loaded, asked))
+
+
+def _rules(loaded: Loaded, asked: Asked) -> "list[Rule | RuleProblem]":
+    from handrail.permissions.rules import Behaviour, Source, parse_rule, split_rules  # noqa: PLC0415
+
+    made: list[Rule | RuleProblem] = []
+    managed_only = loaded.managed_rules_only
+    for layer in loaded.settings.layers:
+        spot, section = layer.document.spot, layer.values.get("permissions", {})
+        for kind in Behaviour:
+            if kind is Behaviour.ALLOW and managed_only and layer.source != "policy":
+                continue
+            texts = section.get(kind.value, ())
+            lines = layer.document.lines(("permissions", kind.value)) if texts else []
+            lines += [0] * (len(texts) - len(lines))
+            made += [
+                parse_rule(text, kind, Source(layer.source, spot.shown, line, spot.folder))
+                for text, line in zip(texts, lines, strict=False)
+            ]
+    given: list[tuple[Behaviour, Sequence[str]]] = [(Behaviour.DENY, asked.disallowed)]
+    if not managed_only and not loaded.settings.doubtful:
+        given.append((Behaviour.ALLOW, asked.allowed))
+    for kind, words in given:
+        made += [parse_rule(text, kind, Source("cli")) for word in words for text in split_rules(word)]
+    return made
+
+
+def rule_note(problem: "RuleProblem", settings: Settings) -> str:
+    """What is wrong with a rule, where: `settings.json:12: permissions.allow[2] is 'Bash(' - ...`."""
+    source = problem.source
+    for layer in settings.layers:
+        section = layer.values.get("permissions", {}) if layer.document.spot.shown == source.file else {}
+        for kind in ("deny", "ask", "allow"):
+            if problem.text in section.get(kind, ()):
+                at = section[kind].index(problem.text)
+                what = f"permissions.{kind}[{at}] is {problem.text!r} - {problem.message}. It matches nothing."
+                return f"{source.file}:{source.line}: {what}"
+    return f"{source}: {problem.text!r} - {problem.message}. It matches nothing."
+
+
+def whole_tool(rule: str) -> bool:
+    """Whether a rule has no brackets, or nothing in them: as a deny rule it takes the tool away."""
+    return "(" not in rule or rule.rstrip().endswith(("()", "(*)"))
+
+
+class Live:
+    """
+    The settings of a running session. Each question looks whether a file changed; there is no thread that watches.
+
+    `told` hears what a person should know, `heard` every change by its source: policy, local, project, user or trust.
+    """
+
+    def __init__(
+        self,
+        places: Places,
+        env: Mapping[str, str],
+        asked: Asked = NOTHING_ASKED,
+        *,
+        policies: "Iterable[PolicySource]" = (),
+        told: Callable[[str], None] = lambda _note: None,
+        heard: Callable[[str], None] = lambda _source: None,
+    ) -> None:
+        self.places = places
+        self._start_env = env
+        self._asked = asked
+        self._policies = tuple(policies)
+        self._told = told
+        self._heard = heard
+        self._watch = Watch(places, asked.wanted)
+        nothing = self._watch.empty and not asked.settings and not self._policies
+        settings = NO_SETTINGS if nothing else gathered(places, env, asked, self._policies, None)
+        self.loaded = loaded_from(settings, places, env, asked)
+        self._policy: Policy | None = None
+        self._updates: list[Mapping[str, Any]] = []
+
+    def policy(self) -> "Policy":
+        """The policy in force now."""
+        changed = self._watch.changed()
+        if changed:
+            self._reload(changed)
+        if self._policy is None:
+            self._build(0)
+        assert self._policy
+        return self._policy
+
+    def apply(self, update: Mapping[str, Any]) -> "Policy | UpdateProblem":
+        """A permission update: in force at once, and written down where it is meant for."""
+        from handrail.config.persist import persist  # noqa: PLC0415  # comes with the permission language
+        from handrail.permissions.update import UpdateProblem, apply_update  # noqa: PLC0415
+
+        if self.loaded.managed_rules_only and update.get("behavior") == "allow":
+            return UpdateProblem("policy allows no allow rules but its own")
+        made = apply_update(self.policy(), update)
+        if isinstance(made, UpdateProblem):
+            return made
+        if made == self._policy:
+            return made  # a mode that is not available, a rule that is there: nothing to write
+        try:
+            written = persist(update, self.places)
+        except SettingsError as error:
+            written = None
+            self._told(str(error))
+        if written is None or update.get("type") not in ("removeRules", "replaceRules"):
+            self._updates.append(update)  # those two are done by the file alone
+        self._policy = made
+        return made
+
+    def folders(self) -> tuple[str, ...]:
+        """The working folders now."""
+        return self._policy.working_dirs if self._policy else self.loaded.folders
+
+    def denied(self, name: str, mcp: McpInfo | None) -> bool:
+        """Whether a deny rule takes the tool away. The permission language is only loaded if there is such a rule."""
+        rules = self.loaded.settings.get("permissions", "deny") or ()
+        if not self._asked.disallowed and not any(map(whole_tool, rules)):
+            return False
+        return self.policy().denies_tool(name, mcp)
+
+    def _reload(self, changed: tuple[str, ...]) -> None:
+        self._watch = Watch(self.places, self._asked.wanted)  # there may be new drop-ins to look at
+        try:
+            loaded = load(
+                self.places, self._start_env, self._asked, policies=self._policies, before=self.loaded.settings
+            )
+        except SettingsError as error:
+            self._told(f"{error} The settings that were in force before still are.")
+            return
+        known = set(self.loaded.notes())
+        self.loaded = loaded
+        for note in loaded.notes():
+            if note not in known:
+                self._told(note)
+        if self._policy:
+            self._build(self._policy.version + 1)
+        for source in changed:
+            self._heard(source)
+
+    def _build(self, version: int) -> None:
+        from handrail.permissions.policy import Policy  # noqa: PLC0415
+        from handrail.permissions.update import apply_update  # noqa: PLC0415
+
+        before = {problem.text for problem in self._policy.problems} if self._policy else set[str]()
+        made = build_policy(self.loaded, self._asked, self.places)
+        for update in self._updates:
+            updated = apply_update(made, update)
+            made = updated if isinstance(updated, Policy) else made
+        self._policy = replace(made, version=max(version, made.version))
+        for problem in made.problems:
+            if problem.text not in before:
+                self._told(rule_note(problem, self.loaded.settings))
+
+
+def outfit_of(live: Live) -> Callable[[], Outfit]:
+    """What tools are handed: the variables of the settings, and the working folders as they are at the time."""
+    return lambda: replace(
+        plain_outfit(live.loaded.env, Path(live.places.cwd)), home=live.places.home, working_dirs=live.folders
+    )
+
+
+def on_standard_error(note: str) -> None:
+    """Where notes go if nobody says otherwise."""
+    sys.stderr.write(f"handrail: {note}\n")
+
+
+def live_settings(
+    cwd: Path | str, env: Mapping[str, str], state: Path, asked: Asked, told: Callable[[str], None]
+) -> Live:
+    """The settings of a session in a folder; what a person should know is told at once."""
+    live = Live(places_for(cwd, env, state), env, asked, told=told)
+    for note in live.loaded.notes():
+        told(note)
+    return live

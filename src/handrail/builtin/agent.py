@@ -1,0 +1,82 @@
+"""Agent: hand a task to a sub-agent."""
+
+from pydantic import Field
+
+from handrail.builtin.outfit import Outfit
+from handrail.conversation.blocks import Text
+from handrail.errors import ToolError
+from handrail.tools.cards import Card
+from handrail.tools.context import ToolContext
+from handrail.tools.delegation import Delegate, Task
+from handrail.tools.output import Output
+from handrail.tools.permission import Check, Refuse, Verdict
+from handrail.tools.schema import Input
+from handrail.tools.tool import Tool
+from handrail.tools.wording import did_you_mean
+
+DEFAULT_KIND = "general-purpose"
+
+
+class AgentInput(Input):
+    description: str = Field(description="The task in three to five words.")
+    prompt: str = Field(description="The whole task.")
+    subagent_type: str = Field(default=DEFAULT_KIND, description="Which kind of sub-agent.")
+    model: str = Field(default="", description="Another model than yours.")
+
+
+class Agent(Tool[AgentInput]):
+    name = "Agent"
+    aliases = ("Task",)
+    search_hint = "delegate subtask parallel helper worker"
+    input_model = AgentInput
+    always_load = True
+    interrupt = "cancel"
+
+    def __init__(self, outfit: Outfit) -> None:
+        self._delegate: Delegate | None = outfit.delegate
+
+    def summary(self, args: AgentInput) -> str:
+        return f"Agent({args.subagent_type}: {args.description})"
+
+    def is_read_only(self, args: AgentInput) -> bool:
+        return self._only_reads(args)
+
+    def is_concurrency_safe(self, args: AgentInput) -> bool:
+        return self._only_reads(args)
+
+    def _only_reads(self, args: AgentInput) -> bool:
+        return self._delegate is not None and self._delegate.kinds().get(args.subagent_type, False)
+
+    async def validate(self, args: AgentInput, ctx: ToolContext) -> Refuse | None:
+        if self._delegate is None:
+            return Refuse("There are no sub-agents in this run. Do the task yourself.")
+        kinds = self._delegate.kinds()
+        if args.subagent_type in kinds:
+            return None
+        hint = did_you_mean(args.subagent_type, kinds)
+        return Refuse(f"There is no sub-agent {args.subagent_type!r}.{hint} There are: {', '.join(sorted(kinds))}.")
+
+    async def check_permission(self, args: AgentInput, ctx: ToolContext) -> Check:
+        return Check(Verdict.ALLOW, "each call of the sub-agent is judged by itself")
+
+    async def call(self, args: AgentInput, ctx: ToolContext) -> Output:
+        assert self._delegate is not None
+        task = Task(args.subagent_type, args.prompt, args.description, args.model)
+        report = await self._delegate.work(task, ctx)
+        if report.problem and not report.text:
+            raise ToolError(f"The sub-agent {args.subagent_type} did not finish: {report.problem}")
+        took = f"{report.calls} calls, {report.tokens:,} tokens, {report.seconds:.1f} s"
+        ending = f" It stopped early: {report.problem}" if report.problem else ""
+        return Output(
+            blocks=(Text(report.text), Text(f"[sub-agent {report.agent_id}: {took}.{ending}]")),
+            data={
+                "status": "completed",
+                "agentId": report.agent_id,
+                "content": [{"type": "text", "text": report.text}],
+                "totalToolUseCount": report.calls,
+                "totalDurationMs": round(report.seconds * 1000),
+                "totalTokens": report.tokens,
+            },
+            card=Card(title=f"{args.subagent_type}: {args.description}", detail=took, body=report.text),
+            is_error=False,
+        )

@@ -1,0 +1,1 @@
+"""Bash: run a command line, and leave nothing of it behind."""

@@ -1,0 +1,26 @@
+"""Starting a command line in the background, for Bash and Monitor."""
+
+from handrail.builtin.bash.shell import Shell
+from handrail.builtin.tasks import Task, Tasks
+from handrail.errors import ToolError
+from handrail.tools.context import ToolContext
+
+
+async def background(
+    shell: Shell,
+    tasks: Tasks,
+    kind: str,
+    text: str,
+    ctx: ToolContext,
+    *,
+    description: str = "",
+    seconds: float | None = None,
+    sandbox: bool = True,
+) -> Task:
+    """The task that runs the command line from now on."""
+    prepared = shell.prepared(text, str(shell.start_folder(ctx.cwd)), seconds, sandbox=sandbox)
+    try:
+        return await tasks.start(kind, text, description, prepared.command, prepared.close)
+    except OSError as error:
+        prepared.close()
+        raise ToolError(f"The command could not be started: {error.strerror}: {error.filename!r}.") from error

@@ -1,0 +1,103 @@
+"""
+What a command finds in its environment.
+
+A command that runs because it only reads gets a clean one: what could make a harmless program do something else
+(BASH_ENV, LD_PRELOAD, GIT_*, shell functions, CDPATH, RIPGREP_CONFIG_PATH, ...) is not in it, and git gets settings
+that keep the programs of a repository's configuration away. Every other command was agreed to, and gets the user's
+own environment without the keys of the model.
+"""
+
+import re
+import shlex
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from handrail.shell.model import Requirement
+
+QUIET = {
+    "TERM": "dumb",
+    "PAGER": "cat",
+    "GIT_PAGER": "cat",
+    "MANPAGER": "cat",
+    "SYSTEMD_PAGER": "cat",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_EDITOR": "true",
+    "SSH_ASKPASS_REQUIRE": "never",
+    "DEBIAN_FRONTEND": "noninteractive",
+    "PIP_NO_INPUT": "1",
+    "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    "NO_UPDATE_NOTIFIER": "1",
+    "npm_config_update_notifier": "false",
+    "HANDRAIL": "1",
+}
+"""No pager and no question can hold a command up: nobody would answer."""
+KEPT = frozenset("HOME USER LOGNAME SHELL PATH LANG LANGUAGE TZ TMPDIR XDG_CONFIG_HOME".split())  # noqa: SIM905
+KEYS = frozenset(
+    "ANTHROPIC_API_KEY ANTHROPIC_AUTH_TOKEN CLAUDE_CODE_OAUTH_TOKEN OPENAI_API_KEY".split()  # noqa: SIM905
+)
+"""What handrail itself needs to ask a model. A command that needs one can be given it in the environment file."""
+EXPORT = re.compile(r"\s*export\s+(?=[A-Za-z_])")
+VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
+MAX_FILE_BYTES = 100_000
+
+
+def clean(env: Mapping[str, str], needs: Iterable[Requirement]) -> dict[str, str]:
+    """The environment of a command that only reads."""
+    kept = {name: value for name, value in env.items() if name in KEPT or name.startswith("LC_")}
+    kept["PATH"] = safe_path(env.get("PATH", ""))
+    return {**kept, **QUIET, "GIT_OPTIONAL_LOCKS": "0", **git_settings(needs)}
+
+
+def ordinary(env: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a command that somebody agreed to."""
+    return {**{name: value for name, value in env.items() if name not in KEYS}, **QUIET}
+
+
+def safe_path(path: str) -> str:
+    """The search path without entries that depend on the working folder."""
+    return ":".join(entry for entry in path.split(":") if entry.startswith("/")) or "/usr/local/bin:/usr/bin:/bin"
+
+
+def git_settings(needs: Iterable[Requirement]) -> dict[str, str]:
+    """The `-c name=value` switches that an analysis names, for every git that the command starts."""
+    pairs = [pair for need in needs for pair in settings_of(need)]
+    if not pairs:
+        return {}
+    found = {"GIT_CONFIG_COUNT": str(len(pairs))}
+    for at, pair in enumerate(pairs):
+        name, _, value = pair.partition("=")
+        found |= {f"GIT_CONFIG_KEY_{at}": name, f"GIT_CONFIG_VALUE_{at}": value}
+    return found
+
+
+def settings_of(need: Requirement) -> tuple[str, ...]:
+    return tuple(word for flag, word in zip(need.switches, need.switches[1:], strict=False) if flag == "-c")
+
+
+def as_hooks_left_it(env: Mapping[str, str]) -> dict[str, str]:
+    """The environment with the `export NAME=VALUE` lines of the file that hooks write to. Nothing is run."""
+    found = dict(env)
+    for line in lines_of(env.get("CLAUDE_ENV_FILE", "")):
+        exported = EXPORT.match(line)
+        for word in words_of(line[exported.end() :]) if exported else ():
+            variable, equals, value = word.partition("=")
+            if equals and variable.isidentifier():
+                found[variable] = VARIABLE.sub(lambda used: found.get(used[1] or used[2], ""), value)
+    return found
+
+
+def lines_of(name: str) -> list[str]:
+    if not name:
+        return []
+    try:
+        with Path(name).open("rb") as file:
+            return file.read(MAX_FILE_BYTES).decode("utf-8", "surrogateescape").splitlines()
+    except FileNotFoundError:
+        return []  # no hook has written it yet
+
+
+def words_of(text: str) -> list[str]:
+    try:
+        return shlex.split(text, comments=True)
+    except ValueError:
+        return []  # a quote that is not closed on its line is more than an export

@@ -1,0 +1,188 @@
+"""
+Conditions of a command line that its text cannot tell: `shell.analyse` names them, here they are checked.
+
+Some hold because of the environment that the command gets (`environment.clean`). For the rest the repository, the
+folders or the search path are looked at. What is not known here does not hold, so that a person is asked.
+"""
+
+import asyncio
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from handrail.builtin.bash.environment import as_hooks_left_it, clean, settings_of
+from handrail.builtin.outfit import Outfit
+from handrail.files.paths import expand
+from handrail.processes.run import run
+from handrail.shell.analysis import analyse
+from handrail.shell.model import Analysis, Kind, Requirement, Segment, Verdict, Word
+from handrail.tools.permission import NO_OPINION, Check
+from handrail.tools.permission import Verdict as Asks
+
+BY_ENVIRONMENT = frozenset(
+    "no-cdpath rg-config pager man-pager pip-version-check npm-update-check container-daemon".split()  # noqa: SIM905
+)
+"""Met by the clean environment: it names no configuration, no pager and no other daemon than the local one."""
+GIT = "git-"
+GIT_BY_ENVIRONMENT = frozenset({"--no-pager", "--no-optional-locks"})
+FORBIDDEN = {
+    "git-external-diff": re.compile(r"diff\.(?:external|.*\.command)\Z"),
+    "git-textconv": re.compile(r"diff\..*\.textconv\Z"),
+    "git-textconv-check": re.compile(r"diff\..*\.textconv\Z"),
+    "git-filters": re.compile(r"filter\..*\.(?:clean|smudge|process)\Z"),
+    "git-alias-whatchanged": re.compile(r"alias\.whatchanged\Z"),
+}
+"""What must not stand in the configuration of the repository. What users write in their own is their will."""
+OF_THE_REPOSITORY = frozenset({"local", "worktree"})
+NO_REPOSITORY = b"not a git repository"
+GIT_SECONDS = 10.0
+MAX_BYTES = 1 << 20
+MAX_NAMES = 20_000
+ODD_NAME = re.compile(r"""[\s'"\\]|\A-""")
+
+
+class Needs:
+    """Says which conditions of a command do not hold in a folder."""
+
+    def __init__(self, outfit: Outfit) -> None:
+        self._outfit = outfit
+
+    async def __call__(self, analysis: Analysis, cwd: str) -> tuple[str, ...]:
+        """What does not hold, in words. Empty = the command does what its analysis says."""
+        if analysis.verdict is not Verdict.READ_ONLY:
+            return ()
+        problems: dict[str, None] = {}
+        for segment in analysis.segments:
+            problems |= dict.fromkeys(self._own_programs(segment))
+            for need in segment.requires:
+                if need.name == "plain-names":
+                    problems |= dict.fromkeys(await asyncio.to_thread(odd_names, segment, cwd))
+                elif need.name not in BY_ENVIRONMENT and not need.name.startswith(GIT):
+                    problems[need.check] = None
+        for folder, needs in git_folders(analysis, cwd).items():
+            problems |= dict.fromkeys(await self._git(folder, needs))
+        return tuple(problems)
+
+    async def check(self, text: str, cwd: str) -> Check:
+        """A tool's word on a command line that would run because it only reads."""
+        unmet = await self(analyse(text), cwd)
+        return Check(Asks.ASK, f"it would only read, but {'; '.join(unmet)}") if unmet else NO_OPINION
+
+    def _own_programs(self, segment: Segment) -> list[str]:
+        """
+        A program that the search path finds in the project is not the one that the analysis means.
+
+        Who works in the home folder itself has programs of their own there.
+        """
+        home = self._outfit.home
+        inside = tuple(f"{top}/" for top in self._outfit.working_dirs() if not f"{home}/".startswith(f"{top}/"))
+        entries = clean(as_hooks_left_it(self._outfit.env), ())["PATH"].split(":")
+        for name in segment.names:
+            found = next((path for entry in entries if os.access(path := os.path.join(entry, name), os.X_OK)), "")  # noqa: PTH118
+            if found and os.path.realpath(found).startswith(inside):
+                return [f"{name} is a program of the project itself: {found}"]
+        return []
+
+    async def _git(self, folder: str | None, needs: tuple[Requirement, ...]) -> list[str]:
+        if folder is None:
+            return ["it is not known in which repository git would work"]
+        env = {**clean(as_hooks_left_it(self._outfit.env), needs), "LC_ALL": "C"}
+        try:
+            listed, top = await asyncio.gather(
+                _asked(("config", "--list", "-z", "--show-scope"), folder, env),
+                _asked(("rev-parse", "--show-toplevel"), folder, env),
+            )
+        except OSError:
+            return []  # there is no git, or no folder: nothing can run there
+        if top[0] and NO_REPOSITORY in top[2]:
+            return []
+        if listed[0] or top[0]:
+            said = (listed[2] or top[2]).decode(errors="replace").strip()
+            return [f"git does not work here as it should: {said}"]
+        problems = [] if self._in_workspace(top[1]) else ["the top of the working tree lies outside the workspace"]
+        return problems + config_problems(read_config(listed[1]), needs)
+
+    def _in_workspace(self, top: bytes) -> bool:
+        real = os.path.realpath(os.fsdecode(top).removesuffix("\n"))
+        return any(real == folder or real.startswith(f"{folder}/") for folder in self._outfit.working_dirs())
+
+
+async def _asked(words: tuple[str, ...], folder: str, env: Mapping[str, str]) -> tuple[int, bytes, bytes]:
+    ended = await run(["git", *words], cwd=folder, env=env, timeout=GIT_SECONDS, max_bytes=MAX_BYTES)
+    return (ended.code or int(ended.cut)), ended.stdout, ended.stderr
+
+
+def git_folders(analysis: Analysis, cwd: str) -> dict[str | None, tuple[Requirement, ...]]:
+    """Where git would work, and what must hold there: all that the line needs, since its settings are shared."""
+    needs = tuple(need for need in analysis.requires if need.name.startswith(GIT))
+    folders = [
+        folder if folder is None else os.path.join(cwd, folder)  # noqa: PTH118
+        for segment in analysis.segments
+        if any(need.name.startswith(GIT) for need in segment.requires)
+        for folder in segment.cwds
+    ]
+    return dict.fromkeys(folders, needs)
+
+
+def read_config(listing: bytes) -> list[tuple[str, str, str]]:
+    """(scope, name, value) of each setting; names in the case that git gives them."""
+    words = listing.decode("utf-8", "replace").split("\0")
+    pairs = zip(words[::2], words[1::2], strict=False)
+    return [(scope, *entry.partition("\n")[::2]) for scope, entry in pairs]
+
+
+def config_problems(settings: list[tuple[str, str, str]], needs: tuple[Requirement, ...]) -> list[str]:
+    """What the configuration of a repository says against running git there."""
+    ours = {(name.lower(), value) for scope, name, value in settings if scope == "command"}
+    problems: list[str] = []
+    for need in needs:
+        wanted = settings_of(need)
+        if any((pair.partition("=")[0].lower(), pair.partition("=")[2]) not in ours for pair in wanted):
+            problems.append("git is too old to be given settings by its environment")
+            break
+        bare = set(need.switches) - {"-c", *wanted} - GIT_BY_ENVIRONMENT
+        forbidden = FORBIDDEN.get(need.name)
+        if forbidden is None and bare:
+            problems.append(need.check)
+        elif forbidden is not None:
+            found = (
+                name for scope, name, _ in settings if scope in OF_THE_REPOSITORY and forbidden.match(name.lower())
+            )
+            problems += [f"the repository's configuration sets {name}, which runs a program" for name in found]
+    return list(dict.fromkeys(problems))
+
+
+def odd_names(segment: Segment, cwd: str) -> list[str]:
+    """Names that a command could take for something else than a name, in the folders whose listing it is given."""
+    for folder in segment.cwds:
+        if folder is None:
+            return ["it is not known which file names it would be given"]
+        base = os.path.join(cwd, folder)  # noqa: PTH118
+        for word in (*segment.reads, *(segment.fed_by.reads if segment.fed_by else ())):
+            if problem := odd_name_of(word, base, below=segment.fed_by is not None):
+                return [problem]
+    return []
+
+
+def odd_name_of(word: Word, base: str, *, below: bool) -> str:
+    if any(piece.kind is Kind.GLOB for piece in word.pieces):
+        names = [Path(place.absolute).name for place in expand(str(word), base)]
+        odd = next((name for name in names if ODD_NAME.search(name)), None)
+        return f"the file name {odd!r} could be taken for something else" if odd is not None else ""
+    top = word.literal
+    if not below or top is None:
+        return ""
+    return odd_name_below(os.path.join(base, top))  # noqa: PTH118
+
+
+def odd_name_below(top: str) -> str:
+    seen = 0
+    for _, folders, files in os.walk(top):
+        seen += len(folders) + len(files)
+        if seen > MAX_NAMES:
+            return f"there are more than {MAX_NAMES:,} file names below {top!r} to look at"
+        odd = next((name for name in (*folders, *files) if ODD_NAME.search(name)), None)
+        if odd is not None:
+            return f"the file name {odd!r} could be taken for something else"
+    return ""

@@ -1,0 +1,113 @@
+"""How a command ended, told to the model, to programs and to people."""
+
+import os
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from handrail.builtin.command_output import Said
+from handrail.processes.spawn import End
+from handrail.records import record
+from handrail.tools.cards import Card
+from handrail.tools.output import ContextChange, Output
+
+SILENT = "(The command said nothing.)"
+
+
+@record
+class Finished:
+    """A command that is over."""
+
+    command: str
+    end: End
+    said: Said
+    path: Path | None
+    """Where its whole output is, if that is more than what is shown."""
+    meaning: str = ""
+    """What its exit code means, if it is no failure."""
+    seconds: float | None = None
+    notices: Sequence[str] = ()
+
+
+def result(done: Finished, change: ContextChange | None) -> Output:
+    """What the tool returns."""
+    code = shown_code(done.end.code)
+    failed = (code != 0 and not done.meaning) or bool(done.end.why)
+    notices = [*endings(done), *done.notices]
+    parts = [f"Exit code {code}"] if failed else []
+    parts.append(done.said.text.rstrip("\n"))
+    if done.path:
+        parts.append(f"The whole output is in {done.path}. Use Read with offset and limit, or Grep, for what you need.")
+    parts += [f"({notice})" for notice in notices]
+    text = "\n".join(part for part in parts if part)
+    return Output(
+        text=text or ("" if done.said.image else SILENT),
+        blocks=(done.said.image,) if done.said.image else (),
+        data=structured(done),
+        card=card(done, code, failed=failed),
+        context_change=change,
+        is_error=failed,
+    )
+
+
+def shown_code(code: int) -> int:
+    """The code as a shell tells it: a signal counts from 128."""
+    return code if code >= 0 else 128 - code
+
+
+def endings(done: Finished) -> list[str]:
+    """What is to be said about how it ended."""
+    end = done.end
+    found: list[str] = []
+    if end.why == "timeout":
+        found.append(
+            f"it was stopped because it took longer than {done.seconds:g} seconds. Give a longer timeout, or set "
+            "run_in_background"
+        )
+    elif end.why == "full":
+        found.append(f"it was stopped because it wrote more than {end.stored:,} bytes")
+    elif end.why == "lost":
+        found.append("what became of it is not known: it killed the process that watched over it")
+    elif end.code < 0:
+        found.append(f"it was ended by {signal_name(-end.code)}")
+    if end.trouble:
+        found.append(f"{end.lost:,} bytes of output were lost: {os.strerror(end.trouble)}")
+    if done.meaning:
+        found.append(f"exit code {end.code}: {done.meaning}")
+    return found
+
+
+def signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def structured(done: Finished) -> dict[str, Any]:
+    """The result for programs, with the names that they know."""
+    found: dict[str, Any] = {
+        "stdout": done.said.text,
+        "stderr": "",
+        "interrupted": bool(done.end.why),
+        "isImage": done.said.image is not None,
+        "noOutputExpected": False,
+    }
+    if done.meaning:
+        found["returnCodeInterpretation"] = done.meaning
+    if done.path:
+        found |= {"persistedOutputPath": str(done.path), "persistedOutputSize": done.end.stored}
+    return found
+
+
+def card(done: Finished, code: int, *, failed: bool) -> Card:
+    """What a person sees."""
+    detail = f"exit code {code}" if failed else done.meaning
+    return Card(
+        title=f"Bash {done.command.partition(chr(10))[0][:200]}",
+        detail=detail,
+        body=done.said.text,
+        body_kind="code",
+        tone="bad" if failed else "plain",
+    )

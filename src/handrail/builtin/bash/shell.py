@@ -1,0 +1,87 @@
+"""A command line on its way to bash: which program, where, with which environment, in which sandbox."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from handrail.builtin.bash.environment import as_hooks_left_it, clean, ordinary
+from handrail.builtin.outfit import Outfit
+from handrail.errors import ToolError
+from handrail.processes.spawn import Command
+from handrail.records import record
+from handrail.shell.analysis import analyse
+from handrail.shell.model import Analysis, Verdict
+
+PLACES = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/opt/homebrew/bin/bash")
+MOVERS = frozenset({"cd", "pushd", "popd"})
+SECOND = 1000
+
+
+@record
+class Prepared:
+    """What is started, and what to do when it has ended."""
+
+    command: Command
+    sandboxed: bool
+    close: Callable[[], None]
+
+
+class Shell:
+    """The shell of a session."""
+
+    def __init__(self, outfit: Outfit) -> None:
+        self._outfit = outfit
+        self.program = next((place for place in PLACES if os.access(place, os.X_OK)), "")
+
+    def prepared(
+        self, text: str, cwd: str, seconds: float | None, *, report: int | None = None, sandbox: bool = True
+    ) -> Prepared:
+        """The command line ready to start; `report` is a descriptor that is told the last working folder."""
+        if not self.program:
+            raise ToolError(f"There is no bash in {', '.join(PLACES)}. Install it, or use other tools.")
+        analysis = analyse(text)
+        given = as_hooks_left_it(self._outfit.env)
+        env = clean(given, analysis.requires) if only_reads(analysis) else ordinary(given)
+        env["PWD"] = cwd
+        argv = [self.program, "-c", text if report is None else f"trap 'pwd -P >&{report}' EXIT; {text}"]
+        fds = () if report is None else (report,)
+        box = self._outfit.sandbox if sandbox else None
+        if box is None:
+            return Prepared(Command(argv, cwd, env, seconds, pass_fds=fds), False, _nothing)
+        wrapped = box.wrap(argv, cwd)
+        command = Command(wrapped.argv, cwd, {**env, **wrapped.env}, seconds, pass_fds=(*fds, *wrapped.pass_fds))
+        return Prepared(command, True, wrapped.close)
+
+    def start_folder(self, cwd: Path) -> Path:
+        """Where a command starts: the working folder, or the project if that is wanted or the folder is gone."""
+        if self.stays or not cwd.is_dir():
+            return Path(self._outfit.working_dirs()[0])
+        return cwd
+
+    @property
+    def stays(self) -> bool:
+        """Whether every command starts in the project folder."""
+        return self._outfit.env.get("CLAUDE_BASH_MAINTAIN_PROJECT_WORKING_DIR", "") in {"1", "true"}
+
+    def inside(self, folder: str) -> bool:
+        """Whether a folder lies in the working folders."""
+        return any(folder == top or folder.startswith(f"{top}/") for top in self._outfit.working_dirs())
+
+    def milliseconds(self, name: str, default: int) -> int:
+        """A time limit from the environment."""
+        value = self._outfit.env.get(name, "")
+        return int(value) if value.isdecimal() and int(value) else default
+
+
+def only_reads(analysis: Analysis) -> bool:
+    """Whether the command line surely changes nothing."""
+    return analysis.verdict is Verdict.READ_ONLY and bool(analysis.segments)
+
+
+def moves(analysis: Analysis) -> bool:
+    """Whether the command line may end in another folder than it began in."""
+    return not only_reads(analysis) or any(segment.name in MOVERS for segment in analysis.segments)
+
+
+def _nothing() -> None:
+    """Nothing was held for it."""

@@ -1,0 +1,272 @@
+"""Bash: run a command line, and leave nothing of it behind."""
+
+import asyncio
+import os
+import secrets
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from pydantic import Field
+
+from handrail.builtin.bash.background import background
+from handrail.builtin.bash.destroying import destroys
+from handrail.builtin.bash.meaning import meaning
+from handrail.builtin.bash.needs import Needs
+from handrail.builtin.bash.reading import glance, remember
+from handrail.builtin.bash.result import Finished, result
+from handrail.builtin.bash.shell import Prepared, Shell, moves, only_reads
+from handrail.builtin.command_output import limit_of, readable, said
+from handrail.builtin.outfit import Outfit
+from handrail.builtin.tasks import QUOTA, owned, tasks_of
+from handrail.conversation.blocks import Json
+from handrail.errors import ToolError
+from handrail.processes.spawn import End, Running, start_stored
+from handrail.records import record
+from handrail.shell.analysis import analyse
+from handrail.tools.cards import Card
+from handrail.tools.context import Progress, RunContext, ToolContext
+from handrail.tools.output import ContextChange, Output
+from handrail.tools.permission import Check, Refuse
+from handrail.tools.schema import Input
+from handrail.tools.tool import PromptView, Tool
+
+DEFAULT_MS = 120_000
+MAX_MS = 600_000
+PROGRESS_SECONDS = 0.1
+PROGRESS_BYTES = 8_192
+REPORT_BYTES = 8_192
+NO_BACKGROUND = "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS"
+
+
+class BashInput(Input):
+    command: str = Field(description="The command line.")
+    timeout: float | None = Field(default=None, gt=0, description="Milliseconds until it is stopped (120000).")
+    description: str | None = Field(default=None, description="What it does, in a few words.")
+    run_in_background: bool = Field(default=False, description="Return at once; TaskOutput shows what it says.")
+    dangerouslyDisableSandbox: bool = Field(  # noqa: N815  # the name that models know
+        default=False, description="Run outside the sandbox, if there is one. The user has to agree."
+    )
+
+
+@record
+class ShellProgress(Progress):
+    """What a running command said lately; `size` is how much it said in all."""
+
+    text: str = ""
+    size: int = 0
+
+
+class Bash(Tool[BashInput]):
+    name = "Bash"
+    search_hint = "shell command terminal execute program script git"
+    input_model = BashInput
+    error_cancels_siblings = True
+    max_result_chars = None
+    always_load = True
+
+    def __init__(self, outfit: Outfit) -> None:
+        self._outfit = outfit
+        self._shell = Shell(outfit)
+        self._needs = Needs(outfit)
+
+    def description(self, args: BashInput, view: PromptView) -> str:
+        return args.description or self.summary(args)
+
+    def summary(self, args: BashInput) -> str:
+        first, newline, _ = args.command.partition("\n")
+        return f"Bash({first[:80]}{'...' if newline or len(first) > 80 else ''})"
+
+    def classifier_text(self, args: BashInput) -> str:
+        return args.command
+
+    def is_read_only(self, args: BashInput) -> bool:
+        return only_reads(analyse(args.command)) and not args.run_in_background
+
+    def is_concurrency_safe(self, args: BashInput) -> bool:
+        return self.is_read_only(args) and not moves(analyse(args.command))
+
+    def is_destructive(self, args: BashInput) -> bool:
+        return destroys(analyse(args.command))
+
+    async def validate(self, args: BashInput, ctx: ToolContext) -> Refuse | None:
+        if not args.command.strip():
+            return Refuse("The command is empty. Give a command line.")
+        if "\0" in args.command:
+            return Refuse("The command holds a NUL character, which no program can be given. Leave it out.")
+        if args.run_in_background and self._outfit.env.get(NO_BACKGROUND, "") in {"1", "true"}:
+            return Refuse(f"Background tasks are switched off ({NO_BACKGROUND}). Run it without run_in_background.")
+        return None
+
+    async def check_permission(self, args: BashInput, ctx: ToolContext) -> Check:
+        return await self._needs.check(args.command, str(self._shell.start_folder(ctx.cwd)))
+
+    async def call(self, args: BashInput, ctx: ToolContext) -> Output:
+        if args.run_in_background:
+            return await self._in_background(args, ctx)
+        analysis = analyse(args.command)
+        cwd = self._shell.start_folder(ctx.cwd)
+        seen = glance(analysis, cwd)
+        seconds = self.seconds(args)
+        kept = _Kept(self._outfit.state / "output")
+        report = _Report() if moves(analysis) else None
+        try:
+            prepared = self._shell.prepared(
+                args.command,
+                str(cwd),
+                seconds,
+                report=report.fd if report else None,
+                sandbox=not args.dangerouslyDisableSandbox,
+            )
+            end = await self._run(prepared, kept.fd, ctx)
+            change, notices = self._moved(ctx.cwd, cwd, report.read() if report else "")
+            meant = "" if end.why else meaning(analysis, end.code)
+            limit = limit_of(self._outfit.env.get("BASH_MAX_OUTPUT_LENGTH", ""))
+            failed = bool(end.why) or (end.code != 0 and not meant)
+            shown = said(kept.path, end.stored, limit // 3 if failed else limit, limit // 3)
+            kept.wanted = shown.cut
+        finally:
+            kept.close()
+            if report:
+                report.close()
+        if prepared.sandboxed and self._outfit.sandbox and (why := self._outfit.sandbox.explain(shown.text, end.code)):
+            notices.append(why)
+        if seen and end.code == 0:
+            remember(seen, ctx.files)
+        path = kept.path if shown.cut else None
+        return result(Finished(args.command, end, shown, path, meant, seconds, notices), change)
+
+    async def _run(self, prepared: Prepared, store: int, ctx: ToolContext) -> End:
+        nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        running: Running | None = None
+        try:
+            running = await start_stored(prepared.command, nothing, store, QUOTA)
+            return await _followed(running, store, ctx)
+        except OSError as error:
+            raise ToolError(
+                f"The command could not be started: {error.strerror}: {error.filename!r}. Change it, or ask the user."
+            ) from error
+        except asyncio.CancelledError:
+            if running:
+                await running.gone()
+            raise
+        finally:
+            os.close(nothing)
+            prepared.close()
+
+    def _moved(self, before: Path, start: Path, report: str) -> tuple[ContextChange | None, list[str]]:
+        """The folder that later calls start in, and what is to be said about it."""
+        if self._shell.stays:
+            return None, []
+        now = report.removesuffix("\n") or str(start)
+        notices = [] if before == start else [f"{before} is not there any more; the working folder is {start}"]
+        if os.path.realpath(now) == os.path.realpath(before):
+            return None, notices
+        if now != str(start) and not self._shell.inside(os.path.realpath(now)):
+            notices.append(f"the working folder is {start} again, because {now} lies outside the working folders")
+            now = str(start)
+        return partial(_in_folder, folder=Path(now)), notices
+
+    def seconds(self, args: BashInput) -> float:
+        """How long the command may take."""
+        default = self._shell.milliseconds("BASH_DEFAULT_TIMEOUT_MS", DEFAULT_MS)
+        most = max(default, self._shell.milliseconds("BASH_MAX_TIMEOUT_MS", MAX_MS))
+        return min(args.timeout or default, most) / 1000
+
+    async def _in_background(self, args: BashInput, ctx: ToolContext) -> Output:
+        task = await background(
+            self._shell,
+            tasks_of(self._outfit),
+            "local_bash",
+            args.command,
+            ctx,
+            description=args.description or "",
+            sandbox=not args.dangerouslyDisableSandbox,
+        )
+        text = (
+            f"It runs in the background as task {task.id}; its output goes to {task.output}. You are told when it ends."
+        )
+        return Output(
+            text=text,
+            data={
+                "stdout": "",
+                "stderr": "",
+                "interrupted": False,
+                "isImage": False,
+                "backgroundTaskId": task.id,
+            },
+            card=Card(title=f"Bash {args.command.partition(chr(10))[0][:200]}", detail=f"background task {task.id}"),
+        )
+
+    def use_card(self, partial: Json) -> Card:
+        command, description = partial.get("command"), partial.get("description")
+        return Card(
+            title="Bash",
+            detail=str(description or "")[:200],
+            body=command if isinstance(command, str) else "",
+            body_kind="code",
+        )
+
+    def tag(self, args: BashInput) -> str:
+        return "background" if args.run_in_background else f"{args.timeout / 1000:g} s" if args.timeout else ""
+
+
+def _in_folder(run: RunContext, folder: Path) -> RunContext:
+    return replace(run, cwd=folder)
+
+
+async def _followed(running: Running, store: int, ctx: ToolContext) -> End:
+    """How it ended; meanwhile what it says goes out as progress."""
+    ended = asyncio.ensure_future(running.wait())
+    told = 0
+    try:
+        while not (await asyncio.wait({ended}, timeout=PROGRESS_SECONDS))[0]:
+            size = os.fstat(store).st_size
+            if size > told:
+                start = max(told, size - PROGRESS_BYTES)
+                text = readable(os.pread(store, size - start, start).decode("utf-8", "replace"))
+                ctx.progress(ShellProgress(text.rstrip("\n").rpartition("\n")[2], None, text, size))
+                told = size
+        return ended.result()
+    finally:
+        ended.cancel()
+
+
+def open_store(path: Path) -> int:
+    """A new file for the output, which its owner alone can read."""
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+
+
+class _Kept:
+    """The file that gets the whole output; it stays only if that is wanted."""
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            self.path = owned(folder) / f"{secrets.token_hex(8)}.txt"
+            self.fd = open_store(self.path)
+        except OSError as error:
+            raise ToolError(f"Nothing was run: output cannot be kept in {folder}: {error.strerror}.") from error
+        self.wanted = False
+
+    def close(self) -> None:
+        os.close(self.fd)
+        if not self.wanted:
+            self.path.unlink()
+
+
+class _Report:
+    """A pipe on which the shell tells the folder that it ended in."""
+
+    def __init__(self) -> None:
+        self._ours, self.fd = os.pipe()
+        os.set_blocking(self._ours, False)
+
+    def read(self) -> str:
+        try:
+            return os.fsdecode(os.read(self._ours, REPORT_BYTES))
+        except BlockingIOError:
+            return ""
+
+    def close(self) -> None:
+        os.close(self._ours)
+        os.close(self.fd)

@@ -1,0 +1,91 @@
+"""What a command said, made fit for the model: bounded, readable, harmless."""
+
+import base64
+import binascii
+import os
+import re
+from pathlib import Path
+
+from handrail.conversation.blocks import Image
+from handrail.conversation.plain import plain
+from handrail.records import record
+
+DEFAULT_CHARS = 30_000
+MOST_CHARS = 150_000
+MAX_IMAGE_BYTES = 3_750_000
+ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_][^\x1b]*\x1b\\|[ -/]*[0-~])")
+MAGIC = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+)
+DATA_URI = re.compile(r"data:(image/(?:png|jpeg|gif|webp));base64,([A-Za-z0-9+/=\s]+)\Z")
+
+
+@record
+class Said:
+    """The output as the model gets it. `cut`: not all of it is shown."""
+
+    text: str
+    cut: bool = False
+    image: Image | None = None
+
+
+def limit_of(value: str) -> int:
+    """How many characters are shown, from a setting."""
+    return min(int(value), MOST_CHARS) if value.isdecimal() and int(value) else DEFAULT_CHARS
+
+
+def said(path: Path, size: int, whole: int, part: int) -> Said:
+    """
+    The output in a file of `size` bytes.
+
+    Up to `whole` characters it is shown in full, else `part` characters of its beginning and end.
+    """
+    with path.open("rb") as file:
+        if size <= 4 * whole:
+            data = file.read(4 * whole)
+            if image := picture(data):
+                return Said("", image=image)
+            text = readable(data.decode("utf-8", "replace"))
+            return Said(text) if len(text) <= whole else Said(ends(text, text, part, size), cut=True)
+        head = file.read(4 * part)
+        if size <= MAX_IMAGE_BYTES and head.startswith(tuple(magic for magic, _ in MAGIC)):
+            return Said("", image=picture(head + file.read()))
+        file.seek(-4 * part, os.SEEK_END)
+        tail = file.read().lstrip(bytes(range(0x80, 0xC0)))  # the rest of a character that was cut in two
+    first, last = (readable(data.decode("utf-8", "replace")) for data in (head, tail))
+    return Said(ends(first, last, part, size), cut=True)
+
+
+def ends(first: str, last: str, chars: int, size: int) -> str:
+    """The beginning of one text and the end of the other."""
+    half = chars // 2
+    return f"{first[:half]}\n[... of {size:,} bytes the middle is left out ...]\n{last[len(last) - half :]}"
+
+
+def readable(text: str) -> str:
+    """The text without what only a terminal understands; what was drawn over is left out."""
+    if text.isprintable():
+        return text
+    text = ESCAPES.sub("", text).replace("\r\n", "\n")
+    if "\r" in text:
+        text = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
+    return plain(text)
+
+
+def picture(data: bytes) -> Image | None:
+    """The picture that the output is, if it is one."""
+    kind = next((kind for magic, kind in MAGIC if data.startswith(magic)), "")
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        kind = "image/webp"
+    if kind:
+        return Image(base64.b64encode(data).decode(), kind) if len(data) <= MAX_IMAGE_BYTES else None
+    if not data.startswith(b"data:image/"):
+        return None
+    found = DATA_URI.match(data.decode("ascii", "replace").strip())
+    try:
+        return Image(base64.b64encode(base64.b64decode(found[2])).decode(), found[1]) if found else None
+    except binascii.Error:
+        return None

@@ -1,0 +1,149 @@
+"""`handrail config`: look at settings, see where they come from, change them."""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from handrail.app.state import state_folder
+from handrail.config.asked import Wanted
+from handrail.config.check import checked
+from handrail.config.document import read_document
+from handrail.config.gather import gather
+from handrail.config.keys import find
+from handrail.config.merge import merged
+from handrail.config.places import Places, places_for
+from handrail.config.rewrite import remove_key, set_value
+from handrail.config.schema import schema
+from handrail.config.snapshot import Layer, Settings
+from handrail.config.ways import dotted
+from handrail.config.write import edit
+from handrail.conversation.plain import plain
+from handrail.errors import SettingsError
+
+MISSING = 1
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """0 = done, 1 = the key is not set, 2 = it cannot be done."""
+    if chosen.way == "schema":
+        print(json.dumps(schema(), indent=2))
+        return 0
+    places = places_for(Path.cwd(), os.environ, state_folder(os.environ))
+    if chosen.way in ("set", "unset"):
+        return change(chosen, places)
+    settings = gather(places, os.environ, Wanted())
+    for problem in settings.problems:
+        sys.stderr.write(f"handrail: {plain(str(problem))}\n")
+    if chosen.scope:
+        settings = only(settings, places, chosen.scope)
+    path = tuple(chosen.key.split(".")) if chosen.way == "get" else ()
+    value = settings.get(*path)
+    if value is None:
+        sys.stderr.write(f"handrail: {chosen.key} is not set.\n")
+        return MISSING
+    if chosen.show_source:
+        rows = [{"key": key, "value": value, "source": source} for key, value, source in origins(settings, path)]
+        print(json.dumps(rows, ensure_ascii=False) if chosen.json else table(rows))
+    else:
+        print(json.dumps(value, ensure_ascii=False, indent=None if chosen.json else 2))
+    return 0
+
+
+def only(settings: Settings, places: Places, scope: str) -> Settings:
+    """What the files of one source say, whether it counts or not."""
+    layers = [Layer(found, found.values) for spot in places.spots((scope,)) if (found := read_document(spot))]
+    return Settings(
+        layers=tuple(layers),
+        values=merged(layer.values for layer in layers),
+        trust=settings.trust,
+    )
+
+
+def origins(settings: Settings, path: tuple[str, ...]) -> Iterator[tuple[str, Any, str]]:
+    """Every value with the place that it is written in; lists item by item."""
+    for key, value in leaves(settings.get(*path), path):
+        layer = next(layer for layer in settings.layers if holds(layer, key, value))
+        spot = layer.document.spot
+        way = (*key[:-1], position(layer, key, value)) if isinstance(key[-1], int) else key
+        line = layer.document.line(way)
+        yield dotted(key), value, f"{layer.source} {spot.shown}" + (f":{line}" if line else "")
+
+
+def leaves(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    """The values of a tree: objects are walked, lists are taken item by item."""
+    if isinstance(value, dict) and value:
+        for name, inner in value.items():
+            yield from leaves(inner, (*path, name))
+    elif isinstance(value, list):
+        yield from (((*path, at), inner) for at, inner in enumerate(value))
+    else:
+        yield path, value
+
+
+def holds(layer: Layer, path: tuple[str | int, ...], value: Any) -> bool:
+    """Whether a layer says this: the value itself, or among others in its list."""
+    found: Any = layer.values
+    for step in path:
+        if isinstance(step, int):
+            return isinstance(found, list) and value in found
+        found = found.get(step) if isinstance(found, dict) else None
+    return bool(found == value)
+
+
+def position(layer: Layer, path: tuple[str | int, ...], value: Any) -> int:
+    """Where a value stands in the list of its layer."""
+    found: Any = layer.values
+    for step in path[:-1]:
+        found = found[step]
+    at: int = found.index(value)
+    return at
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """One line for each value."""
+    return plain("\n".join(f"{r['key']} = {json.dumps(r['value'], ensure_ascii=False)}  ({r['source']})" for r in rows))
+
+
+def change(chosen: argparse.Namespace, places: Places) -> int:
+    """Write or remove one value."""
+    path = tuple(chosen.key.split("."))
+    spot = places.spot(chosen.scope or "user")
+    if chosen.way == "unset":
+        edit(spot, places, lambda text: remove_key(text, path))
+    else:
+        value = fitting(path, chosen.value)
+        edit(spot, places, lambda text: set_value(text, path, value))
+    ignored = gather(places, os.environ, Wanted()).ignored
+    waits = any(item.source == spot.source and item.name.startswith(chosen.key) for item in ignored)
+    note = " It counts when the folder is trusted: handrail trust." if waits else ""
+    print(f"{chosen.key} is {'gone from' if chosen.way == 'unset' else 'set in'} {spot.shown}.{note}")
+    return 0
+
+
+def fitting(path: tuple[str, ...], text: str) -> Any:
+    """
+    The value that a text stands for.
+
+    Raises:
+        SettingsError: it does not fit the key.
+    """
+    known = find(path)
+    try:
+        value = text if known and known.schema.get("type") == "string" else json.loads(text)
+    except ValueError:
+        value = text
+    nested: Any = value
+    for name in reversed(path):
+        nested = {name: nested}
+    wrong = [slip for slip in checked(nested)[1] if not slip.hint]
+    hints = [slip for slip in checked(nested)[1] if slip.hint]
+    if wrong or (hints and known is None):
+        slip = (wrong or hints)[0]
+        raise SettingsError(f"{dotted(slip.path)} {slip.message}")
+    if known and known.managed:
+        raise SettingsError(f"{known.name} counts in policy files only.")
+    return value

@@ -1,0 +1,76 @@
+"""The flags that say what may be done; runs and single calls share them."""
+
+import argparse
+import sys
+from importlib import import_module
+
+from handrail.config.asked import Asked
+from handrail.config.places import chosen_sources
+from handrail.conversation.plain import plain
+
+MODES = ("default", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions", "manual")
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """Teach a parser these flags."""
+    parser.add_argument("--settings", metavar="FILE|JSON", default="", help="more settings for this run")
+    parser.add_argument("--setting-sources", metavar="A,B", help="of user, project, local: only these")
+    parser.add_argument("--permission-mode", choices=MODES, default="", help="what runs without a question")
+    parser.add_argument(
+        *("--allowedTools", "--allowed-tools"),
+        dest="allowed",
+        action="extend",
+        nargs="+",
+        default=[],
+        metavar="RULE",
+        help="rules for what may run: 'Read Bash(git log *)'",
+    )
+    parser.add_argument(
+        *("--disallowedTools", "--disallowed-tools"),
+        dest="disallowed",
+        action="extend",
+        nargs="+",
+        default=[],
+        metavar="RULE",
+        help="rules for what must not; a bare name takes the tool away",
+    )
+    parser.add_argument("--add-dir", action="extend", nargs="+", default=[], metavar="DIR", help="more working folders")
+    parser.add_argument("--trust", action="store_true", help="let this folder's own settings count in this run")
+    parser.add_argument("--dangerously-skip-permissions", action="store_true", help="mode bypassPermissions")
+    parser.add_argument(
+        "--allow-dangerously-skip-permissions", action="store_true", help="bypassPermissions may be entered later"
+    )
+
+
+def asked_for(chosen: argparse.Namespace) -> Asked:
+    """What these flags ask for."""
+    return Asked(
+        settings=chosen.settings,
+        sources=chosen_sources(chosen.setting_sources),
+        trust=chosen.trust,
+        mode=chosen.permission_mode,
+        bypass=chosen.dangerously_skip_permissions,
+        allow_bypass=chosen.allow_dangerously_skip_permissions,
+        allowed=tuple(chosen.allowed),
+        disallowed=tuple(chosen.disallowed),
+        folders=tuple(chosen.add_dir),
+    )
+
+
+def rule_problems(chosen: argparse.Namespace) -> tuple[list[str], list[str]]:
+    """What is wrong with rules that forbid, and with rules that allow. Without rules nothing is loaded."""
+    if not chosen.allowed and not chosen.disallowed:
+        return [], []
+    rules = import_module("handrail.permissions.rules")
+
+    def problems(words: list[str], kind: str) -> list[str]:
+        made = [rules.parse_rule(text, rules.Behaviour(kind)) for word in words for text in rules.split_rules(word)]
+        return [f"{found.text!r}: {found.message}" for found in made if isinstance(found, rules.RuleProblem)]
+
+    return problems(chosen.disallowed, "deny"), problems(chosen.allowed, "allow")
+
+
+def warn(text: str) -> None:
+    """Tell the person, not the program that reads standard output."""
+    sys.stderr.write(f"handrail: {plain(text)}\n")
+    sys.stderr.flush()

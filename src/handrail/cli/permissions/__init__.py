@@ -1,0 +1,11 @@
+"""`handrail permissions`: explain a decision, test a policy, find rules that mislead, replay what was decided."""
+
+import argparse
+from collections.abc import Callable
+from importlib import import_module
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Do what was chosen; the exit code is that of the sub-command."""
+    command: Callable[[argparse.Namespace], int] = import_module(f"handrail.cli.permissions.{chosen.what}").run
+    return command(chosen)

@@ -1,0 +1,177 @@
+"""`handrail permissions explain`: why a call is allowed, asked about or denied, and what would change that."""
+
+import argparse
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from handrail.cli.permissions.calls import judged, policy_of, read_call, rule_json
+from handrail.conversation.blocks import ToolUse
+from handrail.conversation.plain import plain
+from handrail.dispatch.approval.question import FILES
+from handrail.permissions.case import Case
+from handrail.permissions.layers import LAYERS, outcome, winner
+from handrail.permissions.matching import matched
+from handrail.permissions.policy import MODES, Policy
+from handrail.permissions.risk import risk
+from handrail.permissions.rules import Behaviour, Source
+from handrail.permissions.suggest import suggest
+from handrail.tools.permission import Decision
+
+EXIT = {"allow": 0, "ask": 1, "deny": 1, "error": 1}
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """0: it would run without a question; 1: it would not."""
+    use = read_call(chosen.tool, chosen.input)
+    policy = policy_of(chosen)
+    case, decision = judged(use, policy)
+    explained = explanation(case, decision, policy)
+    print(json.dumps(explained, ensure_ascii=False) if chosen.json else plain(shown(explained)))
+    return EXIT[explained["decision"]]
+
+
+def explanation(case: Case, decision: Decision, policy: Policy) -> dict[str, Any]:
+    """Everything that a decision was made of."""
+    why, danger = winner(decision), risk(case)
+    return {
+        "tool": case.use.name,
+        "input": dict(case.use.input),
+        "decision": outcome(decision),
+        "reason": decision.reason,
+        "layer": why.layer,
+        "rule": why.source,
+        "mode": policy.mode,
+        "version": decision.version,
+        "risk": {"level": danger.level.value, "reasons": list(danger.reasons)},
+        "opinions": list(opinions(case, decision)),
+        "matched": [rule_json(rule) for rule in matched(case)],
+        "paths": [path_json(touch) for touch in case.touches if not touch.shown.startswith("-")],
+        "segments": list(segments(case)),
+        "conditions": list(conditions(case)),
+        "changes": list(changes(case.use, outcome(decision), case, policy)),
+    }
+
+
+def opinions(case: Case, decision: Decision) -> Iterator[dict[str, Any]]:
+    """What each layer says, in the order in which they speak; the one that decides is marked."""
+    why = winner(decision)
+    heard = []
+    for layer in LAYERS:
+        opinion = layer(case)
+        name = layer.__name__.replace("_", " ")
+        if opinion is None:
+            yield {"asked": name, "says": None}
+            continue
+        heard.append(opinion)
+        yield opinion_json(name, opinion, decides=opinion == why)
+    for opinion in decision.opinions:
+        if opinion not in heard:
+            yield opinion_json("last resort", opinion, decides=opinion == why)
+
+
+def opinion_json(asked: str, opinion: Any, *, decides: bool) -> dict[str, Any]:
+    return {
+        "asked": asked,
+        "says": opinion.verdict.value,
+        "strength": opinion.strength.name.lower(),
+        "reason": opinion.reason,
+        "rule": opinion.source,
+        "decides": decides,
+    }
+
+
+def path_json(touch: Any) -> dict[str, Any]:
+    place = touch.place
+    return {
+        "path": touch.shown,
+        "access": touch.access.value,
+        "real": place.real if place else None,
+        "kind": place.kind.value if place else None,
+        "doubt": touch.doubt,
+        "protected": touch.protected,
+    }
+
+
+def segments(case: Case) -> Iterator[dict[str, Any]]:
+    """The commands of a line: whether each only reads, why not, and whether it needs a rule."""
+    for at, part in enumerate(case.parts):
+        blocked = "; ".join(t.doubt for t in case.touches if t.part == at and t.doubt and not t.clear)
+        yield {
+            "command": part.shown,
+            "read_only": part.read_only,
+            "why": part.why or blocked,
+            "needs_rule": not case.free[at],
+        }
+    for problem in case.analysis.problems if case.analysis else ():
+        yield {"command": None, "read_only": False, "why": f"not understood: {problem.text}", "needs_rule": True}
+
+
+def conditions(case: Case) -> Iterator[str]:
+    """What must hold for commands that count as read-only."""
+    for segment, part in zip(case.analysis.segments if case.analysis else (), case.parts, strict=True):
+        if part.read_only:
+            yield from (need.check for need in segment.requires)
+
+
+def changes(use: ToolUse, now: str, case: Case, policy: Policy) -> Iterator[dict[str, str]]:
+    """What would have to change for another answer. Each change was tried."""
+    for rule in matched(case):
+        without = policy.with_rules([*(r for r in policy.rules if r != rule), *policy.problems])
+        yield from tried(use, now, without, f"without the {rule.behaviour.value} rule {rule.text} ({rule.source})")
+    proposals = [each for each in suggest(case) if each.rule]
+    if proposals and now == "ask":
+        added = policy.adding(Behaviour.ALLOW, [each.rule for each in proposals], Source("local"))
+        where = FILES[proposals[0].destination]
+        rules = " and ".join(each.rule for each in proposals)
+        yield from tried(use, now, added, f"with the allow rule {rules} in {where}")
+    for mode in MODES:
+        if mode != policy.mode:
+            yield from tried(use, now, policy.with_mode(mode), f"in mode {mode}")
+
+
+def tried(use: ToolUse, now: str, policy: Policy, change: str) -> Iterator[dict[str, str]]:
+    _, decision = judged(use, policy)
+    then = outcome(decision)
+    if then != now or " rule " in change:  # that a rule alone changes nothing is worth knowing
+        yield {"change": change, "decision": then, "reason": decision.reason, "rule": winner(decision).source}
+
+
+# For people
+
+
+def shown(told: dict[str, Any]) -> str:
+    lines = [f"{told['decision']}: {told['reason']}"]
+    lines += [f"  {told['rule']}"] if told["rule"] else []
+    lines += ["", f"mode {told['mode']}, risk {told['risk']['level']}", "", "what each layer says"]
+    width = max(len(opinion["asked"]) for opinion in told["opinions"])
+    for opinion in told["opinions"]:
+        says = opinion["says"] or "-"
+        mark = ">" if opinion.get("decides") else " "
+        reason = (
+            f"{opinion['reason']}{'  [' + opinion['rule'] + ']' if opinion.get('rule') else ''}"
+            if opinion["says"]
+            else ""
+        )
+        lines.append(f"{mark} {opinion['asked']:{width}}  {says:5}  {reason}".rstrip())
+    lines += section("commands", [segment_text(each) for each in told["segments"]])
+    lines += section("paths", [path_text(each) for each in told["paths"]])
+    lines += section("only while", told["conditions"])
+    lines += section("another answer", [f"{each['decision']:5}  {each['change']}" for each in told["changes"]])
+    return "\n".join(lines)
+
+
+def section(title: str, lines: list[str]) -> list[str]:
+    return ["", title, *(f"  {line}" for line in dict.fromkeys(lines))] if lines else []
+
+
+def segment_text(segment: dict[str, Any]) -> str:
+    kind = "read-only" if segment["read_only"] else "not read-only"
+    need = ", needs a rule" if segment["needs_rule"] else ""
+    return f"{segment['command'] or '(the line)'}: {kind}{need}" + (f": {segment['why']}" if segment["why"] else "")
+
+
+def path_text(path: dict[str, Any]) -> str:
+    lead = f" -> {path['real']}" if path["real"] and path["real"] != path["path"] else ""
+    remark = path["doubt"] or (f"protected ({path['protected']})" if path["protected"] else "")
+    return f"{path['access']} {path['path']}{lead}" + (f": {remark}" if remark else "")

@@ -1,0 +1,158 @@
+"""`handrail permissions test`: examples as unit tests of a policy. Nothing is executed."""
+
+import argparse
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from handrail.cli.permissions.calls import judged, policy_of, rule_json
+from handrail.conversation.blocks import ToolUse
+from handrail.conversation.plain import plain
+from handrail.errors import HandrailError
+from handrail.permissions.layers import outcome, winner
+from handrail.permissions.matching import matched
+from handrail.permissions.policy import MODE_ALIASES, MODES, Policy
+from handrail.permissions.rules import Behaviour, Rule, RuleProblem, Source, parse_rule
+from handrail.records import record
+
+ALL_AS_EXPECTED, NOT_AS_EXPECTED = 0, 1
+ANSWERS = ("allow", "ask", "deny", "error")
+
+
+@record
+class Example:
+    """One line of the file: a call, what is expected of it, and what it is judged by."""
+
+    id: str
+    use: ToolUse
+    expect: frozenset[str]
+    line: int
+    values: Mapping[str, Any]
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """0: all as expected; 1: not so. A file that cannot be read ends with 2."""
+    policies = Policies(policy_of(chosen), chosen.file, mode_given=bool(chosen.mode))
+    examples = read(chosen.file)
+    wrong = 0
+    for example in examples:
+        result = check(example, policies.of(example))
+        wrong += not result["ok"]
+        if chosen.json:
+            print(json.dumps(result, ensure_ascii=False))
+        elif not result["ok"]:
+            expected = " or ".join(sorted(example.expect))
+            shown = f"{result['id']}: {result['decision']}, expected {expected}: {result['reason']}"
+            print(plain(f"{chosen.file}:{example.line}: {shown}" + (f" ({result['rule']})" if result["rule"] else "")))
+    if not chosen.json:
+        print(f"{len(examples) - wrong} of {len(examples)} as expected")
+    return NOT_AS_EXPECTED if wrong else ALL_AS_EXPECTED
+
+
+def check(example: Example, policy: Policy) -> dict[str, Any]:
+    """What the policy says of an example, and whether that was expected."""
+    case, decision = judged(example.use, policy)
+    said, why = outcome(decision), winner(decision)
+    return {
+        "id": example.id,
+        "decision": said,
+        "ok": said in example.expect,
+        "layer": why.layer,
+        "rule": why.source,
+        "matched": [rule_json(rule) for rule in matched(case)],
+        "reason": decision.reason,
+    }
+
+
+def read(file: str) -> list[Example]:
+    """
+    The examples of a file.
+
+    Raises:
+        HandrailError: a line is no example; the message names it.
+    """
+    try:
+        lines = Path(file).read_text("utf-8").splitlines()
+    except (OSError, UnicodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise HandrailError(f"{file} cannot be read: {reason}.") from error
+    return [example(text, number, file) for number, text in enumerate(lines, 1) if text.strip()]
+
+
+def example(text: str, number: int, file: str) -> Example:
+    def no(problem: str) -> HandrailError:
+        return HandrailError(f"{file}:{number}: {problem}")
+
+    try:
+        values = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise no(f"this is not JSON: {error.msg} (column {error.colno}).") from error
+    if not isinstance(values, dict):
+        raise no("this is not an object.")
+    if not isinstance(values.get("tool"), str) or not isinstance(values.get("input"), dict):
+        raise no("tool must be a name and input an object.")
+    expect = values.get("expect")
+    wanted = [expect] if isinstance(expect, str) else expect
+    if not isinstance(wanted, list) or not wanted or not all(each in ANSWERS for each in wanted):
+        raise no(f"expect is {expect!r}; use allow, ask or deny, or a list of them.")
+    if problem := surroundings_problem(values):
+        raise no(problem)
+    use = ToolUse(str(values.get("id", number)), values["tool"], values["input"])
+    return Example(use.id, use, frozenset(wanted), number, values)
+
+
+def surroundings_problem(values: Mapping[str, Any]) -> str:
+    """What is wrong with the optional parts of an example."""
+    mode = values.get("mode", "default")
+    if MODE_ALIASES.get(mode, mode) not in MODES:
+        return f"there is no mode {mode!r}. Use one of {', '.join(MODES)}."
+    for name in ("cwd", "home"):
+        if name in values and not (isinstance(values[name], str) and values[name].startswith("/")):
+            return f"{name} is {values[name]!r}, not an absolute path."
+    if not is_texts(values.get("working_dirs", [])):
+        return "working_dirs is not a list of paths."
+    rules = values.get("rules", {})
+    if not isinstance(rules, dict) or not all(map(is_texts, rules.values())):
+        return 'rules is not an object of lists: {"allow": [], "ask": [], "deny": []}.'
+    unknown = [kind for kind in rules if kind not in ("allow", "ask", "deny")]
+    return f"there is no kind of rule {unknown[0]!r}. Use allow, ask or deny." if unknown else ""
+
+
+def is_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+
+
+class Policies:
+    """The policies that examples are judged by; the same surroundings give the same policy."""
+
+    def __init__(self, own: Policy, file: str, *, mode_given: bool) -> None:
+        self._own = own
+        self._file = file
+        self._mode_given = mode_given
+        self._made: dict[str, Policy] = {}
+
+    def of(self, example: Example) -> Policy:
+        """The user's own policy, or what the example puts in its place."""
+        values = {name: example.values.get(name) for name in ("mode", "cwd", "home", "working_dirs", "rules")}
+        key = json.dumps(values)
+        if key not in self._made:
+            self._made[key] = self._make(values, example.line)
+        return self._made[key]
+
+    def _make(self, values: Mapping[str, Any], line: int) -> Policy:
+        own = self._own
+        cwd = os.path.realpath(values["cwd"]) if values["cwd"] else own.cwd
+        home = os.path.realpath(values["home"]) if values["home"] else own.home
+        folders = own.working_dirs if not values["cwd"] else (cwd,)
+        if values["working_dirs"] is not None:
+            folders = tuple(os.path.realpath(Path(cwd, folder)) for folder in values["working_dirs"])
+        replaced = values["rules"] is not None
+        rules: list[Rule | RuleProblem] = [] if replaced else [*own.rules, *own.problems]
+        source = Source("test", self._file, line, cwd)
+        for kind, texts in (values["rules"] or {}).items():
+            rules += [parse_rule(text, Behaviour(kind), source) for text in texts]
+        policy = Policy.empty(cwd, home).with_flags(own.flags).with_directories(folders).with_rules(rules)
+        default = own.mode if self._mode_given or not replaced else "default"
+        return policy.with_mode(values["mode"] or default)

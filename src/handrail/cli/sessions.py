@@ -1,0 +1,148 @@
+"""`handrail sessions`: look at conversations on disk, check, mend, move and delete them."""
+
+import argparse
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+from handrail.app.state import session_store
+from handrail.conversation.plain import plain
+from handrail.errors import SessionError
+from handrail.sessions.log import read
+from handrail.sessions.rebuild import Rebuilt, rebuild
+from handrail.sessions.repair import as_lines, as_text, repair, take_in
+from handrail.sessions.scribe import message_value
+from handrail.sessions.store import Store
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """The exit code: 0, or 1 when a session is missing, broken or in use."""
+    store, cwd = session_store(os.environ), str(Path.cwd())
+    try:
+        return DO[chosen.what](chosen, store, cwd)
+    except SessionError as error:
+        if chosen.json:
+            print(json.dumps({"error": str(error)}))
+        sys.stderr.write(f"handrail: {plain(str(error))}\n")
+        return 1
+
+
+def _list(chosen: argparse.Namespace, store: Store, cwd: str) -> int:
+    found = [entry for entry in store.entries() if chosen.all or entry.cwd == cwd]
+    found = found[: chosen.limit or None]
+    if chosen.json:
+        names = ("id", "cwd", "title", "model", "created", "updated", "size", "path")
+        print(json.dumps([{name: getattr(entry, name) for name in names} for entry in found], ensure_ascii=False))
+        return 0
+    for entry in found:
+        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(entry.updated))
+        where = f"  {entry.cwd}" if chosen.all else ""
+        print(plain(f"{entry.id}  {when}  {entry.title or '(no prompt)'}{where}"))
+    if not found:
+        sys.stderr.write("handrail: there are no sessions of this folder; --all shows those of others\n")
+    return 0
+
+
+def _loaded(chosen: argparse.Namespace, store: Store, cwd: str) -> tuple[Path, Rebuilt]:
+    path = store.find(chosen.id, cwd)
+    return path, rebuild(read(path))
+
+
+def _show(chosen: argparse.Namespace, store: Store, cwd: str) -> int:
+    path, rebuilt = _loaded(chosen, store, cwd)
+    print(_as_json(path, rebuilt) if chosen.json else plain(as_text(rebuilt)), end="" if not chosen.json else "\n")
+    return 0
+
+
+def _as_json(path: Path, rebuilt: Rebuilt) -> str:
+    facts = {name: getattr(rebuilt, name) for name in ("cwd", "title", "model", "repairs", "problems")}
+    messages = [message_value(message) for message in rebuilt.messages]
+    return json.dumps({"id": path.stem, "path": str(path), **facts, "messages": messages})
+
+
+def _check(chosen: argparse.Namespace, store: Store, cwd: str) -> int:
+    path, rebuilt = _loaded(chosen, store, cwd)
+    sound = not rebuilt.repairs and not rebuilt.problems
+    if chosen.json:
+        found = {"repairs": rebuilt.repairs, "problems": rebuilt.problems}
+        print(json.dumps({"id": path.stem, "ok": sound, "messages": len(rebuilt.messages), **found}))
+    else:
+        print(f"{path.stem}: {len(rebuilt.messages)} messages, " + ("sound" if sound else "needs mending"))
+        _tell(rebuilt)
+    return 0 if sound else 1
+
+
+def _tell(rebuilt: Rebuilt) -> None:
+    for text in rebuilt.problems:
+        print(plain(f"  not understood: {text}"))
+    for text in rebuilt.repairs:
+        print(plain(f"  mended on resume: {text}"))
+
+
+def _repair(chosen: argparse.Namespace, store: Store, cwd: str) -> int:
+    path = store.find(chosen.id, cwd)
+    before = repair(path)
+    changed = bool(before.repairs or before.problems)
+    if chosen.json:
+        found = {"repairs": before.repairs, "problems": before.problems}
+        print(json.dumps({"id": path.stem, "changed": changed, **found}))
+    else:
+        print(f"{path.stem}: " + ("mended" if changed else "nothing to mend"))
+        _tell(before)
+    return 0
+
+
+def _export(chosen: argparse.Namespace, store: Store, cwd: str) -> int:
+    path, rebuilt = _loaded(chosen, store, cwd)
+    kind = "json" if chosen.json else chosen.format
+    match kind:
+        case "jsonl":
+            data = as_lines(rebuilt, path.stem)
+        case "json":
+            data = _as_json(path, rebuilt).encode() + b"\n"
+        case _:
+            data = as_text(rebuilt).encode("utf-8", "backslashreplace")
+    if not chosen.output:
+        sys.stdout.buffer.write(data)
+        return 0
+    try:
+        with Path(chosen.output).open("xb") as file:
+            file.write(data)
+    except FileExistsError as error:
+        raise SessionError(f"{chosen.output!r} exists. Give another name, or delete it first.") from error
+    return 0
+
+
+def _import(chosen: argparse.Namespace, store: Store, cwd: str) -> int:
+    made = take_in(store, Path(chosen.file), cwd)
+    made.scribe.close()
+    if chosen.json:
+        print(json.dumps({"id": made.path.stem, "path": str(made.path), "problems": made.rebuilt.problems}))
+    else:
+        print(f"{made.path.stem}: {len(made.rebuilt.messages)} messages")
+        _tell(made.rebuilt)
+    return 0
+
+
+def _remove(chosen: argparse.Namespace, store: Store, cwd: str) -> int:
+    paths = [store.find(each, cwd) for each in chosen.ids]
+    for path in paths:
+        store.remove(path)
+    if chosen.json:
+        print(json.dumps({"removed": [path.stem for path in paths]}))
+    else:
+        print("\n".join(f"{path.stem}: deleted" for path in paths))
+    return 0
+
+
+DO = {
+    "list": _list,
+    "show": _show,
+    "check": _check,
+    "repair": _repair,
+    "export": _export,
+    "import": _import,
+    "rm": _remove,
+}

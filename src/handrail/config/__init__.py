@@ -1,0 +1,1 @@
+"""Settings: find, read, check, merge and rewrite the files that say what may be done."""

@@ -1,0 +1,174 @@
+"""Whether the values of a file are what they should be. What is wrong is left out and said; the rest stands."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+from handrail.config.keys import ALWAYS, Key, Schema, Tree, tree
+from handrail.config.ways import Way, dotted
+from handrail.records import record
+
+WORDS = {
+    "string": "text in quotes",
+    "boolean": "true or false",
+    "integer": "a whole number",
+    "number": "a number",
+    "array": "a list",
+    "object": "an object",
+}
+# Where a mistake means that it is not known what the file forbids.
+FORBIDS = (("permissions",), ("permissions", "deny"), ("permissions", "ask"))
+
+
+@record
+class Slip:
+    """
+    Something wrong with one value.
+
+    `doubt`: it is not known what the file would have forbidden. `hint`: only a remark, nothing is lost.
+    """
+
+    path: Way
+    message: str
+    doubt: bool = False
+    hint: bool = False
+
+
+class Omit(Exception):  # noqa: N818  # a signal, not an error
+    """The value cannot be used."""
+
+
+def checked(values: dict[str, Any]) -> tuple[dict[str, Any], list[Slip]]:
+    """The values that can be used, and what is wrong with the others. Unknown keys are kept."""
+    slips: list[Slip] = []
+    return _section(values, tree(), (), slips), slips
+
+
+def _section(values: dict[str, Any], level: Tree, path: Way, slips: list[Slip]) -> dict[str, Any]:
+    kept: dict[str, Any] = {}
+    for name, value in values.items():
+        here = (*path, name)
+        known = level.get(name)
+        if known is None:
+            slips += _hint(name, level, here)
+            kept[name] = value
+        elif isinstance(known, Key):
+            with suppress(Omit):
+                schema = {"type": known.schema["type"]} if known.raw else known.schema
+                kept[name] = _fitting(_lenient(known, value, here, slips), schema, here, slips)
+        elif isinstance(value, dict):
+            kept[name] = _section(value, known, here, slips)
+        else:
+            slips.append(_wrong(here, value, "an object"))
+    return kept
+
+
+def _lenient(key: Key, value: Any, path: Way, slips: list[Slip]) -> Any:
+    """A single text where a list that only narrows should stand is taken for a list of one."""
+    if isinstance(value, str) and key.narrows == ALWAYS and key.schema["type"] == "array":
+        slips.append(Slip(path, f"is {shown(value)} and must be a list; it counts as a list of one."))
+        return [value]
+    return value
+
+
+def _fitting(value: Any, schema: Schema, path: Way, slips: list[Slip]) -> Any:
+    """The value, without the parts that do not fit. Raises Omit if nothing is left of it."""
+    expected = schema.get("type")
+    if expected and not _is(value, expected):
+        slips.append(_wrong(path, value, WORDS[expected]))
+        raise Omit
+    if "enum" in schema and value not in schema["enum"]:
+        slips.append(_wrong(path, value, "one of " + ", ".join(map(repr, schema["enum"]))))
+        raise Omit
+    if "minimum" in schema and value < schema["minimum"]:
+        slips.append(_wrong(path, value, f"at least {schema['minimum']}"))
+        raise Omit
+    if isinstance(value, str) and (problem := text_problem(value)):
+        slips.append(Slip(path, f"{problem}.", path[:2] in FORBIDS))
+        raise Omit
+    if isinstance(value, list) and "items" in schema:
+        return list(_each(value, schema["items"], path, slips))
+    if isinstance(value, dict):
+        return _fitting_object(value, schema, path, slips)
+    return value
+
+
+def _fitting_object(value: dict[str, Any], schema: Schema, path: Way, slips: list[Slip]) -> dict[str, Any]:
+    missing = [name for name in schema.get("required", ()) if name not in value]
+    if missing:
+        slips.append(Slip(path, f"has no {missing[0]!r}."))
+        raise Omit
+    kept: dict[str, Any] = {}
+    for name, inner in value.items():
+        rule = schema.get("properties", {}).get(name) or schema.get("additionalProperties")
+        try:
+            kept[name] = _fitting(inner, rule, (*path, name), slips) if rule else inner
+        except Omit:
+            if name in schema.get("required", ()):
+                raise
+    return kept
+
+
+def _each(items: list[Any], schema: Schema, path: Way, slips: list[Slip]) -> Iterator[Any]:
+    for at, item in enumerate(items):
+        try:
+            yield _fitting(item, schema, (*path, at), slips)
+        except Omit:
+            continue
+
+
+def _is(value: Any, expected: str) -> bool:
+    match expected:
+        case "string":
+            return isinstance(value, str)
+        case "boolean":
+            return isinstance(value, bool)
+        case "integer":
+            return isinstance(value, int) and not isinstance(value, bool)
+        case "number":
+            return isinstance(value, int | float) and not isinstance(value, bool)
+        case "array":
+            return isinstance(value, list)
+        case _:
+            return isinstance(value, dict)
+
+
+def text_problem(value: str) -> str:
+    """Why a text cannot be handed to anybody; empty if it can."""
+    if "\0" in value:
+        return "holds a NUL character"
+    if not value.isascii() and any("\ud800" <= char <= "\udfff" for char in value):
+        return "holds half of a pair of characters (a lone surrogate)"
+    return ""
+
+
+def _wrong(path: Way, value: Any, expected: str) -> Slip:
+    what = "not a text" if path[0] == "env" else shown(value)  # a value of env may be a secret
+    return Slip(path, f"is {what} and must be {expected}.", path[:2] in FORBIDS)
+
+
+def shown(value: Any) -> str:
+    """A value in a message: short, and as JSON writes its kind."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case list():
+            return "a list"
+        case dict():
+            return "an object"
+        case _:
+            text = ascii(value) if isinstance(value, str) and text_problem(value) else repr(value)
+            return text if len(text) <= 80 else text[:77] + "..."
+
+
+def _hint(name: str, level: Tree, path: Way) -> list[Slip]:
+    """A word about an unknown key that looks like a known one."""
+    import difflib  # noqa: PLC0415  # only files with unknown keys pay for it
+
+    near = difflib.get_close_matches(name, level, n=1, cutoff=0.8)
+    folded = [known for known in level if known.casefold() == name.casefold()]
+    found = (folded or near)[:1]
+    better = dotted((*path[:-1], found[0])) if found else ""
+    return [Slip(path, f"is not known. Did you mean {better!r}?", hint=True)] if found else []

@@ -1,0 +1,199 @@
+"""One settings file, read and checked. Whatever is wrong with it is said with file, line and key."""
+
+import codecs
+import errno
+import json
+import os
+import stat
+from bisect import bisect_right
+from collections.abc import Iterable
+from itertools import accumulate
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from handrail.config.check import Slip, checked, text_problem
+from handrail.config.places import Spot
+from handrail.config.problems import Problem
+from handrail.config.ways import MAX_DEPTH, Way, column_of, dotted, line_of
+
+if TYPE_CHECKING:
+    from handrail.config.jsontext import Node
+
+MAX_BYTES = 4_000_000
+
+
+class FileProblemError(Exception):
+    """A file that cannot be used at all."""
+
+    def __init__(self, message: str, offset: int | None = None, path: Way = ()) -> None:
+        super().__init__(message)
+        self.message = message
+        self.offset = offset
+        self.path = path
+
+
+class Document:
+    """The values of one file that can be used. `broken` says why there are none."""
+
+    __slots__ = ("_root", "broken", "problems", "slips", "spot", "text", "values")
+
+    def __init__(self, spot: Spot, text: str, values: dict[str, Any], broken: Problem | None = None) -> None:
+        self.spot = spot
+        self.text = text
+        self.broken = broken
+        self._root: Node | None = None
+        self.values, self.slips = checked(values) if not broken else ({}, list[Slip]())
+        self.problems: tuple[Problem, ...] = (
+            (broken,) if broken else tuple(self.problem(slip.path, slip.message, hint=slip.hint) for slip in self.slips)
+        )
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether it is unknown what the file forbids."""
+        return self.broken is not None or any(slip.doubt for slip in self.slips)
+
+    def line(self, path: Iterable[str | int]) -> int:
+        """The line that a value is written in. The text is only taken apart when somebody asks."""
+        root = self._scanned()
+        return line_of(self.text, root.starts(tuple(path))) if root else 0
+
+    def lines(self, path: Iterable[str | int]) -> list[int]:
+        """The lines of those texts of a list that can be used."""
+        root = self._scanned()
+        node = root.find(tuple(path)) if root else None
+        if node is None:
+            return []
+        items = node.items if isinstance(node.value, list) else (node,)
+        ends = list(accumulate(len(line) + 1 for line in self.text.split("\n")))
+        usable = [item for item in items if isinstance(item.value, str) and not text_problem(item.value)]
+        return [bisect_right(ends, item.start) + 1 for item in usable]
+
+    def _scanned(self) -> "Node | None":
+        if self._root is None and self.text and not self.broken:
+            self._root = _scan(self.text)
+        return self._root
+
+    def problem(self, path: Way, message: str, *, hint: bool = False) -> Problem:
+        """Something wrong with the value at the end of a path."""
+        return Problem(self.spot.source, self.spot.shown, self.line(path), message, dotted(path), hint=hint)
+
+
+def read_document(spot: Spot) -> Document | None:
+    """The file of a spot; None if there is none. Never raises: what is wrong is in the document."""
+    try:
+        data = read_bytes(spot.file)
+    except FileProblemError as error:
+        return Document(spot, "", {}, Problem(spot.source, spot.shown, 0, error.message))
+    return None if data is None else document_of(spot, data)
+
+
+def document_of(spot: Spot, data: bytes) -> Document:
+    """The document that these bytes are."""
+    text = ""
+    try:
+        text = decoded(data)
+        return Document(spot, text, parsed(text))
+    except FileProblemError as error:
+        line = 0 if error.offset is None else line_of(text, error.offset)
+        column = 0 if error.offset is None else column_of(text, error.offset)
+        key = f" (in {dotted(error.path)})" if error.path else ""
+        message = f"{error.message}{key}. Nothing of this file counts until it is repaired."
+        return Document(spot, text, {}, Problem(spot.source, spot.shown, line, message, column=column))
+
+
+def read_bytes(path: Path) -> bytes | None:
+    """
+    What a regular file holds; None if there is nothing of that name. Never waits for a pipe or a device.
+
+    Raises:
+        FileProblemError: it is there and cannot be read.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        if path.is_symlink():
+            raise FileProblemError("this is a link to nothing. Repair or remove it.") from None
+        return None
+    except NotADirectoryError:
+        return None
+    except OSError as error:
+        reason = "a loop of links" if error.errno == errno.ELOOP else error.strerror
+        raise FileProblemError(f"it cannot be read: {reason}.") from error
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if not stat.S_ISREG(mode):
+            kind = "a folder" if stat.S_ISDIR(mode) else "not a regular file"
+            raise FileProblemError(f"this is {kind}, and a settings file is expected here.")
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise FileProblemError(f"it cannot be read: {error.strerror}.") from error
+    finally:
+        os.close(descriptor)
+    if len(data) > MAX_BYTES:
+        raise FileProblemError(f"it is larger than {MAX_BYTES:,} bytes. Shorten it.")
+    return data
+
+
+def decoded(data: bytes) -> str:
+    """The text of a file, without its byte order mark."""
+    try:
+        return data.removeprefix(codecs.BOM_UTF8).decode()
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise FileProblemError(
+            f"it is not UTF-8 text ({error.reason} at byte {error.start}, line {line}). Save it as UTF-8"
+        ) from error
+
+
+def parsed(text: str) -> dict[str, Any]:
+    """
+    The object that a text holds.
+
+    Raises:
+        FileProblemError: it is not strict JSON, or not an object.
+    """
+    try:
+        values = json.loads(text, object_pairs_hook=_without_doubles, parse_constant=_refuse, parse_float=_finite)
+        if text.count("{") + text.count("[") > MAX_DEPTH:
+            _scan(text)  # it could be nested too deeply
+    except (ValueError, RecursionError) as error:
+        raise _located(text, error) from error
+    if not isinstance(values, dict):
+        raise FileProblemError("it must hold an object: { ... }", 0)
+    return values
+
+
+def _located(text: str, error: Exception) -> FileProblemError:
+    """The same complaint with its place, from the parser that knows places."""
+    from handrail.config.jsontext import JsonTextError  # noqa: PLC0415  # see _scan
+
+    try:
+        _scan(text)
+    except JsonTextError as found:
+        return FileProblemError(found.message, found.offset, found.path)
+    return FileProblemError(f"it is not strict JSON: {error}", 0)
+
+
+def _scan(text: str) -> "Node":
+    from handrail.config.jsontext import scan  # noqa: PLC0415  # no start waits for it while all files are in order
+
+    return scan(text)
+
+
+def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise ValueError("a key stands twice in an object")
+    return made
+
+
+def _refuse(word: str) -> NoReturn:
+    raise ValueError(f"{word} is not JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if number - number != 0:
+        raise ValueError(f"{text} is too large")
+    return number

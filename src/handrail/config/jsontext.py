@@ -1,0 +1,209 @@
+"""
+Strict JSON with places: every value knows where it begins and ends in the text.
+
+The program starts with the standard library's parser, which is faster. This one is asked when a line is wanted, when
+something is wrong, and when a file is rewritten.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple, NoReturn
+
+from handrail.config.ways import MAX_DEPTH, Way
+
+BLANKS = re.compile(r"[ \t\n\r]*")
+STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"')
+NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![\w.])")
+WORD = re.compile(r"[A-Za-z_]\w*")
+WORDS = {"true": True, "false": False, "null": None}
+
+
+class JsonTextError(ValueError):
+    """The text is not strict JSON from this offset on."""
+
+    def __init__(self, message: str, offset: int, path: Way = ()) -> None:
+        super().__init__(message)
+        self.message = message
+        self.offset = offset
+        self.path = path
+
+
+class Member(NamedTuple):
+    """One `"key": value` of an object; `start` is where the key's quote stands."""
+
+    key: str
+    start: int
+    node: "Node"
+
+
+class Node(NamedTuple):
+    """A value and its place in the text."""
+
+    start: int
+    end: int
+    value: Any
+    members: tuple[Member, ...] = ()
+    items: tuple["Node", ...] = ()
+
+    def find(self, path: Sequence[str | int]) -> "Node | None":
+        """The value at the end of a path, if there is one."""
+        node: Node | None = self
+        for step in path:
+            if node is None:
+                return None
+            if isinstance(step, int):
+                node = node.items[step] if step < len(node.items) else None
+            else:
+                node = next((member.node for member in node.members if member.key == step), None)
+        return node
+
+    def starts(self, path: Sequence[str | int]) -> int:
+        """Where the value at the end of a path, or the nearest thing above it that exists, is written."""
+        at = self.start
+        node = self
+        for step in path:
+            if isinstance(step, int):
+                if step >= len(node.items):
+                    break
+                node = node.items[step]
+                at = node.start
+            else:
+                found = next((member for member in node.members if member.key == step), None)
+                if found is None:
+                    break
+                node, at = found.node, found.start
+        return at
+
+
+def scan(text: str) -> Node:
+    """
+    The value of a text, with places.
+
+    Raises:
+        JsonTextError: it is not strict JSON, has a key twice, or is nested too deeply.
+    """
+    return _Scanner(text).document()
+
+
+class _Scanner:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+        self._path: list[str | int] = []
+
+    def document(self) -> Node:
+        self._blanks()
+        if self._at == len(self._text):
+            self._fail("the file is empty; write {} if nothing is to be set")
+        node = self._value()
+        self._blanks()
+        if self._at < len(self._text):
+            self._fail(f"there is more text behind the end of the JSON: {self._near()!r}")
+        return node
+
+    def _value(self) -> Node:
+        char = self._text[self._at : self._at + 1]
+        if char == "{":
+            return self._object()
+        if char == "[":
+            return self._list()
+        if char == '"':
+            start, value = self._at, self._string()
+            return Node(start, self._at, value)
+        return self._number_or_word()
+
+    def _object(self) -> Node:
+        start = self._open()
+        members: list[Member] = []
+        seen: set[str] = set()
+        while not self._closes("}", bool(members)):
+            at = self._at
+            if self._text[at : at + 1] != '"':
+                self._fail(f"a key in double quotes must stand here, not {self._near()!r}")
+            key = self._string()
+            self._path.append(key)
+            if key in seen:
+                self._fail(f"the key {key!r} stands here a second time", at)
+            seen.add(key)
+            self._blanks()
+            self._expect(":", f"a colon must follow the key {key!r}")
+            members.append(Member(key, at, self._value()))
+            self._path.pop()
+        return Node(start, self._at, {member.key: member.node.value for member in members}, members=tuple(members))
+
+    def _list(self) -> Node:
+        start = self._open()
+        items: list[Node] = []
+        while not self._closes("]", bool(items)):
+            self._path.append(len(items))
+            items.append(self._value())
+            self._path.pop()
+        return Node(start, self._at, [item.value for item in items], items=tuple(items))
+
+    def _open(self) -> int:
+        if len(self._path) >= MAX_DEPTH:
+            self._fail(f"it is nested deeper than {MAX_DEPTH} levels")
+        self._at += 1
+        return self._at - 1
+
+    def _closes(self, bracket: str, behind: bool) -> bool:
+        """Whether the bracket closes here; else a comma is eaten if something stands before it."""
+        self._blanks()
+        if self._text[self._at : self._at + 1] == bracket:
+            self._at += 1
+            return True
+        if behind:
+            self._expect(",", f"a comma or {bracket} must stand here, not {self._near()!r}")
+            if self._text[self._at : self._at + 1] == bracket:
+                self._fail(f"there is a comma before {bracket} with nothing behind it")
+        elif self._at == len(self._text):
+            self._fail(f"the file ends before {bracket}")
+        return False
+
+    def _expect(self, char: str, complaint: str) -> None:
+        if self._text[self._at : self._at + 1] != char:
+            self._fail(complaint if self._at < len(self._text) else f"the file ends in the middle: {complaint}")
+        self._at += 1
+        self._blanks()
+
+    def _string(self) -> str:
+        found = STRING.match(self._text, self._at)
+        if not found:
+            self._fail("this text in quotes is not closed on its line, or holds an escape that JSON does not know")
+        self._at = found.end()
+        value: str = json.loads(found[0])
+        return value
+
+    def _number(self, text: str) -> int | float:
+        start, self._at = self._at, self._at + len(text)
+        try:
+            number: int | float = json.loads(text)
+        except ValueError:
+            self._fail("this number is too long", start)
+        if isinstance(number, float) and number - number != 0:
+            self._fail("this number is too large", start)
+        return number
+
+    def _number_or_word(self) -> Node:
+        start = self._at
+        if found := NUMBER.match(self._text, start):
+            return Node(start, found.end(), self._number(found[0]))
+        word = WORD.match(self._text, start)
+        if word and word[0] in WORDS:
+            self._at = word.end()
+            return Node(start, self._at, WORDS[word[0]])
+        return self._fail(f"a value must stand here, not {self._near()!r}")
+
+    def _blanks(self) -> None:
+        found = BLANKS.match(self._text, self._at)
+        assert found
+        self._at = found.end()
+        if self._text.startswith(("//", "/*", "#"), self._at):
+            self._fail("comments are not allowed in strict JSON")
+
+    def _near(self) -> str:
+        return self._text[self._at : self._at + 12].partition("\n")[0] or "the end of the file"
+
+    def _fail(self, message: str, offset: int | None = None) -> NoReturn:
+        raise JsonTextError(message, self._at if offset is None else offset, tuple(self._path))

@@ -1,0 +1,177 @@
+"""
+The one table of known settings. Checking, merging, trust, the published JSON Schema and the docs are made from it.
+
+The type of a key is a piece of JSON Schema, of which checking knows: type, enum, minimum, items, properties,
+additionalProperties and required.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, TypeAlias
+
+from handrail.records import record
+
+Schema: TypeAlias = Mapping[str, Any]
+
+TEXT: Schema = {"type": "string"}
+FLAG: Schema = {"type": "boolean"}
+TEXTS: Schema = {"type": "array", "items": TEXT}
+TEXT_MAP: Schema = {"type": "object", "additionalProperties": TEXT}
+ANY_MAP: Schema = {"type": "object"}
+ANY_LIST: Schema = {"type": "array"}
+DISABLE: Schema = {"type": "string", "enum": ["disable"]}
+HOOKS: Schema = {
+    "type": "object",
+    "additionalProperties": {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "properties": {
+                "matcher": TEXT,
+                "hooks": {
+                    "type": "array",
+                    "items": {
+                        "type": "object",
+                        "properties": {"type": {"type": "string"}, "timeout": {"type": "number", "minimum": 0}},
+                        "required": ["type"],
+                    },
+                },
+            },
+            "required": ["hooks"],
+        },
+    },
+}
+MODES: Schema = {
+    "type": "string",
+    "enum": ["default", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions", "manual"],
+}
+EFFORTS: Schema = {"type": "string", "enum": ["minimal", "low", "medium", "high", "xhigh", "max"]}
+PROVIDERS: Schema = {"type": "string", "enum": ["anthropic", "openai", "openai-responses"]}
+WAITS: Schema = {"type": "string", "enum": ["60s", "5m", "10m"]}
+STATUS_LINE: Schema = {"type": "object", "properties": {"type": TEXT, "command": TEXT}}
+
+ALWAYS = "always"
+
+
+@record
+class Key:
+    """
+    One known setting. `narrows`: which of its values count in a folder that nobody trusts yet (none by default).
+
+    `managed`: it counts in policy files only. `whole`: the value of the highest source is taken as it is. `raw`: only
+    its kind is checked here; whoever uses it takes it apart, and knows what a mistake in it means.
+    """
+
+    name: str
+    schema: Schema
+    text: str
+    narrows: tuple[Any, ...] | str = ()
+    managed: bool = False
+    whole: bool = False
+    raw: bool = False
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """The name as a way through objects."""
+        return tuple(self.name.split("."))
+
+
+KEYS = (
+    Key("$schema", TEXT, "Where editors find the schema of this file.", ALWAYS),
+    Key("permissions.allow", TEXTS, "Rules for calls that may run without a question."),
+    Key("permissions.ask", TEXTS, "Rules for calls that are always asked for.", ALWAYS),
+    Key("permissions.deny", TEXTS, "Rules for calls that never run.", ALWAYS),
+    Key(
+        "permissions.defaultMode",
+        MODES,
+        "The mode a session starts in; untrusted folders can only make it stricter.",
+        ("default", "manual", "plan", "dontAsk"),
+    ),
+    Key("permissions.additionalDirectories", TEXTS, "More working folders."),
+    Key("permissions.disableBypassPermissionsMode", DISABLE, "Nobody can enter bypassPermissions.", ALWAYS),
+    Key("permissions.disableAutoMode", DISABLE, "Nobody can enter auto.", ALWAYS),
+    Key("allowManagedPermissionRulesOnly", FLAG, "Allow rules and folders count from policy files only.", managed=True),
+    Key("allowManagedHooksOnly", FLAG, "Hooks count from policy files only.", managed=True),
+    Key("allowManagedMcpServersOnly", FLAG, "`allowedMcpServers` counts from policy files only.", managed=True),
+    Key(
+        "policyCommand",
+        TEXTS,
+        "A program with arguments that prints more policy settings; if it fails, nothing runs.",
+        managed=True,
+        whole=True,
+    ),
+    Key("env", TEXT_MAP, "Variables of the session and of every program it starts."),
+    Key("hooks", HOOKS, "Commands, URLs and the like that are asked before and after things happen.", raw=True),
+    Key("disableAllHooks", FLAG, "No hooks. Hooks of policy files can only be switched off there."),
+    Key("strictHooks", FLAG, "Whether exit code 1 of a PreToolUse hook asks (default: yes, for `.handrail` files)."),
+    Key("allowedHttpHookUrls", TEXTS, "URL patterns that HTTP hooks may use."),
+    Key("httpHookAllowedEnvVars", TEXTS, "Variables that headers of HTTP hooks may use."),
+    Key("model", TEXT, "Name of the model."),
+    Key("fallbackModel", TEXTS, "Models to try when the first is overloaded, in this order.", whole=True),
+    Key("availableModels", TEXTS, "Models that may be chosen.", whole=True),
+    Key("modelOverrides", TEXT_MAP, "Other names for models, as a server knows them."),
+    Key("provider", PROVIDERS, "Wire format of the server."),
+    Key("baseUrl", TEXT, "Server to ask."),
+    Key("apiKeyHelper", TEXT, "Shell command that prints a credential; used when the environment holds none."),
+    Key("effortLevel", EFFORTS, "How hard the model should think."),
+    Key("alwaysThinkingEnabled", FLAG, "Whether the model reasons first."),
+    Key("enableAllProjectMcpServers", FLAG, "Approve every server of `.mcp.json`.", (False,)),
+    Key("enabledMcpjsonServers", TEXTS, "Approved servers of `.mcp.json`."),
+    Key("disabledMcpjsonServers", TEXTS, "Rejected servers of `.mcp.json`.", ALWAYS),
+    Key("allowedMcpServers", ANY_LIST, "The only MCP servers that may be used."),
+    Key("deniedMcpServers", ANY_LIST, "MCP servers that may not be used.", ALWAYS),
+    Key("sandbox.enabled", FLAG, "Run commands in a sandbox."),
+    Key("sandbox.autoAllowBashIfSandboxed", FLAG, "Sandboxed commands run without a question.", (False,)),
+    Key("sandbox.allowUnsandboxedCommands", FLAG, "A command may ask to run outside the sandbox.", (False,)),
+    Key("sandbox.excludedCommands", TEXTS, "Commands that run outside the sandbox."),
+    Key("sandbox.network.allowedDomains", TEXTS, "Hosts that sandboxed commands may reach."),
+    Key("sandbox.network.deniedDomains", TEXTS, "Hosts that sandboxed commands may not reach.", ALWAYS),
+    Key("sandbox.filesystem.allowWrite", TEXTS, "Paths that sandboxed commands may write."),
+    Key("sandbox.filesystem.denyWrite", TEXTS, "Paths that sandboxed commands may not write.", ALWAYS),
+    Key("sandbox.filesystem.allowRead", TEXTS, "Paths that sandboxed commands may read."),
+    Key("sandbox.filesystem.denyRead", TEXTS, "Paths that sandboxed commands may not read.", ALWAYS),
+    Key("agent", TEXT, "Kind of agent that the session runs as."),
+    Key("outputStyle", TEXT, "Style of the answers."),
+    Key("statusLine", STATUS_LINE, "A command that prints the status line.", whole=True),
+    Key("language", TEXT, "Language of the answers."),
+    Key("plansDirectory", TEXT, "Where plans are written."),
+    Key("cleanupPeriodDays", {"type": "integer", "minimum": 0}, "Days that sessions are kept."),
+    Key("skipWebFetchPreflight", FLAG, "Fetch pages without asking a list of hosts first.", (False,)),
+    Key("respectGitignore", FLAG, "Leave out ignored files when files are suggested."),
+    Key("disableSkillShellExecution", FLAG, "Skills run no commands.", (True,)),
+    Key("askUserQuestionTimeout", WAITS, "How long a question waits for its answer."),
+    Key("enabledPlugins", ANY_MAP, "Plugins that are switched on."),
+    Key("extraKnownMarketplaces", ANY_MAP, "More places that plugins come from."),
+    Key("autoCompactEnabled", FLAG, "Shorten long conversations by itself."),
+    Key("includeGitInstructions", FLAG, "Tell the model how to work with git."),
+    Key("attribution", ANY_MAP, "What commits and pull requests say about their author."),
+    Key("claudeMdExcludes", TEXTS, "Memory files that are not read."),
+)
+
+Tree: TypeAlias = Mapping[str, Any]
+"""Names of one level -> a Key, or the tree of the next level."""
+
+
+@cache
+def tree() -> Tree:
+    """The table by levels."""
+    top: dict[str, Any] = {}
+    for key in KEYS:
+        *sections, last = key.path
+        level = top
+        for section in sections:
+            level = level.setdefault(section, {})
+        level[last] = key
+    return top
+
+
+def find(path: tuple[str | int, ...]) -> Key | None:
+    """The key that a path leads to or into; None for what is not known."""
+    level: Any = tree()
+    for step in path:
+        if isinstance(level, Key):
+            return level
+        level = level.get(step)
+        if level is None:
+            return None
+    return level if isinstance(level, Key) else None

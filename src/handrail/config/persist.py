@@ -1,0 +1,109 @@
+"""
+Keeping a permission update in the file it is meant for, as `persistPermissions` of dialogs, hooks and callbacks.
+
+Whoever agrees to a rule agrees to it for this folder: what is added here is added to the record of trust.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from handrail.config.places import Places
+from handrail.config.rewrite import add_items, remove_items, set_value
+from handrail.config.trust import TrustStore
+from handrail.config.widening import Item, split
+from handrail.config.write import edit
+from handrail.errors import SettingsError
+from handrail.permissions.policy import MODE_ALIASES, MODES
+from handrail.permissions.rules import Behaviour, RuleProblem, parse_rule
+from handrail.permissions.update import DESTINATIONS, rule_text
+
+DIRECTORIES = ("permissions", "additionalDirectories")
+
+
+def persist(update: Mapping[str, Any], places: Places) -> Path | None:
+    """
+    Write an update to the file of its destination; the file, or None for what lives in the session alone.
+
+    Raises:
+        SettingsError: the update makes no sense, or the file cannot be written.
+    """
+    destination = update.get("destination", "session")
+    if not isinstance(destination, str) or destination not in DESTINATIONS:
+        raise SettingsError(f"{destination!r} is no destination. Use one of {', '.join(DESTINATIONS)}.")
+    source = DESTINATIONS[destination]
+    if source == "session":
+        return None
+    kind = update.get("type")
+    match kind:
+        case "addRules" | "replaceRules" | "removeRules":
+            change, added = _rules(str(kind), update)
+        case "setMode":
+            change, added = _mode(update.get("mode"))
+        case "addDirectories" | "removeDirectories":
+            change, added = _directories(str(kind), update.get("directories"))
+        case _:
+            raise SettingsError(f"there is no update of type {kind!r}.")
+    file = edit(places.spot(source), places, change)
+    if source != "user" and (items := _items(source, added)):
+        TrustStore(places.state).add(places.cwd, items)
+    return file
+
+
+Change = Any
+"""From the old text to the new one, and the values that were added."""
+
+
+def _rules(kind: str, update: Mapping[str, Any]) -> tuple[Change, dict[str, Any]]:
+    behaviour = update.get("behavior")
+    if behaviour not in ("allow", "ask", "deny"):
+        raise SettingsError(f"{behaviour!r} is no behavior. Use allow, ask or deny.")
+    texts = _texts(update.get("rules"), Behaviour(behaviour))
+    path = ("permissions", str(behaviour))
+    if kind == "removeRules":
+        same = {_meaning(text, Behaviour(behaviour)) for text in texts}
+        return lambda text: remove_items(text, path, lambda rule: _meaning(rule, Behaviour(behaviour)) in same), {}
+    added = {"permissions": {str(behaviour): texts}}
+    if kind == "replaceRules":
+        return lambda text: set_value(text, path, list(dict.fromkeys(texts))), added
+    return lambda text: add_items(text, path, texts), added
+
+
+def _texts(rules: Any, behaviour: Behaviour) -> list[str]:
+    if not isinstance(rules, Sequence) or isinstance(rules, str):
+        raise SettingsError(f"rules is {rules!r}, not a list.")
+    texts = []
+    for rule in rules:
+        text = rule_text(rule)
+        if text is None:
+            raise SettingsError(f"{rule!r} is no rule. Write {{'toolName': 'Bash', 'ruleContent': 'npm test *'}}.")
+        made = parse_rule(text, behaviour)
+        if isinstance(made, RuleProblem):
+            raise SettingsError(f"{text!r} is no rule: {made.message}.")
+        texts.append(text)
+    return texts
+
+
+def _meaning(text: Any, behaviour: Behaviour) -> object:
+    """What a rule stands for, whatever its spelling: `Bash`, `Bash()` and `Bash(*)` are one."""
+    made = parse_rule(text, behaviour) if isinstance(text, str) else None
+    return text if made is None or isinstance(made, RuleProblem) else (made.tool, made.spec)
+
+
+def _mode(mode: Any) -> tuple[Change, dict[str, Any]]:
+    if not isinstance(mode, str) or MODE_ALIASES.get(mode, mode) not in MODES:
+        raise SettingsError(f"there is no mode {mode!r}. Use one of {', '.join(MODES)}.")
+    path = ("permissions", "defaultMode")
+    return lambda text: set_value(text, path, mode), {"permissions": {"defaultMode": mode}}
+
+
+def _directories(kind: str, folders: Any) -> tuple[Change, dict[str, Any]]:
+    if not isinstance(folders, Sequence) or isinstance(folders, str) or not all(isinstance(f, str) for f in folders):
+        raise SettingsError(f"directories is {folders!r}, not a list of paths.")
+    if kind == "removeDirectories":
+        return lambda text: remove_items(text, DIRECTORIES, lambda folder: folder in folders), {}
+    return lambda text: add_items(text, DIRECTORIES, folders), {"permissions": {"additionalDirectories": list(folders)}}
+
+
+def _items(source: str, added: Mapping[str, Any]) -> tuple[Item, ...]:
+    return split(source, added)[1]

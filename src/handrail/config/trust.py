@@ -1,0 +1,161 @@
+"""
+Which folders are trusted, and with what in them.
+
+A record names the real path of one folder and holds a fingerprint of every item that was there when somebody trusted
+it. The folder stays trusted as long as nothing is new; something taken away is fine, except hooks: they may be guards.
+A folder inside a trusted one is another folder. One file for each record, for its owner only.
+"""
+
+import json
+import os
+import stat
+import time
+from collections.abc import Iterable
+from enum import Enum
+from pathlib import Path
+
+from handrail.config.files import locked, replace_file
+from handrail.config.places import trust_file
+from handrail.config.widening import Item, fingerprint
+from handrail.errors import SettingsError
+from handrail.records import record
+
+VERSION = 1
+
+
+class Trust(Enum):
+    """What the record says about the folder as it is now."""
+
+    TRUSTED = "trusted"
+    UNTRUSTED = "untrusted"
+    CHANGED = "changed"
+    """It was trusted, and something in it is new since then."""
+
+
+@record
+class Record:
+    """One trusted folder."""
+
+    folder: str
+    items: frozenset[str]
+    hooks: frozenset[str]
+    names: tuple[str, ...] = ()
+    at: str = ""
+
+
+class TrustStore:
+    """The records of one user."""
+
+    def __init__(self, state: Path) -> None:
+        self._state = state
+        self._folder = state / "trust"
+
+    def file_of(self, folder: str) -> Path:
+        """Where the record of a folder is kept."""
+        return trust_file(self._state, os.path.realpath(folder))
+
+    def record_of(self, folder: str) -> Record | None:
+        """The record of a folder, if there is one that can be believed."""
+        real = os.path.realpath(folder)
+        found = _read(self.file_of(real))
+        return found if found and found.folder == real else None
+
+    def judge(self, folder: str, items: Iterable[Item]) -> Trust:
+        """Whether what lies in the folder now is what was trusted."""
+        known = self.record_of(folder)
+        if known is None:
+            return Trust.UNTRUSTED
+        return Trust.TRUSTED if covers(known, record_for(folder, items)) else Trust.CHANGED
+
+    def trust(self, folder: str, items: Iterable[Item]) -> Record:
+        """Trust a folder with these items in it and no others."""
+        made = record_for(folder, items)
+        self._write(made)
+        return made
+
+    def add(self, folder: str, items: Iterable[Item]) -> None:
+        """Somebody agreed to these items, whatever else lies in the folder."""
+        made = together(self.record_of(folder), record_for(folder, items))
+        assert made
+        self._write(made)
+
+    def revoke(self, folder: str) -> bool:
+        """Forget a folder; whether it was known."""
+        try:
+            self.file_of(folder).unlink()
+        except FileNotFoundError:
+            return False
+        return True
+
+    def all(self) -> tuple[Record, ...]:
+        """Every record, by folder."""
+        files = sorted(self._folder.glob("*.json")) if self._folder.is_dir() else []
+        return tuple(sorted(filter(None, map(_read, files)), key=lambda known: known.folder))
+
+    def _write(self, made: Record) -> None:
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        content = {
+            "version": VERSION,
+            "folder": made.folder,
+            "at": made.at,
+            "items": sorted(made.items),
+            "hooks": sorted(made.hooks),
+            "names": made.names,
+        }
+        with locked(self._folder):
+            replace_file(self.file_of(made.folder), json.dumps(content, indent=1).encode() + b"\n", mode=0o600)
+
+
+def covers(known: Record, now: Record) -> bool:
+    """Whether nothing is new, and no hook is gone."""
+    return now.items <= known.items and now.hooks == known.hooks
+
+
+def together(one: Record | None, other: Record | None) -> Record | None:
+    """What either of two records covers."""
+    if one is None or other is None:
+        return one or other
+    names = tuple(dict.fromkeys((*one.names, *other.names)))
+    return Record(one.folder, one.items | other.items, one.hooks | other.hooks, names, other.at)
+
+
+def record_for(folder: str, items: Iterable[Item]) -> Record:
+    """The record of a folder with these items in it."""
+    real = os.path.realpath(folder)
+    prints = [(item, fingerprint(item, real)) for item in items]
+    return Record(
+        real,
+        frozenset(text for item, text in prints if not item.is_hook),
+        frozenset(text for item, text in prints if item.is_hook),
+        tuple(item.shown for item, _ in prints),
+        time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    )
+
+
+def _read(file: Path) -> Record | None:
+    """
+    A record; None if there is none, or one that somebody else could have written.
+
+    Raises:
+        SettingsError: it was written by a newer handrail.
+    """
+    try:
+        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        status = os.fstat(descriptor)
+        if status.st_uid != os.geteuid() or status.st_mode & 0o022 or not stat.S_ISREG(status.st_mode):
+            return None
+        with os.fdopen(descriptor, "rb", closefd=False) as opened:
+            data = opened.read()
+    finally:
+        os.close(descriptor)
+    try:
+        content = json.loads(data)
+        if content["version"] > VERSION:
+            raise SettingsError(f"{file} was written by a newer handrail. Use that one, or remove the file.")
+        items, hooks = frozenset(map(str, content["items"])), frozenset(map(str, content["hooks"]))
+        return Record(str(content["folder"]), items, hooks, tuple(map(str, content["names"])), str(content["at"]))
+    except (ValueError, KeyError, TypeError):
+        return None

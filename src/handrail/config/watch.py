@@ -1,0 +1,54 @@
+"""Noticing that settings files changed: a glance at each of them when somebody asks, and no thread that watches."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TypeAlias
+
+from handrail.config.asked import Wanted
+from handrail.config.places import DROP_INS, MANAGED, Places
+
+Stamp: TypeAlias = tuple[int, int, int] | None
+
+
+class Watch:
+    """The state of all files that settings come from, as it was when somebody last looked."""
+
+    def __init__(self, places: Places, wanted: Wanted) -> None:
+        self._files = tuple((source, str(file)) for source, file in _files(places, wanted))
+        self._stamps = self._look()
+
+    @property
+    def empty(self) -> bool:
+        """Whether there was no file at all."""
+        return not any(self._stamps)
+
+    def changed(self) -> tuple[str, ...]:
+        """The sources whose files changed since the last look."""
+        now = self._look()
+        if now == self._stamps:
+            return ()
+        names = [s for (s, _), old, new in zip(self._files, self._stamps, now, strict=True) if old != new]
+        self._stamps = now
+        return tuple(dict.fromkeys(names))
+
+    def _look(self) -> list[Stamp]:
+        return [_stamp(file) for _, file in self._files]
+
+
+def _files(places: Places, wanted: Wanted) -> Iterable[tuple[str, Path]]:
+    for folder in places.policy:
+        yield "policy", folder / MANAGED
+        yield "policy", folder / DROP_INS
+    yield from (("policy", spot.file) for spot in places.policy_spots())
+    yield from ((spot.source, spot.file) for spot in places.spots(wanted.sources))
+    yield "project", places.mcp_file
+    yield "trust", places.trust_file
+
+
+def _stamp(file: str) -> Stamp:
+    try:
+        status = os.stat(file)  # noqa: PTH116  # asked before every call
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino

@@ -1,0 +1,48 @@
+"""Who writes down what happens, before anybody is shown it."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from handrail.conversation.blocks import AssistantBlock, ToolResult, ToolUse
+from handrail.conversation.messages import Message
+
+
+class Scribe(Protocol):
+    """
+    Keeps a conversation. Each method has written when it returns.
+
+    A scribe that cannot write keeps why in `failure` and does not raise, except in `began`: a call that cannot be
+    written down must not start. Whoever drives the conversation looks at `failure` before showing anything more.
+    """
+
+    @property
+    def failure(self) -> Exception | None: ...
+
+    def message(self, message: Message) -> None:
+        """It stands in the history from now on."""
+        ...
+
+    def replaced(self, messages: Sequence[Message]) -> None:
+        """These stand in the history now, in place of all before."""
+        ...
+
+    def block(self, message_id: str, model: str, block: AssistantBlock, slot: int) -> None:
+        """A block is complete, of an answer that is still being given."""
+        ...
+
+    def discarded(self) -> None:
+        """The blocks since the last message are void; what their calls did is not."""
+        ...
+
+    def began(self, use: ToolUse) -> None:
+        """
+        The call starts now; from here on there may be effects.
+
+        Raises:
+            SessionError: it cannot be written down.
+        """
+        ...
+
+    def ended(self, result: ToolResult) -> None:
+        """The call is over."""
+        ...

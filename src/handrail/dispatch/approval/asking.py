@@ -1,0 +1,110 @@
+"""Asking about a call: hooks, a classifier and a handler race, or the automatic ones go first."""
+
+import json
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from functools import partial
+from typing import TypeAlias
+
+from handrail.dispatch.approval.model_judge import Judge, Ruling, ask_judge
+from handrail.dispatch.approval.once import ResolveOnce
+from handrail.dispatch.approval.question import Answer, Handler, PermissionHooks, Question
+from handrail.dispatch.approval.race import Racer, race
+from handrail.dispatch.gate import Evidence, Request
+from handrail.permissions.case import Case
+from handrail.permissions.layers import winner
+from handrail.records import record
+from handrail.tools.permission import Allow, Decision, Strength
+
+Outcome: TypeAlias = Answer | Decision
+"""An answer, or what the rules say after they were changed."""
+
+AUTOMATIC = frozenset(("hooks", "classifier"))
+MAX_RULINGS = 256
+
+
+@record
+class Pending:
+    """A call that waits for an answer: what it is, what was decided, what is asked, and the one answer it gets."""
+
+    request: Request
+    evidence: Evidence
+    case: Case
+    decision: Decision
+    question: Question
+    once: ResolveOnce[Outcome]
+    rules: Callable[[], Awaitable[Decision]]
+    """The policy's own answer, as soon as a change of it gives one."""
+
+
+class Asking:
+    """Those who can be asked."""
+
+    def __init__(self, handler: Handler | None, hooks: PermissionHooks | None, judge: Judge | None) -> None:
+        self._handler = handler
+        self._hooks = hooks
+        self._judge = judge
+        self._rulings: OrderedDict[str, Ruling] = OrderedDict()
+
+    async def ask(self, pending: Pending) -> None:
+        """Ask until there is an answer; without one, nobody had any."""
+        flags = pending.case.policy.flags
+        handler = None if flags.avoid_prompts else self._handler
+        notes: list[str] = []
+        racers = self._automatic(pending, notes)
+        if handler is None or flags.await_automated_checks:
+            await race(pending.once, racers, watcher=pending.rules)
+            if handler is None or pending.once.is_resolved:
+                return
+            racers = {}
+        racers[handler.who] = partial(handler.ask, replace(pending.question, note="; ".join(notes)))
+        await race(pending.once, racers, watcher=pending.rules, must_answer=handler.who)
+
+    def _automatic(self, pending: Pending, notes: list[str]) -> dict[str, Racer[Outcome]]:
+        racers: dict[str, Racer[Outcome]] = {}
+        if self._hooks is not None:
+            racers["hooks"] = partial(self._ask_hooks, self._hooks, pending)
+        if self._judge is None or pending.case.policy.mode != "auto" or not is_left_open(pending.decision):
+            return racers
+        if text := classifier_text(pending.request):
+            racers["classifier"] = partial(self._ask_classifier, self._judge, text, pending.question, notes)
+        return racers
+
+    async def _ask_hooks(self, hooks: PermissionHooks, pending: Pending) -> Answer | None:
+        answer = await hooks.permission_request(pending.request, pending.question.suggestions)
+        return None if isinstance(answer, Allow) and needs_person(pending.request, pending.decision) else answer
+
+    async def _ask_classifier(self, judge: Judge, text: str, question: Question, notes: list[str]) -> Answer | None:
+        ruling = self._rulings.get(text) or await ask_judge(judge, text)
+        if ruling is not None:
+            self._rulings[text] = ruling
+            if len(self._rulings) > MAX_RULINGS:
+                self._rulings.popitem(last=False)
+            if ruling.safe:
+                return Allow()
+        notes.append(f"the classifier did not allow it: {ruling.reason}" if ruling else "the classifier had no answer")
+        if self._handler is not None:
+            self._handler.update(replace(question, note="; ".join(notes)))
+        return None
+
+    def ruling_on(self, request: Request) -> tuple[str, str]:
+        """Why the classifier said yes to a call, and which classifier that was."""
+        ruling = self._rulings.get(classifier_text(request))
+        return ruling.reason if ruling else "", self._judge.name if self._judge else ""
+
+
+def classifier_text(request: Request) -> str:
+    """What a classifier judges: data in one line, so that nothing in it can pass for words of ours."""
+    text = request.tool.classifier_text(request.args)
+    return json.dumps({"tool": request.tool.name, "call": text, "folder": str(request.ctx.cwd)}) if text else ""
+
+
+def needs_person(request: Request, decision: Decision) -> bool:
+    """What no automatic yes may answer: a critical path, and a tool whose answer comes from a person."""
+    return request.tool.requires_user_interaction or winner(decision).strength is Strength.CRITICAL_PATH
+
+
+def is_left_open(decision: Decision) -> bool:
+    """Nobody but a person has been named yet: all that a classifier may turn into a yes."""
+    return winner(decision).strength < Strength.CLASSIFIER

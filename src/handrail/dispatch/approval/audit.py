@@ -1,0 +1,261 @@
+"""
+The audit log: one JSON line for every decision, also for what was allowed without a question.
+
+    <folder>/<start>-<process>-<random>.jsonl      one file for each run, for its owner only
+
+A line is handed to the system before the call runs, so it outlives the process. A disk that takes no more is said once
+and then left alone: a record that cannot be written never holds up a decision.
+"""
+
+import json
+import logging
+import os
+import secrets
+import time
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from pydantic_core import PydanticSerializationError, to_json
+
+from handrail.conversation.redact import Redactor
+from handrail.dispatch.gate import Request
+from handrail.permissions.case import Case, Facts
+from handrail.records import record
+from handrail.tools.permission import Decision, Opinion, Update, Verdict
+
+log = logging.getLogger(__name__)
+
+FORMAT = 1
+MAX_FILE = 16_000_000
+MAX_FOLDER = 256_000_000
+MAX_FILES = 1_000
+MAX_TEXT = 16_000
+MAX_INPUT = 64_000
+
+
+@record
+class Entry:
+    """One decision, as it is recorded."""
+
+    request: Request
+    case: Case
+    decision: Decision
+    by: str
+    """The layer that decided, or who answered."""
+    judging: float = 0.0
+    """Seconds until it was known whether to ask."""
+    waiting: float = 0.0
+    """Seconds until somebody answered."""
+    ended: str = ""
+    """Why there is no answer: cancelled, or what failed."""
+    asked: bool = False
+    """The policy left it open."""
+    updates: tuple[Update, ...] = ()
+    problems: tuple[str, ...] = ()
+    classified: str = ""
+    """The text that a classifier let pass, for whoever judges it later."""
+
+
+class Audit:
+    """Writes entries to a file of its own, which is made with the first one."""
+
+    def __init__(
+        self,
+        folder: Path,
+        redactor: Redactor,
+        *,
+        session: str = "",
+        max_file: int = MAX_FILE,
+        max_folder: int = MAX_FOLDER,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        name = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime(now()))}-{os.getpid()}-{secrets.token_hex(3)}"
+        self.file = folder / f"{name}.jsonl"
+        self._redactor = redactor
+        self._session = session or name
+        self._max_file, self._max_folder = max_file, max_folder
+        self._now = now
+        self._known_clean = lru_cache(maxsize=2048)(lambda text: not redactor.spans(text))
+        self._fd = -1
+        self._size = 0
+        self._complained = False
+
+    def write(self, entry: Entry) -> None:
+        """Record a decision. What goes wrong is logged once."""
+        shown = self._shown(entry)
+        if not self._is_clean(entry):
+            shown = self._redactor.value(shown)
+        line = encoded(shown)
+        try:
+            self._append(line)
+        except OSError as error:
+            if not self._complained:
+                log.warning("decisions are not recorded: %s cannot be written (%s)", self.file, error.strerror)
+            self._complained = True
+
+    def _is_clean(self, entry: Entry) -> bool:
+        """Nearly every line is free of secrets: one look at all its texts is cheaper than a look at each."""
+        if self._redactor.patterns or not all(map(self._known_clean, common_texts(entry))):
+            return False
+        return not self._redactor.spans("\n".join(own_texts(entry)))
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def _append(self, line: bytes) -> None:
+        if self._fd < 0:
+            self._open()
+        elif self._size + len(line) > self._max_file:
+            self.close()
+            self.file.replace(self.file.with_suffix(".old.jsonl"))
+            self._open()
+        written = os.write(self._fd, line)
+        if written < len(line):  # the disk is full: half a line would spoil the file
+            os.ftruncate(self._fd, self._size)
+            raise OSError(0, "the disk is full")
+        self._size += written
+
+    def _open(self) -> None:
+        self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_room(self.file.parent, self._max_folder)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+        self._fd = os.open(self.file, flags, 0o600)
+        self._size = os.fstat(self._fd).st_size
+
+    def _shown(self, entry: Entry) -> dict[str, Any]:
+        case, decision, policy = entry.case, entry.decision, entry.case.policy
+        line: dict[str, Any] = {
+            "v": FORMAT,
+            "at": self._now(),
+            "session": self._session,
+            "agent": entry.request.ctx.agent.id,
+            "call": case.use.id,
+            "tool": case.use.name,
+            "input": bounded(case.use.input),
+            "decision": entry.ended or decision.verdict.value,
+            "by": entry.by,
+            "reason": decision.reason,
+            "opinions": [opinion_json(each) for each in decision.opinions],
+            "version": decision.version,
+            "mode": policy.mode,
+            "cwd": policy.cwd,
+            "home": policy.home,
+            "working_dirs": policy.working_dirs,
+            "micros": [round(entry.judging * 1e6), round(entry.waiting * 1e6)],
+        }
+        if entry.asked:
+            line["asked"] = True
+        if case.touches:
+            line["places"] = [
+                {"path": touch.shown, "real": touch.place.real if touch.place else None, "access": touch.access.value}
+                for touch in case.touches
+            ]
+        if facts := facts_json(case.facts):
+            line["facts"] = facts
+        if decision.updated_input is not None:
+            line["ran"] = bounded(decision.updated_input)
+        for name in ("updates", "problems", "classified"):
+            if value := getattr(entry, name):
+                line[name] = value
+        return line
+
+
+def encoded(line: Mapping[str, Any]) -> bytes:
+    try:
+        return to_json(line, inf_nan_mode="strings", fallback=str) + b"\n"
+    except PydanticSerializationError:  # text that is no Unicode; the slow way writes it as an escape
+        return json.dumps(line, default=str).encode() + b"\n"
+
+
+def common_texts(entry: Entry) -> list[str]:
+    """The texts of an entry that come again and again: rules, reasons, the folder."""
+    texts = [entry.case.policy.cwd, entry.decision.reason]
+    for opinion in entry.decision.opinions:
+        texts += (opinion.reason, opinion.source)
+    return texts
+
+
+def own_texts(entry: Entry) -> list[str]:
+    """The texts of an entry that are its own."""
+    facts = entry.case.facts
+    texts = [entry.ended, entry.classified, facts.doubt, facts.check.reason, *facts.unmet]
+    for touch in entry.case.touches:
+        texts += (touch.shown, touch.place.real) if touch.place else (touch.shown,)
+    for value in (entry.case.use.input, entry.decision.updated_input, entry.updates, entry.problems):
+        if value:
+            texts += texts_in(value)
+    return texts
+
+
+def texts_in(value: Any) -> Iterator[str]:
+    """Every text in a JSON value, names included."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | Mapping):
+        for name, each in value.items():
+            yield str(name)
+            yield from texts_in(each)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from texts_in(each)
+
+
+def opinion_json(opinion: Opinion) -> dict[str, str]:
+    shown = {
+        "layer": opinion.layer,
+        "says": opinion.verdict.value,
+        "strength": opinion.strength.name.lower(),
+        "reason": opinion.reason,
+    }
+    return shown | {"rule": opinion.source} if opinion.source else shown
+
+
+def facts_json(facts: Facts) -> dict[str, Any]:
+    """What was known about the call besides its input, so that it can be decided again."""
+    shown: dict[str, Any] = {} if facts.read_only is None else {"read_only": facts.read_only}
+    for name in ("destructive", "needs_person", "doubt", "unmet"):
+        if value := getattr(facts, name):
+            shown[name] = value
+    if facts.mcp is not None:
+        shown["mcp"] = [facts.mcp.server, facts.mcp.tool]
+    if facts.check.verdict is not None:
+        shown["check"] = [facts.check.verdict.value, facts.check.reason]
+    return shown
+
+
+def bounded(values: Mapping[str, Any]) -> Any:
+    """The input, without what is too long to be kept: the text of a file, not the name of one."""
+    short = {name: shortened(value) for name, value in values.items()}
+    if sum(len(value) if isinstance(value, str) else 50 for value in short.values()) <= MAX_INPUT and not any(
+        isinstance(value, dict | list) for value in short.values()
+    ):
+        return short
+    if len(json.dumps(short, default=str)) <= MAX_INPUT:
+        return short
+    return {name: shortened(value, 1_000) for name, value in short.items() if isinstance(value, str | int | float)}
+
+
+def shortened(value: Any, most: int = MAX_TEXT) -> Any:
+    if isinstance(value, str) and len(value) > most:
+        return f"{value[:most]}[{len(value) - most} more characters]"
+    return value
+
+
+def make_room(folder: Path, most: int) -> None:
+    """Remove the oldest records until those that stay take no more than this."""
+    kept = sorted(((found.stat(), found) for found in folder.glob("*.jsonl")), key=lambda pair: -pair[0].st_mtime)
+    total = 0
+    for number, (stat, file) in enumerate(kept):
+        total += stat.st_size
+        if total > most or number >= MAX_FILES:
+            file.unlink(missing_ok=True)
+
+
+def allowed_by_classifier(line: Mapping[str, Any]) -> bool:
+    """Whether a line of the log is a call that nobody but a classifier let pass."""
+    return line.get("by") == "classifier" and line.get("decision") == Verdict.ALLOW.value

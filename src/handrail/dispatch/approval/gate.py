@@ -1,0 +1,221 @@
+"""
+The gate that judges calls by a policy.
+
+    judge -> allow or deny
+          -> ask -> a no:  refused, with what was said about it
+                 -> a yes: judged once more, with the input as it was answered, under the policy of that moment
+
+Whatever is answered, a deny of the policy wins. Every decision is recorded, and so is a question that got no answer.
+"""
+
+import asyncio
+import os
+import time
+from dataclasses import replace
+from functools import partial
+from itertools import count
+
+from handrail.conversation.blocks import Json, Text, ToolUse
+from handrail.dispatch.approval.asking import AUTOMATIC, Asking, Outcome, Pending, classifier_text, needs_person
+from handrail.dispatch.approval.audit import Audit, Entry
+from handrail.dispatch.approval.judging import Conditions, judge_request, nobody_checks
+from handrail.dispatch.approval.live import LivePolicy
+from handrail.dispatch.approval.model_judge import Judge
+from handrail.dispatch.approval.once import ResolveOnce
+from handrail.dispatch.approval.question import Handler, PermissionHooks, make_question
+from handrail.dispatch.flags import flag, parse
+from handrail.dispatch.gate import Evidence, Request
+from handrail.permissions.case import Case
+from handrail.permissions.layers import winner
+from handrail.permissions.policy import Policy
+from handrail.records import record
+from handrail.tools.abort import AbortReason
+from handrail.tools.context import AgentIdentity
+from handrail.tools.permission import Allow, Decision, Deny, Opinion, Strength, Update, Verdict
+
+MAIN = AgentIdentity()
+NAMES = {
+    "person": "the user",
+    "hooks": "a hook",
+    "callback": "the program that runs this agent",
+    "coordinator": "the coordinator",
+}
+TO_SUBAGENT = Text(
+    "You are a sub-agent: go on with what else you can do, and tell the agent that started you what was refused."
+)
+
+
+@record
+class Settled:
+    """What came of a question: the decision, who made it, and what was changed with it."""
+
+    decision: Decision
+    by: str
+    updates: tuple[Update, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+class PolicyGate:
+    """Decides by the policy in force. What it would ask for goes to whoever can answer; with nobody it is refused."""
+
+    def __init__(
+        self,
+        policy: LivePolicy,
+        handler: Handler | None = None,
+        *,
+        hooks: PermissionHooks | None = None,
+        judge: Judge | None = None,
+        conditions: Conditions = nobody_checks,
+        audit: Audit | None = None,
+    ) -> None:
+        self.policy = policy
+        self._asking = Asking(handler, hooks, judge)
+        self._conditions = conditions
+        self._audit = audit
+        self._numbers = count(1)
+        self._moved: tuple[Policy, str, Policy] | None = None
+
+    async def decide(self, request: Request, evidence: Evidence) -> Decision:
+        started = time.perf_counter()
+        case, decision = await self._judged(request, evidence)
+        judged = time.perf_counter()
+        if decision.verdict is not Verdict.ASK:
+            if self._audit:
+                self._audit.write(Entry(request, case, decision, winner(decision).layer, judged - started))
+            return decision
+        try:
+            settled = await self._settle(request, evidence, case, decision)
+        except BaseException as error:  # whatever ends a question unanswered is recorded, and goes on
+            if self._audit:
+                ended = "cancelled" if isinstance(error, asyncio.CancelledError) else f"failed: {error!r}"
+                waited = time.perf_counter() - judged
+                self._audit.write(Entry(request, case, decision, "nobody", judged - started, waited, ended, asked=True))
+            raise
+        if self._audit:
+            entry = Entry(
+                request,
+                case,
+                settled.decision,
+                settled.by,
+                judged - started,
+                time.perf_counter() - judged,
+                asked=True,
+                updates=settled.updates,
+                problems=settled.problems,
+                classified=classifier_text(request) if settled.by == "classifier" else "",
+            )
+            self._audit.write(entry)
+        return settled.decision
+
+    async def _judged(self, request: Request, evidence: Evidence) -> tuple[Case, Decision]:
+        return await judge_request(request, evidence, self._policy_at(str(request.ctx.cwd)), self._conditions)
+
+    def _policy_at(self, folder: str) -> Policy:
+        """The policy in force, seen from the folder that a call is made in."""
+        policy = self.policy()
+        if folder == policy.cwd:
+            return policy
+        if self._moved is None or self._moved[0] is not policy or self._moved[1] != folder:
+            moved = policy.with_cwd(os.path.realpath(folder))
+            self._moved = (policy, folder, replace(moved, version=policy.version))
+        return self._moved[2]
+
+    # Questions and answers
+
+    async def _settle(self, request: Request, evidence: Evidence, case: Case, decision: Decision) -> Settled:
+        question = make_question(next(self._numbers), request, case, decision, self.policy.persist)
+        once: ResolveOnce[Outcome] = ResolveOnce()
+        request.ctx.abort.listen(partial(_aborted, once))
+        if not once.is_resolved:
+            rules = partial(self._changed_rules, request, evidence)
+            await self._asking.ask(Pending(request, evidence, case, decision, question, once, rules))
+        if not once.is_resolved:
+            return Settled(nobody_answered(decision), "nobody")
+        match once.answer:
+            case Decision() as said:
+                return Settled(said, once.winner)
+            case Deny() as no:
+                return Settled(refused(decision, no, once.winner, request.ctx.agent), once.winner)
+            case yes:
+                return await self._allowed(request, evidence, decision, yes, once.winner)
+
+    async def _allowed(
+        self, request: Request, evidence: Evidence, decision: Decision, answer: Allow, who: str
+    ) -> Settled:
+        """A yes counts if the policy of this moment does not refuse what was said yes to."""
+        changed = None if answer.updated_input == request.use.input else answer.updated_input
+        again = await self._judged_again(request, evidence, changed)
+        if again.verdict is Verdict.DENY:
+            heard = (*decision.opinions, *(each for each in again.opinions if each not in decision.opinions))
+            return Settled(replace(again, opinions=heard, reason=f"{again.reason}, whatever was answered"), "rules")
+        if changed is not None and who in AUTOMATIC and needs_person(request, again):
+            return Settled(nobody_answered(again), "nobody")
+        problems = await self.policy.change(answer.updated_permissions)
+        said = self._agreed(request, who)
+        made = replace(
+            decision,
+            verdict=Verdict.ALLOW,
+            reason=said.reason,
+            opinions=(*decision.opinions, said),
+            version=again.version,
+            updated_input=changed,
+            places=decision.places if changed is None else again.places,
+        )
+        return Settled(made, who, answer.updated_permissions, problems)
+
+    def _agreed(self, request: Request, who: str) -> Opinion:
+        if who != "classifier":
+            return Opinion(Strength.PERSON, Verdict.ALLOW, who, f"{NAMES.get(who, who)} agreed")
+        reason, name = self._asking.ruling_on(request)
+        return Opinion(Strength.CLASSIFIER, Verdict.ALLOW, who, reason, name)
+
+    async def _judged_again(self, request: Request, evidence: Evidence, changed: Json | None) -> Decision:
+        if changed is None:
+            return (await self._judged(request, evidence))[1]
+        use, tool = ToolUse(request.use.id, request.use.name, changed), request.tool
+        args, problem = parse(tool, changed)
+        if problem is not None:
+            opinion = Opinion(Strength.DENY, Verdict.DENY, "input", f"the changed input does not fit: {problem}")
+            return Decision(Verdict.DENY, opinion.reason, (opinion,), self.policy().version)
+        ctx = request.ctx.varied(use=use)
+        # What hooks said was about another input, and the doubts of validation are settled by whoever changed it.
+        said = Evidence(check=await tool.check_permission(args, ctx))
+        return (await self._judged(Request(use, tool, args, ctx, read_only=flag(tool.is_read_only, args)), said))[1]
+
+    async def _changed_rules(self, request: Request, evidence: Evidence) -> Decision:
+        """The policy's own answer, as soon as a change of it gives one."""
+        changed = asyncio.Event()
+        forget = self.policy.listen(changed.set)
+        try:
+            while True:
+                await changed.wait()
+                changed.clear()
+                _, decision = await self._judged(request, evidence)
+                if decision.verdict is not Verdict.ASK:
+                    return decision
+        finally:
+            forget()
+
+
+def refused(decision: Decision, answer: Deny, who: str, agent: AgentIdentity) -> Decision:
+    """A no as a decision: what was said goes to the model, and a sub-agent learns that only it is meant."""
+    reason = answer.message.strip().rstrip(".") or f"{NAMES.get(who, who)} said no"
+    return replace(
+        decision,
+        verdict=Verdict.DENY,
+        reason=reason,
+        opinions=(*decision.opinions, Opinion(Strength.PERSON, Verdict.DENY, who, reason)),
+        feedback=answer.feedback if agent.id == MAIN.id else (*answer.feedback, TO_SUBAGENT),
+        interrupt=answer.interrupt,
+    )
+
+
+def nobody_answered(decision: Decision) -> Decision:
+    """A question that nobody could answer is a no."""
+    reason = f"{decision.reason}, and nobody is here to be asked"
+    nobody = Opinion(Strength.NOBODY, Verdict.DENY, "nobody", reason)
+    return replace(decision, verdict=Verdict.DENY, reason=reason, opinions=(*decision.opinions, nobody))
+
+
+def _aborted(once: ResolveOnce[Outcome], reason: AbortReason) -> None:
+    once.resolve("abort", Deny(f"the call was stopped before anybody answered ({reason.value})"))

@@ -1,0 +1,72 @@
+"""The one way from a call to a decision: real calls, explain, test and simulate all take it."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+from handrail.conversation.blocks import ToolUse
+from handrail.dispatch.flags import flag
+from handrail.dispatch.gate import Evidence, Request
+from handrail.files.paths import exists, expand, locate, resolve
+from handrail.permissions.case import Case, Facts, make_case
+from handrail.permissions.layers import decide
+from handrail.permissions.policy import Policy
+from handrail.permissions.touch import Lookup
+from handrail.shell.model import Analysis
+from handrail.tools.permission import Decision
+
+LOOKUP = Lookup(resolve, locate, expand, exists)
+
+Conditions = Callable[[Analysis, str], Awaitable[tuple[str, ...]]]
+"""Which conditions of a command line do not hold in a folder: the requirements that its analysis names."""
+
+
+async def nobody_checks(analysis: Analysis, _cwd: str) -> tuple[str, ...]:
+    """What is not checked does not hold."""
+    return tuple(need.check for need in analysis.requires)
+
+
+async def tool_checks(_analysis: Analysis, _cwd: str) -> tuple[str, ...]:
+    """For tools that check the conditions themselves and object when one does not hold, as the built-in ones do."""
+    return ()
+
+
+def judge(use: ToolUse, policy: Policy, facts: Facts) -> tuple[Case, Decision]:
+    """What the policy says of a call, before anybody is asked, and everything that this was decided by."""
+    case = make_case(use, policy, LOOKUP, facts)
+    return case, judged(case)
+
+
+def judged(case: Case) -> Decision:
+    """The decision, with the places that it is about."""
+    decision = decide(case)
+    if not case.touches:
+        return decision
+    places = tuple([touch.place for touch in case.touches if touch.place])
+    return Decision(decision.verdict, decision.reason, decision.opinions, decision.version, places=places)
+
+
+def facts_of(request: Request, evidence: Evidence) -> Facts:
+    """What the tool and those who spoke before say about a call."""
+    tool = request.tool
+    return Facts(
+        mcp=tool.mcp,
+        read_only=request.read_only,
+        destructive=not flag(lambda args: tool.is_destructive(args) is False, request.args),
+        needs_person=tool.requires_user_interaction,
+        hook=evidence.hook,
+        doubt=evidence.doubt,
+        check=evidence.check,
+    )
+
+
+async def judge_request(
+    request: Request, evidence: Evidence, policy: Policy, conditions: Conditions
+) -> tuple[Case, Decision]:
+    """What the policy says of a call that wants to run."""
+    use = ToolUse(request.use.id, request.tool.name, request.use.input)
+    case = make_case(use, policy, LOOKUP, facts_of(request, evidence))
+    if case.analysis is not None and case.analysis.requires:
+        unmet = await conditions(case.analysis, policy.cwd)
+        if unmet:
+            case = make_case(use, policy, LOOKUP, replace(case.facts, unmet=unmet))
+    return case, judged(case)

@@ -1,0 +1,165 @@
+"""A question about a call, and those who may answer it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
+
+from handrail.conversation.blocks import Json, ToolUse
+from handrail.dispatch.gate import Request
+from handrail.permissions.case import Case
+from handrail.permissions.risk import Risk, risk
+from handrail.permissions.suggest import Suggestion, suggest
+from handrail.records import record
+from handrail.tools.context import AgentIdentity
+from handrail.tools.permission import Allow, Decision, Deny, Opinion, Update
+
+Answer: TypeAlias = Allow | Deny
+
+
+@record
+class Proposal:
+    """A change that "always allow" would make: what it is, and where it would be written."""
+
+    text: str
+    update: Update
+    where: str
+
+
+@record
+class Question:
+    """One call that waits for an answer: what it would do, why it is asked about, how risky it is."""
+
+    id: str
+    use: ToolUse
+    summary: str
+    reason: str
+    risk: Risk
+    proposals: tuple[Proposal, ...] = ()
+    blocked_path: str = ""
+    agent: AgentIdentity = AgentIdentity()
+    mode: str = "default"
+    cwd: str = ""
+    opinions: tuple[Opinion, ...] = ()
+    note: str = ""
+    """What automatic checks said meanwhile."""
+
+    @property
+    def tool(self) -> str:
+        """The name of the tool."""
+        return self.use.name
+
+    @property
+    def input(self) -> Json:
+        """What the tool would be given."""
+        return self.use.input
+
+    @property
+    def suggestions(self) -> tuple[Update, ...]:
+        """The changes that would let this call and its like pass from now on."""
+        return tuple(proposal.update for proposal in self.proposals)
+
+    def always(self) -> Allow:
+        """The answer "always allow"."""
+        return Allow(updated_permissions=self.suggestions)
+
+
+class Handler(Protocol):
+    """Somebody who can be asked. Cancelling `ask` takes the question back: somebody else has answered it."""
+
+    @property
+    def who(self) -> str:
+        """The name under which its answers are recorded."""
+        ...
+
+    async def ask(self, question: Question) -> Answer | None:
+        """The answer; None when there is nobody to give one."""
+        ...
+
+    def update(self, question: Question) -> None:
+        """A question that is being asked has changed."""
+        ...
+
+
+class PermissionHooks(Protocol):
+    """Hooks that are asked in place of a person, or race with one."""
+
+    async def permission_request(self, request: Request, suggestions: Sequence[Update]) -> Answer | None:
+        """Their answer; None when they leave it open."""
+        ...
+
+
+class Persist(Protocol):
+    """Whoever keeps settings."""
+
+    def where(self, destination: str) -> str:
+        """The file of a destination, as people should read it."""
+        ...
+
+    def persist(self, update: Update) -> None:
+        """
+        Write a change to its file, without damaging what else is there. Called in a thread.
+
+        Raises:
+            HandrailError, OSError: it could not be written.
+        """
+        ...
+
+
+FILES = {
+    "session": "this session",
+    "localSettings": ".handrail/settings.local.json",
+    "projectSettings": ".handrail/settings.json",
+    "userSettings": "~/.handrail/settings.json",
+}
+
+
+def make_question(
+    number: int, request: Request, case: Case, decision: Decision, persist: Persist | None = None
+) -> Question:
+    """The question that a case raises."""
+    blocked = next((touch.place.absolute for touch in case.touches if touch.doubt and touch.place), "")
+    return Question(
+        id=f"{request.use.id}#{number}",
+        use=case.use,
+        summary=request.summary,
+        reason=decision.reason,
+        risk=risk(case),
+        proposals=tuple(proposal(each, persist) for each in suggest(case)),
+        blocked_path=blocked,
+        agent=request.ctx.agent,
+        mode=case.policy.mode,
+        cwd=case.policy.cwd,
+        opinions=decision.opinions,
+    )
+
+
+def proposal(suggestion: Suggestion, persist: Persist | None) -> Proposal:
+    update: dict[str, Any] = {"destination": suggestion.destination}
+    if suggestion.mode:
+        update |= {"type": "setMode", "mode": suggestion.mode}
+    else:
+        name, _, spec = suggestion.rule.partition("(")
+        content = {"ruleContent": spec[:-1]} if spec else {}
+        update |= {"type": "addRules", "behavior": "allow", "rules": [{"toolName": name, **content}]}
+    where = persist.where(suggestion.destination) if persist else FILES[suggestion.destination]
+    text = suggestion.rule or f"mode {suggestion.mode}"
+    return Proposal(text, update, where)
+
+
+def read_answer(value: object) -> Answer | str:
+    """An answer as callbacks and other programs give it, or what is wrong with it."""
+    if isinstance(value, Allow | Deny):
+        return value
+    if not isinstance(value, Mapping):
+        return f"it answered {value!r} where Allow or Deny is due"
+    match value.get("behavior"):
+        case "allow":
+            changed, updates = value.get("updatedInput"), value.get("updatedPermissions") or ()
+            if not (changed is None or isinstance(changed, Mapping)):
+                return f"its updatedInput is {changed!r}, not an object"
+            if not isinstance(updates, list | tuple) or not all(isinstance(each, Mapping) for each in updates):
+                return f"its updatedPermissions are {updates!r}, not a list of objects"
+            return Allow(changed, tuple(updates))
+        case "deny":
+            return Deny(str(value.get("message") or ""), interrupt=value.get("interrupt") is True)
+        case other:
+            return f"its behavior is {other!r}, not allow or deny"

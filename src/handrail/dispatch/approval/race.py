@@ -1,0 +1,57 @@
+"""Several are asked at once; the first answer counts and the others are called off."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeAlias, TypeVar
+
+from handrail.dispatch.approval.once import ResolveOnce
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+Racer: TypeAlias = Callable[[], Awaitable[T | None]]
+
+
+async def race(
+    once: ResolveOnce[T], racers: Mapping[str, Racer[T]], *, watcher: Racer[T], must_answer: str = ""
+) -> None:
+    """
+    Ask all until one has answered or none is left. Losers are cancelled, and over, when this returns.
+
+    A racer that fails has no answer, which is logged; the failure of the one that `must_answer` is raised. The
+    `watcher` is the rules themselves: they may answer while others are asked, but nobody waits for them.
+    """
+    tasks = {asyncio.ensure_future(_run(once, who, racer)): who for who, racer in racers.items()}
+    open_tasks = set(tasks)
+    watching = asyncio.ensure_future(_run(once, "rules", watcher))
+    answered = asyncio.ensure_future(_answered(once))
+    try:
+        while open_tasks and not once.is_resolved:
+            done, _ = await asyncio.wait({answered, *open_tasks}, return_when=asyncio.FIRST_COMPLETED)
+            open_tasks -= done
+            for task in done - {answered}:
+                _look(task, tasks[task], must_answer, once)
+    finally:
+        for task in (answered, watching, *tasks):
+            task.cancel()
+        await asyncio.gather(answered, watching, *tasks, return_exceptions=True)
+
+
+async def _answered(once: ResolveOnce[T]) -> None:
+    await once.wait()
+
+
+async def _run(once: ResolveOnce[T], who: str, racer: Racer[T]) -> None:
+    answer = await racer()
+    if answer is not None:
+        once.resolve(who, answer)
+
+
+def _look(task: "asyncio.Future[None]", who: str, must_answer: str, once: ResolveOnce[T]) -> None:
+    error = None if task.cancelled() else task.exception()
+    if error is None:
+        return
+    if who == must_answer and not once.is_resolved:
+        raise error
+    log.error("%s could not answer a permission question, so it has no say", who, exc_info=error)

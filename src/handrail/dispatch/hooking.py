@@ -1,0 +1,102 @@
+"""Hooks around one call: what they are told about it, and what their answers mean for it."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from pydantic_core import to_jsonable_python
+
+from handrail.conversation.blocks import Json, Text, ToolUse
+from handrail.dispatch.gate import NO_ANSWER, HookAnswer, Request
+from handrail.hooks.answers import NOTHING, Answer
+from handrail.hooks.fold import opinion_of
+from handrail.hooks.news import HookNews
+from handrail.hooks.runner import Hooks
+from handrail.hooks.texts import inert
+from handrail.tools.output import Output, json_text
+from handrail.tools.permission import Allow, Deny, Update
+
+PATHS = frozenset(("file_path", "notebook_path", "path"))
+
+
+class CallHooks:
+    """The hooks of a session, as the pipeline and whoever asks for permission know them."""
+
+    def __init__(self, hooks: Hooks) -> None:
+        self._hooks = hooks
+
+    async def before(self, request: Request) -> HookAnswer:
+        """PreToolUse: an opinion, a changed input, or the end of the run."""
+        answer = await self._fire("PreToolUse", request)
+        if answer is NOTHING:
+            return NO_ANSWER
+        opinion = opinion_of(answer)
+        opinion = opinion and replace(opinion, reason=inert(opinion.reason))
+        return HookAnswer(opinion, answer.updated_input, answer.context, None, answer.stop)
+
+    async def after(self, request: Request, output: Output | None, error: str, seconds: float) -> HookAnswer:
+        """PostToolUse or PostToolUseFailure: a changed output, words for the model, or the end of the run."""
+        took = {"duration_ms": round(seconds * 1000)}
+        if output is None or output.is_error:
+            text = error or _text(request, output)
+            answer = await self._fire("PostToolUseFailure", request, error=text, is_interrupt=False, **took)
+            return _heard(answer, None)
+        if not self._hooks.wants("PostToolUse"):
+            return NO_ANSWER
+        response = _response(request, output)
+        answer = await self._fire("PostToolUse", request, tool_response=response, **took)
+        changed = _changed(output, response, answer.updated_output)
+        if answer.updated_output is not None and changed is None:
+            request.ctx.progress(
+                HookNews(f"a hook's new output of {request.tool.name} has another shape, so it is ignored")
+            )
+        return _heard(answer, changed)
+
+    async def permission_request(self, request: Request, suggestions: Sequence[Update] = ()) -> Allow | Deny | None:
+        """PermissionRequest: a hook's answer in the place of a person's. None = the person is asked."""
+        more = {"permission_suggestions": list(suggestions)} if suggestions else {}
+        return (await self._fire("PermissionRequest", request, **more)).permission
+
+    async def _fire(self, event: str, request: Request, **more: Any) -> Answer:
+        if not self._hooks.wants(event):
+            return NOTHING
+        name, ctx = request.tool.name, request.ctx
+        given = absolute(request.use.input, str(ctx.cwd))
+        fields = {"tool_name": name, "tool_input": given, "tool_use_id": request.use.id, **more}
+        use = ToolUse(request.use.id, name, request.use.input)
+        return await self._hooks.fire(event, fields, ctx.run, use=use, tell=ctx.progress)
+
+
+def absolute(given: Json, cwd: str) -> dict[str, Any]:
+    """The input with its paths spelled out, so that a hook need not know the working folder."""
+    return {
+        name: os.path.join(cwd, os.path.expanduser(value)) if name in PATHS and isinstance(value, str) else value  # noqa: PTH118, PTH111  # spellings, not files
+        for name, value in given.items()
+    }
+
+
+def _heard(answer: Answer, output: Output | None) -> HookAnswer:
+    context = answer.context if answer.block is None else (*answer.context, answer.block)
+    return HookAnswer(None, None, context, output, answer.stop)
+
+
+def _text(request: Request, output: Output | None) -> str:
+    blocks = request.tool.result_blocks(output) if output else ()
+    return "\n".join(block.text for block in blocks if isinstance(block, Text))
+
+
+def _response(request: Request, output: Output) -> Any:
+    """What the tool gave: its data if it has any, else the text that the model gets."""
+    return _text(request, output) if output.data is None else to_jsonable_python(output.data, fallback=str)
+
+
+def _changed(output: Output, response: Any, new: Any) -> Output | None:
+    """The output with another content, if that has the shape of the first: a text, a list, or an object's own keys."""
+    if new is None or type(new) is not type(response):
+        return None
+    if isinstance(new, dict) and not new.keys() <= response.keys():
+        return None
+    text = new if isinstance(new, str) else json_text(new)
+    data = None if output.data is None else new
+    return replace(output, text=text, blocks=(), data=data, card=None, mcp=None)

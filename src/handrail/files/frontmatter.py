@@ -1,0 +1,112 @@
+"""
+The head of a Markdown file: `name: value` lines between two lines of three dashes.
+
+Understands what such heads hold in practice: plain and quoted texts, lists in brackets, lists with dashes, texts over
+several lines (`|` and `>`). It is no YAML, and says so where it meets more.
+"""
+
+import json
+import re
+from typing import TypeAlias
+
+from handrail.records import record
+
+Value: TypeAlias = str | tuple[str, ...]
+
+KEY = re.compile(r"(?P<name>[A-Za-z][A-Za-z0-9_-]*):(?:[ \t]+(?P<value>.*?))?[ \t]*")
+YES, NO = frozenset({"true", "yes", "on", "1"}), frozenset({"false", "no", "off", "0"})
+
+
+@record
+class Headed:
+    """A file's head and body. `problem` says what of the head is not understood; what is, counts."""
+
+    values: dict[str, Value]
+    body: str
+    problem: str = ""
+
+    def text(self, name: str, default: str = "") -> str:
+        """A value as one text."""
+        value = self.values.get(name, default)
+        return value if isinstance(value, str) else ", ".join(value)
+
+    def names(self, name: str) -> tuple[str, ...] | None:
+        """A value as a list: with dashes, in brackets, or separated by commas. None = it is not there."""
+        value = self.values.get(name)
+        if value is None:
+            return None
+        return split_names(value) if isinstance(value, str) else value
+
+    def flag(self, name: str, *, default: bool = False) -> bool:
+        """A value that is a yes or a no."""
+        word = self.text(name).lower()
+        return True if word in YES else False if word in NO else default
+
+
+def read_head(text: str) -> Headed:
+    """Take a file apart. One without a head is all body."""
+    lines = text.removeprefix("\ufeff").splitlines()
+    if not lines or lines[0].strip() != "---":
+        return Headed({}, text)
+    end = next((number for number, line in enumerate(lines[1:], 1) if line.strip() == "---"), None)
+    if end is None:
+        return Headed({}, text, "the head does not end: a line of three dashes is missing")
+    values, problem = _values(lines[1:end])
+    return Headed(values, "\n".join(lines[end + 1 :]).strip("\n"), problem)
+
+
+def split_names(text: str) -> tuple[str, ...]:
+    """Names separated by commas; commas inside brackets do not count."""
+    parts, depth, start = [], 0, 0
+    for place, char in enumerate(text):
+        depth += (char == "(") - (char == ")")
+        if char == "," and depth <= 0:
+            parts.append(text[start:place])
+            start = place + 1
+    return tuple(part.strip() for part in (*parts, text[start:]) if part.strip())
+
+
+def _values(lines: list[str]) -> tuple[dict[str, Value], str]:
+    values: dict[str, Value] = {}
+    problem = ""
+    at = 0
+    while at < len(lines):
+        line = lines[at]
+        at += 1
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        found = KEY.fullmatch(line)
+        if found is None:
+            problem = problem or f"{line.strip()[:60]!r} is not a name and a value"
+            continue
+        inner: list[str] = []
+        while at < len(lines) and (not lines[at].strip() or lines[at][0] in " \t" or lines[at].startswith("- ")):
+            inner.append(lines[at])
+            at += 1
+        values[found["name"]] = _value(found["value"] or "", inner)
+    return values, problem
+
+
+def _value(first: str, inner: list[str]) -> Value:
+    words = [line.strip() for line in inner if line.strip()]
+    if first[:1] in ("|", ">"):
+        return ("\n" if first[0] == "|" else " ").join(words)
+    if not first and words and all(word.startswith("- ") for word in words):
+        return tuple(_plain(word[2:]) for word in words)
+    if first.startswith("[") and first.endswith("]"):
+        return tuple(_plain(part) for part in split_names(first[1:-1]))
+    return " ".join([_plain(first), *words]).strip() if words else _plain(first)
+
+
+def _plain(text: str) -> str:
+    """A text without its quotes and without a comment behind it."""
+    text = text.strip()
+    if text[:1] == '"' and text.endswith('"') and len(text) > 1:
+        try:
+            value = json.loads(text)
+        except ValueError:
+            return text[1:-1]
+        return value if isinstance(value, str) else text
+    if text[:1] == "'" and text.endswith("'") and len(text) > 1:
+        return text[1:-1].replace("''", "'")
+    return re.sub(r"\s+#.*$", "", text)

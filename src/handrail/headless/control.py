@@ -1,0 +1,141 @@
+"""
+Questions and answers in both directions over lines, told apart by an id.
+
+Many may be open at once, and answers come in any order. Every question that arrives gets exactly one answer, unless
+the one who asked takes it back; every question of ours ends: with an answer, an error, or when its time is over.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeAlias
+
+from handrail.errors import HandrailError
+from handrail.headless.streams import ClosedError, Out
+
+log = logging.getLogger(__name__)
+
+Payload: TypeAlias = dict[str, Any]
+Handler: TypeAlias = Callable[[Mapping[str, Any]], Awaitable[Payload | None]]
+Find: TypeAlias = Callable[[str], Awaitable[Handler | None]]
+"""Who answers a kind of question; None = nobody."""
+
+
+class ControlError(HandrailError):
+    """A question over the wire has no answer: it was refused, nobody answered in time, or the other side has gone."""
+
+
+class Control:
+    """One end of the wire. `find` tells who answers what the other side asks."""
+
+    def __init__(self, out: Out, find: Find, *, patience: float = 60.0) -> None:
+        self._out = out
+        self._find = find
+        self._patience = patience
+        self._open: dict[str, asyncio.Future[Payload]] = {}
+        self._answering: dict[str, asyncio.Task[None]] = {}
+        self._number = 0
+        self._closed = False
+
+    async def ask(self, subtype: str, *, patience: float | None = None, **fields: Any) -> Payload:
+        """
+        Ask the other side. Whoever stops waiting takes the question back.
+
+        Raises:
+            ControlError: there is no answer.
+        """
+        if self._closed:
+            raise ControlError(f"{subtype} cannot be asked: the other side has gone.")
+        self._number += 1
+        name = f"handrail_{self._number}"
+        answer: asyncio.Future[Payload] = asyncio.get_running_loop().create_future()
+        self._open[name] = answer
+        try:
+            await self._out.send(
+                {"type": "control_request", "request_id": name, "request": {"subtype": subtype, **fields}}
+            )
+            return await asyncio.wait_for(answer, self._patience if patience is None else patience)
+        except TimeoutError as error:
+            await self._take_back(name)
+            raise ControlError(f"{subtype} was not answered in time.") from error
+        except asyncio.CancelledError:
+            await self._take_back(name)
+            raise
+        except ClosedError as error:
+            raise ControlError(f"{subtype} cannot be asked: the other side has gone.") from error
+        finally:
+            self._open.pop(name, None)
+
+    async def _take_back(self, name: str) -> None:
+        if not self._closed:
+            try:
+                await self._out.send({"type": "control_cancel_request", "request_id": name})
+            except ClosedError:
+                self._closed = True
+
+    def hear(self, line: Mapping[str, Any]) -> None:
+        """A line of the control protocol has come."""
+        match line:
+            case {"type": "control_response", "response": Mapping() as response}:
+                self._answered(response)
+            case {"type": "control_cancel_request", "request_id": str(name)}:
+                if task := self._answering.get(name):
+                    task.cancel()
+            case {"type": "control_request", "request_id": str(name), "request": Mapping() as request}:
+                task = asyncio.create_task(self._answer(name, request))
+                self._answering[name] = task
+                task.add_done_callback(lambda _: self._answering.pop(name, None))
+            case {"type": "control_request", "request_id": str(name)}:
+                task = asyncio.create_task(self._refuse(name, "the request is not a JSON object"))
+                self._answering[name] = task
+                task.add_done_callback(lambda _: self._answering.pop(name, None))
+            case _:
+                log.warning("a control line without what it needs was ignored: %.200r", line)
+
+    def _answered(self, response: Mapping[str, Any]) -> None:
+        answer = self._open.get(str(response.get("request_id")))
+        if answer is None or answer.done():
+            return  # it was taken back, or answered before
+        if response.get("subtype") == "success":
+            value = response.get("response")
+            answer.set_result(dict(value) if isinstance(value, Mapping) else {})
+        else:
+            answer.set_exception(ControlError(str(response.get("error") or "the other side gave an error")))
+
+    async def _answer(self, name: str, request: Mapping[str, Any]) -> None:
+        subtype = request.get("subtype")
+        try:
+            handler = await self._find(subtype) if isinstance(subtype, str) else None
+            if handler is None:
+                await self._refuse(name, f"{subtype!r} is not a request that handrail knows.")
+                return
+            response = await handler(request)
+        except HandrailError as error:
+            await self._refuse(name, str(error))
+            return
+        except (KeyError, TypeError, ValueError) as error:
+            log.warning("a %s request was not understood", subtype, exc_info=True)
+            await self._refuse(name, f"the {subtype} request is not understood: {error}")
+            return
+        await self._say({"subtype": "success", "request_id": name, "response": response or {}})
+
+    async def _refuse(self, name: str, error: str) -> None:
+        await self._say({"subtype": "error", "request_id": name, "error": error})
+
+    async def _say(self, response: Payload) -> None:
+        try:
+            await self._out.send({"type": "control_response", "response": response})
+        except ClosedError:
+            self._closed = True
+
+    def close(self) -> None:
+        """The other side has gone: what is open ends now."""
+        self._closed = True
+        for answer in self._open.values():
+            if not answer.done():
+                answer.set_exception(ControlError("the other side has gone."))
+
+    async def settled(self) -> None:
+        """Wait until every question that arrived is answered."""
+        while self._answering:
+            await asyncio.wait(list(self._answering.values()))

@@ -1,0 +1,239 @@
+"""
+A conversation that a program drives over lines: prompts and questions come in, everything that happens goes out.
+
+    prompts    one result for each, in the order they came; what comes while one is worked on waits
+    questions  answered at once, whatever is being worked on
+    the end    of the input: what waits is still worked on, then it is over
+
+The streams may be standard input and output, or any other pair.
+"""
+
+import asyncio
+import json
+import logging
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
+
+from handrail.conversation.coding import user_blocks
+from handrail.conversation.messages import UserMessage
+from handrail.errors import HandrailError
+from handrail.headless.control import Control, Handler, Payload
+from handrail.headless.lines import Lines as Writer
+from handrail.headless.lines import new_id
+from handrail.headless.streams import MAX_INCOMING, ClosedError, Lines, Out
+from handrail.loop.events import LoopEvent, RunEnded
+from handrail.records import record
+
+log = logging.getLogger(__name__)
+
+
+@record
+class Wishes:
+    """What the program asked for when it said hello."""
+
+    hooks: Mapping[str, Any]
+    agents: Mapping[str, Any]
+    fields: Mapping[str, Any]
+
+
+NOTHING_WISHED = Wishes({}, {}, {})
+
+
+@record
+class Prompt:
+    """A message of the user as it came. `literal`: no commands are to be found in it."""
+
+    message: UserMessage
+    id: str
+    literal: bool = False
+
+
+class Engine(Protocol):
+    """A conversation, as far as the program that drives it is concerned."""
+
+    @property
+    def writer(self) -> Writer:
+        """How its events become lines."""
+        ...
+
+    def greeting(self) -> Payload:
+        """What the program learns when it says hello."""
+        ...
+
+    def run(self, prompt: Prompt) -> AsyncIterator[LoopEvent]: ...
+
+    def interrupt(self) -> None: ...
+
+    def handlers(self) -> Mapping[str, Handler]:
+        """What it can be asked beside that, by name."""
+        ...
+
+    async def aclose(self) -> None: ...
+
+
+OpenEngine: TypeAlias = Callable[[Wishes, Control], Awaitable[Engine]]
+
+
+@record
+class Serving:
+    """How the lines are written. `replay`: prompts are said back when they are taken."""
+
+    replay: bool = False
+    patience: float = 60.0
+
+
+NO_WISHES_OF_LINES = Serving()
+
+
+async def serve(lines: Lines, out: Out, open_engine: OpenEngine, serving: Serving = NO_WISHES_OF_LINES) -> int:
+    """Serve a program until its input ends or it goes away. The exit code: 1 if the last result was an error."""
+    service = Service(out, open_engine, serving)
+    listening = asyncio.create_task(service.listen(lines))
+    try:
+        return await service.work()
+    except ClosedError:
+        return 1  # nobody is left to be told
+    finally:
+        listening.cancel()
+        await asyncio.gather(listening, return_exceptions=True)
+        await service.aclose()
+
+
+class Service:
+    """See the module docstring. `interrupt` may be called from outside, for example on a signal."""
+
+    def __init__(self, out: Out, open_engine: OpenEngine, serving: Serving) -> None:
+        self._out = out
+        self._open_engine = open_engine
+        self._serving = serving
+        self._engine: Engine | None = None
+        self._opening = asyncio.Lock()
+        self._prompts: deque[Prompt] = deque()
+        self._news = asyncio.Event()
+        self._ended = False
+        self._code = 0
+        self._control = Control(out, self._handler, patience=serving.patience)
+
+    # What comes in
+
+    async def listen(self, lines: Lines) -> None:
+        """Take lines until there are no more."""
+        while (line := await lines.next()) is not None:
+            if line.strip():
+                self._take(line)
+        self._ended = True
+        self._control.close()
+        self._news.set()
+
+    def _take(self, line: bytes) -> None:
+        if len(line) > MAX_INCOMING:
+            log.error("a line of %d bytes was refused; at most %d are read", len(line), MAX_INCOMING)
+            return
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            log.error("a line that is not JSON was ignored (%s): %.200r", error, line)
+            return
+        match value:
+            case {"type": "control_request" | "control_response" | "control_cancel_request"}:
+                self._control.hear(value)
+            case {"type": "user", "message": {"content": content}}:
+                self._queue(value, content)
+            case {"type": str(kind)}:
+                log.warning("a line of the type %r was ignored", kind)
+            case _:
+                log.error("a line without a type was ignored: %.200r", line)
+
+    def _queue(self, line: Mapping[str, Any], content: object) -> None:
+        try:
+            message = UserMessage(user_blocks(content))
+        except (KeyError, TypeError) as error:
+            log.error("a message was ignored, because it is not understood: %s", error)
+            return
+        given = line.get("uuid")
+        prompt_id = given if isinstance(given, str) and given else new_id()
+        self._prompts.append(Prompt(message, prompt_id, line.get("client_composed") is True))
+        self._news.set()
+
+    # What goes on
+
+    async def work(self) -> int:
+        """Work on prompts, one after the other, until there are none and none can come."""
+        while True:
+            while not self._prompts:
+                if self._ended:
+                    await self._control.settled()
+                    return self._code
+                self._news.clear()
+                await self._news.wait()
+            await self._answer(self._prompts.popleft())
+
+    async def _answer(self, prompt: Prompt) -> None:
+        try:
+            engine = await self.engine()
+        except HandrailError as error:
+            self._code = 1
+            await self._out.send(failed(str(error)))
+            return
+        if self._serving.replay:
+            await self._out.send(engine.writer.said(prompt.message, prompt.id))
+        async for event in engine.run(prompt):
+            for line in engine.writer.of(event):
+                await self._out.send(line)
+            if isinstance(event, RunEnded):
+                self._code = 1 if event.is_error else 0
+
+    async def engine(self, wishes: Wishes = NOTHING_WISHED) -> Engine:
+        """The conversation; it begins with the first thing that needs it."""
+        async with self._opening:
+            if self._engine is None:
+                self._engine = await self._open_engine(wishes, self._control)
+            return self._engine
+
+    def interrupt(self) -> None:
+        """Stop what is being worked on."""
+        if self._engine is not None:
+            self._engine.interrupt()
+
+    async def aclose(self) -> None:
+        """Let go of everything."""
+        self._control.close()
+        if self._engine is not None:
+            await self._engine.aclose()
+
+    async def _handler(self, name: str) -> Handler | None:
+        own: dict[str, Handler] = {"initialize": self._hello, "interrupt": self._stop}
+        return own.get(name) or (await self.engine()).handlers().get(name)
+
+    async def _hello(self, request: Mapping[str, Any]) -> Payload:
+        hooks, agents = request.get("hooks"), request.get("agents")
+        if self._engine is not None:
+            raise HandrailError("The conversation has begun already; say initialize first.")
+        wishes = Wishes(
+            hooks if isinstance(hooks, Mapping) else {}, agents if isinstance(agents, Mapping) else {}, request
+        )
+        return (await self.engine(wishes)).greeting()
+
+    async def _stop(self, _request: Mapping[str, Any]) -> Payload:
+        self.interrupt()
+        return {}
+
+
+def failed(problem: str, *, errors: Sequence[str] = ()) -> Payload:
+    """The result of a prompt that could not even be begun."""
+    return {
+        "type": "result",
+        "subtype": "error_during_execution",
+        "is_error": True,
+        "duration_ms": 0,
+        "duration_api_ms": 0,
+        "num_turns": 0,
+        "result": problem,
+        "errors": [problem, *errors],
+        "session_id": "",
+        "uuid": new_id(),
+        "permission_denials": [],
+        "total_cost_usd": 0.0,
+        "usage": {},
+    }

@@ -1,0 +1,181 @@
+"""
+Lines in and lines out, over any pair of streams. The program around us may be slow, gone, or hostile.
+
+Reading never waits in the event loop, and stops when nobody takes the lines. Writing waits for a slow reader without
+holding up anything else, and never leaves half a line behind another one.
+"""
+
+import asyncio
+import json
+import os
+import select
+import threading
+from collections import deque
+from collections.abc import Mapping
+from queue import SimpleQueue
+from typing import Any, Protocol
+
+from handrail.errors import HandrailError
+from handrail.headless.bounds import LINE_LIMIT, shorter
+
+AT_ONCE = 4096
+"""A pipe that can be written to takes so much without making us wait."""
+MAX_INCOMING = 64 * 1024 * 1024
+WAITING_LINES = 1000
+
+
+class ClosedError(HandrailError):
+    """The other side has gone."""
+
+
+class Lines(Protocol):
+    """Where lines come from. None = there are no more."""
+
+    async def next(self) -> bytes | None: ...
+
+
+class Out(Protocol):
+    """Where lines go."""
+
+    async def send(self, line: Mapping[str, Any]) -> None:
+        """
+        Write one line; back when it is written.
+
+        Raises:
+            ClosedError: nobody reads any more.
+        """
+        ...
+
+
+class FileLines:
+    """Lines of a descriptor, read by a thread: no stream has to be switched to non-blocking for it."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._loop = asyncio.get_running_loop()
+        self._lines: deque[bytes | None] = deque()
+        self._arrived = asyncio.Event()
+        self._room = threading.Semaphore(WAITING_LINES)
+        threading.Thread(target=self._read, daemon=True, name="handrail-lines").start()
+
+    async def next(self) -> bytes | None:
+        while not self._lines:
+            self._arrived.clear()
+            await self._arrived.wait()
+        if self._lines[0] is None:
+            return None
+        self._room.release()
+        return self._lines.popleft()
+
+    def _read(self) -> None:
+        waiting: list[bytes] = []
+        size = 0
+        while True:
+            try:
+                piece = os.read(self._descriptor, 65_536)
+            except OSError:
+                piece = b""
+            *whole, rest = piece.split(b"\n")
+            for end in whole:
+                self._put(b"".join([*waiting, end]))
+                waiting, size = [], 0
+            if not piece:
+                if any(waiting):
+                    self._put(b"".join(waiting))
+                self._put(None)
+                return
+            size += len(rest)
+            if size <= MAX_INCOMING + 65_536:  # more of it is not kept: it is refused anyway
+                waiting.append(rest)
+
+    def _put(self, line: bytes | None) -> None:
+        self._room.acquire()
+        try:
+            self._loop.call_soon_threadsafe(self._arrive, line)
+        except RuntimeError:
+            return  # the loop has ended before the stream did
+
+    def _arrive(self, line: bytes | None) -> None:
+        self._lines.append(line)
+        self._arrived.set()
+
+
+class FileOut:
+    """
+    Writes to a descriptor, one line after the other, each at once.
+
+    What a pipe takes without waiting is written here; for the rest there is a thread, which may wait for the reader.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._loop = asyncio.get_running_loop()
+        self._poll = select.poll()
+        self._poll.register(descriptor, select.POLLOUT)
+        self._gone = False
+        self._waiting = 0
+        self._queue: SimpleQueue[tuple[bytes, asyncio.Future[None]]] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+
+    async def send(self, line: Mapping[str, Any]) -> None:
+        if self._gone:
+            raise ClosedError("Nobody reads the output any more.")
+        data = line_bytes(line)
+        try:
+            if not self._waiting and len(data) <= AT_ONCE and self._poll.poll(0):
+                data = data[os.write(self._descriptor, data) :]
+            if data:
+                await self._patiently(data)
+        except OSError as error:
+            self._gone = True
+            raise ClosedError(f"The output cannot be written: {error.strerror}.") from error
+
+    async def _patiently(self, data: bytes) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, daemon=True, name="handrail-out")
+            self._thread.start()
+        done = self._loop.create_future()
+        self._waiting += 1
+        self._queue.put((data, done))
+        await asyncio.shield(done)  # whoever stops waiting does not stop the line in its middle
+
+    def _work(self) -> None:
+        while True:
+            data, done = self._queue.get()
+            problem = self._written(data)
+            try:
+                self._loop.call_soon_threadsafe(self._finished, done, problem)
+            except RuntimeError:
+                return  # the loop has ended before the reader took it all
+
+    def _written(self, data: bytes) -> OSError | None:
+        view = memoryview(data)
+        while view:
+            try:
+                view = view[os.write(self._descriptor, view) :]
+            except BlockingIOError:  # somebody else has switched it to non-blocking
+                self._poll.poll(1000)
+            except OSError as error:
+                return error
+        return None
+
+    def _finished(self, done: "asyncio.Future[None]", problem: OSError | None) -> None:
+        self._waiting -= 1
+        if problem is not None:
+            self._gone = True
+        if done.cancelled():
+            return
+        if problem is None:
+            done.set_result(None)
+        else:
+            done.set_exception(problem)
+
+
+def line_bytes(line: Mapping[str, Any]) -> bytes:
+    """One line of JSON, not longer than readers take; halves of characters cannot break it."""
+    data = _encoded(line)
+    return data if len(data) <= LINE_LIMIT else _encoded(shorter(line, LINE_LIMIT))
+
+
+def _encoded(line: Mapping[str, Any]) -> bytes:
+    return json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"

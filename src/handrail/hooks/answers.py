@@ -1,0 +1,235 @@
+"""
+What a hook answered: exit code and output, read strictly and as a pure function.
+
+An answer that is not understood is a problem, never "no opinion": a guard that says no in the wrong words has not said
+yes. What a problem leads to depends on the event and on who wrote the hook (`handrail.hooks.fold`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from difflib import get_close_matches
+from typing import Any, TypeVar
+
+from pydantic_core import from_json
+
+from handrail.conversation.blocks import Json
+from handrail.errors import HandrailError
+from handrail.hooks.events import EVENTS, Event
+from handrail.records import record
+from handrail.tools.permission import Allow, Deny, Verdict
+
+BLOCKED = 2
+NOT_STARTED = frozenset((126, 127))
+"""What a shell answers for a program that it cannot run or find."""
+
+COMMON = frozenset(
+    (
+        "async", "asyncTimeout", "continue", "decision", "hookSpecificOutput", "reason", "stopReason", "suppressOutput",
+        "systemMessage", "terminalSequence",
+    )
+)  # fmt: skip
+EVERY_KEY = sorted(COMMON.union({"hookEventName"}, *(event.says for event in EVENTS.values())))
+
+Kind = TypeVar("Kind")
+
+
+@record
+class Reply:
+    """What came back from a hook, whatever its form. `cut`: there was more text than is read."""
+
+    code: int = 0
+    text: str = ""
+    errors: str = ""
+    cut: bool = False
+
+
+@record
+class Answer:
+    """
+    What one hook, or all hooks of an event together, have to say.
+
+    `block` and `stop` are the reasons, None = neither. `fatal` marks a problem for which the hook did not do its work.
+    """
+
+    verdict: Verdict | None = None
+    reason: str = ""
+    updated_input: Json | None = None
+    updated_output: Any = None
+    block: str | None = None
+    stop: str | None = None
+    context: tuple[str, ...] = ()
+    messages: tuple[str, ...] = ()
+    permission: Allow | Deny | None = None
+    """An answer in the place of a person's."""
+    problem: str = ""
+    fatal: bool = False
+    source: str = ""
+    """Where the hook that decided is written."""
+
+
+NOTHING = Answer()
+
+
+class _InvalidError(HandrailError):
+    """Output that does not keep to the contract."""
+
+
+def failed(problem: str) -> Answer:
+    """A hook that could not do its work."""
+    return Answer(problem=problem, fatal=True)
+
+
+def answer_of(event: Event, reply: Reply) -> Answer:
+    """The meaning of a reply."""
+    text = reply.text.strip("\ufeff \t\r\n")
+    try:
+        answer = read_text(event, text, cut=reply.cut)
+    except _InvalidError as error:
+        if reply.code == BLOCKED:
+            return blocked(event, NOTHING, reply.errors)
+        return failed(f"its output is not valid: {error}")
+    if reply.code == BLOCKED:
+        return blocked(event, answer, reply.errors)
+    if reply.code == 0:
+        return answer
+    errors = reply.errors.strip()
+    what = f"was killed by signal {-reply.code}" if reply.code < 0 else f"ended with exit code {reply.code}"
+    problem = f"{what}: {errors}" if errors else what
+    lost = answer == NOTHING and (reply.code < 0 or reply.code in NOT_STARTED)
+    return replace(answer, problem=problem, fatal=lost)
+
+
+def read_text(event: Event, text: str, *, cut: bool) -> Answer:
+    if text.startswith("{"):
+        if cut:
+            raise _InvalidError("it is too long to be read")
+        return read_output(event, parsed(text))
+    if event.has_say and any(f'"{key}"' in text for key in ("permissionDecision", "decision", "continue")):
+        raise _InvalidError("there is text before its JSON")
+    return Answer(context=(text,)) if event.talks and text else NOTHING
+
+
+def parsed(text: str) -> Json:
+    try:
+        value = from_json(text)
+    except ValueError as error:
+        raise _InvalidError(f"it is not JSON ({error})") from None
+    assert isinstance(value, dict)
+    return value
+
+
+def blocked(event: Event, answer: Answer, errors: str) -> Answer:
+    """Exit code 2 blocks, whatever the output says; its reason counts if it blocks as well."""
+    said = answer.reason if answer.verdict is Verdict.DENY else answer.block
+    text = said or errors.strip() or "it gave no reason"
+    if event.has_say:
+        return replace(answer, verdict=Verdict.DENY, reason=text, updated_input=None)
+    if event.blocks:
+        return replace(answer, block=text)
+    return replace(answer, permission=None, problem=f"ended with exit code {BLOCKED}: {text}")
+
+
+def read_output(event: Event, value: Json) -> Answer:
+    """
+    The output object of a hook, as a command prints it and a callback returns it.
+
+    Raises:
+        HandrailError: it does not keep to the contract.
+    """
+    specific = _get(value, "hookSpecificOutput", dict, {})
+    _refuse_slips(value, COMMON, event)
+    if specific:
+        named = specific.get("hookEventName")
+        if named != event.name:
+            raise _InvalidError(f"hookEventName is {named!r}, and the event is {event.name!r}")
+        _refuse_slips(specific, event.says | {"hookEventName"}, event)
+    if _get(value, "async", bool, False):
+        raise _InvalidError("'async' in an output is not supported; set it where the hook is configured")
+    reason = _get(value, "reason", str, "")
+    decision = value.get("decision")
+    if decision not in (None, "approve", "block"):
+        raise _InvalidError(f"decision is {decision!r}, not 'approve' or 'block'")
+    message, context = _get(value, "systemMessage", str, ""), _get(specific, "additionalContext", str, "")
+    answer = Answer(
+        stop=None if _get(value, "continue", bool, True) else _get(value, "stopReason", str, ""),
+        messages=(message,) if message else (),
+        context=(context,) if context else (),
+        block=(reason or "it gave no reason") if event.blocks and decision == "block" else None,
+    )
+    return _of_event(event, answer, decision, reason, specific)
+
+
+def _of_event(event: Event, answer: Answer, decision: str | None, reason: str, specific: Json) -> Answer:
+    match event.name:
+        case "PreToolUse":
+            verdict, why = _verdict(decision, reason, specific)
+            changed = _get(specific, "updatedInput", dict, None)
+            return replace(answer, verdict=verdict, reason=why, updated_input=changed)
+        case "PostToolUse":
+            changed = specific.get("updatedToolOutput", specific.get("updatedMCPToolOutput"))
+            return replace(answer, updated_output=changed)
+        case "PermissionRequest":
+            asked = _get(specific, "decision", dict, None)
+            return replace(answer, permission=None if asked is None else _permission(asked))
+        case _:
+            return answer
+
+
+CARE = {Verdict.ALLOW: 0, Verdict.ASK: 1, Verdict.DENY: 2}
+DECISIONS = {"allow": Verdict.ALLOW, "ask": Verdict.ASK, "deny": Verdict.DENY, "defer": Verdict.ASK}
+LEGACY = {"approve": Verdict.ALLOW, "block": Verdict.DENY}
+
+
+def _verdict(legacy: str | None, reason: str, specific: Json) -> tuple[Verdict | None, str]:
+    """The older and the newer way to decide; if both are used, the careful one counts."""
+    decision = specific.get("permissionDecision")
+    why = _get(specific, "permissionDecisionReason", str, "")
+    said: list[tuple[Verdict, str]] = []
+    if decision is not None:
+        if decision not in DECISIONS:
+            raise _InvalidError(f"permissionDecision is {decision!r}, not one of {', '.join(DECISIONS)}")
+        if decision == "defer":
+            why = f"deferring is not supported, so it is asked for now ({why})" if why else "it would be deferred"
+        said.append((DECISIONS[decision], why or reason))
+    if legacy is not None:
+        said.append((LEGACY[legacy], reason or why))
+    return max(said, key=lambda each: CARE[each[0]], default=(None, ""))
+
+
+def _permission(asked: Json) -> Allow | Deny:
+    behaviour = asked.get("behavior")
+    if behaviour not in ("allow", "deny"):
+        raise _InvalidError(f"behavior is {behaviour!r}, not 'allow' or 'deny'")
+    updates = _get(asked, "updatedPermissions", list, [])
+    if not all(isinstance(update, dict) for update in updates):
+        raise _InvalidError("updatedPermissions is not a list of objects")
+    if behaviour == "allow":
+        return Allow(_get(asked, "updatedInput", dict, None), tuple(updates))
+    return Deny(_get(asked, "message", str, ""), _get(asked, "interrupt", bool, False))
+
+
+def _get(value: Mapping[str, Any], name: str, kind: type[Kind], default: Any) -> Any:
+    found = value.get(name)
+    if found is None:
+        return default
+    if not isinstance(found, kind):
+        raise _InvalidError(f"{name} is {found!r:.60}, and a {NAMES[kind]} is due")
+    return found
+
+
+NAMES: Mapping[type, str] = {str: "text", bool: "true or false", dict: "object", list: "list"}
+
+
+def _refuse_slips(value: Json, known: frozenset[str], event: Event) -> None:
+    """
+    Unknown keys are left to the future, unless they look like a known one in the wrong place or spelling.
+
+    `{"permissionDecison": "deny"}` must not count as no opinion.
+    """
+    for name in value:
+        if name in known:
+            continue
+        near = get_close_matches(name, EVERY_KEY, n=1, cutoff=0.8)
+        if near:
+            hint = "is in the wrong place" if near[0] == name else f"is not known; did you mean {near[0]!r}?"
+            raise _InvalidError(f"{name!r} {hint} (event {event.name})")

@@ -1,0 +1,160 @@
+"""One hook is asked: its command is run, its endpoint called, its function awaited."""
+
+import asyncio
+import inspect
+import json
+import logging
+import os
+from collections.abc import Mapping
+from dataclasses import field
+from pathlib import Path
+from typing import NamedTuple
+
+import h11
+from pydantic_core import PydanticSerializationError, from_json, to_json
+
+from handrail.errors import HandrailError
+from handrail.hooks.answers import NOTHING, Answer, Reply, answer_of, failed, read_output
+from handrail.hooks.events import EVENTS
+from handrail.hooks.http import filled_headers, post
+from handrail.hooks.specs import Broken, Callback, Command, Hook, Http
+from handrail.hooks.urls import url_allowed
+from handrail.processes.run import run as run_process
+from handrail.records import record
+
+log = logging.getLogger(__name__)
+
+MAX_BYTES = 1_000_000
+PYTHON_NAMES = {"continue_": "continue", "async_": "async"}
+
+
+def _new_session() -> str:
+    return os.urandom(16).hex()
+
+
+@record
+class Surroundings:
+    """
+    What hooks are told about the session, and what limits them.
+
+    `project` is the project's folder (empty = the working folder), `folder` takes long texts and the session's
+    variables. `urls` and `variables` limit HTTP hooks; None = no limit beside the hook's own.
+    """
+
+    env: Mapping[str, str]
+    project: str = ""
+    session_id: str = field(default_factory=_new_session)
+    transcript: str = ""
+    folder: Path | None = None
+    urls: tuple[str, ...] | None = None
+    variables: tuple[str, ...] | None = None
+
+    @property
+    def env_file(self) -> Path | None:
+        """Where hooks at the start of a session leave `export` lines for later commands."""
+        return None if self.folder is None else self.folder / "session-env.sh"
+
+
+@record
+class Body:
+    """The input of an event as JSON, and the folder to run in."""
+
+    event: str
+    cwd: str
+    data: bytes
+
+
+class Asked(NamedTuple):
+    """A hook's answer, and what it was read from if something came back."""
+
+    answer: Answer
+    reply: Reply | None
+
+
+async def ask(hook: Hook, body: Body, where: Surroundings) -> Asked:
+    """The hook's answer. Whatever goes wrong is part of it; only cancellation passes through."""
+    match hook.handler:
+        case Broken(problem):
+            return Asked(failed(f"cannot run: {problem}"), None)
+        case Command():
+            return await _run(hook.handler, hook.timeout, body, where)
+        case Http():
+            return await _post(hook.handler, hook.timeout, body, where)
+        case Callback():
+            return Asked(await _call(hook.handler, hook.timeout, body), None)
+
+
+async def _run(command: Command, seconds: float, body: Body, where: Surroundings) -> Asked:
+    try:
+        ended = await run_process(
+            command.argv,
+            cwd=body.cwd,
+            env=_variables(body, where),
+            stdin=body.data,
+            timeout=seconds,
+            max_bytes=MAX_BYTES,
+        )
+    except OSError as error:
+        return Asked(failed(f"could not be started: {error.strerror or error}"), None)
+    if ended.timed_out:
+        return Asked(failed(f"did not answer within {seconds:g} seconds and was stopped"), None)
+    reply = Reply(
+        ended.code, ended.stdout.decode("utf-8", "replace"), ended.stderr.decode("utf-8", "replace"), ended.cut
+    )
+    return Asked(answer_of(EVENTS[body.event], reply), reply)
+
+
+def _variables(body: Body, where: Surroundings) -> Mapping[str, str]:
+    project = where.project or body.cwd
+    env = {**where.env, "CLAUDE_PROJECT_DIR": project, "HANDRAIL_PROJECT_DIR": project}
+    if body.event == "SessionStart" and where.env_file is not None:
+        where.env_file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        env["CLAUDE_ENV_FILE"] = env["HANDRAIL_ENV_FILE"] = str(where.env_file)
+    return env
+
+
+async def _post(hook: Http, seconds: float, body: Body, where: Surroundings) -> Asked:
+    if where.urls is not None and not url_allowed(hook.url, where.urls):
+        return Asked(failed("may not be called: allowedHttpHookUrls does not list its address"), None)
+    try:
+        async with asyncio.timeout(seconds):
+            headers = filled_headers(hook, where.env, where.variables)
+            reply = await post(hook, body.data, headers, MAX_BYTES)
+    except TimeoutError:
+        return Asked(failed(f"did not answer within {seconds:g} seconds"), None)
+    except (OSError, EOFError, h11.ProtocolError) as error:
+        return Asked(failed(f"could not be asked: {error}"), None)
+    return Asked(answer_of(EVENTS[body.event], reply), reply)
+
+
+async def _call(callback: Callback, seconds: float, body: Body) -> Answer:
+    try:
+        async with asyncio.timeout(seconds):
+            value = await _value(callback, body)
+        return NOTHING if value is None else read_output(EVENTS[body.event], value)
+    except TimeoutError:
+        return failed(f"did not answer within {seconds:g} seconds")
+    except HandrailError as error:
+        return failed(f"gave an output that is not valid: {error}")
+    except Exception as error:  # foreign code may raise anything, and a guard that raised has not said yes
+        log.exception("hook %s raised", callback)
+        return failed(f"raised {type(error).__name__}: {error}")
+
+
+async def _value(callback: Callback, body: Body) -> dict[str, object] | None:
+    given = json.loads(body.data)
+    if inspect.iscoroutinefunction(callback.function):
+        found = await callback.function(given)
+    else:
+        found = await asyncio.to_thread(callback.function, given)
+        if inspect.isawaitable(found):
+            found = await found
+    if found is None:
+        return None
+    try:
+        plain: object = from_json(to_json(found))
+    except (PydanticSerializationError, ValueError) as error:
+        raise HandrailError(f"it cannot be written as JSON ({error})") from error
+    if not isinstance(plain, dict):
+        raise HandrailError(f"it is {plain!r:.60}, not an object")
+    return {PYTHON_NAMES.get(str(name), str(name)): value for name, value in plain.items()}

@@ -1,0 +1,276 @@
+"""
+Hooks as settings write them, made into frozen specs.
+
+    {"PreToolUse": [{"matcher": "Edit|Write", "hooks": [{"type": "command", "command": "./check.sh"}]}]}
+
+Parsing is total: whatever stands there becomes hooks and named problems. A malformed hook of an event in which hooks
+have a say stays in its place as one that cannot run.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
+from typing import Any, Literal, NamedTuple
+
+from handrail.errors import HandrailError
+from handrail.hooks.events import EVENTS, UNSUPPORTED, Event
+from handrail.hooks.matcher import EVERYTHING, Matcher, matcher_of
+from handrail.hooks.specs import (
+    Broken,
+    Callback,
+    Command,
+    Function,
+    Handler,
+    Hook,
+    HookCallback,
+    HookProblem,
+    HookSource,
+    Http,
+    Parsed,
+)
+from handrail.hooks.urls import url_problem
+from handrail.permissions.rules import Behaviour, Rule, RuleProblem, Source, parse_rule
+
+
+class _MalformedError(HandrailError):
+    """An entry that cannot be used."""
+
+    def __init__(self, message: str, kind: Literal["malformed", "unsupported"] = "malformed") -> None:
+        super().__init__(message)
+        self.kind: Literal["malformed", "unsupported"] = kind
+
+
+def parse_hooks(section: object, source: HookSource) -> Parsed:
+    """Hooks and problems of a settings file's `hooks`. Answers for every JSON value."""
+    reader = _Reader(source)
+    reader.section(section)
+    if not source.trusted and reader.hooks:
+        events = ", ".join(dict.fromkeys(hook.event for hook in reader.hooks))
+        text = f"{len(reader.hooks)} hooks ({events}) are not run, because the folder is not trusted"
+        return Parsed((), (*reader.problems, HookProblem(source, "hooks", text, "untrusted")))
+    return Parsed(tuple(reader.hooks), tuple(reader.problems))
+
+
+def parse_callbacks(callbacks: Mapping[str, Iterable[Function | HookCallback]]) -> list[Hook]:
+    """
+    Functions by event, as hooks.
+
+    Raises:
+        HandrailError: an event does not exist, or a matcher or condition is not understood.
+    """
+    return [_callback(event, given) for event, functions in callbacks.items() for given in functions]
+
+
+def _callback(name: str, given: Function | HookCallback) -> Hook:
+    if name not in EVENTS:
+        raise HandrailError(f"there is no event {name!r} for a callback. There are {', '.join(EVENTS)}.")
+    event, one = EVENTS[name], given if isinstance(given, HookCallback) else HookCallback(given)
+    if not callable(one.function):
+        raise HandrailError(f"the callback {one.function!r} for {name} is not a function")
+    matcher = matcher_of(one.matcher)
+    if isinstance(matcher, str):
+        raise HandrailError(f"the callback {one.function!r} for {name}: {matcher}")
+    condition = _condition({"if": one.condition} if one.condition else {}, CALLBACKS)
+    seconds = _seconds({} if one.timeout is None else {"timeout": one.timeout}, event.timeout)
+    at = f"{name} callback"
+    return Hook(name, Callback(one.function), CALLBACKS, at, matcher, condition, min(seconds, event.max_timeout))
+
+
+CALLBACKS = HookSource("callback")
+
+
+class _Group(NamedTuple):
+    event: Event
+    at: str
+    matcher: Matcher
+
+
+class _Reader:
+    """Walks through a section and keeps what it finds."""
+
+    def __init__(self, source: HookSource) -> None:
+        self.source = source
+        self.hooks: list[Hook] = []
+        self.problems: list[HookProblem] = []
+
+    def section(self, section: object) -> None:
+        if not isinstance(section, Mapping):
+            self.problem("hooks", f"is {shown(section)}, not an object of events")
+            return
+        for name, groups in section.items():
+            if name in EVENTS:
+                self.groups(EVENTS[name], groups)
+            elif name in UNSUPPORTED:
+                self.problem(f"hooks.{name}", "hooks of this event are not supported and never run", "unsupported")
+            else:
+                near = get_close_matches(str(name), EVENTS, n=1, cutoff=0.7)
+                hint = f" Did you mean {near[0]}?" if near else ""
+                self.problem(f"hooks.{name}", f"there is no event of this name.{hint}", "unsupported")
+
+    def groups(self, event: Event, groups: object) -> None:
+        at = f"hooks.{event.name}"
+        if not isinstance(groups, list | tuple):
+            self.broken(_Group(event, at, EVERYTHING), f"is {shown(groups)}, not a list of groups")
+            return
+        for number, group in enumerate(groups):
+            self.group(event, f"{at}[{number}]", group)
+
+    def group(self, event: Event, at: str, group: object) -> None:
+        everything = _Group(event, at, EVERYTHING)
+        if not isinstance(group, Mapping):
+            self.broken(everything, f"is {shown(group)}, not a group with hooks")
+            return
+        for name in sorted(set(map(str, group)) - {"matcher", "hooks"}):
+            self.problem(at, f"{name!r} is not known and was ignored")
+        text = group.get("matcher", "")
+        matcher = matcher_of(text) if isinstance(text, str) else f"matcher is {shown(text)}, not a text"
+        if isinstance(matcher, str) and event.matches:
+            self.broken(everything, matcher)
+            return
+        handlers = group.get("hooks")
+        if not isinstance(handlers, list | tuple):
+            self.broken(everything, f"hooks is {shown(handlers)}, not a list of hooks")
+            return
+        usable = EVERYTHING if isinstance(matcher, str) or not event.matches else matcher
+        for number, handler in enumerate(handlers):
+            self.handler(_Group(event, f"{at}.hooks[{number}]", usable), handler)
+
+    def handler(self, group: _Group, value: object) -> None:
+        try:
+            if not isinstance(value, Mapping):
+                raise _MalformedError(f"is {shown(value)}, not a hook")
+            hook = self.hook(group, value)
+        except _MalformedError as error:
+            self.broken(group, str(error), error.kind)
+            return
+        for name in sorted(set(map(str, value)) - KNOWN):
+            self.problem(group.at, f"{name!r} is not known and was ignored")
+        if value.get("once") and not hook.once:
+            self.problem(group.at, "'once' has a meaning in the hooks of a skill only and was ignored")
+        if "if" in value and not group.event.of_tool:
+            self.problem(group.at, f"never runs: 'if' is for calls of tools, and {group.event.name} is none")
+            return
+        self.hooks.append(hook)
+
+    def hook(self, group: _Group, value: Mapping[str, Any]) -> Hook:
+        event = group.event
+        kind = _text(value, "type")
+        if kind not in READERS:
+            later = kind in ("mcp_tool", "prompt", "agent")
+            what = f"hooks of type {kind!r} are not supported" if later else f"there are no hooks of type {kind!r}"
+            raise _MalformedError(what, "unsupported")
+        rewakes = _flag(value, "asyncRewake")
+        return Hook(
+            event.name,
+            READERS[kind](value),
+            self.source,
+            group.at,
+            group.matcher,
+            _condition(value, self.source),
+            min(_seconds(value, event.timeout), event.max_timeout),
+            _text(value, "statusMessage", ""),
+            _flag(value, "once") and self.source.name.startswith("skill:"),
+            _choice(value, "onFailure", ("continue", "block")) == "block",
+            rewakes or _flag(value, "async"),
+            rewakes,
+        )
+
+    def broken(self, group: _Group, text: str, kind: Literal["malformed", "unsupported"] = "malformed") -> None:
+        """Reported, and where hooks have a say it stands for a hook that cannot run."""
+        self.problem(group.at, text, kind)
+        if group.event.has_say:
+            self.hooks.append(Hook(group.event.name, Broken(text), self.source, group.at, group.matcher))
+
+    def problem(self, at: str, text: str, kind: Literal["malformed", "unsupported"] = "malformed") -> None:
+        self.problems.append(HookProblem(self.source, at, text, kind))
+
+
+def shown(value: object) -> str:
+    """A value of a settings file, in short."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _command(value: Mapping[str, Any]) -> Command:
+    args = value.get("args")
+    if args is not None and not _texts(args):
+        raise _MalformedError(f"args is {shown(args)}, not a list of texts")
+    command = Command(
+        _text(value, "command"),
+        None if args is None else tuple(args),
+        _choice(value, "shell", ("sh", "bash")),
+    )
+    if not command.command.strip() or any("\0" in word for word in command.argv):
+        raise _MalformedError(f"command is {shown(command.command)}, which cannot be run")
+    return command
+
+
+def _http(value: Mapping[str, Any]) -> Http:
+    url, headers, variables = _text(value, "url"), value.get("headers", {}), value.get("allowedEnvVars", ())
+    if problem := url_problem(url):
+        raise _MalformedError(f"url is {shown(url)}: {problem}")
+    if not isinstance(headers, Mapping) or not all(map(_is_header, headers.items())):
+        raise _MalformedError(f"headers is {shown(headers)}, not an object of header lines")
+    if not _texts(variables):
+        raise _MalformedError(f"allowedEnvVars is {shown(variables)}, not a list of names")
+    return Http(url, tuple(headers.items()), frozenset(variables))
+
+
+READERS: Mapping[str, Callable[[Mapping[str, Any]], Handler]] = {"command": _command, "http": _http}
+KNOWN = frozenset(
+    (
+        "allowedEnvVars", "args", "async", "asyncRewake", "command", "headers", "if", "onFailure", "once", "shell",
+        "statusMessage", "timeout", "type", "url",
+    )
+)  # fmt: skip
+
+
+def _is_header(line: tuple[object, object]) -> bool:
+    name, value = line
+    if not isinstance(name, str) or not isinstance(value, str) or not name.isascii():
+        return False
+    return bool(name) and name.replace("-", "").replace("_", "").isalnum() and value.isprintable()
+
+
+def _texts(value: object) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
+
+
+def _text(value: Mapping[str, Any], name: str, default: str | None = None) -> str:
+    found = value.get(name, default)
+    if not isinstance(found, str):
+        raise _MalformedError(f"{name} is {shown(found)}, not a text")
+    return found
+
+
+def _flag(value: Mapping[str, Any], name: str) -> bool:
+    found = value.get(name, False)
+    if not isinstance(found, bool):
+        raise _MalformedError(f"{name} is {shown(found)}, neither true nor false")
+    return found
+
+
+def _choice(value: Mapping[str, Any], name: str, choices: tuple[str, ...]) -> str:
+    found = value.get(name, choices[0])
+    if found not in choices:
+        raise _MalformedError(f"{name} is {shown(found)}, not one of {', '.join(choices)}")
+    return str(found)
+
+
+def _seconds(value: Mapping[str, Any], default: float) -> float:
+    found = value.get("timeout", default)
+    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 < found < math.inf:
+        raise _MalformedError(f"timeout is {shown(found)}, not a number of seconds above 0")
+    return float(found)
+
+
+def _condition(value: Mapping[str, Any], source: HookSource) -> Rule | None:
+    text = value.get("if")
+    if text is None:
+        return None
+    if not isinstance(text, str):
+        raise _MalformedError(f"if is {shown(text)}, not a permission rule")
+    rule = parse_rule(text, Behaviour.ASK, Source(source.name, source.file, 0, source.folder))
+    if isinstance(rule, RuleProblem):
+        raise _MalformedError(f"if is {shown(text)}: {rule.message}")
+    return rule

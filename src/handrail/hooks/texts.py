@@ -1,0 +1,48 @@
+"""What hooks say, bounded and harmless: long texts go to a file, and no text can end the frame it is shown in."""
+
+import os
+import re
+from hashlib import sha256
+from pathlib import Path
+
+MAX_TEXT = 10_000
+
+# compiled when first used: many programs have no hooks
+_FRAMES = r"(?i)<(?=\s*/?\s*(?:system-reminder|tool_use_error|environment|memory|memory-file)\b)"
+
+
+def inert(text: str) -> str:
+    """The text without tags by which the program speaks to the model."""
+    return re.sub(_FRAMES, "&lt;", text) if "<" in text else text
+
+
+def reminder(text: str) -> str:
+    """Something the model should know, in the frame that says it comes from the program."""
+    return f"<system-reminder>\n{inert(text)}\n</system-reminder>"
+
+
+def bounded(text: str, folder: Path | None) -> str:
+    """At most 10,000 characters; of a longer text the whole is in a file that the end names."""
+    if len(text) <= MAX_TEXT:
+        return text
+    note = f"\n[{len(text):,} characters, cut. {_kept(text, folder)}]"
+    return text[: MAX_TEXT - len(note)] + note
+
+
+def _kept(text: str, folder: Path | None) -> str:
+    if folder is None:
+        return "The rest is lost."
+    data = text.encode("utf-8", "backslashreplace")
+    path = folder / f"hook-{sha256(data).hexdigest()[:16]}.txt"
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path.unlink(missing_ok=True)  # a link planted here must not lead the text elsewhere
+        with open(path, "xb", opener=_owner_only) as file:
+            file.write(data)
+    except OSError as error:
+        return f"The rest is lost: writing it to disk failed ({error.strerror})."
+    return f"The whole text is in {path}."
+
+
+def _owner_only(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW, 0o600)

@@ -1,0 +1,1 @@
+"""MCP servers: how they are reached, and their tools as tools of ours."""

@@ -1,0 +1,128 @@
+"""A connected MCP server: the handshake, its tools, and calls of them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from handrail.conversation.blocks import Image, ResultBlock, Text
+from handrail.mcp.peer import McpError, OnProgress, Peer
+from handrail.records import record
+from handrail.tools.output import McpMeta, Output
+
+PROTOCOL = "2025-11-25"
+MAX_PAGES = 100
+MAX_TOOLS = 10_000
+
+
+@record
+class RemoteTool:
+    """A tool as its server describes it. Nothing of it is trusted."""
+
+    name: str
+    description: str
+    schema: Any
+    annotations: Mapping[str, Any]
+    meta: Mapping[str, Any]
+
+
+class Server:
+    """One server after its handshake."""
+
+    def __init__(self, name: str, peer: Peer, info: Mapping[str, Any], *, call_patience: float) -> None:
+        self.name = name
+        self.info = info
+        self.tools: tuple[RemoteTool, ...] = ()
+        self._peer = peer
+        self._patience = call_patience
+
+    async def call(self, tool: str, given: Mapping[str, Any], call_id: str, on_progress: OnProgress) -> Output:
+        """
+        Use a tool of the server.
+
+        Raises:
+            McpError: the server did not answer, or with an error.
+        """
+        params = {"name": tool, "arguments": dict(given), "_meta": {"handrail/toolUseId": call_id}}
+        answer = await self._peer.request("tools/call", params, patience=self._patience, on_progress=on_progress)
+        return output_of(answer, self.name)
+
+    async def aclose(self) -> None:
+        """End the connection."""
+        await self._peer.aclose()
+
+
+async def connect(name: str, peer: Peer, *, patience: float = 30.0, call_patience: float = 600.0) -> Server:
+    """
+    Greet a server and ask for its tools.
+
+    Raises:
+        McpError: it does not behave like an MCP server.
+    """
+    hello = {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": {"name": "handrail", "version": "1"}}
+    answer = await peer.request("initialize", hello, patience=patience)
+    await peer.notify("notifications/initialized", {})
+    info = answer.get("serverInfo")
+    server = Server(name, peer, info if isinstance(info, Mapping) else {}, call_patience=call_patience)
+    capabilities = answer.get("capabilities")
+    if isinstance(capabilities, Mapping) and "tools" in capabilities:
+        server.tools = await _listed(peer, patience)
+    return server
+
+
+async def _listed(peer: Peer, patience: float) -> tuple[RemoteTool, ...]:
+    found: list[RemoteTool] = []
+    cursor: object = None
+    for _ in range(MAX_PAGES):
+        page = await peer.request("tools/list", {} if cursor is None else {"cursor": cursor}, patience=patience)
+        listed = page.get("tools")
+        found += [tool for value in (listed if isinstance(listed, Sequence) else ()) if (tool := remote_tool(value))]
+        cursor = page.get("nextCursor")
+        if not cursor or len(found) > MAX_TOOLS:
+            return tuple(found[:MAX_TOOLS])
+    raise McpError(f"The list of tools has more than {MAX_PAGES} pages.")
+
+
+def remote_tool(value: object) -> RemoteTool | None:
+    """A tool from a server's list; None = it has no name or no schema."""
+    match value:
+        case {"name": str(name), "inputSchema": Mapping() as schema, **rest}:
+            text, notes, meta = rest.get("description"), rest.get("annotations"), rest.get("_meta")
+            return RemoteTool(
+                name,
+                text if isinstance(text, str) else "",
+                schema,
+                notes if isinstance(notes, Mapping) else {},
+                meta if isinstance(meta, Mapping) else {},
+            )
+        case _:
+            return None
+
+
+def output_of(answer: Mapping[str, Any], server: str) -> Output:
+    """The result of a call for the model and for programs."""
+    content = answer.get("content")
+    blocks = tuple(_block(each, server) for each in (content if isinstance(content, Sequence) else ()))
+    structured = answer.get("structuredContent")
+    meta = answer.get("_meta")
+    data = {"content": content, **({"structuredContent": structured} if structured is not None else {})}
+    return Output(
+        blocks=blocks,
+        data=data,
+        mcp=McpMeta(meta if isinstance(meta, Mapping) else {}, structured if isinstance(structured, Mapping) else None),
+        is_error=answer.get("isError") is True,
+    )
+
+
+def _block(value: object, server: str) -> ResultBlock:
+    match value:
+        case {"type": "text", "text": str(text)}:
+            return Text(text)
+        case {"type": "image", "data": str(data), "mimeType": str(kind)}:
+            return Image(data, kind)
+        case {"type": "resource_link", "uri": str(uri), **rest}:
+            return Text(f"[{rest.get('name') or 'resource'}: {uri}]")
+        case {"type": "resource", "resource": {"uri": str(uri), "text": str(text)}}:
+            return Text(f"[resource of {server} at {uri}]\n{text}")
+        case {"type": str(kind)}:
+            return Text(f"[{kind} content, which cannot be shown here]")
+        case _:
+            return Text("[content that is not understood]")

@@ -1,0 +1,171 @@
+"""An MCP server as a process of ours: one JSON message a line on its standard input and output."""
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import signal
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+from handrail.mcp.peer import McpError, Message, OnProgress, result_of
+
+log = logging.getLogger(__name__)
+
+MAX_LINE = 32 * 1024 * 1024
+LAST_WORDS = 20
+GRACE = 2.0
+
+
+class StdioPeer:
+    """
+    A running server. What it writes to standard error is kept for messages about it, a few lines of it.
+
+    `aclose` ends it and everything it started in its process group.
+    """
+
+    def __init__(self, process: asyncio.subprocess.Process, name: str) -> None:
+        self._process = process
+        self._name = name
+        self._number = 0
+        self._open: dict[int, asyncio.Future[Message]] = {}
+        self._progress: dict[int, OnProgress] = {}
+        self._said: deque[str] = deque(maxlen=LAST_WORDS)
+        self._tasks = [asyncio.create_task(self._read()), asyncio.create_task(self._listen())]
+        self._gone = ""
+
+    @classmethod
+    async def start(cls, name: str, argv: Sequence[str], env: Mapping[str, str], cwd: str) -> Self:
+        """
+        Start a server.
+
+        Raises:
+            McpError: it cannot be started.
+        """
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *argv,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                env=dict(env),
+                cwd=cwd,
+                limit=MAX_LINE,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            raise McpError(f"The MCP server {name!r} cannot be started ({argv[0]!r}): {error}.") from error
+        return cls(process, name)
+
+    async def request(
+        self, method: str, params: Mapping[str, Any], *, patience: float, on_progress: OnProgress | None = None
+    ) -> Mapping[str, Any]:
+        self._number += 1
+        number = self._number
+        answer: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+        self._open[number] = answer
+        if on_progress is not None:
+            self._progress[number] = on_progress
+            params = {**params, "_meta": {**params.get("_meta", {}), "progressToken": number}}
+        try:
+            await self._send({"jsonrpc": "2.0", "id": number, "method": method, "params": dict(params)})
+            return result_of(await asyncio.wait_for(answer, patience), method)
+        except TimeoutError as error:
+            await self._cancel(number, "it took too long")
+            raise McpError(f"The MCP server {self._name!r} did not answer {method} in {patience:g} s.") from error
+        except asyncio.CancelledError:
+            await self._cancel(number, "it is no longer needed")
+            raise
+        finally:
+            self._open.pop(number, None)
+            self._progress.pop(number, None)
+
+    async def notify(self, method: str, params: Mapping[str, Any]) -> None:
+        await self._send({"jsonrpc": "2.0", "method": method, "params": dict(params)})
+
+    async def aclose(self) -> None:
+        self._end("it was closed")
+        if self._process.stdin:
+            self._process.stdin.close()
+        try:
+            await asyncio.wait_for(self._process.wait(), GRACE)
+        except TimeoutError:
+            self._kill(signal.SIGTERM)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._process.wait(), GRACE)
+        self._kill(signal.SIGKILL)
+        await self._process.wait()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _kill(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, number)
+
+    async def _cancel(self, number: int, reason: str) -> None:
+        with contextlib.suppress(McpError):
+            await self.notify("notifications/cancelled", {"requestId": number, "reason": reason})
+
+    async def _send(self, message: Message) -> None:
+        if self._gone or self._process.stdin is None:
+            raise McpError(f"The MCP server {self._name!r} cannot be asked: {self._gone or 'it has gone'}.")
+        try:
+            self._process.stdin.write(json.dumps(message, separators=(",", ":")).encode() + b"\n")
+            await self._process.stdin.drain()
+        except (OSError, ConnectionError) as error:
+            self._end("it has ended")
+            raise McpError(f"The MCP server {self._name!r} has ended.{self._last_words()}") from error
+
+    async def _read(self) -> None:
+        assert self._process.stdout is not None
+        try:
+            while line := await self._process.stdout.readline():
+                self._hear(line)
+        except ValueError:
+            self._end(f"it sent a line of more than {MAX_LINE:,} bytes")
+        await self._process.wait()
+        self._end(f"it ended with exit code {self._process.returncode}")
+
+    def _hear(self, line: bytes) -> None:
+        try:
+            message = json.loads(line)
+        except (ValueError, RecursionError):
+            if line.strip():
+                log.warning("the MCP server %s wrote what is no message: %.200r", self._name, line)
+            return
+        match message:
+            case {"id": int(number), "method": str()}:
+                task = asyncio.create_task(self._refuse(number))
+                self._tasks.append(task)
+            case {"id": int(number)}:
+                answer = self._open.get(number)
+                if answer is not None and not answer.done():
+                    answer.set_result(message)
+            case {"method": "notifications/progress", "params": {"progressToken": int(number)} as news}:
+                if number in self._progress:
+                    self._progress[number](news)
+            case _:
+                pass  # what servers tell beside that, nobody waits for yet
+
+    async def _refuse(self, number: int) -> None:
+        error = {"code": -32601, "message": "handrail does not answer requests of servers yet"}
+        with contextlib.suppress(McpError):
+            await self._send({"jsonrpc": "2.0", "id": number, "error": error})
+
+    async def _listen(self) -> None:
+        assert self._process.stderr is not None
+        while piece := await self._process.stderr.read(65_536):
+            self._said.extend(piece.decode("utf-8", "replace").splitlines()[-LAST_WORDS:])
+
+    def _end(self, why: str) -> None:
+        self._gone = self._gone or why
+        for answer in self._open.values():
+            if not answer.done():
+                text = f"The MCP server {self._name!r} cannot be asked: {self._gone}.{self._last_words()}"
+                answer.set_exception(McpError(text))
+
+    def _last_words(self) -> str:
+        return f" Its last words: {' / '.join(self._said)[-500:]}" if self._said else ""

@@ -1,0 +1,99 @@
+"""Tools of MCP servers as tools of ours. What a server says of its tools may make them faster, never more allowed."""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from handrail.conversation.blocks import Json
+from handrail.errors import ToolDefinitionError, ToolError
+from handrail.mcp.peer import McpError
+from handrail.mcp.server import RemoteTool, Server
+from handrail.tools.context import Progress, ToolContext
+from handrail.tools.output import Output
+from handrail.tools.raw import RawTool
+from handrail.tools.tool import McpInfo, PromptView
+
+MAX_DESCRIPTION = 2048
+MAX_NAME = 64
+MAX_RESULT = 500_000
+RESULT_CHARS = 100_000
+NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
+
+
+class McpTool(RawTool):
+    """One tool of one server."""
+
+    def __init__(self, server: Server, remote: RemoteTool) -> None:
+        schema = remote.schema if remote.schema.get("type") else {**remote.schema, "type": "object"}
+        super().__init__(tool_name(server.name, remote.name), schema)
+        self.mcp = McpInfo(server.name, remote.name)
+        self._server = server
+        self._description = remote.description[:MAX_DESCRIPTION]
+        self._notes = remote.annotations
+        self.always_load = remote.meta.get("anthropic/alwaysLoad") is True
+        self.requires_user_interaction = remote.meta.get("anthropic/requiresUserInteraction") is True
+        limit = remote.meta.get("anthropic/maxResultSizeChars")
+        self.max_result_chars = min(limit, MAX_RESULT) if isinstance(limit, int) and limit > 0 else RESULT_CHARS
+        hint = remote.meta.get("anthropic/searchHint")
+        self.search_hint = hint[:200] if isinstance(hint, str) else ""
+
+    def prompt(self, view: PromptView) -> str:
+        return self._description
+
+    def display_name(self, args: Json | None = None) -> str:
+        title = self._notes.get("title")
+        return title if isinstance(title, str) and title else self.name
+
+    def is_read_only(self, args: Json) -> bool:
+        return self._notes.get("readOnlyHint") is True
+
+    def is_concurrency_safe(self, args: Json) -> bool:
+        return self._notes.get("readOnlyHint") is True
+
+    def is_destructive(self, args: Json) -> bool:
+        return not self.is_read_only(args) and self._notes.get("destructiveHint") is not False
+
+    @property
+    def annotations(self) -> dict[str, bool]:
+        """What the server says of it, as programs ask for it."""
+        names = {"readOnlyHint": "readOnly", "destructiveHint": "destructive", "openWorldHint": "openWorld"}
+        return {short: self._notes[name] for name, short in names.items() if isinstance(self._notes.get(name), bool)}
+
+    async def call(self, args: Json, ctx: ToolContext) -> Output:
+        def on_progress(news: Mapping[str, Any]) -> None:
+            ctx.progress(progress_of(news))
+
+        assert self.mcp is not None
+        try:
+            return await self._server.call(self.mcp.tool, args, ctx.use.id, on_progress)
+        except McpError as error:
+            raise ToolError(str(error)) from error
+
+
+def progress_of(news: Mapping[str, Any]) -> Progress:
+    """What a progress notification says."""
+    text, done, total = news.get("message"), news.get("progress"), news.get("total")
+    share = done / total if isinstance(done, int | float) and isinstance(total, int | float) and total > 0 else None
+    return Progress(text if isinstance(text, str) else "", share)
+
+
+def tool_name(server: str, tool: str) -> str:
+    """The name that a model sees; too long ones end in a stable digest."""
+    name = f"mcp__{NOT_IN_NAMES.sub('_', server)}__{NOT_IN_NAMES.sub('_', tool)}"
+    if len(name) <= MAX_NAME:
+        return name
+    digest = hashlib.sha256(f"{server}\0{tool}".encode()).hexdigest()[:8]
+    return f"{name[: MAX_NAME - 9]}_{digest}"
+
+
+def tools_of(server: Server) -> tuple[tuple[McpTool, ...], tuple[str, ...]]:
+    """The tools of a server that can be offered, and why the others cannot."""
+    made: list[McpTool] = []
+    problems: list[str] = []
+    for remote in server.tools:
+        try:
+            made.append(McpTool(server, remote))
+        except ToolDefinitionError as error:
+            problems.append(str(error))
+    return tuple(made), tuple(problems)

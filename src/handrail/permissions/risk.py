@@ -1,0 +1,52 @@
+"""How much is at stake in a call that a person is asked about. For showing only: a risk decides nothing."""
+
+from enum import Enum
+
+from handrail.permissions.case import Case
+from handrail.permissions.layers import critical_paths
+from handrail.permissions.shell import REMOVERS
+from handrail.permissions.web import Reach
+from handrail.records import record
+from handrail.shell.model import Does
+
+
+class Level(Enum):
+    """Three steps are as many as a person tells apart at a glance."""
+
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+
+
+@record
+class Risk:
+    """The level, and why it is not lower."""
+
+    level: Level
+    reasons: tuple[str, ...] = ()
+
+
+def risk(case: Case) -> Risk:
+    """The risk of one call, from its flags, the places it touches and what its commands do."""
+    high = tuple(dict.fromkeys(high_risks(case)))
+    if high:
+        return Risk(Level.HIGH, high)
+    doubts = tuple(dict.fromkeys(touch.doubt for touch in case.touches if touch.doubt))
+    if case.read_only and not doubts:
+        return Risk(Level.LOW, ("it only reads",))
+    return Risk(Level.MEDIUM, doubts or (("it changes something",) if not case.read_only else ()))
+
+
+def high_risks(case: Case) -> list[str]:
+    found = ["the tool calls it destructive"] if case.facts.destructive else []
+    if critical := critical_paths(case):
+        found.append(critical.reason)
+    found += [f"{t.shown!r} is protected ({t.protected})" for t in case.touches if t.protected]
+    if case.target is not None and case.target.reach is Reach.INTERNAL:
+        found.append(f"{case.target.host} is on this machine or in its network")
+    if case.analysis is not None:
+        found += [f"it is not understood: {problem.text}" for problem in case.analysis.problems[:1]]
+        found += [f"{part.shown!r} removes files" for part in case.parts if part.name in REMOVERS]
+        found += ["it uses the network" for segment in case.analysis.segments if segment.does(Does.NETWORK)]
+        found += ["it runs a program that is not known" for s in case.analysis.segments if s.does(Does.STARTS)]
+    return found

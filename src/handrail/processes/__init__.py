@@ -1,0 +1,1 @@
+"""Starting programs, bounding what they say, and leaving none of them behind."""

@@ -1,0 +1,93 @@
+"""The one nursery of this process, started when the first command is: keepers come from there."""
+
+import atexit
+import os
+import socket
+import sys
+import threading
+from array import array
+from collections.abc import Sequence
+from pathlib import Path
+
+SOURCE = "import sys; sys.path.append(sys.argv[1]); from handrail.processes.keeper import nursery; nursery(0)"
+ROOT = str(Path(__file__).parents[2])
+HELD_SIGNALS = (1, 2, 3, 15)
+"""What a terminal, or a command's `kill $PPID`, may send. It does not concern the keepers, and is blocked in them."""
+KEPT_VARIABLES = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FRAMEWORK_PATH")
+"""What the interpreter itself may need to start."""
+
+
+class Nursery:
+    """Takes jobs for keepers; starts again when somebody killed it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._control: socket.socket | None = None
+        self.pid = 0
+
+    def submit(self, kind: bytes, fds: Sequence[int]) -> None:
+        """Hand a job and its descriptors to the next keeper."""
+        handed = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array("i", fds))]
+        with self._lock:
+            self._ready().sendmsg([kind], handed)
+
+    def warm(self) -> None:
+        """Start it now, so that the first command need not wait."""
+        with self._lock:
+            self._ready()
+
+    def close(self) -> None:
+        """Let it go. It ends when its keepers have."""
+        with self._lock:
+            if self._control is not None:
+                self._control.close()
+                self._control = None
+
+    def abandon(self) -> None:
+        """In a process that was forked: the nursery belongs to the parent."""
+        self._lock = threading.Lock()
+        if self._control:
+            self._control.close()
+        self._control, self.pid = None, 0
+
+    def _ready(self) -> socket.socket:
+        if self._control is not None and _ended(self.pid):
+            self._control.close()
+            self._control = None
+        if self._control is None:
+            ours, theirs = socket.socketpair()
+            try:
+                with theirs:
+                    self.pid = _started(theirs.fileno())
+            except OSError:
+                ours.close()
+                raise
+            self._control = ours
+        return self._control
+
+
+def _ended(pid: int) -> bool:
+    try:
+        return os.waitpid(pid, os.WNOHANG)[0] == pid
+    except ChildProcessError:
+        return True  # somebody else has fetched its end
+
+
+def _started(control: int) -> int:
+    if not sys.executable:
+        raise OSError("commands cannot be run: this Python does not know its own program (sys.executable is empty)")
+    env = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
+    nowhere = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_WRONLY, 0) for fd in (1, 2)]
+    return os.posix_spawn(
+        sys.executable,
+        [sys.executable, "-I", "-S", "-c", SOURCE, ROOT],
+        env,
+        file_actions=[(os.POSIX_SPAWN_DUP2, control, 0), *nowhere],
+        setsid=True,
+        setsigmask=HELD_SIGNALS,
+    )
+
+
+NURSERY = Nursery()
+atexit.register(NURSERY.close)
+os.register_at_fork(after_in_child=NURSERY.abandon)

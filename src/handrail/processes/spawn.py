@@ -1,0 +1,239 @@
+"""Starting a command under a keeper, and learning how it ended."""
+
+import asyncio
+import errno
+import marshal
+import os
+import shutil
+import socket
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from select import select
+
+from handrail.processes.keeper import COMMAND, SWEEP, message
+from handrail.processes.nursery import NURSERY
+from handrail.records import record
+
+GRACE = 0.5
+LINGER = 0.1
+SWEEP_SECONDS = 2.0
+
+
+@record
+class Command:
+    """A program to start. `env` is all that it gets; times are in seconds."""
+
+    argv: Sequence[str]
+    cwd: str
+    env: Mapping[str, str]
+    timeout: float | None = None
+    grace: float = GRACE
+    """Between the request to end and the kill."""
+    linger: float = LINGER
+    """For what the command leaves behind to end by itself, for example a `tee` that it did not wait for."""
+    pass_fds: Sequence[int] = ()
+    """Descriptors that it gets under the same numbers."""
+
+
+@record
+class End:
+    """
+    How a command ended: its exit code, or minus the signal.
+
+    `why` is empty if it ended by itself, else `timeout`, `stopped`, `full` (too much output), or `lost`: its keeper was
+    killed, so that nobody knows. `stored` and `lost` are bytes of output, `trouble` the error number of the store.
+    """
+
+    code: int
+    why: str = ""
+    stored: int = 0
+    lost: int = 0
+    trouble: int = 0
+
+
+class Running:
+    """A command under its keeper. When `wait` returns, or `poll` has an answer, no process of it lives."""
+
+    def __init__(self, call: socket.socket) -> None:
+        self.pid = 0
+        """The process id of the command itself, which is also its group and session."""
+        self._call = call
+        self._keeper = 0
+        self._heard = bytearray()
+        self._end: End | None = None
+        self._failure: OSError | None = None
+        self._waiting: list[asyncio.Future[None]] = []
+
+    async def wait(self) -> End:
+        """How it ended. Several may wait; giving up waiting leaves the command running."""
+        while (end := self.poll()) is None:
+            await self._news()
+        return end
+
+    def poll(self) -> End | None:
+        """How it ended, if it has."""
+        while self._end is None:
+            try:
+                data = self._call.recv(4096)
+            except BlockingIOError:
+                break
+            except ConnectionResetError:
+                data = b""
+            if data:
+                self._heard += data
+                self._understand()
+            else:
+                self._lost()
+        return self._end
+
+    def stop(self) -> None:
+        """Have it ended, and everything it started; `wait` tells when that is done."""
+        if self._end is None:
+            with suppress(OSError):  # the keeper has just gone
+                self._call.shutdown(socket.SHUT_WR)
+
+    async def gone(self) -> End:
+        """Stop it and wait until nothing of it lives; cancelling does not shorten that."""
+        self.stop()
+        cancelled: asyncio.CancelledError | None = None
+        while (end := self.poll()) is None:
+            try:
+                await self._news()
+            except asyncio.CancelledError as error:
+                cancelled = error
+        if cancelled:
+            raise cancelled
+        return end
+
+    async def started(self) -> None:
+        """
+        Wait until it runs.
+
+        Raises:
+            OSError: it could not be started.
+        """
+        while self.poll() is None and not self.pid:
+            await self._news()
+        if self._failure:
+            raise self._failure
+
+    async def _news(self) -> None:
+        loop = asyncio.get_running_loop()
+        waiter = loop.create_future()
+        self._waiting.append(waiter)
+        if len(self._waiting) == 1:
+            loop.add_reader(self._call, self._wake)
+        try:
+            await waiter
+        finally:
+            self._waiting.remove(waiter)
+            if not self._waiting and self._call.fileno() >= 0:
+                loop.remove_reader(self._call)
+
+    def _wake(self) -> None:
+        asyncio.get_running_loop().remove_reader(self._call)
+        for waiter in self._waiting:
+            if not waiter.done():
+                waiter.set_result(None)
+
+    def _understand(self) -> None:
+        while len(self._heard) >= 8:
+            size = 8 + int.from_bytes(self._heard[:8], "big")
+            if len(self._heard) < size:
+                return
+            kind, *rest = marshal.loads(self._heard[8:size])  # noqa: S302  # from our own keeper
+            del self._heard[:size]
+            if kind == "started":
+                self.pid, self._keeper = rest
+            elif kind == "failed":
+                self._failure = OSError(rest[0], os.strerror(rest[0]), os.fsdecode(rest[1]))
+                self._finish(End(127, "lost"))
+            else:
+                self._finish(End(*rest))
+
+    def _finish(self, end: End) -> None:
+        self._end = end
+        self._call.close()
+
+    def _lost(self) -> None:
+        _sweep(self._keeper)
+        self._finish(End(-9, "lost"))
+
+
+async def start(command: Command, stdin: int, stdout: int, stderr: int) -> Running:
+    """
+    Start a command with these descriptors, which stay the caller's to close.
+
+    Raises:
+        OSError: it could not be started.
+    """
+    return await _started(command, (stdin, stdout, stderr), (0, 1, 2), None)
+
+
+async def start_stored(command: Command, stdin: int, store: int, quota: int) -> Running:
+    """
+    Start a command whose output goes into a file, in the order it is written, until the quota is used up.
+
+    The keeper does that, whether or not anybody here listens.
+
+    Raises:
+        OSError: it could not be started.
+    """
+    return await _started(command, (store, stdin), (0,), quota)
+
+
+async def _started(command: Command, fds: Sequence[int], targets: Sequence[int], quota: int | None) -> Running:
+    request = message(
+        {
+            "path": os.fsencode(program(command)),
+            "argv": [os.fsencode(word) for word in command.argv],
+            "cwd": os.fsencode(command.cwd),
+            "env": {os.fsencode(name): os.fsencode(value) for name, value in command.env.items()},
+            "targets": [*targets, *command.pass_fds],
+            "timeout": command.timeout,
+            "grace": command.grace,
+            "linger": command.linger,
+            "quota": quota,
+        }
+    )
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    running = Running(ours)
+    try:
+        with theirs:
+            NURSERY.submit(COMMAND, (theirs.fileno(), *fds, *command.pass_fds))
+        await asyncio.get_running_loop().sock_sendall(ours, request)
+        await running.started()
+    except asyncio.CancelledError:
+        await running.gone()
+        raise
+    except OSError:
+        ours.close()
+        raise
+    return running
+
+
+def program(command: Command) -> str:
+    """
+    The file to start.
+
+    Raises:
+        FileNotFoundError: there is none of that name on the command's PATH.
+    """
+    name = command.argv[0]
+    if "/" in name:
+        return name
+    found = shutil.which(name, path=command.env.get("PATH", os.defpath))
+    if found is None:
+        raise FileNotFoundError(errno.ENOENT, "There is no such program", name)
+    return os.path.abspath(found)  # noqa: PTH100  # the keeper is in another folder; links are kept
+
+
+def _sweep(keeper: int) -> None:
+    """A keeper was killed: end what it leaves behind, which fell to the nursery."""
+    ours, theirs = socket.socketpair()
+    with ours:
+        with theirs:
+            NURSERY.submit(SWEEP, (theirs.fileno(),))
+        ours.sendall(message(keeper))
+        select([ours], [], [], SWEEP_SECONDS)

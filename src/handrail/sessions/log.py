@@ -1,0 +1,134 @@
+"""
+The file of one session: JSON lines, only ever added to.
+
+Each record is one `write()`, so that it survives the end of the process the moment it was made. Reading tolerates what
+a process that was killed, or a full disk, leaves behind.
+"""
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from handrail.errors import SessionError
+from handrail.records import record
+
+Record: TypeAlias = dict[str, Any]
+Durability: TypeAlias = Literal["process", "power"]
+
+VERSION = 1
+OWN = "handrail"
+
+
+class Log:
+    """
+    One session file, open for this process alone. Its owner alone may read it.
+
+    `durability`: with "process" a record survives kill -9 of this program; with "power" also the machine's end.
+
+    Raises:
+        SessionError: another process writes it, or it cannot be opened.
+    """
+
+    def __init__(self, path: Path, *, durability: Durability = "process") -> None:
+        self.path = path
+        self._durable = durability == "power"
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        except OSError as error:
+            raise SessionError(f"The session {path} cannot be written: {error.strerror}.") from error
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(self._file)
+            text = f"The session {path.stem} is in use by another process. End that one, or fork the session."
+            raise SessionError(text) from error
+        self._size = os.fstat(self._file).st_size
+        self.new = self._size == 0
+        """Whether nothing stands in it yet."""
+        if self._size and os.pread(self._file, 1, self._size - 1) != b"\n":
+            self._write(b"\n")  # whoever wrote here was stopped in the middle of a line
+
+    def add(self, value: Mapping[str, Any]) -> None:
+        """
+        Write one record.
+
+        Raises:
+            SessionError: it could not be written whole; the file is as it was before.
+        """
+        self._write(line_of(value))
+
+    def close(self) -> None:
+        """Let go of the file; what was written is on the disk then."""
+        if self._file >= 0:
+            file, self._file = self._file, -1
+            try:
+                os.fsync(file)
+            finally:
+                os.close(file)
+
+    def _write(self, data: bytes) -> None:
+        try:
+            written = os.write(self._file, data)
+            if written < len(data):
+                os.ftruncate(self._file, self._size)
+                raise SessionError(
+                    f"The session {self.path} cannot be written: the disk is full or a quota is used up."
+                )
+            if self._durable:
+                os.fdatasync(self._file)
+        except OSError as error:
+            raise SessionError(f"The session {self.path} cannot be written: {error.strerror}.") from error
+        self._size += written
+
+
+def line_of(value: Mapping[str, Any]) -> bytes:
+    """A record as one line."""
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+    except UnicodeEncodeError:  # lone surrogates, for example of file names
+        return json.dumps(value, separators=(",", ":")).encode() + b"\n"
+
+
+@record
+class Broken:
+    """A line that is no record: the last one if a process was stopped while it wrote."""
+
+    number: int
+    problem: str
+
+
+def read(path: Path) -> Iterator[Record | Broken]:
+    """
+    The records of a session file, and its broken lines.
+
+    Raises:
+        SessionError: the file cannot be read, or was written by a newer handrail.
+    """
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                if line.strip():
+                    yield _parsed(line, number, path)
+    except OSError as error:
+        raise SessionError(f"The session {path} cannot be read: {error.strerror}.") from error
+
+
+def _parsed(line: bytes, number: int, path: Path) -> Record | Broken:
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        whole = line.endswith(b"\n")
+        return Broken(number, f"it is not JSON: {error}" if whole else "its writer was stopped in the middle of it")
+    if not isinstance(value, dict) or not isinstance(value.get("type"), str):
+        return Broken(number, "it is no JSON object with a type")
+    version = value.get("version")
+    if value["type"] == OWN and isinstance(version, int) and version > VERSION:
+        raise SessionError(
+            f"The session {path} was written by a newer handrail (format {version}, this one reads up to {VERSION}). "
+            "Use that version, or a newer one."
+        )
+    return value

@@ -1,0 +1,195 @@
+"""
+Writes a conversation into its session as it happens.
+
+    answer     one `assistant` line per block, as soon as the block is complete; `settled` when it stands in the history
+    calls      `began` before a call starts, a `user` line with its result when it is over
+    the rest   one line per message
+    compaction `replaced`: which messages stay, and the new ones
+"""
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from handrail.conversation.blocks import AssistantBlock, ToolResult, ToolUse
+from handrail.conversation.coding import Value, block_value
+from handrail.conversation.messages import AssistantMessage, Attachment, Message, SystemNote, UserMessage
+from handrail.conversation.redact import Redactor
+from handrail.errors import SessionError
+from handrail.sessions.log import OWN, VERSION, Log
+
+
+def new_id() -> str:
+    """A random id in the usual form; the uuid module costs start-up time."""
+    digits = bytearray(os.urandom(16))
+    digits[6], digits[8] = digits[6] & 0x0F | 0x40, digits[8] & 0x3F | 0x80
+    text = digits.hex()
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def timestamp() -> str:
+    """Now, in the form that transcripts use."""
+    now = time.time()
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now * 1000) % 1000:03d}Z"
+
+
+class SessionScribe:
+    """
+    Keeps one conversation in one log; see `conversation.scribe.Scribe` for the promise.
+
+    `kept` are the messages that the log already holds, when a session goes on. Secrets are taken out on the way in.
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        session_id: str,
+        cwd: str,
+        redactor: Redactor,
+        *,
+        kept: Sequence[Message] = (),
+        last: str | None = None,
+        parent: str = "",
+        now: Callable[[], str] = timestamp,
+    ) -> None:
+        self.session_id = session_id
+        self.failure: SessionError | None = None
+        self._log = log
+        self._cwd = cwd
+        self._redact = redactor.value
+        self._now = now
+        self._messages = list(kept)
+        self._last = last
+        self._blocks: dict[int, AssistantBlock] = {}
+        self._results: dict[str, ToolResult] = {}
+        self.next_id = ""
+        """The id that the next message of the user gets; empty = a new one."""
+        if log.new:
+            self._own("opened", version=VERSION, cwd=cwd, **({"parent": parent} if parent else {}))
+
+    # What happens in a conversation
+
+    def message(self, message: Message) -> None:
+        """It stands in the history from now on."""
+        match message:
+            case AssistantMessage():
+                self._settled(message)
+            case UserMessage(content):
+                self._user(content)
+            case Attachment(kind, content):
+                self._line("user", _said("user", content), isMeta=True, attachment=kind)
+            case SystemNote(text, level):
+                self._add({"type": "system", "subtype": "note", "content": text, "level": level})
+        self._messages.append(message)
+
+    def replaced(self, messages: Sequence[Message]) -> None:
+        """These stand in the history now; those that were there before are only named."""
+        self._own("replaced", messages=[*_differences(self._messages, messages)])
+        self._messages = list(messages)
+
+    def block(self, message_id: str, model: str, block: AssistantBlock, slot: int) -> None:
+        """A block is complete."""
+        self._blocks[slot] = block
+        message = {"id": message_id, "type": "message", "role": "assistant", "model": model}
+        self._line("assistant", {**message, "content": [block_value(block)], "stop_reason": None}, slot=slot)
+
+    def discarded(self) -> None:
+        """The blocks since the last message are void."""
+        if self._blocks:
+            self._blocks, self._results = {}, {}
+            self._own("discarded")
+
+    def began(self, use: ToolUse) -> None:
+        """The call starts now."""
+        self._own("began", id=use.id, name=use.name)
+        if self.failure is not None:
+            raise self.failure
+
+    def ended(self, result: ToolResult) -> None:
+        """The call is over."""
+        self._results[result.tool_use_id] = result
+        self._line("user", _said("user", (result,)))
+
+    def adopt(self, messages: Sequence[Message]) -> None:
+        """Begin with a conversation that was had elsewhere."""
+        self._own("replaced", messages=[message_value(message) for message in messages])
+        self._messages = list(messages)
+
+    def note(self, event: str, **values: Any) -> None:
+        """Something about the session itself: its title, its model."""
+        self._own(event, **values)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._log.close()
+
+    # How it is written
+
+    def _settled(self, message: AssistantMessage) -> None:
+        said = tuple(self._blocks[slot] for slot in sorted(self._blocks))
+        extra = {} if said == message.content else {"content": [block_value(block) for block in message.content]}
+        self._own("settled", model=message.model, stop_reason=message.stop_reason, **extra)
+        self._blocks = {}
+
+    def _user(self, content: Sequence[Any]) -> None:
+        unwritten = tuple(
+            block
+            for block in content
+            if not (isinstance(block, ToolResult) and self._results.get(block.tool_use_id) == block)
+        )
+        self._results = {}
+        if unwritten:
+            self._line("user", _said("user", unwritten), uuid=self.next_id or new_id())
+            self.next_id = ""
+
+    def _line(self, kind: str, message: Value, **extra: Any) -> None:
+        line = {"type": kind, "uuid": new_id(), "parentUuid": self._last, **extra, "message": message}
+        self._add(line)
+        self._last = line["uuid"]
+
+    def _own(self, event: str, **values: Any) -> None:
+        self._add({"type": OWN, "event": event, **values})
+
+    def _add(self, value: Mapping[str, Any]) -> None:
+        if self.failure is not None:
+            return
+        where = {"sessionId": self.session_id, "timestamp": self._now()}
+        if value["type"] != OWN:
+            where["cwd"] = self._cwd
+        try:
+            self._log.add({**self._redact(value), **where})
+        except SessionError as error:
+            self.failure = error
+
+
+def _said(role: str, content: Sequence[Any]) -> Value:
+    return {"role": role, "content": [block_value(block) for block in content]}
+
+
+def message_value(message: Message) -> Value:
+    """A message as one value, for those that stand in the place of others."""
+    match message:
+        case AssistantMessage(content, model, stop_reason):
+            return {**_said("assistant", content), "model": model, "stop_reason": stop_reason}
+        case UserMessage(content):
+            return _said("user", content)
+        case Attachment(kind, content):
+            return {**_said("user", content), "attachment": kind}
+        case SystemNote(text, level):
+            return {"role": "system", "content": text, "level": level}
+
+
+def _differences(before: Sequence[Message], after: Sequence[Message]) -> list[Value]:
+    """The new messages as values; runs of those that were there before as `{"keep": [first, end]}`."""
+    places = {id(message): place for place, message in enumerate(before)}
+    found: list[Value] = []
+    for message in after:
+        place = places.get(id(message))
+        if place is None:
+            found.append(message_value(message))
+        elif found and "keep" in found[-1] and found[-1]["keep"][1] == place:
+            found[-1]["keep"][1] = place + 1
+        else:
+            found.append({"keep": [place, place + 1]})
+    return found

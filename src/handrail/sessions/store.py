@@ -1,0 +1,208 @@
+"""Where sessions are kept: one folder for each working folder, one file for each session."""
+
+import os
+import re
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from handrail.conversation.messages import Message
+from handrail.conversation.redact import Redactor
+from handrail.errors import SessionError
+from handrail.records import record
+from handrail.sessions.log import Durability, Log, read
+from handrail.sessions.rebuild import Rebuilt, rebuild
+from handrail.sessions.scribe import SessionScribe, new_id
+
+if TYPE_CHECKING:
+    from handrail.sessions.index import Entry
+
+ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
+DAY = 86_400
+
+
+@record
+class Opened:
+    """A session that is being written, and what it held before."""
+
+    scribe: SessionScribe
+    path: Path
+    rebuilt: Rebuilt
+
+    @property
+    def messages(self) -> Sequence[Message]:
+        """The conversation so far."""
+        return self.rebuilt.messages
+
+
+@record
+class Store:
+    """All sessions of one person. `folder` is not made before there is one."""
+
+    folder: Path
+    redactor: Redactor
+    durability: Durability = "process"
+
+    def create(self, cwd: str, session_id: str = "") -> Opened:
+        """
+        A new session for a working folder.
+
+        Raises:
+            SessionError: there is one of that id, or it cannot be written.
+        """
+        name = _checked(session_id) if session_id else new_id()
+        if session_id and any(self._paths(name)):
+            raise SessionError(f"There is a session {name!r} already. Resume it, fork it, or choose another id.")
+        return self._opened(self.folder / folder_name(cwd) / f"{name}.jsonl", name, cwd, Rebuilt(()))
+
+    def resume(self, path: Path, cwd: str, *, upto: str = "") -> Opened:
+        """
+        Go on with a session. With `upto`, from the message of that id on it becomes another one.
+
+        Raises:
+            SessionError: another process writes it, or it cannot be read.
+        """
+        log = self._log(path)  # first the lock: nobody may add to it between reading and writing
+        try:
+            rebuilt = rebuild(read(path), upto=upto)
+            scribe = self._scribe(log, path.stem, cwd, rebuilt)
+            if upto:
+                scribe.replaced(rebuilt.messages)
+        except BaseException:
+            log.close()
+            raise
+        return Opened(scribe, path, rebuilt)
+
+    def fork(self, path: Path, cwd: str, session_id: str = "", *, upto: str = "") -> Opened:
+        """A new session that begins with the conversation of another one, which stays as it is."""
+        rebuilt = rebuild(read(path), upto=upto)
+        name = _checked(session_id) if session_id else new_id()
+        if any(self._paths(name)):
+            raise SessionError(f"There is a session {name!r} already. Choose another id.")
+        made = self._opened(self.folder / folder_name(cwd) / f"{name}.jsonl", name, cwd, rebuilt, path.stem)
+        made.scribe.adopt(rebuilt.messages)
+        return made
+
+    def find(self, wanted: str, cwd: str) -> Path:
+        """
+        The file of a session: by id, by the beginning of one, by title, or by path.
+
+        Raises:
+            SessionError: there is none, or more than one.
+        """
+        as_path = Path(cwd, wanted).expanduser()
+        if wanted.endswith(".jsonl") and as_path.is_file():
+            return as_path
+        exact = [*self._paths(wanted)] if ID.fullmatch(wanted) else []
+        if exact:
+            return exact[0]
+        known = self.entries()
+        titled = [entry for entry in known if entry.title == wanted]
+        found = titled or [entry for entry in known if len(wanted) >= 4 and entry.id.startswith(wanted)]
+        if len(found) == 1:
+            return Path(found[0].path)
+        if found:
+            raise SessionError(f"{wanted!r} may be {' or '.join(sorted(entry.id for entry in found)[:5])}. Give more.")
+        raise SessionError(f"There is no session {wanted!r}. `handrail sessions list` shows which there are.")
+
+    def newest(self, cwd: str) -> Path:
+        """
+        The session of a working folder that was used last.
+
+        Raises:
+            SessionError: there is none.
+        """
+        files = sorted(_sessions_in(self.folder / folder_name(cwd)), key=lambda path: path.stat().st_mtime_ns)
+        if not files:
+            raise SessionError(f"There is no session of the folder {cwd} to continue. Start one without --continue.")
+        return files[-1]
+
+    def entries(self) -> "list[Entry]":
+        """All sessions, the newest first."""
+        from handrail.sessions.index import entries  # noqa: PLC0415  # only lists pay for the database
+
+        return entries(self.folder)
+
+    def remove(self, path: Path) -> None:
+        """
+        Delete a session and what belongs to it.
+
+        Raises:
+            SessionError: a process is writing it, or it cannot be deleted.
+        """
+        log = self._log(path)
+        try:
+            path.unlink()
+            remove_tree(path.with_suffix(""))
+        except OSError as error:
+            raise SessionError(f"The session {path} cannot be deleted: {error.strerror}.") from error
+        finally:
+            log.close()
+
+    def prune(self, days: int) -> int:
+        """Delete sessions that nobody used for so many days; how many those were. Sessions in use stay."""
+        oldest = time.time() - days * DAY
+        removed = 0
+        for entry in self.entries():
+            if entry.updated < oldest:
+                try:
+                    self.remove(Path(entry.path))
+                except SessionError:
+                    continue  # in use, or not ours to delete: it is looked at again the next time
+                removed += 1
+        return removed
+
+    def _opened(self, path: Path, name: str, cwd: str, rebuilt: Rebuilt, parent: str = "") -> Opened:
+        log = self._log(path)
+        if not log.new:
+            log.close()
+            raise SessionError(f"There is a session {name!r} already. Resume it, fork it, or choose another id.")
+        return Opened(self._scribe(log, name, cwd, Rebuilt(()), parent), path, rebuilt)
+
+    def _log(self, path: Path) -> Log:
+        return Log(path, durability=self.durability)
+
+    def _scribe(self, log: Log, name: str, cwd: str, rebuilt: Rebuilt, parent: str = "") -> SessionScribe:
+        return SessionScribe(log, name, cwd, self.redactor, kept=rebuilt.messages, last=rebuilt.last, parent=parent)
+
+    def _paths(self, name: str) -> Iterator[Path]:
+        """The files of that id, in whatever working folder."""
+        try:
+            folders = [*os.scandir(self.folder)]
+        except FileNotFoundError:
+            return
+        for folder in folders:
+            path = Path(folder.path, f"{name}.jsonl")
+            if folder.is_dir(follow_symlinks=False) and path.is_file():
+                yield path
+
+
+def folder_name(cwd: str) -> str:
+    """The name under which the sessions of a working folder are kept, as other programs do it."""
+    return re.sub(r"[^A-Za-z0-9]", "-", cwd)[-200:]
+
+
+def remove_tree(folder: Path) -> None:
+    """Delete a folder and all in it, without following links."""
+    if folder.is_dir() and not folder.is_symlink():
+        for inner in folder.iterdir():
+            remove_tree(inner)
+        folder.rmdir()
+    elif folder.is_symlink() or folder.exists():
+        folder.unlink()
+
+
+def _sessions_in(folder: Path) -> list[Path]:
+    try:
+        return [path for path in folder.iterdir() if path.suffix == ".jsonl" and path.is_file()]
+    except FileNotFoundError:
+        return []
+
+
+def _checked(session_id: str) -> str:
+    if not ID.fullmatch(session_id):
+        raise SessionError(
+            f"{session_id!r} cannot be the id of a session. Use up to 128 letters, digits, - and _, such as a UUID."
+        )
+    return session_id

@@ -1,0 +1,93 @@
+"""Sub-agents as files and programs define them, and the heads of Markdown files."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handrail.agents.definitions import BUILT_IN, AgentDefinition, from_file, from_json
+from handrail.files.frontmatter import Headed, read_head
+
+REVIEWER = """---
+name: reviewer
+description: Reviews a diff
+tools: Read, Grep, Bash(git diff *, --stat)
+model: inherit
+maxTurns: 4
+---
+You review code.
+"""
+
+
+def test_a_file_defines_an_agent() -> None:
+    made = from_file(REVIEWER, "reviewer.md")
+    assert made == AgentDefinition(
+        "reviewer",
+        "Reviews a diff",
+        "You review code.",
+        ("Read", "Grep", "Bash(git diff *, --stat)"),
+        max_turns=4,
+        source="reviewer.md",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("no head at all", "cannot be the name"),
+        ("---\nname: x\n---\nbody", "has no description"),
+        ("---\nname: a:b\ndescription: d\n---\n", "cannot be the name"),
+        ("---\nname: x\ndescription: d\n", "does not end"),
+    ],
+)
+def test_a_file_that_defines_none_says_why(text: str, why: str) -> None:
+    made = from_file(text, "x.md")
+    assert isinstance(made, str)
+    assert made.startswith("x.md: ")
+    assert why in made
+
+
+def test_a_program_defines_an_agent() -> None:
+    value = {"description": "d", "prompt": "p", "tools": ["Read"], "model": "haiku", "maxTurns": 2}
+    assert from_json("x", value, "options") == AgentDefinition(
+        "x", "d", "p", ("Read",), model="haiku", max_turns=2, source="options"
+    )
+
+
+@pytest.mark.parametrize(
+    "value", [None, 3, {}, {"description": "d"}, {"prompt": "p"}, {"description": 1, "prompt": "p"}]
+)
+def test_a_program_that_defines_none_is_told_why(value: object) -> None:
+    assert isinstance(from_json("x", value, "options"), str)
+
+
+def test_only_an_agent_whose_tools_all_read_counts_as_reading() -> None:
+    assert [agent.name for agent in BUILT_IN if agent.only_reads] == ["Explore"]
+    assert not AgentDefinition("x", "d", "p", ("Read", "Bash(ls *)")).only_reads
+
+
+@pytest.mark.parametrize(
+    ("head", "values"),
+    [
+        ("a: b", {"a": "b"}),
+        ("a:", {"a": ""}),
+        ("a: [x, 'y, z', \"w\"]", {"a": ("x", "'y", "z'", "w")}),
+        ('a:\n  - x\n  - "y"', {"a": ("x", "y")}),
+        ("a:\n- x\n- y", {"a": ("x", "y")}),
+        ("a: |\n  one\n  two\nb: c", {"a": "one\ntwo", "b": "c"}),
+        ("a: >\n  one\n  two", {"a": "one two"}),
+        ("a: one\n  two", {"a": "one two"}),
+        ("a: 'it''s' # not this", {"a": "'it''s'"}),
+        ("a: it # not this", {"a": "it"}),
+        ('a: "tab\\t"', {"a": "tab\t"}),
+        ("# words\n\na: b", {"a": "b"}),
+    ],
+)
+def test_heads_are_read_as_people_write_them(head: str, values: dict[str, object]) -> None:
+    assert read_head(f"---\n{head}\n---\nbody").values == values
+
+
+@given(st.text())
+def test_every_text_has_a_head_and_a_body(text: str) -> None:
+    assert isinstance(read_head(text), Headed)
+    assert isinstance(read_head(f"---\n{text}\n---\nrest"), Headed)
+    assert isinstance(from_file(f"---\n{text}\n---\nrest", "x"), AgentDefinition | str)

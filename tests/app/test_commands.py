@@ -1,0 +1,63 @@
+"""Commands in Markdown files, used in prompts."""
+
+from pathlib import Path
+
+import pytest
+
+from handrail.app.commands import expanded, filled, find_commands
+from handrail.conversation.blocks import Image, Text
+from handrail.conversation.messages import UserMessage
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    made = tmp_path / "home"
+    made.mkdir()
+    return made
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def test_commands_are_found_and_the_nearest_of_a_name_counts(tmp_path: Path, home: Path) -> None:
+    cwd = tmp_path / "proj"
+    write(cwd / ".claude/commands/fix.md", "---\ndescription: Fixes it\nargument-hint: WHAT\n---\nFix $ARGUMENTS.")
+    write(cwd / ".handrail/commands/deep/ship.md", "# Ship it\nNow.")
+    write(home / ".claude/commands/fix.md", "not this one")
+    write(home / ".claude/commands/mine.md", "Mine.")
+    write(home / ".claude/commands/bad name.md", "no")
+    write(home / ".claude/commands/huge.md", "x" * 300_000)
+
+    found = find_commands(cwd, {"HOME": str(home)})
+
+    assert {name: (each.description, each.hint) for name, each in found.items()} == {
+        "fix": ("Fixes it", "WHAT"),
+        "ship": ("Ship it", ""),
+        "mine": ("Mine.", ""),
+    }
+    said = UserMessage((Text("/fix the bug"), Image("aGk=", "image/png")))
+    assert expanded(said, found) == UserMessage((Text("Fix the bug."), Image("aGk=", "image/png")))
+
+
+@pytest.mark.parametrize("text", ["hello /fix", "/unknown x", "/", "//fix", "/etc/passwd has what?", ""])
+def test_what_is_no_command_is_left_as_it_is(tmp_path: Path, home: Path, text: str) -> None:
+    write(home / ".claude/commands/fix.md", "Fix.")
+    found = find_commands(tmp_path, {"HOME": str(home)})
+    assert expanded(UserMessage((Text(text),)), found) == UserMessage((Text(text),))
+
+
+@pytest.mark.parametrize(
+    ("body", "words", "text"),
+    [
+        ("Fix it.", "", "Fix it."),
+        ("Fix it.", "now please", "Fix it.\n\nARGUMENTS: now please"),
+        ("Fix $ARGUMENTS!", " now  please ", "Fix now  please!"),
+        ("$1 before $0, $ARGUMENTS[1] and $7.", "a b", "b before a, b and ."),
+        (r"It costs \$5 or \$ARGUMENTS.", "", "It costs $5 or $ARGUMENTS."),
+        ("Say $0", "$1 $0", "Say $1"),
+    ],
+)
+def test_words_go_where_the_command_wants_them(body: str, words: str, text: str) -> None:
+    assert filled(body, words) == text

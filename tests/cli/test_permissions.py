@@ -1,0 +1,477 @@
+"""`handrail permissions`: explain, test, lint and simulate, by the same code path as real decisions."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.dispatch.approval.desk import Desk, Someone, Write
+from tests.permissions.world import HOME, PROJECT, World, lines
+from tests.shell.corpus_report import lines as command_lines
+
+from handrail.cli.main import run
+from handrail.conversation.redact import make_redactor
+from handrail.dispatch.approval.audit import Audit
+from handrail.dispatch.gate import Evidence
+from handrail.tools.permission import Allow, Deny, Opinion, Strength, Verdict
+
+SETTINGS = {
+    "permissions": {
+        "allow": ["Bash(npm run test *)", "Edit(/src/**)"],
+        "ask": ["Bash(git push *)"],
+        "deny": ["Read(.env)", "Bash(rm *)"],
+    }
+}
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "settings.json").write_text(json.dumps(SETTINGS, indent=2))
+    (tmp_path / "src").mkdir()
+    (tmp_path / "link").symlink_to("/etc")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", "/home/nobody")
+    return tmp_path
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
+    code = run(["permissions", *arguments])
+    return code, capsys.readouterr().out
+
+
+def explained(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    told: dict[str, Any] = json.loads(printed(capsys, "explain", "--json", *arguments)[1])
+    return told
+
+
+# explain
+
+
+@pytest.mark.proves("P3", "G21", "G11")
+def test_explain_names_the_rule_its_file_and_line_and_what_each_layer_says(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = explained(capsys, "Bash", '{"command": "npm run test && rm x"}', "--settings", "settings.json")
+
+    assert (told["decision"], told["layer"]) == ("deny", "deny rule")
+    assert told["rule"] == "settings of this run settings.json:12: Bash(rm *)"
+    assert [(each["asked"], each["says"]) for each in told["opinions"] if each["says"]] == [
+        ("deny rules", "deny"),
+        ("allow rules", "ask"),
+    ]
+    assert [each["decides"] for each in told["opinions"] if each["says"]] == [True, False]
+    assert {each["asked"] for each in told["opinions"]} >= {"hooks", "classifier", "mode", "critical paths"}
+    assert told["matched"] == [
+        {"rule": "Bash(rm *)", "kind": "deny", "source": "settings of this run settings.json:12"}
+    ]
+    assert [(each["command"], each["read_only"], each["needs_rule"]) for each in told["segments"]] == [
+        ("npm run test", False, True),
+        ("rm x", False, True),
+    ]
+    assert told["segments"][0]["why"] == "run: npm sub-command 'run' is not listed"
+    assert (told["changes"][0]["change"], told["changes"][0]["decision"]) == (
+        "without the deny rule Bash(rm *) (settings of this run settings.json:12)",
+        "ask",
+    )
+
+
+def test_explain_shows_where_paths_lead(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told = explained(capsys, "Read(link/hosts)")
+
+    assert told["decision"] == "ask"
+    assert told["paths"] == [
+        {
+            "path": "link/hosts",
+            "access": "read",
+            "real": "/etc/hosts",
+            "kind": "file",
+            "doubt": "'link/hosts' leads to '/etc/hosts', which is outside the working folders",
+            "protected": "",
+        }
+    ]
+
+
+def test_every_change_that_explain_names_was_tried(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told = explained(capsys, "Bash(npm publish)")
+    changes = {each["change"]: each["decision"] for each in told["changes"]}
+
+    assert changes == {
+        "with the allow rule Bash(npm publish *) in .handrail/settings.local.json": "allow",
+        "in mode plan": "deny",
+        "in mode dontAsk": "deny",
+        "in mode bypassPermissions": "allow",
+    }
+    assert explained(capsys, "Bash(npm publish)", "--mode", "dontAsk")["decision"] == "deny"
+
+
+def test_explain_in_words(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, text = printed(capsys, "explain", "Bash(git push && git status)", "--settings", "settings.json")
+
+    assert code == 1
+    assert text.startswith("ask: the rule Bash(git push *) matches\n  settings of this run settings.json:8")
+    assert "> ask rules        ask    the rule Bash(git push *) matches" in text
+    assert "  git status: read-only\n" in text
+    assert "only while\n  " in text
+    assert "  deny   in mode plan" in text
+
+
+@pytest.mark.parametrize(
+    ("call", "values"),
+    [
+        ("Bash(ls)", {"command": "ls"}),
+        ("Read(a b)", {"file_path": "a b"}),
+        ("WebFetch(https://example.com/a(b))", {"url": "https://example.com/a(b)"}),
+        ("Task(Explore)", {"subagent_type": "Explore"}),
+        ("mcp__github__get_issue", {}),
+        ("Glob", {}),
+    ],
+)
+def test_a_call_can_be_written_like_a_rule(
+    call: str, values: dict[str, str], project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert explained(capsys, call)["input"] == values
+
+
+@pytest.mark.proves("R12")
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("explain", "Bash", "{"), "the input is not JSON"),
+        (("explain", "Bash", "[]"), "an object is needed"),
+        (("explain", "Bash(ls"), "the bracket is not closed"),
+        (("explain", "Sleep(3)"), "brackets of Sleep is not known"),
+        (("explain", "Bash", "{}", "--mode", "brave"), "there is no mode 'brave'"),
+        (("explain", "Bash", "{}", "--settings", "{bad"), "this is not JSON"),
+        (("lint", "--settings", '{"permissions": {"allow": "Bash"}}'), "permissions.allow is 'Bash'"),
+        (("lint", "--settings", '{"permissions": []}'), "permissions is not an object"),
+    ],
+)
+def test_what_cannot_be_read_is_a_usage_error_with_the_reason(
+    arguments: tuple[str, ...], message: str, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["permissions", *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_an_installed_tool_is_asked_about_itself(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert explained(capsys, "Sleep", '{"seconds": 1}')["decision"] == "allow"
+    assert explained(capsys, "Sleep", '{"second": 1}')["decision"] == "ask"
+    assert explained(capsys, "NotThere", "{}")["decision"] == "ask"
+
+
+def test_more_working_folders_can_be_named(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert explained(capsys, "Read(/etc/hosts)")["decision"] == "ask"
+    assert explained(capsys, "Read(/etc/hosts)", "--add-dir", "/etc")["decision"] == "allow"
+    assert explained(capsys, "Read(hosts)", "--cwd", "/etc")["paths"][0]["real"] == "/etc/hosts"
+
+
+# test
+
+
+def examples(folder: Path, *values: dict[str, Any]) -> str:
+    file = folder / "examples.jsonl"
+    file.write_text("".join(json.dumps(each) + "\n" for each in values))
+    return str(file)
+
+
+def bash(command: str, expect: Any, **more: Any) -> dict[str, Any]:
+    return {"id": command, "tool": "Bash", "input": {"command": command}, "expect": expect, **more}
+
+
+def test_examples_that_come_out_as_expected_end_with_zero(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = examples(
+        project,
+        bash("npm run test", "allow"),
+        bash("git push", ["ask", "deny"]),
+        bash("echo $(rm x)", "deny"),
+        {"tool": "WebFetch", "input": {"url": "not a url"}, "expect": "error"},
+        {"tool": "mcp__a__b", "input": {"anything": [1]}, "expect": "ask"},
+    )
+
+    assert printed(capsys, "test", file, "--settings", "settings.json") == (0, "5 of 5 as expected\n")
+
+
+def test_an_example_that_comes_out_otherwise_is_named_with_its_line(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = examples(project, bash("ls", "allow"), bash("rm x", ["allow", "ask"]))
+    rule = "settings of this run settings.json:12: Bash(rm *)"
+    code, text = printed(capsys, "test", file, "--settings", "settings.json")
+
+    assert code == 1
+    assert text.splitlines() == [
+        f"{file}:2: rm x: deny, expected allow or ask: the rule Bash(rm *) matches ({rule})",
+        "1 of 2 as expected",
+    ]
+
+
+def test_json_tells_everything_about_each_example(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rules = {"allow": ["Bash"], "ask": ["Bash(git *)"], "deny": ["Bash(git push *)", "Bash("]}
+    code, text = printed(capsys, "test", examples(project, bash("git push", "ask", rules=rules)), "--json")
+    source = f"test {project}/examples.jsonl:1"
+
+    assert code == 1
+    assert json.loads(text) == {
+        "id": "git push",
+        "decision": "deny",
+        "ok": False,
+        "layer": "deny rule",
+        "rule": f"{source}: Bash(git push *)",
+        "matched": [
+            {"rule": "Bash(git push *)", "kind": "deny", "source": source},
+            {"rule": "Bash(git *)", "kind": "ask", "source": source},
+            {"rule": "Bash", "kind": "allow", "source": source},
+        ],
+        "reason": "the rule Bash(git push *) matches",
+    }
+
+
+def test_an_example_brings_its_own_surroundings(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    here = {"cwd": PROJECT, "home": HOME, "working_dirs": [PROJECT]}
+    read = {"tool": "Read", "input": {"file_path": f"{PROJECT}/a"}}
+    file = examples(
+        project,
+        {**read, "expect": "ask"},
+        {**read, "expect": "allow", "cwd": PROJECT},
+        {**read, "expect": "ask", **here, "working_dirs": ["/home/dev/other"]},
+        {**read, "expect": "deny", **here, "rules": {"deny": ["Read(~/proj/**)"]}},
+        bash("npm run test", "allow"),
+        bash("npm run test", "ask", rules={}),
+        bash("touch a", "allow", mode="acceptEdits"),
+        bash("touch a", "allow", mode="bypassPermissions"),
+        bash("touch a", "deny", mode="dontAsk"),
+        bash("git log", "ask", cwd=PROJECT, rules={"ask": ["Bash(git *)"]}),
+    )
+
+    assert printed(capsys, "test", file, "--settings", "settings.json") == (0, "10 of 10 as expected\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("{", "this is not JSON"),
+        ("[]", "this is not an object"),
+        ('{"tool": "Bash", "expect": "ask"}', "tool must be a name and input an object"),
+        ('{"tool": "Bash", "input": {}, "expect": "maybe"}', "expect is 'maybe'"),
+        ('{"tool": "Bash", "input": {}, "expect": []}', "expect is []"),
+        ('{"tool": "Bash", "input": {}, "expect": "ask", "mode": "x"}', "there is no mode 'x'"),
+        ('{"tool": "Bash", "input": {}, "expect": "ask", "cwd": "src"}', "cwd is 'src', not an absolute path"),
+        ('{"tool": "Bash", "input": {}, "expect": "ask", "working_dirs": "/"}', "working_dirs is not a list"),
+        ('{"tool": "Bash", "input": {}, "expect": "ask", "rules": {"alow": []}}', "there is no kind of rule 'alow'"),
+        (
+            '{"tool": "Bash", "input": {}, "expect": "ask", "rules": {"allow": "Bash"}}',
+            "rules is not an object of lists",
+        ),
+    ],
+)
+def test_a_file_that_cannot_be_read_ends_with_two_and_the_line(
+    line: str, message: str, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "bad.jsonl").write_text(f"\n{line}\n")
+
+    assert run(["permissions", "test", "bad.jsonl"]) == 2
+    assert f"bad.jsonl:2: {message}" in capsys.readouterr().err
+    assert run(["permissions", "test", "missing.jsonl"]) == 2
+
+
+def corpus(folder: Path) -> list[dict[str, Any]]:
+    """Every line of our corpora as an example that expects what the direct way says."""
+    made: list[dict[str, Any]] = []
+    for name in ("rules", "paths", "urls"):
+        for at, line in enumerate(lines(name)):
+            if line.get("rule_source_dir") or line.get("cwd", PROJECT) != PROJECT:
+                continue  # rules of an example start from its folder
+            world = World(folder / f"{name}{at}", working_dirs=line.get("working_dirs", (PROJECT,)))
+            world.build(line.get("fs", {}))
+            if name == "rules":
+                world.rules = {line["rule_kind"]: [line["rule"]]}
+            elif name == "urls":
+                world.rules = line["rules"]
+            made.append(as_example(f"{name} {line['id']}", world, *call_of(name, line)))
+    world = World(folder / "bash")
+    made += [as_example(each.id, world, "Bash", {"command": each.command}) for each in command_lines()]
+    return made
+
+
+def call_of(name: str, line: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    if name == "rules":
+        return line["tool"], line["input"]
+    if name == "urls":
+        return "WebFetch", {"url": line["url"]}
+    return "Read" if line["operation"] == "read" else "Write", {"file_path": line["file_path"]}
+
+
+def as_example(name: str, world: World, tool: str, values: dict[str, Any]) -> dict[str, Any]:
+    if tool == "Bash":
+        values = {key: text.replace(HOME, world.at(HOME)) for key, text in values.items()}
+    moved = {key: world.at(value) if isinstance(value, str) else value for key, value in values.items()}
+    return {
+        "id": name,
+        "tool": tool,
+        "input": moved,
+        "expect": world.says(tool, moved),
+        "cwd": world.at(world.cwd),
+        "home": world.at(world.home),
+        "working_dirs": [world.at(each) for each in world.working_dirs],
+        "rules": dict(world.rules),
+    }
+
+
+@pytest.mark.proves("G11")
+def test_the_corpora_get_the_same_answers_as_on_the_direct_way(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = corpus(project)
+    code, text = printed(capsys, "test", examples(project, *made))
+
+    assert (code, text) == (0, f"{len(made)} of {len(made)} as expected\n")
+    assert len(made) > 800
+
+
+def test_nothing_is_executed(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = examples(project, bash(f"touch {project}/ran", ["allow"], mode="bypassPermissions"))
+
+    assert printed(capsys, "test", file)[0] == 0
+    assert not (project / "ran").exists()
+
+
+# lint
+
+
+def test_lint_names_file_line_and_kind(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    wide = {"permissions": {"allow": ["Bash(python *)", "Edit(", "Write(src/**)"], "deny": ["Bash(curl *)"]}}
+    (project / "wide.json").write_text(json.dumps(wide, indent=2))
+    code, text = printed(capsys, "lint", "--settings", "wide.json")
+
+    assert code == 1
+    assert [line.partition(": ")[0] for line in text.splitlines()[:-1]] == [
+        "wide.json:5",
+        "wide.json:4",
+        "wide.json:6",
+    ]
+    assert "wide: Bash(python *): python can run any program or change any file" in text
+    assert text.splitlines()[-1] == "4 rules, 3 remarks"
+
+
+def test_lint_of_good_rules_has_nothing_to_say(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert printed(capsys, "lint", "--settings", "settings.json") == (0, "5 rules, 0 remarks\n")
+    code, text = printed(capsys, "lint", "--json", "--settings", '{"permissions": {"allow": ["bash"]}}')
+
+    assert code == 1
+    assert json.loads(text) == {
+        "kind": "never",
+        "rule": "bash",
+        "file": "",
+        "line": 1,
+        "source": "flag",
+        "message": "there is no tool 'bash'; names keep their case: Bash",
+    }
+
+
+# simulate
+
+
+async def log_of(folder: Path) -> str:
+    """A session in which a person was asked five times."""
+    person = Someone()
+    audit = Audit(folder / "audit", make_redactor({"THE_TOKEN": "hush-hush-hush"}))
+    desk = Desk(folder, allow=["Bash(make *)"], handler=person, audit=audit)
+    for command, answer in (
+        ("npm run build", Allow()),
+        ("npm run build --watch", Allow()),
+        ("npm run lint", Allow()),
+        ("git push", Deny("no")),
+        ("deploy --token hush-hush-hush", Deny("no")),
+    ):
+        person.now(answer)
+        await desk.bash(command)
+    await desk.bash("make all")
+    await desk.bash("ls")
+    hook = Opinion(Strength.ALLOW, Verdict.ALLOW, "hooks", "the hook said so", "hook.sh")
+    await desk.gate.decide(desk.request(Write(), file_path="a.txt"), Evidence(hook=hook))
+    return str(audit.file)
+
+
+@pytest.mark.anyio
+async def test_the_same_policy_changes_nothing(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = await log_of(project)
+    code, text = printed(
+        capsys, "simulate", "--audit", log, "--settings", '{"permissions": {"allow": ["Bash(make *)"]}}'
+    )
+
+    assert code == 0
+    assert text.splitlines() == [
+        "8 calls, 0 would be decided differently",
+        "questions: 5 then, 5 with this policy",
+        "3 of these would be spared by rules that people's answers suggest",
+        "  allow Bash(npm run build *)",
+        "  allow Bash(npm run lint *)",
+        "1 inputs were redacted or cut in the log, so their decisions may differ",
+    ]
+
+
+@pytest.mark.anyio
+async def test_another_policy_shows_what_would_change(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = await log_of(project)
+    other = {"permissions": {"allow": ["Bash(npm run *)"], "deny": ["Bash(git push *)", "Edit(a.txt)"]}}
+    code, text = printed(capsys, "simulate", "--json", "--audit", log, "--settings", json.dumps(other))
+    told = json.loads(text)
+
+    assert code == 1
+    assert [(each["before"], each["after"], *each["input"].values()) for each in told["changed"]] == [
+        ("ask", "allow", "npm run build"),
+        ("ask", "allow", "npm run build --watch"),
+        ("ask", "allow", "npm run lint"),
+        ("ask", "deny", "git push"),
+        ("allow", "ask", "make all"),
+        ("allow", "deny", "a.txt"),
+    ]
+    assert told["changed"][3]["rule"] == "settings of this run: Bash(git push *)"
+    assert told["prompts"] == {"before": 5, "after": 2}
+    assert told["proposal"] == {"rules": [], "prompts_saved": 0}
+
+
+@pytest.mark.anyio
+async def test_no_rule_is_proposed_that_would_let_pass_what_somebody_refused(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    person = Someone()
+    audit = Audit(project / "audit", make_redactor({}))
+    desk = Desk(project, handler=person, audit=audit)
+    for command, answer in (("npm run a", Allow()), ("npm run a --force", Deny()), ("make x", Allow())):
+        person.now(answer)
+        await desk.bash(command)
+    told = json.loads(printed(capsys, "simulate", "--json", "--audit", str(audit.file))[1])
+
+    assert told["proposal"] == {"rules": ["Bash(make x *)"], "prompts_saved": 1}
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("{", "this is no line of an audit log"),
+        ('{"v": 1}', "this is no line of an audit log"),
+        ('{"v": 99}', "the log has format 99"),
+    ],
+)
+def test_a_log_that_cannot_be_read_is_a_usage_error(
+    line: str, message: str, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "log.jsonl").write_text(f"{line}\n")
+
+    assert run(["permissions", "simulate", "--audit", "log.jsonl"]) == 2
+    assert message in capsys.readouterr().err
+    assert run(["permissions", "simulate", "--audit", "missing.jsonl"]) == 2
+
+
+def test_the_command_stands_by_itself(project: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "handrail", "permissions", "explain", "Bash(ls)"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (done.returncode, done.stdout.splitlines()[0], done.stderr) == (0, "allow: it only reads", "")

@@ -1,0 +1,202 @@
+"""`handrail config` and `handrail trust`, and settings at work in runs and calls, as processes."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli.test_commands import handrail
+from tests.cli.test_run import HELLO
+from tests.cli.test_run import handrail as run
+
+from handrail.config.schema import schema
+from handrail.conversation.blocks import Text, ToolUse
+from handrail.testing.model_server import Reply
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def settings(folder: Path, content: object, name: str = ".handrail/settings.json") -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content, indent=2))
+    return path
+
+
+@pytest.fixture
+def env(tmp_path: Path) -> dict[str, str]:
+    (tmp_path / "home").mkdir()
+    return {"HOME": str(tmp_path / "home")}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return folder
+
+
+def test_settings_are_written_read_and_traced_to_their_line(project: Path, env: dict[str, str]) -> None:
+    wrote = handrail("config", "set", "permissions.defaultMode", "plan", cwd=project, environment=env)
+    handrail("config", "set", "permissions.deny", '["Bash"]', "--scope", "project", cwd=project, environment=env)
+
+    assert wrote.stdout == "permissions.defaultMode is set in ~/.handrail/settings.json.\n"
+    got = handrail("config", "get", "permissions.defaultMode", "--json", cwd=project, environment=env)
+    assert (got.returncode, got.stdout) == (0, '"plan"\n')
+    listed = handrail("config", "list", "--show-source", cwd=project, environment=env)
+    assert listed.stdout.splitlines() == [
+        'permissions.deny[0] = "Bash"  (project .handrail/settings.json:4)',
+        'permissions.defaultMode = "plan"  (user ~/.handrail/settings.json:3)',
+    ]
+    gone = handrail("config", "unset", "permissions.defaultMode", cwd=project, environment=env)
+    assert gone.returncode == 0
+    missing = handrail("config", "get", "permissions.defaultMode", cwd=project, environment=env)
+    assert (missing.returncode, missing.stderr) == (1, "handrail: permissions.defaultMode is not set.\n")
+
+
+def test_a_value_that_waits_for_trust_is_said_to_wait(project: Path, env: dict[str, str]) -> None:
+    wrote = handrail("config", "set", "model", "m", "--scope", "local", cwd=project, environment=env)
+
+    assert wrote.stdout == (
+        "model is set in .handrail/settings.local.json. It counts when the folder is trusted: handrail trust.\n"
+    )
+    only = handrail("config", "get", "model", "--scope", "local", "--json", cwd=project, environment=env)
+    assert only.stdout == '"m"\n'
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["set", "permissions.defaultMode", "yolo"], "must be one of"),
+        (["set", "permissions.deny", "Bash"], "must be a list"),
+        (["set", "permision.deny", "[]"], "Did you mean"),
+        (["set", "allowManagedHooksOnly", "true"], "policy files only"),
+        (["set", "env", '{"A": 1}'], "env.A is not a text"),
+    ],
+)
+def test_a_value_that_does_not_fit_is_not_written(
+    project: Path, env: dict[str, str], arguments: list[str], says: str
+) -> None:
+    ran = handrail("config", *arguments, cwd=project, environment=env)
+
+    assert ran.returncode == 2
+    assert says in ran.stderr
+    assert not Path(env["HOME"], ".handrail").exists()
+
+
+def test_the_published_schema_is_the_one_of_the_table(project: Path, env: dict[str, str]) -> None:
+    printed = json.loads(handrail("config", "schema", cwd=project, environment=env).stdout)
+
+    published = json.loads((ROOT / "docs" / "settings.schema.json").read_text())
+    assert printed == published == schema()
+
+
+@pytest.mark.proves("R9")
+def test_a_folder_is_trusted_listed_and_forgotten(project: Path, env: dict[str, str]) -> None:
+    (project / "notes.txt").write_text("x")
+    settings(project, {"permissions": {"allow": ["Read(//etc/hostname)"]}})
+    call = ("call", "Read", '{"file_path": "/etc/hostname"}')
+
+    before = handrail(*call, cwd=project, environment=env)
+    once = handrail(*call, "--trust", cwd=project, environment=env)
+    shown = handrail("trust", "--show", cwd=project, environment=env)
+    trusted = handrail("trust", cwd=project, environment=env)
+    after = handrail(*call, cwd=project, environment=env)
+    listed = handrail("trust", "--list", "--json", cwd=project, environment=env)
+
+    assert (before.returncode, once.returncode, after.returncode) == (3, 0, 0)
+    assert "this folder is not trusted, so 1 of its settings does not count: permissions.allow" in before.stderr
+    assert (once.stderr, after.stderr) == ("", "")
+    assert "is untrusted. It brings:\n  permissions.allow: Read(//etc/hostname)" in shown.stdout
+    assert trusted.returncode == 0
+    assert [record["folder"] for record in json.loads(listed.stdout)] == [str(project)]
+    assert handrail("trust", "--revoke", cwd=project, environment=env).returncode == 0
+    assert handrail("trust", "--revoke", cwd=project, environment=env).returncode == 1
+    assert handrail(*call, cwd=project, environment=env).returncode == 3
+    assert "is not a folder" in handrail("trust", "none", cwd=project, environment=env).stderr
+
+
+@pytest.mark.proves("G21", "P3")
+def test_a_call_obeys_the_users_rules_and_names_the_line(project: Path, env: dict[str, str]) -> None:
+    (project / "a.txt").write_text("x\n")
+    settings(Path(env["HOME"]), {"permissions": {"deny": ["Read(a.txt)"]}})
+
+    ran = handrail("call", "Read", '{"file_path": "a.txt"}', "--json", cwd=project, environment=env)
+
+    [opinion] = [one for one in json.loads(ran.stdout)["decision"]["opinions"] if one["layer"] == "deny rule"]
+    assert opinion["source"] == "user settings ~/.handrail/settings.json:4: Read(a.txt)"
+    assert (
+        handrail(
+            "call", "Read", '{"file_path": "a.txt"}', "--setting-sources=", cwd=project, environment=env
+        ).returncode
+        == 0
+    )
+
+
+def offered(server: object) -> list[str]:
+    return [tool["name"] for tool in server.requests[0].body["tools"]]  # type: ignore[attr-defined]  # a ModelServer
+
+
+@pytest.mark.anyio
+@pytest.mark.proves("B13")
+async def test_denied_tools_are_not_offered_to_the_model(tmp_path: Path) -> None:
+    settings(tmp_path, {"permissions": {"deny": ["Glob", "Read(.env)"]}})
+
+    ran, server = await run([HELLO], tmp_path, "-p", "hi", "--disallowedTools", "Sleep,Read(x)", "Bash(rm *)")
+
+    assert (ran.code, ran.errors) == (0, "")
+    assert offered(server) == ["Read"]
+
+
+@pytest.mark.anyio
+async def test_rules_of_flags_and_files_decide_the_calls_of_a_run(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("x\n")
+    calls = Reply(
+        (
+            ToolUse("a", "Read", {"file_path": "/etc/hostname"}),
+            ToolUse("b", "Read", {"file_path": "a.txt"}),
+            ToolUse("c", "Read", {"file_path": "/etc/hosts"}),
+        )
+    )
+    settings(tmp_path, {"permissions": {"deny": ["Read(a.txt)"]}})
+
+    ran, _ = await run(
+        [calls, HELLO], tmp_path, "-p", "hi", "--output-format", "json", "--allowedTools", "Read(//etc/hostname)"
+    )
+
+    assert [denial["tool_use_id"] for denial in ran.lines[0]["permission_denials"]] == ["b", "c"]
+
+
+@pytest.mark.anyio
+async def test_a_folder_that_is_added_may_be_read(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "b.txt").write_text("inside\n")
+    (tmp_path / "project").mkdir()
+    read = Reply((ToolUse("a", "Read", {"file_path": str(tmp_path / "other" / "b.txt")}),))
+
+    _, server = await run([read, HELLO], tmp_path / "project", "-p", "hi", "--add-dir", "../other")
+
+    assert "inside" in server.requests[1].raw.decode()
+
+
+@pytest.mark.anyio
+async def test_the_model_and_variables_can_come_from_settings(tmp_path: Path) -> None:
+    settings(tmp_path / "home", {"model": "claude-from-settings", "effortLevel": "low"})
+
+    _, server = await run([Reply((Text("Hello there."),))], tmp_path, "-p", "hi")
+
+    assert server.requests[0].body["model"] == "claude-from-settings"
+    _, server = await run([HELLO], tmp_path, "-p", "hi", "--model", "claude-from-flag")
+    assert server.requests[0].body["model"] == "claude-from-flag"
+
+
+@pytest.mark.anyio
+async def test_a_run_says_what_of_an_untrusted_folder_does_not_count(tmp_path: Path) -> None:
+    hook = {"SessionStart": [{"hooks": [{"type": "command", "command": "touch marker"}]}]}
+    settings(tmp_path, {"hooks": hook, "env": {"ANTHROPIC_BASE_URL": "http://127.0.0.1:1"}, "model": "evil"})
+
+    ran, server = await run([HELLO], tmp_path, "-p", "hi")
+
+    assert (ran.code, ran.out) == (0, "Hello there.\n")
+    assert "so 3 of its settings do not count: hooks.SessionStart, env.ANTHROPIC_BASE_URL, model" in ran.errors
+    assert server.requests[0].body["model"] != "evil"
+    assert not (tmp_path / "marker").exists()

@@ -1,0 +1,216 @@
+"""A gate with a policy in a folder, tools to ask about, and people whose answers come when the test says so."""
+
+import asyncio
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from handrail.conversation.blocks import ToolUse
+from handrail.dispatch.approval.audit import Audit
+from handrail.dispatch.approval.gate import PolicyGate
+from handrail.dispatch.approval.live import LivePolicy
+from handrail.dispatch.approval.model_judge import Ruling
+from handrail.dispatch.approval.question import Answer, Question
+from handrail.dispatch.flags import flag
+from handrail.dispatch.gate import NOTHING_SAID, Evidence, Request
+from handrail.permissions.policy import Flags, Policy
+from handrail.permissions.rules import Behaviour, Source
+from handrail.shell.model import Analysis
+from handrail.tools.abort import AbortSignal
+from handrail.tools.context import AgentIdentity, RunContext, ToolContext
+from handrail.tools.output import Output
+from handrail.tools.permission import Decision, Update
+from handrail.tools.pool import AnyTool
+from handrail.tools.tool import Tool
+
+ALL_MODES = Flags(bypass_available=True, auto_available=True)
+
+
+class CommandInput(BaseModel):
+    command: str
+
+
+class Bash(Tool[CommandInput]):
+    """Runs nothing; keeps what it was asked to run."""
+
+    name = "Bash"
+    input_model = CommandInput
+
+    def __init__(self) -> None:
+        self.ran: list[str] = []
+
+    def prompt(self, view: object) -> str:
+        return "Run a command."
+
+    def classifier_text(self, args: CommandInput) -> str:
+        return args.command
+
+    async def call(self, args: CommandInput, ctx: ToolContext) -> Output:
+        self.ran.append(args.command)
+        return Output("done")
+
+
+class FileInput(BaseModel):
+    file_path: str
+
+
+class Write(Tool[FileInput]):
+    name = "Write"
+    input_model = FileInput
+
+    def prompt(self, view: object) -> str:
+        return "Write a file."
+
+    async def call(self, args: FileInput, ctx: ToolContext) -> Output:
+        return Output("done")
+
+
+async def all_met(_analysis: Analysis, _cwd: str) -> tuple[str, ...]:
+    return ()
+
+
+@dataclass
+class Someone:
+    """A handler whose answer comes when its gate opens."""
+
+    answer: Answer | None = None
+    who: str = "person"
+    opened: asyncio.Event = field(default_factory=asyncio.Event)
+    asked: list[Question] = field(default_factory=list)
+    updates: list[Question] = field(default_factory=list)
+    taken_back: int = 0
+
+    async def ask(self, question: Question) -> Answer | None:
+        self.asked.append(question)
+        try:
+            await self.opened.wait()
+        except asyncio.CancelledError:
+            self.taken_back += 1
+            raise
+        return self.answer
+
+    def update(self, question: Question) -> None:
+        self.updates.append(question)
+
+    def now(self, answer: Answer | None) -> "Someone":
+        self.answer = answer
+        self.opened.set()
+        return self
+
+
+@dataclass
+class HookAnswers:
+    """PermissionRequest hooks whose answer comes when their gate opens."""
+
+    answer: Answer | None = None
+    opened: asyncio.Event = field(default_factory=asyncio.Event)
+    error: Exception | None = None
+    suggested: Sequence[Update] = ()
+
+    async def permission_request(self, request: Request, suggestions: Sequence[Update]) -> Answer | None:
+        self.suggested = suggestions
+        await self.opened.wait()
+        if self.error:
+            raise self.error
+        return self.answer
+
+    def now(self, answer: Answer | None) -> "HookAnswers":
+        self.answer = answer
+        self.opened.set()
+        return self
+
+
+@dataclass
+class Classifier:
+    """A judge whose ruling comes when its gate opens."""
+
+    ruling: Ruling | None = None
+    opened: asyncio.Event = field(default_factory=asyncio.Event)
+    error: Exception | None = None
+    judged: list[str] = field(default_factory=list)
+    name: str = "a model"
+
+    async def judge(self, text: str) -> Ruling | None:
+        self.judged.append(text)
+        await self.opened.wait()
+        if self.error:
+            raise self.error
+        return self.ruling
+
+    def now(self, ruling: Ruling | None) -> "Classifier":
+        self.ruling = ruling
+        self.opened.set()
+        return self
+
+
+@dataclass
+class Desk:
+    """One folder, one policy, one gate."""
+
+    folder: Path
+    mode: str = "default"
+    allow: Sequence[str] = ()
+    ask: Sequence[str] = ()
+    deny: Sequence[str] = ()
+    flags: Flags = ALL_MODES
+    handler: Any = None
+    hooks: Any = None
+    judge: Any = None
+    audit: Audit | None = None
+    persist: Any = None
+    conditions: Any = all_met
+
+    def __post_init__(self) -> None:
+        self.folder = Path(os.path.realpath(self.folder))
+        self.base = self.policy()
+        self.live = LivePolicy(lambda: self.base, self.persist)
+        self.gate = PolicyGate(
+            self.live,
+            self.handler,
+            hooks=self.hooks,
+            judge=self.judge,
+            conditions=self.conditions,
+            audit=self.audit,
+        )
+
+    def policy(self) -> Policy:
+        source = Source("project", ".handrail/settings.json", 3, str(self.folder))
+        policy = Policy.empty(str(self.folder), "/home/nobody").with_flags(self.flags)
+        for kind in Behaviour:
+            policy = policy.adding(kind, getattr(self, kind.value), source)
+        return policy.with_mode(self.mode)
+
+    def request(
+        self,
+        tool: AnyTool,
+        *,
+        abort: AbortSignal | None = None,
+        agent: AgentIdentity | None = None,
+        cwd: Path | None = None,
+        **values: Any,
+    ) -> Request:
+        run = RunContext(cwd or self.folder, agent=agent or AgentIdentity())
+        use = ToolUse("call-1", tool.name, values)
+        ctx = ToolContext(run, use, abort or AbortSignal(), lambda _: None, no_other_tool)
+        args = tool.parse(values)
+        return Request(use, tool, args, ctx, read_only=flag(tool.is_read_only, args))
+
+    async def bash(self, command: str, evidence: Evidence = NOTHING_SAID, **options: Any) -> Decision:
+        return await self.gate.decide(self.request(Bash(), command=command, **options), evidence)
+
+
+async def no_other_tool(_use: ToolUse, _run: RunContext) -> Decision:
+    raise AssertionError("no tool is used from here")
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Let others run until something is so."""
+    for _ in range(1_000):
+        if condition():
+            return
+        await asyncio.sleep(0)
+    raise AssertionError("it never came to be so")

@@ -1,0 +1,93 @@
+"""The policy in force: changes of a session, changes of the settings, and what becomes of one when the other comes."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from handrail.dispatch.approval.live import LivePolicy
+from handrail.permissions.policy import Policy
+from handrail.permissions.rules import Behaviour, Source
+
+pytestmark = pytest.mark.anyio
+
+USER = Source("user", "settings.json", 1)
+
+
+def adding(rule: str, destination: str = "session") -> dict[str, Any]:
+    name, _, spec = rule.partition("(")
+    return {
+        "type": "addRules",
+        "behavior": "allow",
+        "destination": destination,
+        "rules": [{"toolName": name, "ruleContent": spec[:-1]}],
+    }
+
+
+class Settings:
+    """Settings in memory: what is written to them is what they give."""
+
+    def __init__(self) -> None:
+        self.policy = Policy.empty("/work", "/home/dev")
+
+    def where(self, destination: str) -> str:
+        return destination
+
+    def persist(self, update: Any) -> None:
+        rule = update["rules"][0]
+        self.add(f"{rule['toolName']}({rule['ruleContent']})")
+
+    def add(self, text: str) -> None:
+        self.policy = self.policy.adding(Behaviour.ALLOW, [text], USER)
+
+
+@pytest.mark.proves("G16", "P4")
+async def test_every_change_is_a_new_snapshot_with_a_higher_version() -> None:
+    settings = Settings()
+    live = LivePolicy(lambda: settings.policy)
+    seen = [live()]
+    told: list[int] = []
+    forget = live.listen(lambda: told.append(live().version))
+
+    await live.change([adding("Bash(make)")])
+    seen.append(live())
+    settings.add("Bash(ls)")
+    seen.append(live())
+    forget()
+    live.apply(lambda policy: policy.with_mode("acceptEdits"))
+    seen.append(live())
+
+    versions = [policy.version for policy in seen]
+    assert versions == sorted(set(versions))
+    assert [[rule.text for rule in policy.rules] for policy in seen] == [
+        [],
+        ["Bash(make)"],
+        ["Bash(ls)", "Bash(make)"],
+        ["Bash(ls)", "Bash(make)"],
+    ]
+    assert [policy.mode for policy in seen] == ["default", "default", "default", "acceptEdits"]
+    assert told == versions[1:3]
+    assert live() is live()
+
+
+@pytest.mark.proves("G34")
+async def test_what_was_written_comes_from_the_settings_from_then_on() -> None:
+    settings = Settings()
+    live = LivePolicy(lambda: settings.policy, settings)
+
+    assert await live.change([adding("Bash(make)", "localSettings"), adding("Bash(ls)")]) == ()
+
+    assert {(rule.text, rule.source.name) for rule in live().rules} >= {("Bash(ls)", "session"), ("Bash(make)", "user")}
+    settings.policy = Policy.empty("/work", "/home/dev")  # somebody took the rule out of the file
+    assert [(rule.text, rule.source.name) for rule in live().rules] == [("Bash(ls)", "session")]
+
+
+async def test_a_change_that_changes_nothing_makes_no_snapshot(tmp_path: Path) -> None:
+    policy = Policy.empty("/work", "/home/dev")
+    live = LivePolicy(lambda: policy)
+    live.apply(lambda policy: policy.with_mode("bypassPermissions"))  # not available
+
+    assert live() is policy
+    assert await live.change([{"type": "setMode", "mode": "unheard of"}]) == (
+        "there is no mode 'unheard of'. Use one of default, acceptEdits, plan, auto, dontAsk, bypassPermissions.",
+    )

@@ -1,0 +1,35 @@
+"""A gate over real rules: what the policy says, then a fixed person or nobody."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from handrail.dispatch.gate import Approver, Evidence, Request
+from handrail.files.paths import exists, expand, locate, resolve
+from handrail.permissions.case import Facts, make_case
+from handrail.permissions.layers import decide
+from handrail.permissions.policy import Policy
+from handrail.permissions.rules import Behaviour, Source
+from handrail.permissions.touch import Lookup
+from handrail.tools.permission import Decision, Verdict
+
+LOOKUP = Lookup(resolve, locate, expand, exists)
+
+
+class RuleGate:
+    """Judges by rules; what they leave to a person goes to the approver, and without one it is refused."""
+
+    def __init__(self, folder: Path, approver: Approver | None = None, **rules: Sequence[str]) -> None:
+        self._approver = approver
+        self._policy = Policy.empty(str(folder), str(folder))
+        for behaviour, texts in rules.items():
+            self._policy = self._policy.adding(Behaviour(behaviour), texts, Source("user"))
+
+    async def decide(self, request: Request, evidence: Evidence) -> Decision:
+        facts = Facts(read_only=request.read_only, hook=evidence.hook, doubt=evidence.doubt, check=evidence.check)
+        decision = decide(make_case(request.use, self._policy, LOOKUP, facts))
+        if decision.verdict is not Verdict.ASK:
+            return decision
+        if self._approver is not None:
+            return await self._approver.approve(request, decision)
+        return replace(decision, verdict=Verdict.DENY, reason=f"{decision.reason}, and nobody is here to be asked")

@@ -1,0 +1,35 @@
+"""Commands whose processes write down their ids, and a look at which of them still live."""
+
+import os
+import select
+from pathlib import Path
+
+STAY = "echo $$ >> {pids}; exec sleep 1000"
+"""For `sh -c`: write the own id down and stay."""
+
+
+def stay(folder: Path) -> str:
+    return STAY.format(pids=folder / "pids")
+
+
+def noted(folder: Path) -> list[int]:
+    return [int(line) for line in (folder / "pids").read_text().split()]
+
+
+def alive(pid: int) -> bool:
+    """A process that is dead but not yet fetched by its parent does nothing any more."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+
+def wait_for_end(pid: int, seconds: float = 20) -> bool:
+    """Whether it ends in time; returns the moment it does."""
+    try:
+        fd = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    ready, _, _ = select.select([fd], [], [], seconds)
+    os.close(fd)
+    return bool(ready)

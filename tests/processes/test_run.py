@@ -1,0 +1,263 @@
+"""Programs are run to their end, and nothing of them is left."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from handrail.processes.nursery import NURSERY
+from handrail.processes.run import Ended, run
+from handrail.processes.tree import descendants
+from tests.processes.seen import alive, noted, stay, wait_for_end
+
+pytestmark = [pytest.mark.anyio, pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")]
+
+ENV = {"PATH": os.environ["PATH"]}
+
+
+async def sh(text: str, cwd: Path, *, timeout: float | None = 30, stdin: bytes = b"", max_bytes: int = 10_000) -> Ended:
+    return await run(["sh", "-c", text], cwd=str(cwd), env=ENV, stdin=stdin, timeout=timeout, max_bytes=max_bytes)
+
+
+async def test_what_a_program_says_and_its_code_come_back(tmp_path: Path) -> None:
+    assert await sh("pwd; cat; echo no >&2; exit 3", tmp_path, stdin=b"fed") == Ended(
+        3, f"{tmp_path}\nfed".encode(), b"no\n"
+    )
+
+
+async def test_a_program_gets_the_environment_that_was_given_and_no_other(tmp_path: Path) -> None:
+    ended = await run(["/usr/bin/env"], cwd="/", env={"A": "\udcff=ü"}, timeout=30, max_bytes=1000)
+
+    assert ended == Ended(0, b"A=\xff=\xc3\xbc\n", b"")
+
+
+async def test_a_program_has_a_session_of_its_own_no_terminal_and_no_descriptor_of_ours(tmp_path: Path) -> None:
+    leak = os.open("/dev/null", os.O_RDONLY)
+    os.set_inheritable(leak, True)
+    try:
+        ended = await sh("cut -d' ' -f6,7 /proc/$$/stat; echo $$; ls /proc/$$/fd", tmp_path)
+    finally:
+        os.close(leak)
+    session_and_terminal, pid, *fds = ended.stdout.decode().split("\n")[:-1]
+
+    assert session_and_terminal == f"{pid} 0"
+    assert set(fds) - {"3", "10", "255"} == {"0", "1", "2"}  # a shell may keep its script or a listing open
+
+
+async def test_a_signal_is_told_as_a_negative_code(tmp_path: Path) -> None:
+    assert (await sh("kill -SEGV $$", tmp_path)).code == -signal.SIGSEGV
+
+
+async def test_of_more_than_fits_the_beginning_is_kept(tmp_path: Path) -> None:
+    ended = await sh("seq 100000; seq 100000 >&2", tmp_path, max_bytes=10)
+
+    assert ended == Ended(0, b"1\n2\n3\n4\n5\n", b"1\n2\n3\n4\n5\n", cut=True)
+
+
+async def test_much_in_and_much_out_do_not_block_each_other(tmp_path: Path) -> None:
+    much = os.urandom(1 << 20)
+
+    assert (await sh("cat", tmp_path, stdin=much, max_bytes=1 << 21)).stdout == much
+
+
+async def test_a_program_that_does_not_read_is_no_problem(tmp_path: Path) -> None:
+    assert (await sh("exit 0", tmp_path, stdin=bytes(1 << 20))).code == 0
+
+
+@pytest.mark.parametrize("argv", [["no-such-program"], ["/no/such/program"]])
+async def test_a_program_that_is_not_there_is_an_error_with_its_name(argv: list[str]) -> None:
+    with pytest.raises(FileNotFoundError) as error:
+        await run(argv, cwd="/", env=ENV, timeout=30, max_bytes=10)
+
+    assert error.value.filename == argv[0]
+
+
+async def test_a_folder_that_is_not_there_is_an_error_with_its_name() -> None:
+    with pytest.raises(FileNotFoundError) as error:
+        await run(["true"], cwd="/no/such/folder", env=ENV, timeout=30, max_bytes=10)
+
+    assert error.value.filename == "/no/such/folder"
+
+
+LEFT_BEHIND = [
+    pytest.param("sh -c '{stay}' & {wait}", id="a background child that holds the pipe"),
+    pytest.param("nohup sh -c '{stay}' >/dev/null 2>&1 & {wait}", id="one that ignores hang-ups"),
+    pytest.param("(sh -c '{stay}' & ) ; {wait}", id="a double fork"),
+    pytest.param("setsid sh -c '{stay}' & {wait}", id="a session of its own"),
+    pytest.param("(setsid env -i PATH=$PATH sh -c '{stay}' & ) ; {wait}", id="a daemon without environment"),
+    pytest.param("sh -c 'trap \"\" TERM HUP INT; {stay}' & {wait}", id="one that ignores signals"),
+    pytest.param("(setsid sh -c 'trap \"\" TERM; {stay}' & ) ; {wait}", id="a daemon that ignores signals"),
+    pytest.param("sh -c '{stay}' & {wait}; kill -STOP $!", id="one that is stopped"),
+    pytest.param(
+        "setsid sh -c 'for i in 1 2 3 4 5 6 7 8 9; do (setsid sh -c \"{stay}\" &) ; done; {stay}' & {wait}", id="a herd"
+    ),
+]
+WAIT = "while ! [ -s pids ]; do :; done"
+
+
+@pytest.mark.proves("R8")
+@pytest.mark.parametrize("text", LEFT_BEHIND)
+async def test_nothing_that_a_program_left_behind_lives_when_it_is_over(text: str, tmp_path: Path) -> None:
+    await sh(text.format(stay=stay(tmp_path), wait=WAIT), tmp_path)
+
+    assert noted(tmp_path)
+    assert not [pid for pid in noted(tmp_path) if alive(pid)]
+
+
+@pytest.mark.proves("R8")
+@pytest.mark.parametrize("text", LEFT_BEHIND)
+async def test_nothing_lives_when_the_time_is_over(text: str, tmp_path: Path) -> None:
+    line = text.format(stay=stay(tmp_path), wait=WAIT)
+    ended = await sh(f"{line}; sleep 1000; sleep 1000", tmp_path, timeout=0.1)
+
+    assert ended.timed_out
+    assert ended.code == -signal.SIGTERM
+    assert noted(tmp_path)
+    assert not [pid for pid in noted(tmp_path) if alive(pid)]
+
+
+async def test_a_program_that_will_not_end_is_killed(tmp_path: Path) -> None:
+    ended = await sh("trap '' TERM; sleep 1000; sleep 1000", tmp_path, timeout=0.1)
+
+    assert ended == Ended(-signal.SIGKILL, b"", b"", timed_out=True)
+
+
+@pytest.mark.proves("R8")
+async def test_whoever_forks_without_end_is_caught(tmp_path: Path) -> None:
+    runaway = "import os\nwhile True:\n  if os.fork(): os._exit(0)\n  open('pids', 'a').write(f'{os.getpid()}\\n')"
+    ended = await run(
+        [sys.executable, "-S", "-c", f"{runaway}"], cwd=str(tmp_path), env=ENV, timeout=30, max_bytes=1000
+    )
+
+    assert ended.code == 0
+    assert len(noted(tmp_path)) > 1
+    assert not [pid for pid in noted(tmp_path) if alive(pid)]
+
+
+@pytest.mark.proves("R8")
+async def test_a_call_that_is_cancelled_ends_only_when_nothing_of_it_lives(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "ready")
+    call = asyncio.ensure_future(sh(f"setsid sh -c '{stay(tmp_path)}' & {WAIT}; echo > ready; sleep 1000", tmp_path))
+    ready = await asyncio.to_thread((tmp_path / "ready").read_text)
+    call.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert ready == "\n"
+    assert not [pid for pid in noted(tmp_path) if alive(pid)]
+
+
+async def test_a_call_that_is_cancelled_at_once_starts_nothing_that_lives(tmp_path: Path) -> None:
+    for turns in range(6):
+        call = asyncio.ensure_future(sh(stay(tmp_path), tmp_path))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+    started = noted(tmp_path) if (tmp_path / "pids").exists() else []
+
+    assert not [pid for pid in started if alive(pid)]
+
+
+@pytest.mark.proves("R8")
+async def test_a_program_that_kills_its_keeper_takes_its_children_with_it(tmp_path: Path) -> None:
+    ended = await sh(f"(setsid sh -c '{stay(tmp_path)}' &); {WAIT}; kill -9 $PPID; {stay(tmp_path)}", tmp_path)
+
+    assert ended.code == -signal.SIGKILL
+    assert noted(tmp_path)
+    assert not [pid for pid in noted(tmp_path) if alive(pid)]
+
+
+async def test_other_signals_do_not_reach_the_keeper(tmp_path: Path) -> None:
+    assert (await sh("kill $PPID; kill -INT $PPID; kill -HUP $PPID; echo ok", tmp_path)).stdout == b"ok\n"
+
+
+async def test_after_the_nursery_was_killed_there_is_another(tmp_path: Path) -> None:
+    await sh("true", tmp_path)
+    before = NURSERY.pid
+    os.kill(before, signal.SIGKILL)
+    assert wait_for_end(before)
+
+    assert (await sh("echo ok", tmp_path)).stdout == b"ok\n"
+    assert NURSERY.pid != before
+
+
+async def test_without_an_interpreter_that_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    NURSERY.close()
+    monkeypatch.setattr(sys, "executable", "")
+
+    with pytest.raises(OSError, match=r"sys\.executable is empty"):
+        await sh("true", tmp_path)
+
+
+async def test_a_nursery_that_was_started_before_is_used(tmp_path: Path) -> None:
+    NURSERY.close()
+    NURSERY.warm()
+    before = NURSERY.pid
+
+    assert (await sh("echo ok", tmp_path)).stdout == b"ok\n"
+    assert NURSERY.pid == before
+
+
+def test_a_forked_program_leaves_the_nursery_to_its_parent() -> None:
+    NURSERY.warm()
+    pid = os.fork()
+    if not pid:
+        os._exit(0 if NURSERY.pid == 0 else 1)
+
+    assert os.waitpid(pid, 0)[1] == 0
+    assert NURSERY.pid
+
+
+KILLED = """
+import asyncio, sys
+from handrail.processes.run import run
+asyncio.run(run(["sh", "-c", sys.argv[1]], cwd=sys.argv[2], env={"PATH": sys.argv[3]}, timeout=None, max_bytes=10))
+"""
+
+
+@pytest.mark.proves("R8")
+@pytest.mark.parametrize("text", LEFT_BEHIND)
+async def test_nothing_lives_after_we_were_killed_ourselves(text: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "ready")
+    line = text.format(stay=stay(tmp_path), wait=WAIT) + "; echo > ready; sleep 1000"
+    program = subprocess.Popen([sys.executable, "-c", KILLED, line, str(tmp_path), ENV["PATH"]])
+    await asyncio.to_thread((tmp_path / "ready").read_text)
+    below = descendants(program.pid)
+    program.kill()
+    program.wait()
+
+    assert noted(tmp_path)
+    assert all(wait_for_end(pid) for pid in [*noted(tmp_path), *below])
+
+
+async def test_keepers_are_used_again_and_keep_nothing_of_a_call(tmp_path: Path) -> None:
+    async def keeper() -> tuple[str, ...]:
+        look = "echo $PPID; readlink /proc/$PPID/cwd; ls /proc/$PPID/fd | wc -l"
+        return tuple((await sh(look, tmp_path)).stdout.decode().split())
+
+    first = {await keeper() for _ in range(6)}
+    for _ in range(12):
+        with pytest.raises(FileNotFoundError):
+            await run(["/no/such/program"], cwd="/", env=ENV, timeout=30, max_bytes=10)
+    later = {await keeper() for _ in range(6)}
+
+    assert len({pid for pid, *_ in first | later}) <= 3
+    assert {where for _, where, _ in first | later} == {str(tmp_path)}
+    counts = {int(count) for *_, count in first | later}
+    assert max(counts) - min(counts) < 5  # it may still be closing what the command got
+
+
+async def test_an_idle_keeper_that_is_killed_is_replaced(tmp_path: Path) -> None:
+    for _ in range(3):
+        await sh("true", tmp_path)
+        for pid in descendants(NURSERY.pid):
+            os.kill(pid, signal.SIGKILL)
+            assert wait_for_end(pid)
+
+    assert (await sh("echo ok", tmp_path)).stdout == b"ok\n"

@@ -1,0 +1,130 @@
+"""Conversations that are kept: what is shown is on disk before it is shown, and the next run goes on from it."""
+
+from pathlib import Path
+
+import pytest
+
+from handrail import Rails, tool
+from handrail.conversation.blocks import Text, ToolResult
+from handrail.conversation.messages import UserMessage
+from handrail.conversation.redact import Redactor
+from handrail.conversation.stream import StreamFailure
+from handrail.dispatch.gate import CarefulGate
+from handrail.errors import SessionError
+from handrail.loop.events import BlockComplete
+from handrail.sessions.log import read
+from handrail.sessions.rebuild import rebuild
+from handrail.sessions.store import Store
+from handrail.testing import say, use
+from handrail.tools.events import CallFinished
+from tests.scenarios.playing import an_agent, played, refused, scripted
+
+pytestmark = pytest.mark.anyio
+
+TRUSTING = Rails(CarefulGate(trusting=True))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "sessions", Redactor())
+
+
+@tool
+async def note(text: str) -> str:
+    """Write something down."""
+    return f"noted {text}"
+
+
+@pytest.mark.proves("R13")
+async def test_the_next_run_goes_on_with_the_same_conversation(store: Store) -> None:
+    opened = store.create("/proj", "one")
+    model = scripted([[say("I note it."), use("a", "note", text="x")], [say("Done.")]])
+    agent = an_agent(model, note, rails=TRUSTING, session=opened)
+    await played(agent.run("Note x"))
+    opened.scribe.close()
+
+    again = store.resume(opened.path, "/proj")
+    later = scripted([[say("As I said.")]])
+    other = an_agent(later, note, rails=TRUSTING, session=again)
+
+    assert tuple(other.messages) == tuple(agent.messages)
+    assert not again.rebuilt.repairs
+    await played(other.run("And?"))
+    assert not refused(other.messages)
+    assert rebuild(read(again.path)).messages == tuple(other.messages)
+
+
+@pytest.mark.proves("R13")
+async def test_whatever_is_shown_has_been_written_before(store: Store) -> None:
+    opened = store.create("/proj", "one")
+    model = scripted(
+        [[say("first words"), use("a", "note", text="x"), use("b", "note", text="y")], [say("last words")]]
+    )
+    agent = an_agent(model, note, rails=TRUSTING, session=opened)
+    shown = 0
+    async for event in agent.run("the prompt"):
+        kept = rebuild(read(opened.path))
+        assert not refused(kept.messages)
+        match event:
+            case BlockComplete(block=Text(text)):
+                assert text in opened.path.read_text()
+                shown += 1
+            case CallFinished(outcome=outcome):
+                results = [
+                    block
+                    for message in kept.messages
+                    if isinstance(message, UserMessage)
+                    for block in message.content
+                    if isinstance(block, ToolResult)
+                ]
+                assert outcome.result in results
+                shown += 1
+            case _:
+                pass
+    assert shown == 4
+
+
+async def test_a_session_that_cannot_be_written_stops_the_run_before_anything_more_is_shown_or_done(
+    store: Store,
+) -> None:
+    ran: list[str] = []
+
+    @tool
+    async def act(text: str) -> str:
+        """Change something."""
+        ran.append(text)
+        return "done"
+
+    opened = store.create("/proj", "one")
+    agent = an_agent(scripted([[say("well"), use("a", "act", text="x")]]), act, rails=TRUSTING, session=opened)
+    run = agent.run("go")
+    opened.scribe.failure = SessionError("the disk is full")
+
+    with pytest.raises(SessionError, match="the disk is full"):
+        await played(run)
+
+    assert ran == []
+
+
+async def test_an_answer_that_is_asked_for_again_leaves_no_trace_of_its_words(store: Store) -> None:
+    opened = store.create("/proj", "one")
+    failure = StreamFailure("cut", "gone", retryable=True)
+    model = scripted([[say("half"), use("a", "note", text="x"), failure], [say("whole")], [say("end")]])
+    agent = an_agent(model, note, rails=TRUSTING, session=opened)
+
+    await played(agent.run("go"))
+
+    assert rebuild(read(opened.path)).messages == tuple(agent.messages)
+
+
+async def test_a_kept_conversation_costs_one_line_for_each_thing_that_happened(store: Store) -> None:
+    opened = store.create("/proj", "one")
+    agent = an_agent(scripted([[use("a", "note", text="x")], [say("Done.")]]), note, rails=TRUSTING, session=opened)
+
+    await played(agent.run("go"))
+
+    kinds = [f"{line['type']} {line.get('event', '')}".strip() for line in read(opened.path) if isinstance(line, dict)]
+    assert kinds == [
+        "handrail opened", "user", "assistant", "handrail began", "user", "handrail settled", "assistant",
+        "handrail settled",
+    ]  # fmt: skip
