@@ -99,6 +99,12 @@ def test_every_field_of_every_tool_is_described_and_nothing_else_is_accepted(too
     assert all(field.get("description") for field in schema["properties"].values())
 
 
+def test_what_is_sent_with_every_request_stays_small() -> None:
+    sent = [definition_json(tool, PLAIN_VIEW) for tool in everything() if not tool.should_defer]
+
+    assert sum(map(len, sent)) <= 15_000
+
+
 def test_simple_mode_has_the_small_set() -> None:
     what = Ingredients(
         entries=base_tools(lambda: Catalog(Ingredients()), lambda: plain_outfit({})),
