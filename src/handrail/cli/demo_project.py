@@ -75,7 +75,7 @@ class Ground:
 
 
 def lay_out(folder: Path) -> Ground:
-    """Make everything below an empty folder: a repository with one commit in which a test fails, and its surroundings."""
+    """Fill an empty folder: a repository with one commit, in which a test fails, and all that stands around it."""
     project, home, programs, temporary = (folder / name for name in ("project", "home", "bin", "tmp"))
     for each in (project, home, programs, temporary):
         each.mkdir()

@@ -25,7 +25,7 @@ class Watch:
         self._width = width
         self._turns: list[tuple[Talk, list[CallEvent]]] = []
         self._labels: dict[str, str] = {}
-        self._outcomes: list[Outcome] = []
+        self._outcomes: dict[str, Outcome] = {}
         self.ended: RunEnded | None = None
 
     def hear(self, event: LoopEvent) -> None:
@@ -43,7 +43,7 @@ class Watch:
                 self._turns[-1][1].append(event)
             case CallFinished(outcome):
                 self._turns[-1][1].append(event)
-                self._outcomes.append(outcome)
+                self._outcomes[outcome.use.id] = outcome
                 self._say(self._finished(outcome))
             case RunEnded():
                 self.ended = event
@@ -65,9 +65,9 @@ class Watch:
         return draw(rows, self._width)
 
     def trace(self) -> str:
-        """The decision on every call, with each opinion that was heard and where its rule is written."""
+        """The decision on every call, in call order, with each opinion that was heard and where its rule is written."""
         lines: list[str] = []
-        for outcome in self._outcomes:
+        for outcome in (self._outcomes[each] for each in self._labels if each in self._outcomes):
             if outcome.decision is None:
                 continue
             verdict = "refused" if outcome.status is Status.DENIED else "allowed"
