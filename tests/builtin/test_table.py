@@ -35,6 +35,7 @@ def test_the_list_names_every_built_in_tool_and_there_is_no_other() -> None:
     assert [tool.name for tool in everything()] == [
         "Agent",
         "Bash",
+        "Edit",
         "Glob",
         "Monitor",
         "Read",
@@ -42,6 +43,7 @@ def test_the_list_names_every_built_in_tool_and_there_is_no_other() -> None:
         "TaskOutput",
         "TaskStop",
         "ToolSearch",
+        "Write",
     ]
     assert modules == prompts
 
@@ -101,7 +103,7 @@ def test_simple_mode_has_the_small_set() -> None:
         environment=Environment(simple=True),
     )
 
-    assert [tool.name for tool in assemble(what)] == ["Bash", "Glob", "Read"]
+    assert [tool.name for tool in assemble(what)] == ["Bash", "Edit", "Glob", "Read", "Write"]
 
 
 LAZY = """

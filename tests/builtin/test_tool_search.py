@@ -32,11 +32,13 @@ async def test_what_is_found_is_referred_to_and_loaded_for_the_next_request(
     assert isinstance(tool, ToolSearch)
     assert "Sleep" in announcement(catalog.pool)
 
+    before = [definition.name for definition in catalog.pool.definitions(PLAIN_VIEW)]
+
     args = tool.parse({"query": query})
     output = await tool.call(args, ctx)
 
     assert tool.result_blocks(output) == (ToolReference("Sleep"),)
-    assert [definition.name for definition in catalog.pool.definitions(PLAIN_VIEW)][-2:] == ["ToolSearch", "Sleep"]
+    assert [definition.name for definition in catalog.pool.definitions(PLAIN_VIEW)] == [*before, "Sleep"]
     assert "Sleep" not in announcement(catalog.pool)
     assert (tool.is_read_only(args), tool.is_concurrency_safe(args)) == (True, True)
     assert catalog.pool.find("ToolSearch") is tool, "a tool is made once"

@@ -62,10 +62,10 @@ async def test_an_answer_that_breaks_off_after_a_call_is_given_up_and_asked_for_
 
 @pytest.mark.proves("K8")
 async def test_a_side_effect_of_a_given_up_answer_is_not_repeated() -> None:
-    writing = GatedTool("Write", shared=False)
+    writing = GatedTool("Save", shared=False)
     writing.open_all("1", "2")
     done = asyncio.Event()
-    script = [[use("1", "Write", file="a"), gate(done), CUT], [use("2", "Write", file="a")], [say("Done.")]]
+    script = [[use("1", "Save", file="a"), gate(done), CUT], [use("2", "Save", file="a")], [say("Done.")]]
     agent = an_agent(scripted(script), writing, rails=TRUSTING, scheduling=Scheduling(early_start="all"))
     run = agent.run("Go.")
 
@@ -83,9 +83,9 @@ async def test_a_side_effect_of_a_given_up_answer_is_not_repeated() -> None:
 
 @pytest.mark.proves("K8")
 async def test_a_side_effect_that_the_second_answer_does_not_ask_for_is_told() -> None:
-    writing = GatedTool("Write", shared=False)
+    writing = GatedTool("Save", shared=False)
     cut = asyncio.Event()
-    script = [[use("1", "Write", file="a"), gate(cut), CUT], [use("2", "shout", text="b")], [say("Done.")]]
+    script = [[use("1", "Save", file="a"), gate(cut), CUT], [use("2", "shout", text="b")], [say("Done.")]]
     agent = an_agent(scripted(script), writing, shout, rails=TRUSTING, scheduling=Scheduling(early_start="all"))
     run = agent.run("Go.")
 
@@ -99,7 +99,7 @@ async def test_a_side_effect_that_the_second_answer_does_not_ask_for_is_told() -
     [note] = [event.message for event in only(events, MessageAdded) if isinstance(event.message, Attachment)]
     assert note.kind == "given_up_calls"
     assert isinstance(note.content[0], Text)
-    assert "Write {'file': 'a'}: it was cut off" in note.content[0].text
+    assert "Save {'file': 'a'}: it was cut off" in note.content[0].text
     assert roles(agent.messages) == ["user", "assistant", "results", "given_up_calls", "assistant"]
 
 

@@ -3,12 +3,17 @@
 import os
 import sys
 from collections.abc import Iterable, Mapping
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from handrail.builtin.outfit import Outfit
 from handrail.conversation.redact import make_redactor
 from handrail.dispatch.results import ResultStore
 from handrail.sessions.store import Store
+
+if TYPE_CHECKING:
+    from handrail.files.undo import Undo
 
 
 def state_folder(variables: Mapping[str, str]) -> Path:
@@ -36,12 +41,19 @@ def session_store(variables: Mapping[str, str], patterns: Iterable[str] = ()) ->
     return Store(state_folder(variables) / "sessions", make_redactor(variables, patterns))
 
 
-def plain_outfit(variables: Mapping[str, str], cwd: Path | None = None) -> Outfit:
+def plain_outfit(variables: Mapping[str, str], cwd: Path | None = None, session: str = "") -> Outfit:
     """What tools get when nobody said more: the working folder, and a state folder that nobody else uses."""
     folder = os.path.realpath(cwd or Path.cwd())
     home = os.path.realpath(variables.get("HOME") or Path.home())
-    state = state_folder(variables) / "runs" / _of_this_run()
-    return Outfit(env=variables, home=home, working_dirs=lambda: (folder,), state=state)
+    session = session or _of_this_run()
+    state = state_folder(variables)
+    undo: Undo = import_module("handrail.files.undo").Undo(undo_folder(variables) / session, folder)
+    return Outfit(env=variables, home=home, working_dirs=lambda: (folder,), state=state / "runs" / session, undo=undo)
+
+
+def undo_folder(variables: Mapping[str, str]) -> Path:
+    """Where the undo journals of all sessions are."""
+    return state_folder(variables) / "undo"
 
 
 def _of_this_run() -> str:

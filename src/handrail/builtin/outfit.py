@@ -2,10 +2,14 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from handrail.processes.wrapping import Sandbox
 from handrail.records import record
 from handrail.tools.delegation import Delegate
+
+if TYPE_CHECKING:
+    from handrail.files.undo import Undo
 
 
 def nothing_hidden(_path: str) -> bool:
@@ -29,3 +33,5 @@ class Outfit:
     """Who runs sub-agents; None = there are none."""
     sandbox: Sandbox | None = None
     """Where commands run. None = they are not sandboxed."""
+    undo: "Undo | None" = None
+    """Where changes of files are kept so that they can be undone."""

@@ -25,6 +25,7 @@ def base_tools(
     return (
         Entry("Agent", _made("agent", "Agent", outfit), feature="agents"),
         Entry("Bash", _made("bash.tool", "Bash", outfit), simple=True),
+        Entry("Edit", _made("edit", "Edit", outfit), simple=True),
         Entry("Glob", _made("glob", "Glob"), simple=True),
         Entry("Monitor", _made("monitor", "Monitor", outfit), when=_has_background),
         Entry("Read", _made("read", "Read"), simple=True),
@@ -32,6 +33,7 @@ def base_tools(
         Entry("TaskOutput", _made("task_output", "TaskOutput", outfit)),
         Entry("TaskStop", _made("task_stop", "TaskStop", outfit)),
         Entry("ToolSearch", _made("tool_search", "ToolSearch", catalog)),
+        Entry("Write", _made("write", "Write", outfit), simple=True),
     )
 
 

@@ -57,6 +57,14 @@ def _tools(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print a JSON array with everything known about each tool")
 
 
+def _undo(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("session", metavar="SESSION", nargs="?", help="its name (default: the newest in this folder)")
+    parser.add_argument("--list", action="store_true", help="show the changes, and change nothing")
+    parser.add_argument("--to", metavar="N", help="go back before change N, or to a point by its name")
+    parser.add_argument("--force", action="store_true", help="also bring back files that somebody else changed since")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
 def _demo(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--width", type=int, default=0, help="columns of the drawing (default: the terminal's)")
 
@@ -87,10 +95,15 @@ def _config(parser: argparse.ArgumentParser) -> None:
         way.add_argument("--show-source", action="store_true", help="say where it is written")
 
 
+def _doctor(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print the findings as one JSON object")
+
+
 COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]] = {
     "call": ("run one governed tool call, no model", _call, "handrail.cli.call"),
     "config": ("look at settings and change them", _config, "handrail.cli.config"),
     "demo": ("watch an agent repair a small project, offline", _demo, "handrail.cli.demo"),
+    "doctor": ("say what is installed, what protects you and what is wrong", _doctor, "handrail.cli.doctor"),
     "permissions": ("explain and test what calls may do", _permissions, "handrail.cli.permissions"),
     "sessions": (
         "list, show, check, repair, export, import and delete conversations",
@@ -100,6 +113,7 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]] 
     "shell": ("say what a shell command would do, without running it", _shell, "handrail.cli.shell"),
     "trust": ("let the settings of a folder count", _trust, "handrail.cli.trust"),
     "tools": ("list the tools and how they behave", _tools, "handrail.cli.tools"),
+    "undo": ("bring back what files held before an agent changed them", _undo, "handrail.cli.undo"),
 }
 """Name -> help, arguments, and the module whose `run` does it; only the chosen one is imported."""
 

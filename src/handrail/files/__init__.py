@@ -1,1 +1,1 @@
-"""Files: what was read, and when it was last seen."""
+"""Files: what was read, text byte by byte, replacing files whole, and taking changes back."""

@@ -1,34 +1,135 @@
-"""What an agent has read. Having read a file is never forgotten."""
+"""
+What an agent has read. Having read a file is never forgotten; contents are, when there are too many.
+
+A record is about the whole file, also when only some lines of it were shown: its hash tells whether anything in the
+file changed since. Reading a part therefore counts as having read the file.
+"""
 
 import hashlib
+import time
+from collections import OrderedDict
+from collections.abc import Hashable
 from os import stat_result
 from pathlib import Path
+from threading import Lock
 
 from handrail.records import record
+
+MAX_CONTENT_BYTES = 16 * 1024 * 1024
+FINE_STEP_NS = 20_000_000
+COARSE_STEP_NS = 2_000_000_000
 
 
 @record
 class ReadRecord:
-    """How a file looked when it was read."""
+    """How a file looked when it was read or written. `settled`: a later change cannot have the same time."""
 
     path: Path
     size: int
     mtime_ns: int
     digest: str
+    ctime_ns: int = 0
+    settled: bool = True
 
 
 class FileMemory:
-    """The reads of one agent, by absolute path."""
+    """The reads of one agent, by absolute real path. Tools use it from several threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_content_bytes: int = MAX_CONTENT_BYTES) -> None:
         self._records: dict[Path, ReadRecord] = {}
+        self._shown: dict[Path, set[Hashable]] = {}
+        self._contents: OrderedDict[Path, bytes] = OrderedDict()
+        self._room = max_content_bytes
+        self._max = max_content_bytes
+        self._lock = Lock()
 
     def record(self, path: Path, stat: stat_result, content: bytes) -> ReadRecord:
-        """Remember that this content was seen at this path."""
-        record = ReadRecord(path, stat.st_size, stat.st_mtime_ns, hashlib.sha256(content).hexdigest())
-        self._records[path] = record
-        return record
+        """Remember that this content was seen at this path. The stat must be from before the content was read."""
+        made = self.note(path, stat, hashlib.sha256(content).hexdigest())
+        with self._lock:
+            self._forget_content(path)
+            if len(content) <= self._max:
+                self._contents[path] = content
+                self._room -= len(content)
+            while self._room < 0:
+                self._room += len(self._contents.popitem(last=False)[1])
+        return made
+
+    def note(self, path: Path, stat: stat_result, digest: str) -> ReadRecord:
+        """Remember a file by its hash alone, for example one that was too big to hold, or that was just written."""
+        made = ReadRecord(path, stat.st_size, stat.st_mtime_ns, digest, stat.st_ctime_ns, settled(stat))
+        with self._lock:
+            before = self._records.get(path)
+            if before is None or before.digest != digest:
+                self._shown.pop(path, None)
+                self._forget_content(path)
+            self._records[path] = made
+        return made
 
     def get(self, path: Path) -> ReadRecord | None:
         """The last read of a path by this agent."""
         return self._records.get(path)
+
+    def content(self, path: Path) -> bytes | None:
+        """What was read there, if it is still held."""
+        with self._lock:
+            held = self._contents.get(path)
+            if held is not None:
+                self._contents.move_to_end(path)
+            return held
+
+    def unchanged(self, path: Path, stat: stat_result) -> bool:
+        """Whether size and times alone prove that the file is as it was read. False = its hash has to decide."""
+        known = self._records.get(path)
+        return (
+            known is not None
+            and known.settled
+            and (known.size, known.mtime_ns, known.ctime_ns) == (stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
+        )
+
+    def confirm(self, path: Path, stat: stat_result, digest: str) -> bool:
+        """Whether the file has the content that was read. If so, its present times are taken over."""
+        known = self._records.get(path)
+        if known is None or known.digest != digest:
+            return False
+        self.note(path, stat, digest)
+        return True
+
+    def show(self, path: Path, view: Hashable) -> None:
+        """Remember that the model was shown this part of the file's present content, for example (offset, limit)."""
+        with self._lock:
+            self._shown.setdefault(path, set()).add(view)
+
+    def shown(self, path: Path, view: Hashable) -> bool:
+        """Whether the model has this part before its eyes, as the record describes it."""
+        with self._lock:
+            return view in self._shown.get(path, ())
+
+    def forget_shown(self) -> None:
+        """The conversation was shortened: what was shown may be gone from it. What was read stays read."""
+        with self._lock:
+            self._shown.clear()
+
+    def clone(self) -> "FileMemory":
+        """A memory for a sub-agent, which starts with what is known here and has been shown nothing."""
+        made = FileMemory(self._max)
+        with self._lock:
+            made._records = dict(self._records)
+            made._contents = OrderedDict(self._contents)
+            made._room = self._room
+        return made
+
+    def _forget_content(self, path: Path) -> None:
+        self._room += len(self._contents.pop(path, b""))
+
+
+def settled(stat: stat_result, now_ns: int | None = None) -> bool:
+    """
+    Whether a change from now on would be seen by its time.
+
+    Times of files have steps: some milliseconds on Linux, one or two seconds on old file systems. A file that was
+    changed within the present step can change again without another time.
+    """
+    newest = max(stat.st_mtime_ns, stat.st_ctime_ns)
+    step = FINE_STEP_NS if newest % 1_000_000 else COARSE_STEP_NS
+    return (time.time_ns() if now_ns is None else now_ns) - newest > step

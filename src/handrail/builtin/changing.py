@@ -1,0 +1,129 @@
+"""What the tools that change files have in common: which file is meant, whether it may be changed, what is said."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from handrail.builtin.outfit import Outfit
+from handrail.errors import ToolError
+from handrail.files.diff import Hunk, bounded, counts, hunks, split, unified
+from handrail.files.memory import FileMemory
+from handrail.files.paths import Kind, Place, resolve
+from handrail.files.replace import KINDS, Target
+from handrail.files.text import Encoding
+from handrail.tools.access import Access
+from handrail.tools.cards import Card
+from handrail.tools.context import RunContext, ToolContext
+from handrail.tools.permission import Refuse
+
+MAX_FILE_BYTES = 1024 * 1024 * 1024
+MAX_ORIGINAL_BYTES = 1024 * 1024
+MAX_SHOWN_LINES = 40
+MAX_SHOWN_CHARS = 500
+MAX_NEWS_LINES = 20
+
+
+def place_of(spelling: str, ctx: ToolContext, outfit: Outfit) -> Place:
+    """Where the path led when the call was decided; where it leads now if nobody looked."""
+    return ctx.decided_place(spelling) or resolve(spelling, str(ctx.cwd), outfit.home)
+
+
+def access_to(spelling: str, run: RunContext, outfit: Outfit) -> Access:
+    """The file is written. One with several names may be reached by any path, so it is changed alone."""
+    place = resolve(spelling, str(run.cwd), outfit.home)
+    return Access.of(writes=[place.real]) if place.links <= 1 else Access.exclusive()
+
+
+def refusal(place: Place, files: FileMemory) -> Refuse | None:
+    """Why a file may not be changed, as far as that can be told without opening it."""
+    if place.kind in KINDS:
+        return Refuse(f"{place.spelling!r} {KINDS[place.kind]}, not a file. Name a file.")
+    if place.kind is Kind.FILE and files.get(Path(place.real)) is None:
+        return Refuse(not_read(place.spelling))
+    return None
+
+
+def not_read(spelling: str) -> str:
+    return f"{spelling!r} has not been read yet. Read it first, then change it."
+
+
+def known_digest(target: Target, files: FileMemory) -> str:
+    """
+    The hash of what the file holds, which is what this agent has read.
+
+    Raises:
+        ToolError: it was not read, or has changed since.
+    """
+    path = Path(target.place.real)
+    assert target.stat is not None
+    if target.stat.st_size > MAX_FILE_BYTES:
+        raise ToolError(
+            f"{target.shown!r} has {target.stat.st_size:,} bytes; {MAX_FILE_BYTES:,} is the most that can be changed "
+            "here. Use a program."
+        )
+    known = files.get(path)
+    if known is None:
+        raise ToolError(not_read(target.shown))
+    if files.unchanged(path, target.stat):
+        return known.digest
+    digest = target.digest()
+    if files.confirm(path, target.stat, digest):
+        return digest
+    raise ToolError(
+        f"{target.shown!r} has changed since you read it, and was left as it is. Read it again, then repeat the change."
+        + _news(target, files.content(path))
+    )
+
+
+def check_wanted(ctx: ToolContext, spelling: str) -> None:
+    """A thread cannot be stopped from outside, so it looks itself before it changes anything."""
+    if ctx.abort.aborted:
+        raise ToolError(f"The call was stopped before {spelling!r} was changed.")
+
+
+def _news(target: Target, before: bytes | None) -> str:
+    """What others changed, if that is short and known."""
+    source = target.source
+    if before is None or max(source.size, len(before)) > MAX_ORIGINAL_BYTES:
+        return ""
+    encoding = Encoding()
+    news = hunks(split(encoding.decode(before)), split(encoding.decode(source.read(0, source.size))))
+    lines = unified(news).split("\n")
+    return "\n".join(["\nWhat changed:", *lines]) if len(lines) <= MAX_NEWS_LINES else ""
+
+
+def original(target: Target, encoding: Encoding) -> str | None:
+    """The text before the change, for programs; None if it is too large to hand around."""
+    source = target.source
+    if source.size > MAX_ORIGINAL_BYTES:
+        return None
+    return encoding.decode(source.read(len(encoding.mark), source.size))
+
+
+def patch_data(patch: Sequence[Hunk]) -> list[dict[str, Any]]:
+    """The patch as clients expect it."""
+    return [hunk.as_json() for hunk in bounded(patch)]
+
+
+def diff_card(name: str, spelling: str, patch: Sequence[Hunk]) -> Card:
+    """The change as a person sees it."""
+    added, removed = counts(patch)
+    return Card(title=f"{name} {spelling}", detail=f"+{added} -{removed}", body=unified(patch), body_kind="diff")
+
+
+def numbered(patch: Sequence[Hunk]) -> str:
+    """The changed regions as they are now, with line numbers; cut where the model has seen enough."""
+    shown: list[str] = []
+    for hunk in patch:
+        number = hunk.new_start
+        if shown:
+            shown.append("...")
+        for line in hunk.lines:
+            if line[0] not in " +":
+                continue
+            text = line[1:] if len(line) <= MAX_SHOWN_CHARS else f"{line[1:MAX_SHOWN_CHARS]}..."
+            shown.append(f"{number}\t{text}")
+            number += 1
+        if len(shown) > MAX_SHOWN_LINES:
+            return "\n".join([*shown[:MAX_SHOWN_LINES], "..."])
+    return "\n".join(shown)

@@ -1,0 +1,176 @@
+"""Edit: replace text in a file, and not one byte besides."""
+
+from pathlib import Path
+
+from pydantic import Field
+
+from handrail.builtin.changing import (
+    access_to,
+    check_wanted,
+    diff_card,
+    known_digest,
+    numbered,
+    original,
+    patch_data,
+    place_of,
+    refusal,
+)
+from handrail.builtin.outfit import Outfit
+from handrail.conversation.blocks import Json
+from handrail.errors import ToolError
+from handrail.files.diff import hunks, split, unified
+from handrail.files.edits import Edits, make_edits
+from handrail.files.find import Found, find, one_line_end
+from handrail.files.journal import Note
+from handrail.files.nearest import nearest
+from handrail.files.paths import Kind
+from handrail.files.replace import Target
+from handrail.files.source import Source
+from handrail.files.text import UTF8, Encoding, detect
+from handrail.tools.access import Access
+from handrail.tools.cards import Card
+from handrail.tools.context import RunContext, ToolContext
+from handrail.tools.output import Output
+from handrail.tools.permission import Refuse
+from handrail.tools.schema import Input
+from handrail.tools.tool import Tool
+
+NAMED_LINES = 10
+MAX_PREVIEW = 20_000
+
+
+class EditInput(Input):
+    file_path: str = Field(description="The file to change.")
+    old_string: str = Field(description="The text to replace; empty to make a new file.")
+    new_string: str = Field(description="What stands there afterwards.")
+    replace_all: bool = Field(default=False, description="Replace every occurrence.")
+
+
+class Edit(Tool[EditInput]):
+    name = "Edit"
+    aliases = ("FileEdit", "FileEditTool", "edit_file")
+    search_hint = "change replace modify text in file"
+    input_model = EditInput
+    always_load = True
+    blocking = True
+
+    def __init__(self, outfit: Outfit) -> None:
+        self._outfit = outfit
+
+    def access(self, args: EditInput, run: RunContext) -> Access:
+        return access_to(args.file_path, run, self._outfit)
+
+    def summary(self, args: EditInput) -> str:
+        return f"Edit({args.file_path})"
+
+    def classifier_text(self, args: EditInput) -> str:
+        return f"{args.file_path}: {args.new_string}"
+
+    def use_card(self, partial: Json) -> Card:
+        path, old, new = (partial.get(name) for name in ("file_path", "old_string", "new_string"))
+        body = ""
+        if isinstance(old, str) and isinstance(new, str) and len(old) + len(new) <= MAX_PREVIEW:
+            body = unified(hunks(split(old), split(new)))
+        return Card(title="Edit", detail=path if isinstance(path, str) else "", body=body, body_kind="diff")
+
+    async def validate(self, args: EditInput, ctx: ToolContext) -> Refuse | None:
+        place = place_of(args.file_path, ctx, self._outfit)
+        if one_line_end(args.old_string) == one_line_end(args.new_string):
+            only = "" if args.old_string == args.new_string else " but for line ends, which Edit keeps as they are"
+            return Refuse(f"old_string and new_string are equal{only}. Nothing would change in {args.file_path!r}.")
+        if place.kind in (Kind.MISSING, Kind.LINK) and args.old_string:
+            return Refuse(
+                f"{args.file_path!r} does not exist, so there is nothing to replace. Look for it with Glob, or make it "
+                "with Write."
+            )
+        return refusal(place, ctx.files)
+
+    def call_blocking(self, args: EditInput, ctx: ToolContext) -> Output:
+        note = Note(self.name, ctx.use.id)
+        with Target(place_of(args.file_path, ctx, self._outfit)) as target:
+            if not target.exists:
+                return self._create(args, ctx, target, note)
+            digest = known_digest(target, ctx.files)
+            source = target.source
+            encoding = encoding_of(source, args.file_path)
+            found = places(source, encoding, args)
+            edits = make_edits(source, encoding, found, (args.old_string, args.new_string), args.file_path)
+            before = original(target, encoding)
+            check_wanted(ctx, args.file_path)
+            written = target.write(edits.pieces, digest, self._outfit.undo, note)
+            ctx.files.note(Path(target.place.real), written.stat, written.digest)
+            return result(args, edits, found, before, written.notice)
+
+    def _create(self, args: EditInput, ctx: ToolContext, target: Target, note: Note) -> Output:
+        if args.old_string:
+            raise ToolError(
+                f"{args.file_path!r} was removed just now. Make it anew with Write, or look for it with Glob."
+            )
+        content = UTF8.encode(args.new_string, args.file_path)
+        edits = Edits(Source.of(b""), UTF8, [(0, 0)], [content])
+        check_wanted(ctx, args.file_path)
+        written = target.write(edits.pieces, "", self._outfit.undo, note)
+        ctx.files.note(Path(target.place.real), written.stat, written.digest)
+        return result(args, edits, Found([(0, 0)]), None, written.notice)
+
+
+def encoding_of(source: Source, name: str) -> Encoding:
+    """
+    The encoding of a text file.
+
+    Raises:
+        ToolError: it is no text.
+    """
+    encoding = detect(window for _, _, window in source.windows())
+    if encoding is None:
+        raise ToolError(f"{name!r} is a binary file of {source.size:,} bytes, and Edit changes text. Use a program.")
+    return encoding
+
+
+def places(source: Source, encoding: Encoding, args: EditInput) -> Found:
+    """
+    Where the edit goes: one place, or all of them if that is wanted.
+
+    Raises:
+        ToolError: there is none, or it is not clear which is meant.
+    """
+    name = args.file_path
+    if not args.old_string:
+        if source.size > len(encoding.mark):
+            raise ToolError(f"{name!r} is not empty, but old_string is. Give the text to replace, or use Write.")
+        return Found([(source.size, source.size)])
+    found = find(source, encoding, args.old_string, overlapping=not args.replace_all)
+    if not found.spans:
+        hint = nearest(source, encoding, args.old_string)
+        move = "Correct old_string." if hint else "Read the file again."
+        raise ToolError("\n".join(filter(None, [f"old_string does not occur in {name!r}. {move}", hint])))
+    if len(found.spans) > 1 and not args.replace_all:
+        lines = ", ".join(map(str, Edits(source, encoding, found.spans, []).lines(NAMED_LINES)))
+        more = ", ..." if len(found.spans) > NAMED_LINES else ""
+        raise ToolError(
+            f"old_string occurs {len(found.spans):,} times in {name!r} (lines {lines}{more}). Add neighbouring lines "
+            "to old_string, or set replace_all."
+        )
+    return found
+
+
+def result(args: EditInput, edits: Edits, found: Found, before: str | None, notice: str) -> Output:
+    """What the model, people and programs learn of the edit."""
+    patch, hidden = edits.patch()
+    count = len(edits.spans)
+    lines = [f"Edited {args.file_path}{f' at {count:,} places' if count > 1 else ''}. It reads now:", numbered(patch)]
+    if found.quotes:
+        lines.append("Quotes of another shape stood in the file; its own shapes were kept.")
+    if hidden:
+        lines.append(f"{hidden:,} more places are not shown.")
+    data = {
+        "filePath": args.file_path,
+        "oldString": args.old_string,
+        "newString": args.new_string,
+        "originalFile": before,
+        "structuredPatch": patch_data(patch),
+        "userModified": False,
+        "replaceAll": args.replace_all,
+    }
+    text = "\n".join(filter(None, [*lines, notice]))
+    return Output(text=text, data=data, card=diff_card("Edit", args.file_path, patch))

@@ -1,0 +1,130 @@
+"""Write: make or replace a whole file."""
+
+from pathlib import Path
+
+from pydantic import Field
+
+from handrail.builtin.changing import (
+    access_to,
+    check_wanted,
+    diff_card,
+    known_digest,
+    original,
+    patch_data,
+    place_of,
+    refusal,
+)
+from handrail.builtin.outfit import Outfit
+from handrail.conversation.blocks import Json
+from handrail.files.diff import Hunk, hunks, split
+from handrail.files.journal import Note
+from handrail.files.replace import Target
+from handrail.files.source import Source
+from handrail.files.text import UTF8, Encoding, detect
+from handrail.tools.access import Access
+from handrail.tools.cards import Card
+from handrail.tools.context import RunContext, ToolContext
+from handrail.tools.output import Output
+from handrail.tools.permission import Refuse
+from handrail.tools.schema import Input
+from handrail.tools.tool import Tool
+
+MAX_CONTENT_CHARS = 50_000_000
+MAX_COMPARED_BYTES = 8 * 1024 * 1024
+
+
+class WriteInput(Input):
+    file_path: str = Field(description="The file to write.")
+    content: str = Field(description="Everything that the file shall hold.")
+
+
+class Write(Tool[WriteInput]):
+    name = "Write"
+    aliases = ("FileWrite", "FileWriteTool", "write_file")
+    search_hint = "create make new file save text"
+    input_model = WriteInput
+    always_load = True
+    blocking = True
+
+    def __init__(self, outfit: Outfit) -> None:
+        self._outfit = outfit
+
+    def access(self, args: WriteInput, run: RunContext) -> Access:
+        return access_to(args.file_path, run, self._outfit)
+
+    def summary(self, args: WriteInput) -> str:
+        return f"Write({args.file_path})"
+
+    def classifier_text(self, args: WriteInput) -> str:
+        return f"{args.file_path}: {args.content}"
+
+    def use_card(self, partial: Json) -> Card:
+        path, content = (partial.get(name) for name in ("file_path", "content"))
+        detail = path if isinstance(path, str) else ""
+        return Card(title="Write", detail=detail, body=content if isinstance(content, str) else "", body_kind="code")
+
+    async def validate(self, args: WriteInput, ctx: ToolContext) -> Refuse | None:
+        if len(args.content) > MAX_CONTENT_CHARS:
+            return Refuse(
+                f"content has {len(args.content):,} characters; {MAX_CONTENT_CHARS:,} is the most for one call. Write "
+                "the file in parts with a program."
+            )
+        return refusal(place_of(args.file_path, ctx, self._outfit), ctx.files)
+
+    def call_blocking(self, args: WriteInput, ctx: ToolContext) -> Output:
+        note = Note(self.name, ctx.use.id)
+        with Target(place_of(args.file_path, ctx, self._outfit)) as target:
+            digest, encoding, before, content = "", UTF8, None, args.content
+            patch: list[Hunk] = []
+            if target.exists:
+                digest = known_digest(target, ctx.files)
+                source = target.source
+                encoding = detect(window for _, _, window in source.windows()) or UTF8
+                content = with_own_line_ends(content, source, encoding)
+                before = original(target, encoding)
+                patch = compared(source, encoding, content)
+            else:
+                patch = hunks([], split(content))
+            data = encoding.mark + encoding.encode(content.removeprefix("\ufeff"), args.file_path)
+            check_wanted(ctx, args.file_path)
+            written = target.write(lambda: iter((data,)), digest, self._outfit.undo, note)
+            ctx.files.note(Path(target.place.real), written.stat, written.digest)
+        return result(args, patch, before, encoding, update=bool(digest), notice=written.notice)
+
+
+def with_own_line_ends(content: str, source: Source, encoding: Encoding) -> str:
+    """A file whose every line ends with a pair of return and line feed keeps that."""
+    lines = pairs = 0
+    half = ""
+    for _, _, window in source.windows():
+        text = half + encoding.decode(window)
+        half = "\r" if text.endswith("\r") else ""
+        lines += text.count("\n")
+        pairs += text.count("\r\n")
+    return content.replace("\r\n", "\n").replace("\n", "\r\n") if pairs and lines == pairs else content
+
+
+def compared(source: Source, encoding: Encoding, content: str) -> list[Hunk]:
+    """What the new content changes; nothing for files that are too large to be looked at by a person."""
+    if max(source.size, len(content)) > MAX_COMPARED_BYTES:
+        return []
+    return hunks(split(encoding.decode(source.read(len(encoding.mark), source.size))), split(content))
+
+
+def result(
+    args: WriteInput, patch: list[Hunk], before: str | None, encoding: Encoding, *, update: bool, notice: str
+) -> Output:
+    """What the model, people and programs learn of it."""
+    lines = args.content.count("\n") + (not args.content.endswith("\n") and bool(args.content))
+    kept = "" if encoding == UTF8 else f" Its encoding, {encoding.shown}, was kept."
+    text = f"{'Replaced' if update else 'Made'} {args.file_path} ({lines:,} lines).{kept}"
+    data = {
+        "type": "update" if update else "create",
+        "filePath": args.file_path,
+        "content": args.content,
+        "structuredPatch": patch_data(patch) if update else [],
+        "originalFile": before,
+    }
+    return Output(
+        text="\n".join(filter(None, [text, notice])), data=data, card=diff_card("Write", args.file_path, patch)
+    )

@@ -1,0 +1,93 @@
+"""`handrail undo`: bring back what files held before an agent changed them."""
+
+import argparse
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from handrail.app.state import undo_folder
+from handrail.conversation.plain import plain
+from handrail.files.restore import go_back, latest, number_of
+from handrail.files.undo import INDEX, Entry, History, UndoError, read
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """List the changes of a session, or go back before one of them."""
+    folder = journal_of(chosen.session, undo_folder(os.environ), os.path.realpath(Path.cwd()))
+    history = read(folder)
+    if chosen.list:
+        print(json.dumps(as_json(history)) if chosen.json else plain(table(history)))
+        return 0
+    to = number_of(history, chosen.to) if chosen.to else latest(history)
+    if not to:
+        raise UndoError(f"Session {history.session} has nothing left to undo. --to 1 goes back to its beginning.")
+    done = go_back(folder, to, force=chosen.force)
+    if chosen.json:
+        print(json.dumps({"to": to, "restored": done.restored, "removed": done.removed}))
+        return 0
+    for verb, paths in (("restored", done.restored), ("removed", done.removed)):
+        for path in paths:
+            print(plain(f"{verb}  {path}"))
+    print(f"{len(done.restored) + len(done.removed)} changed back to before change {to} of session {history.session}.")
+    return 0
+
+
+def journal_of(session: str | None, parent: Path, cwd: str) -> Path:
+    """The journal of a session by name; without one, the newest that worked in this folder."""
+    if session is not None:
+        folder = parent / Path(session).name
+        if not (folder / INDEX).exists():
+            raise UndoError(f"There is no undo journal of a session {session!r}.")
+        return folder
+    found = sorted(parent.glob(f"*/{INDEX}"), key=lambda index: index.stat().st_mtime, reverse=True)
+    for index in found:
+        if read(index.parent).cwd == cwd:
+            return index.parent
+    raise UndoError(f"No agent has changed a file from {cwd!r}, as far as is kept. Name a session.")
+
+
+def table(history: History) -> str:
+    """One line per change; a line for each named point before it."""
+    named: dict[int, list[str]] = {}
+    for name, number in history.points.items():
+        named.setdefault(number, []).append(name)
+    lines = [f"session {history.session} in {history.cwd}"]
+    for entry in history.entries:
+        lines += [f"-- {name}" for name in named.get(entry.number, ())]
+        if entry in history.changes:
+            at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(entry.at))
+            lines.append(f"{entry.number:>4}  {at}  {entry.tool:<12}  {kind(entry):<8}  {entry.path}")
+    return "\n".join(lines)
+
+
+def kind(entry: Entry) -> str:
+    """What a change did, in a word."""
+    if entry.folder:
+        return "folder"
+    if entry.old is None:
+        return "made"
+    return "removed" if entry.new is None else "changed"
+
+
+def as_json(history: History) -> dict[str, Any]:
+    """Everything that a program may want to know."""
+    return {
+        "session": history.session,
+        "cwd": history.cwd,
+        "points": history.points,
+        "changes": [
+            {
+                "number": entry.number,
+                "at": entry.at,
+                "tool": entry.tool,
+                "call": entry.call,
+                "kind": kind(entry),
+                "path": entry.path,
+                "point": entry.point or None,
+                "undoes_from": entry.back or None,
+            }
+            for entry in history.changes
+        ],
+    }

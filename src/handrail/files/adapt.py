@@ -1,0 +1,78 @@
+"""
+The replacement in the file's own characters.
+
+What the old and the new text have in common keeps the file's bytes. What is new gets the line ends of its place, and
+quotes of the shape that the place has, if the old text was only found because shapes of quotes count as equal.
+"""
+
+import difflib
+import re
+
+from handrail.files.find import DOUBLE_QUOTES, QUOTES, SINGLE_QUOTES, one_line_end
+
+MAX_COMPARED = 4_000
+LINE_END = re.compile(r"\r\n|\n|\r")
+OPENERS = "([{<-\u2013\u2014/=" + SINGLE_QUOTES + DOUBLE_QUOTES
+
+
+def adapted(standing: str, old: str, new: str, line_end: str, *, quotes: bool) -> str:
+    """
+    What shall stand in place of `standing`, the file's text that matched `old`.
+
+    `line_end`: the one of the line where the text stands, for a place that has none of its own.
+    """
+    old, new = one_line_end(old), one_line_end(new)
+    if not quotes and "\r" not in standing and ("\n" not in new or (line_end == "\n" or "\n" in standing)):
+        return new
+    own = _units(standing)
+    result: list[str] = []
+    ends = [unit for unit in own if LINE_END.fullmatch(unit)]
+    for tag, a, b, c, d in _steps(old, new):
+        if tag == "equal":
+            result += own[a:b]
+        else:
+            before = [unit for unit in own[:a] if LINE_END.fullmatch(unit)]
+            end = before[-1] if before else ends[0] if ends else line_end
+            fresh = new[c:d]
+            if quotes:
+                fresh = _shaped(fresh, "".join(result)[-1:], standing)
+            result.append(fresh.replace("\n", end))
+    return "".join(result)
+
+
+def _units(standing: str) -> list[str]:
+    """One unit of the file for each character of the wanted text."""
+    return re.findall(r"\r\n|.", standing, re.DOTALL)
+
+
+def _steps(old: str, new: str) -> list[tuple[str, int, int, int, int]]:
+    """How the new text is made of the old one; the common beginning and end are split off first."""
+    limit = min(len(old), len(new))
+    head = next((i for i in range(limit) if old[i] != new[i]), limit)
+    tail = next((i for i in range(limit - head) if old[-1 - i] != new[-1 - i]), limit - head)
+    a, b, c, d = head, len(old) - tail, head, len(new) - tail
+    middle: list[tuple[str, int, int, int, int]] = [("replace", a, b, c, d)]
+    if max(b - a, d - c) <= MAX_COMPARED:
+        codes = difflib.SequenceMatcher(None, old[a:b], new[c:d], autojunk=False).get_opcodes()
+        middle = [(tag, a + i, a + j, c + k, c + m) for tag, i, j, k, m in codes]
+    return [("equal", 0, a, 0, c), *middle, ("equal", b, len(old), d, len(new))]
+
+
+def _shaped(text: str, before: str, standing: str) -> str:
+    """The text with its quotes in the shapes that the place uses for their family."""
+    result = ""
+    for char in text:
+        previous = (result or before)[-1:]
+        result += _shape(char, standing, opening=not previous or previous.isspace() or previous in OPENERS)
+    return result
+
+
+def _shape(char: str, standing: str, *, opening: bool) -> str:
+    family = QUOTES.get(char, "")
+    used = [other for other in standing if other in family] if family else []
+    if not used or char in used:
+        return char
+    curly = {SINGLE_QUOTES: "\u2018\u2019", DOUBLE_QUOTES: "\u201c\u201d"}[family]
+    if any(quote in used for quote in curly):
+        return curly[0 if opening else 1]
+    return used[0]

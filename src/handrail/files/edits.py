@@ -1,0 +1,156 @@
+"""
+An edit as spans of bytes and what stands there afterwards: how it is written, and how it is shown.
+
+The patch is made from the surroundings of the spans alone, so that its cost does not grow with the file.
+"""
+
+from collections.abc import Iterator
+
+from handrail.files.adapt import LINE_END, adapted
+from handrail.files.copying import Piece
+from handrail.files.diff import Hunk, hunks, split
+from handrail.files.find import Found, Span, one_line_end
+from handrail.files.source import Source
+from handrail.files.text import UNITS, Encoding
+from handrail.records import record
+
+SURROUNDINGS = 64 * 1024
+MAX_SHOWN_BYTES = 1024 * 1024
+CONTEXT_LINES = 3
+
+
+@record
+class Edits:
+    """What stands at each span afterwards."""
+
+    source: Source
+    encoding: Encoding
+    spans: list[Span]
+    texts: list[bytes]
+
+    def pieces(self) -> Iterator[Piece]:
+        """The whole file after the edit."""
+        return self._pieces(0, self.source.size, 0, len(self.spans))
+
+    def _pieces(self, at: int, end: int, first: int, last: int) -> Iterator[Piece]:
+        for (start, stop), text in zip(self.spans[first:last], self.texts[first:last], strict=True):
+            yield from self.source.pieces(at, start)
+            yield text
+            at = stop
+        yield from self.source.pieces(at, end)
+
+    def patch(self) -> tuple[list[Hunk], int]:
+        """The regions that change, with the lines around them; and how many spans are not shown, being too many."""
+        made: list[Hunk] = []
+        room, at, line, moved = MAX_SHOWN_BYTES, len(self.encoding.mark), 1, 0
+        for start, end, first, last in self._regions():
+            room -= end - start
+            if room < 0:
+                return made, len(self.spans) - first
+            line += self._lines_between(at, start)
+            at = start
+            old = split(self.encoding.decode(self.source.read(start, end)))
+            new = split(self.encoding.decode(b"".join(self._pieces(start, end, first, last))))
+            made += hunks(old, new, line, line + moved)
+            moved += len(new) - len(old)
+        return made, 0
+
+    def lines(self, limit: int) -> list[int]:
+        """The numbers of the lines where the first spans begin."""
+        numbers: list[int] = []
+        at, line = len(self.encoding.mark), 1
+        for start, _ in self.spans[:limit]:
+            line += self._lines_between(at, start)
+            at = start
+            numbers.append(line)
+        return numbers
+
+    def _regions(self) -> Iterator[tuple[int, int, int, int]]:
+        """(begin, end, first span, behind the last span) of the lines that change with those around them."""
+        index = 0
+        while index < len(self.spans):
+            first = index
+            begin = self._line_before(self.spans[index][0], CONTEXT_LINES)
+            end = self._line_after(self.spans[index][1], CONTEXT_LINES)
+            index += 1
+            while index < len(self.spans) and self._line_before(self.spans[index][0], CONTEXT_LINES) <= end:
+                end = self._line_after(self.spans[index][1], CONTEXT_LINES)
+                index += 1
+                if end - begin > MAX_SHOWN_BYTES:
+                    break
+            yield begin, end, first, index
+
+    def _line_before(self, position: int, lines: int) -> int:
+        """Where the line begins that is so many lines above the position, as far as one looks."""
+        low = max(len(self.encoding.mark), position - SURROUNDINGS)
+        data = self.source.read(low, position)
+        at = len(data)
+        for _ in range(lines + 1):
+            at = data.rfind(self._line_feed, 0, at)
+            while at % self._unit and at >= 0:
+                at = data.rfind(self._line_feed, 0, at + self._unit - 1)
+            if at < 0:
+                return low
+        return low + at + self._unit
+
+    def _line_after(self, position: int, lines: int) -> int:
+        """Where the line ends that is so many lines below the position, as far as one looks."""
+        high = min(self.source.size, position + SURROUNDINGS)
+        data = self.source.read(position, high)
+        at = -self._unit
+        for _ in range(lines + 1):
+            at = data.find(self._line_feed, at + self._unit)
+            while at % self._unit and at >= 0:
+                at = data.find(self._line_feed, at + 1)
+            if at < 0:
+                return high
+        return position + at + self._unit
+
+    @property
+    def _unit(self) -> int:
+        return UNITS.get(self.encoding.name, 1)
+
+    @property
+    def _line_feed(self) -> bytes:
+        return "\n".encode(self.encoding.name)
+
+    def _lines_between(self, start: int, end: int) -> int:
+        if self.encoding.direct:
+            return self.source.count(b"\n", start, end)
+        return self.encoding.decode(self.source.read(start, end)).count("\n")
+
+
+def make_edits(source: Source, encoding: Encoding, found: Found, change: tuple[str, str], file: str) -> Edits:
+    """
+    The edit that puts the second text of the change at every place where the first was found.
+
+    Raises:
+        ToolError: the new text holds a character that the file's encoding does not have.
+    """
+    old, new = change
+    if not found.quotes and not _returns(source, old + new):
+        text = encoding.encode(one_line_end(new), file)
+        return Edits(source, encoding, found.spans, [text] * len(found.spans))
+    texts = []
+    for start, end in found.spans:
+        standing = encoding.decode(source.read(start, end))
+        fitting = adapted(standing, old, new, line_end_at(source, encoding, start, end), quotes=found.quotes)
+        texts.append(encoding.encode(fitting, file))
+    return Edits(source, encoding, found.spans, texts)
+
+
+def _returns(source: Source, text: str) -> bool:
+    """Whether the file may have line ends that are not a line feed, and that matters."""
+    return "\n" in text and any(b"\r" in window for _, _, window in source.windows())
+
+
+def line_end_at(source: Source, encoding: Encoding, start: int, end: int) -> str:
+    """The end of the line that holds the span; else of the line above; else of the first line; else a line feed."""
+    first, unit = len(encoding.mark), UNITS.get(encoding.name, 1)
+    for low, high, which in ((end, end + SURROUNDINGS, 0), (start - SURROUNDINGS, start, -1), (0, SURROUNDINGS, 0)):
+        text = encoding.decode(source.read(max(low, first), high))
+        if text.endswith("\r"):  # half of a pair?
+            text = encoding.decode(source.read(max(low, first), high + unit))
+        if ends := LINE_END.findall(text):
+            return str(ends[which])
+    return "\n"

@@ -1,0 +1,38 @@
+"""Making the folders above a new file, step by step and without following links."""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from handrail.files.journal import Journal, Note
+from handrail.files.paths import Place, swapped
+
+
+def make_folders(place: Place, journal: Journal | None, note: Note, made: list[str]) -> int:
+    """A descriptor of the place's folder, made with all those above it that are missing; `made` gets their paths."""
+    folder = os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    path = ""
+    for name in Path(place.real).parent.parts[1:]:
+        path = f"{path}/{name}"
+        try:
+            inner = _folder_in(folder, name)
+            if inner is None:
+                if journal:
+                    journal.folder_changed(path, note, made=True)
+                with suppress(FileExistsError):
+                    os.mkdir(name, dir_fd=folder)
+                    made.append(path)
+                inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+        except OSError as error:
+            raise swapped(place, error) from error
+        finally:
+            os.close(folder)
+        folder = inner
+    return folder
+
+
+def _folder_in(folder: int, name: str) -> int | None:
+    try:
+        return os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    except FileNotFoundError:
+        return None

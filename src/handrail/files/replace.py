@@ -1,0 +1,421 @@
+"""
+Replacing a file whole or not at all.
+
+    decided folder, held open -> file, held open and locked -> old content into the journal -> new content into a file
+    beside it, for the owner only -> owner, mode, attributes -> is the old one still what it was? -> renamed over it
+
+No step looks at a path again: all happens by name within the folder that was decided on. A link stays a link, because
+the decided place is where it leads. Some files cannot be exchanged: one with several names (hard links), one whose
+owner we may not give it, one in a folder that we may not write to, a mount point. They are rewritten in place, which
+is not atomic, so only when the old and the new content are both in the journal.
+
+Nothing is flushed to the disk by force. Killed at any moment, the program leaves the old file or the new one; after a
+power cut that is so where the file system writes the data before the rename, as ext4 and btrfs do.
+"""
+
+import errno
+import fcntl
+import os
+import secrets
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from handrail.errors import ToolError
+from handrail.files.attributes import NotExchangedError, keep_attributes
+from handrail.files.copying import Hashing, Pieces, copy, digest, fill
+from handrail.files.exchange import exchange
+from handrail.files.folders import make_folders
+from handrail.files.journal import Journal, Note, State, Written
+from handrail.files.memory import settled
+from handrail.files.paths import Kind, Place, decided_folder, swapped
+from handrail.files.source import Source
+from handrail.records import record
+
+TEMP_END = ".handrail"
+LARGE = 1024 * 1024
+LOCK_SECONDS = 1.0
+LOCK_STEP = 0.02
+NOT_EXCHANGED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY, errno.EXDEV)
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+NOT_LINKED = (errno.EPERM, errno.EOPNOTSUPP, errno.EMLINK, errno.ENOSYS)
+KINDS = {
+    Kind.FOLDER: "is a folder",
+    Kind.DEVICE: "is a device",
+    Kind.PIPE: "is a pipe",
+    Kind.SOCKET: "is a socket",
+}
+
+
+class ChangedError(ToolError):
+    """The file is no longer what was read."""
+
+
+@record
+class _Change:
+    """What shall stand in place of an existing file."""
+
+    pieces: Pieces
+    hashing: Hashing
+    old_digest: str
+    journal: Journal | None
+    key: str
+    taken: bool
+    """The journal takes the old file over, instead of a copy that was made before."""
+
+
+class Target:
+    """One file that was decided on: its folder held open, and itself if it is there."""
+
+    def __init__(self, place: Place) -> None:
+        """
+        Raises:
+            ToolError: it is no regular file, or cannot be opened.
+        """
+        self.place = place
+        self.shown = place.spelling
+        self.name = Path(place.real).name
+        if place.kind in KINDS or not self.name:
+            raise ToolError(f"{self.shown!r} {KINDS.get(place.kind, 'is a folder')}, not a file. Name a file.")
+        self._folder: int | None = None
+        self._file: int | None = None
+        self.stat: os.stat_result | None = None
+        try:
+            self._folder = decided_folder(place)
+            self._file = os.open(
+                self.name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._folder
+            )
+            self.stat = os.fstat(self._file)
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            self.close()
+            raise self._cannot("be opened", swapped(place, error)) from error
+        self._settled = self.stat is not None and settled(self.stat)
+        if self.stat is not None and not stat.S_ISREG(self.stat.st_mode):
+            self.close()
+            raise ToolError(f"{self.shown!r} is a folder, pipe, socket or device, not a file. Name a file.")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file and its folder."""
+        for descriptor in (self._file, self._folder):
+            if descriptor is not None:
+                os.close(descriptor)
+        self._file = self._folder = None
+
+    @property
+    def exists(self) -> bool:
+        """Whether there was a file when it was opened."""
+        return self._file is not None
+
+    @cached_property
+    def source(self) -> Source:
+        """The bytes of the file."""
+        assert self._file is not None
+        assert self.stat is not None
+        return Source(self._file, self.stat.st_size)
+
+    def digest(self) -> str:
+        """The hash of what the file holds now."""
+        assert self._file is not None
+        return digest(self._file)
+
+    def write(
+        self, pieces: Pieces, old_digest: str, journal: Journal | None, note: Note, mode: int | None = None
+    ) -> Written:
+        """
+        Put the pieces in place of the file, or make it with all folders above it.
+
+        `old_digest`: what the pieces were made from. `mode`: for a file that is not there yet.
+
+        Raises:
+            ChangedError: somebody else changed the file since it was opened.
+            ToolError: it cannot be written. The old file is as it was.
+        """
+        try:
+            if self._file is None:
+                return self._create(pieces, journal, note, mode)
+            with self._locked(self._file):
+                return self._replace(pieces, old_digest, journal, note)
+        except OSError as error:
+            raise self._cannot("be written", error) from error
+
+    def remove(self, old_digest: str, journal: Journal | None, note: Note) -> None:
+        """Remove the file."""
+        assert self._file is not None
+        assert self._folder is not None
+        try:
+            with self._locked(self._file):
+                key = self._begin(journal, old_digest, "", note)[0]
+                with self._voided(journal, key):
+                    if journal:
+                        journal.ready(key, None)
+                    self._check_unchanged(old_digest)
+                    os.unlink(self.name, dir_fd=self._folder)
+        except OSError as error:
+            raise self._cannot("be removed", error) from error
+
+    def _create(self, pieces: Pieces, journal: Journal | None, note: Note, mode: int | None) -> Written:
+        made: list[str] = []
+        if self._folder is None:
+            self._folder = make_folders(self.place, journal, note, made)
+        try:
+            key, notice = self._begin(journal, "", temp := self._temp_name(), note)
+            with self._voided(journal, key), self._temporary(temp, 0o666) as descriptor:
+                wanted = mode if mode is not None else stat.S_IMODE(os.fstat(descriptor).st_mode)
+                os.fchmod(descriptor, 0o600)
+                size = fill(descriptor, pieces)
+                new = Hashing(pieces, 0).digest()
+                os.fchmod(descriptor, wanted)
+                if journal:
+                    journal.ready(key, State(new, size, wanted))
+                self._appear(temp)
+                return Written(os.fstat(descriptor), new, notice)
+        except BaseException:
+            for path in reversed(made):
+                with suppress(OSError):
+                    Path(path).rmdir()
+            raise
+
+    def _appear(self, temp: str) -> None:
+        """Give the new file its name, unless somebody else has taken it."""
+        try:
+            os.link(temp, self.name, src_dir_fd=self._folder, dst_dir_fd=self._folder, follow_symlinks=False)
+        except FileExistsError as error:
+            raise ChangedError(
+                f"{self.shown!r} was made by somebody else just now. Read it, then try again."
+            ) from error
+        except OSError as error:
+            if error.errno not in NOT_LINKED:
+                raise
+            os.rename(temp, self.name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
+        else:
+            os.unlink(temp, dir_fd=self._folder)
+
+    def _replace(self, pieces: Pieces, old_digest: str, journal: Journal | None, note: Note) -> Written:
+        assert self.stat is not None
+        if not os.access(self.name, os.W_OK, dir_fd=self._folder, effective_ids=os.access in os.supports_effective_ids):
+            self._check_unchanged(old_digest)
+            raise ToolError(
+                f"{self.shown!r} may not be written by this user (mode {stat.S_IMODE(self.stat.st_mode):04o}). It is "
+                "as it was. Ask the user."
+            )
+        hashing = Hashing(pieces, self.stat.st_size)
+        taken = journal is not None and self._can_be_taken(old_digest, journal)
+        key, notice = self._begin(journal, old_digest, temp := self._temp_name(), note, copied=not taken)
+        change = _Change(pieces, hashing, old_digest, journal, key, taken)
+        with self._voided(journal, key):
+            try:
+                written = self._exchange(change, temp)
+            except NotExchangedError as problem:
+                written = self._rewrite(change, str(problem))
+        return Written(written, hashing.digest(), notice)
+
+    def _exchange(self, change: _Change, temp: str) -> os.stat_result:
+        assert self.stat is not None
+        assert self._file is not None
+        if self.stat.st_nlink > 1:
+            raise NotExchangedError(f"has {self.stat.st_nlink} names (hard links)")
+        with self._temporary(temp, 0o600) as descriptor:
+            size = fill(descriptor, change.pieces)
+            keep_attributes(self._file, self.stat, descriptor)
+            if change.journal:
+                new = State(change.hashing.digest(), size, stat.S_IMODE(self.stat.st_mode))
+                change.journal.ready(change.key, new)
+            self._check_unchanged(change.old_digest)
+            if not (change.taken and self._taken(change, temp)):
+                self._renamed(temp)
+            return os.fstat(descriptor)
+
+    def _renamed(self, temp: str) -> None:
+        try:
+            os.rename(temp, self.name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
+        except OSError as error:
+            if error.errno not in NOT_EXCHANGED:
+                raise
+            raise NotExchangedError(f"cannot be exchanged ({error.strerror})") from error
+
+    def _can_be_taken(self, old_digest: str, journal: Journal) -> bool:
+        """A large file of ours goes into the journal as it is: copying it would cost as much as the change itself."""
+        assert self.stat is not None
+        large = self.stat.st_size >= LARGE and self.stat.st_nlink == 1 and self.stat.st_uid == os.geteuid()
+        return large and journal.takes(self._state(old_digest), self.stat.st_dev)
+
+    def _taken(self, change: _Change, temp: str) -> bool:
+        """The new file and the old one exchange their names, and the journal takes the old one; False = it cannot."""
+        assert self._folder is not None
+        assert self._file is not None
+        assert change.journal is not None
+        old = self._state(change.old_digest)
+        try:
+            exchange(self._folder, temp, self.name)
+        except OSError:
+            change.journal.keep(old, self._file)
+            return False
+        try:
+            change.journal.take(old, self._folder, temp)
+        except OSError:
+            exchange(self._folder, temp, self.name)
+            change.journal.keep(old, self._file)
+            return False
+        return True
+
+    def _state(self, digest: str) -> State:
+        assert self.stat is not None
+        return State(digest, self.stat.st_size, stat.S_IMODE(self.stat.st_mode))
+
+    def _rewrite(self, change: _Change, reason: str) -> os.stat_result:
+        """Write over the file's own bytes. If that fails, what was there is put back."""
+        assert self.stat is not None
+        journal = change.journal
+        if journal is None:
+            raise ToolError(
+                f"{self.shown!r} {reason}, so it can only be rewritten in place, which is not safe without an undo "
+                "journal. It is as it was. Change it with a program, or ask the user."
+            )
+        assert self._file is not None
+        if change.taken:
+            journal.keep(self._state(change.old_digest), self._file)
+        descriptor = os.open(self.name, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._folder)
+        spool = journal.spool()
+        try:
+            size = fill(spool, change.pieces)
+            new = State(change.hashing.digest(), size, stat.S_IMODE(self.stat.st_mode))
+            journal.ready(change.key, new, in_place=True)
+            self._check_unchanged(change.old_digest)
+            try:
+                _reserve(descriptor, self.stat.st_size, size)
+                copy(spool, descriptor, size)
+                os.ftruncate(descriptor, size)
+            except OSError:
+                kept = journal.kept(change.old_digest)
+                copy(kept, descriptor, self.stat.st_size)
+                os.ftruncate(descriptor, self.stat.st_size)
+                os.close(kept)
+                raise
+            journal.finished(change.key)
+            return os.fstat(descriptor)
+        finally:
+            os.close(spool)
+            os.close(descriptor)
+
+    def _begin(
+        self, journal: Journal | None, old_digest: str, temp: str, note: Note, *, copied: bool = True
+    ) -> tuple[str, str]:
+        if journal is None:
+            return "", ""
+        old = None if self.stat is None else self._state(old_digest)
+        try:
+            return journal.begin(self.place.real, old, self._file if copied else None, temp, note)
+        except OSError as error:
+            raise ToolError(
+                f"The undo journal cannot be written ({error.strerror}: {error.filename}), so {self.shown!r} was not "
+                "changed. Ask the user to look at the state folder."
+            ) from error
+
+    @contextmanager
+    def _voided(self, journal: Journal | None, key: str) -> Iterator[None]:
+        """What fails inside did not happen, and the journal says so."""
+        try:
+            yield
+        except BaseException:
+            if journal:
+                with suppress(OSError):
+                    journal.void(key)
+            raise
+
+    @contextmanager
+    def _temporary(self, temp: str, mode: int) -> Iterator[int]:
+        """A new file beside the target, which is gone afterwards unless it was renamed."""
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            descriptor = os.open(temp, flags, mode, dir_fd=self._folder)
+        except OSError as error:
+            if self._file is not None and error.errno in NOT_EXCHANGED:
+                raise NotExchangedError(f"is in a folder that cannot be written ({error.strerror})") from error
+            raise
+        try:
+            yield descriptor
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(temp, dir_fd=self._folder)
+            raise
+        finally:
+            os.close(descriptor)
+
+    def _temp_name(self) -> str:
+        return f".{self.name[:50]}.{secrets.token_hex(6)}{TEMP_END}"  # 50 characters have at most 200 bytes of 255
+
+    def _check_unchanged(self, old_digest: str) -> None:
+        assert self.stat is not None
+        try:
+            now = os.stat(self.name, dir_fd=self._folder, follow_symlinks=False)
+        except FileNotFoundError as error:
+            raise ChangedError(
+                f"{self.shown!r} was removed just now. Look at what is there, then try again."
+            ) from error
+        if _identity(now) == _identity(self.stat) and self._settled:
+            return
+        same_file = (now.st_dev, now.st_ino) == (self.stat.st_dev, self.stat.st_ino)
+        if not same_file or self.digest() != old_digest:
+            raise ChangedError(
+                f"{self.shown!r} was changed by somebody else just now and is as they left it. Read it, then try again."
+            )
+
+    @contextmanager
+    def _locked(self, descriptor: int) -> Iterator[None]:
+        """Two of us never replace one file at once: the second finds that the first has changed it."""
+        until = time.monotonic() + LOCK_SECONDS
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError as error:
+                if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+                    break  # a file system without locks
+                if time.monotonic() > until:
+                    raise ToolError(
+                        f"{self.shown!r} is locked by another program. It is as it was. Try again later."
+                    ) from error
+                time.sleep(LOCK_STEP)
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+    def _cannot(self, what: str, error: Exception) -> Exception:
+        if not isinstance(error, OSError):
+            return error
+        move = "Ask the user to make room." if error.errno in NO_ROOM else "Choose another file, or ask the user."
+        state = "It is as it was." if self.stat is not None else "Nothing was changed."
+        return ToolError(f"{self.shown!r} cannot {what}: {error.strerror}. {state} {move}")
+
+
+def _identity(found: os.stat_result) -> tuple[int, ...]:
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def _reserve(descriptor: int, old: int, new: int) -> None:
+    """Get the room for what is added before anything is written over."""
+    if new <= old or not hasattr(os, "posix_fallocate"):
+        return
+    try:
+        os.posix_fallocate(descriptor, old, new - old)
+    except OSError as error:
+        os.ftruncate(descriptor, old)
+        if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
+            raise

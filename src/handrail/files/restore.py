@@ -1,0 +1,206 @@
+"""
+Going back to a point of an undo journal.
+
+Each file gets what it held before the first change since then. A file that somebody else changed meanwhile is left
+alone, and nothing at all is done, unless that is forced. Going back is itself a change in the journal.
+"""
+
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from handrail.errors import ToolError
+from handrail.files.copying import digest
+from handrail.files.journal import Note, State
+from handrail.files.paths import Kind, Place
+from handrail.files.replace import TEMP_END, Target
+from handrail.files.source import Source
+from handrail.files.undo import Entry, History, Undo, UndoError, read
+from handrail.records import record
+
+BY_UNDO = Note("undo")
+
+
+@record
+class Step:
+    """One file and what it shall hold again. `known`: the hashes that are the work of the journal; "" = no file."""
+
+    path: str
+    want: State | None
+    known: frozenset[str]
+    torn: bool = False
+    """The last change may have stopped half-way, so that it may hold anything."""
+
+
+@record
+class Restored:
+    """What was done: files with their old content, files and folders that were removed."""
+
+    to: int
+    restored: tuple[str, ...]
+    removed: tuple[str, ...]
+
+
+def plan(history: History, to: int) -> list[Step]:
+    """What each file held before change number `to`."""
+    first: dict[str, Entry] = {}
+    last: dict[str, Entry] = {}
+    for entry in history.changes:
+        if entry.number >= to and not entry.folder:
+            first.setdefault(entry.path, entry)
+            last[entry.path] = entry
+    return [
+        # a kill may have come between the journal's last word and the change itself
+        Step(path, first[path].old, frozenset(s.digest if s else "" for s in (entry.new, entry.old)), entry.torn)
+        for path, entry in last.items()
+    ]
+
+
+def number_of(history: History, name: str) -> int:
+    """The number of the first change after a point, given by number or name."""
+    if name in history.points:
+        return history.points[name]
+    if name.isdecimal() and 1 <= int(name) <= len(history.entries):
+        return int(name)
+    raise UndoError(f"{name!r} is no point of session {history.session}. --list shows them.")
+
+
+def latest(history: History) -> int:
+    """Where a plain undo goes back to: before the last prompt's changes that are not undone yet. 0 = nowhere."""
+    number = len(history.entries)
+    while number and (history.entries[number - 1].back or history.entries[number - 1] not in history.changes):
+        entry = history.entries[number - 1]
+        number = entry.back - 1 if entry.back else number - 1
+    if not number:
+        return 0
+    group = _group(history.entries[number - 1])
+    while number > 1 and _group(history.entries[number - 2]) == group:
+        number -= 1
+    return number
+
+
+def _group(entry: Entry) -> tuple[str, str]:
+    return (entry.point, "") if entry.point else ("", entry.call or str(entry.number))
+
+
+def go_back(folder: Path, to: int, *, force: bool = False) -> Restored:
+    """
+    Bring back what all files held before change number `to`.
+
+    Raises:
+        UndoError: a file was changed by somebody else since, or its content is not kept. Nothing was done.
+        ToolError: a file cannot be written. Those before it are restored; going back again does the rest.
+    """
+    history = read(folder)
+    sweep(folder, history)
+    steps = plan(history, to)
+    todo: list[tuple[Step, str]] = []
+    problems: list[str] = []
+    for step in steps:
+        present, problem = _present(step.path)
+        if not problem and present in _held(step):
+            continue
+        if not problem and not force and not step.torn and present not in step.known:
+            problem = "was changed since"
+        if not problem and step.want is not None:
+            problem = _kept_problem(folder, step.want)
+        if problem:
+            problems.append(f"{step.path} {problem}")
+        else:
+            todo.append((step, present))
+    if problems:
+        raise UndoError(
+            f"Nothing was done: {'; '.join(problems[:10])}. "
+            + ("" if force else "Look at it, and use --force to go back all the same.")
+        )
+    undo = Undo(folder, back=to)
+    restored: list[str] = []
+    removed: list[str] = []
+    for step, present in todo:
+        _apply(step, present, undo)
+        (removed if step.want is None else restored).append(step.path)
+    removed += _remove_folders(history, to, undo)
+    return Restored(to, tuple(restored), tuple(removed))
+
+
+def _held(step: Step) -> frozenset[str]:
+    return frozenset({step.want.digest if step.want else ""})
+
+
+def _place(path: str) -> Place:
+    return Place(path, path, path, kind=Kind.FILE)
+
+
+def _present(path: str) -> tuple[str, str]:
+    """(the hash of what is there, "" if there is nothing; why it cannot be told)"""
+    try:
+        with Target(_place(path)) as target:
+            return (target.digest() if target.exists else ""), ""
+    except ToolError as error:
+        return "", f"cannot be looked at: {error}"
+
+
+def _kept_problem(folder: Path, want: State) -> str:
+    try:
+        descriptor = Undo(folder).kept(want.digest)
+    except OSError:
+        return "held something that is no longer kept"
+    try:
+        return "" if digest(descriptor) == want.digest else "held something whose kept copy is damaged"
+    finally:
+        os.close(descriptor)
+
+
+def _apply(step: Step, present: str, undo: Undo) -> None:
+    with Target(_place(step.path)) as target:
+        if step.want is None:
+            target.remove(present, undo, BY_UNDO)
+            return
+        descriptor = undo.kept(step.want.digest)
+        try:
+            source = Source(descriptor, step.want.size)
+            target.write(source.pieces, present, undo, BY_UNDO, step.want.mode)
+        finally:
+            os.close(descriptor)
+
+
+def _remove_folders(history: History, to: int, undo: Undo) -> Iterable[str]:
+    """The folders that were made since, if nothing is in them."""
+    for entry in reversed(history.changes):
+        if entry.number >= to and entry.folder:
+            with suppress(OSError):
+                if any(Path(entry.path).iterdir()):
+                    continue
+                undo.folder_changed(entry.path, BY_UNDO, made=False)
+                Path(entry.path).rmdir()
+                yield entry.path
+
+
+def sweep(folder: Path, history: History) -> None:
+    """
+    Remove the files that a killed process left beside those it was about to replace.
+
+    One that holds what the file held before is the old file itself, on its way into the journal, and gets there.
+    """
+    for entry in history.entries:
+        ours = entry.temp.endswith(TEMP_END) and "/" not in entry.temp
+        if not ours or entry.void or _alive(entry.process):
+            continue
+        beside = Path(entry.path).with_name(entry.temp)
+        with suppress(OSError):
+            kept = entry.old and folder / "content" / entry.old.digest
+            if kept and not kept.exists() and _present(str(beside))[0] == kept.name:
+                beside.rename(kept)
+            else:
+                beside.unlink()
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True

@@ -1,0 +1,139 @@
+"""
+Text in files, byte by byte: which encoding it has, and what a character is in it.
+
+Nothing here re-encodes a file. An edit is made of spans of bytes and what stands there afterwards; all other bytes,
+also those that mean nothing in the encoding, stay what they are.
+"""
+
+import codecs
+import unicodedata
+from collections.abc import Iterable
+
+from handrail.errors import ToolError
+from handrail.files.guess import LIKELY, first_high, guess, written_share
+from handrail.records import record
+
+BINARY_SAMPLE = 8 * 1024
+UTF16_SAMPLE = 64 * 1024
+MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+UNITS = {"utf-16-le": 2, "utf-16-be": 2, "utf-32-le": 4, "utf-32-be": 4}
+EAST_ASIAN = frozenset({"cp932", "euc_jp", "gb18030", "cp949"})
+SHOWN_NAMES = {
+    "utf-8": "UTF-8", "utf-16-le": "UTF-16", "utf-16-be": "UTF-16", "utf-32-le": "UTF-32", "utf-32-be": "UTF-32",
+    "cp932": "Shift-JIS", "euc_jp": "EUC-JP", "gb18030": "GBK", "cp949": "EUC-KR", "iso8859_1": "Latin-1",
+}  # fmt: skip
+
+
+@record
+class Encoding:
+    """A codec of Python, and the mark at the beginning of the file."""
+
+    name: str = "utf-8"
+    mark: bytes = b""
+
+    @property
+    def direct(self) -> bool:
+        """Whether looking for bytes is looking for text: no character's bytes can begin inside another's."""
+        return self.name not in EAST_ASIAN and self.name not in UNITS
+
+    @property
+    def shown(self) -> str:
+        """The name people know it by."""
+        return SHOWN_NAMES.get(self.name, self.name)
+
+    def decode(self, data: bytes) -> str:
+        """The text of bytes without a mark. Bytes that mean nothing become lone surrogates; half units are left out."""
+        unit = UNITS.get(self.name, 0)
+        if unit:
+            return data[: len(data) - len(data) % unit].decode(self.name, "surrogatepass")
+        return data.decode(self.name, "surrogateescape")
+
+    def encode(self, text: str, file: str) -> bytes:
+        """
+        The bytes of a text.
+
+        Raises:
+            ToolError: with the first character that the encoding does not have.
+        """
+        try:
+            return text.encode(self.name)
+        except UnicodeEncodeError as error:
+            char = text[error.start]
+            name = unicodedata.name(char, "a lone surrogate" if "\ud800" <= char <= "\udfff" else "no name")
+            line = text.count("\n", 0, error.start) + 1
+            sign = ascii(char) if "\ud800" <= char <= "\udfff" else repr(char)
+            raise ToolError(
+                f"{sign} (U+{ord(char):04X}, {name}; line {line} of the new text) cannot be written to {file!r}: the "
+                f"file is in {self.shown}, which does not have it. Nothing was changed. Use other characters, or ask "
+                "the user whether the file should be in UTF-8."
+            ) from error
+
+    def has(self, text: str) -> bool:
+        """Whether all of the text can be written in it."""
+        try:
+            text.encode(self.name)
+        except UnicodeEncodeError:
+            return False
+        return True
+
+
+UTF8 = Encoding()
+
+
+def detect(windows: Iterable[bytes]) -> Encoding | None:
+    """
+    The encoding of a text that comes in pieces; None = this is no text.
+
+    A mark decides; then what only UTF-16 looks like; then UTF-8, also with a few broken bytes; then what the bytes are
+    most likely to be.
+    """
+    decoder = None
+    for window in windows:
+        if decoder is None:
+            for mark, name in MARKS:
+                if window.startswith(mark):
+                    return Encoding(name, mark) if _valid(window, name) else None
+            if b"\0" in window[:BINARY_SAMPLE]:
+                return _unmarked_utf16(window)
+            decoder = codecs.getincrementaldecoder("utf-8")()
+        if window.isascii() and not decoder.getstate()[0]:
+            continue
+        try:
+            decoder.decode(window)
+        except UnicodeDecodeError:
+            return UTF8 if _nearly_utf8(window) else Encoding(guess(window))
+    return UTF8
+
+
+def _valid(window: bytes, name: str) -> bool:
+    """UTF-32 has no way to keep what it cannot express."""
+    if not name.startswith("utf-32"):
+        return True
+    try:
+        window[: len(window) & ~3].decode(name)
+    except UnicodeDecodeError:
+        return False
+    return len(window) % 4 == 0
+
+
+def _unmarked_utf16(window: bytes) -> Encoding | None:
+    """Zero bytes, and yet in one of the two orders nearly all characters are such as people write."""
+    sample = window[: UTF16_SAMPLE if len(window) > UTF16_SAMPLE else len(window) & ~1]
+    shares = {name: written_share(sample.decode(name, "surrogatepass")) for name in ("utf-16-le", "utf-16-be")}
+    best = max(shares, key=lambda name: shares[name])
+    return Encoding(best) if shares[best] >= LIKELY else None
+
+
+def _nearly_utf8(window: bytes) -> bool:
+    """Whether most of what is not ASCII is good UTF-8: other encodings hit upon it by chance only."""
+    start = first_high(window)
+    text = window[start : start + UTF16_SAMPLE].decode("utf-8", "surrogateescape")
+    broken = sum("\udc80" <= char <= "\udcff" for char in text)
+    good = sum(char > "\x7f" for char in text) - broken
+    return good >= 4 * broken

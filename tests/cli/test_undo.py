@@ -1,0 +1,120 @@
+"""`handrail undo`, as a person runs it."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from handrail.files.journal import Note
+from handrail.files.paths import locate
+from handrail.files.replace import Target
+from handrail.files.undo import Undo
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = Path(os.path.realpath(tmp_path)) / "project"
+    folder.mkdir()
+    return folder
+
+
+def undone(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "handrail", "undo", *arguments],
+        cwd=project,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "HANDRAIL_STATE_DIR": str(project.parent / "state")},
+    )
+
+
+def session(project: Path, name: str, cwd: Path | None = None) -> Undo:
+    return Undo(project.parent / "state" / "undo" / name, str(cwd or project))
+
+
+def put(path: Path, content: bytes, undo: Undo) -> None:
+    with Target(locate(str(path), "/")) as target:
+        old = target.digest() if target.exists else ""
+        target.write(lambda: iter((content,)), old, undo, Note("Write", "call-1"))
+
+
+def test_the_newest_session_of_this_folder_is_taken_back_prompt_by_prompt(project: Path) -> None:
+    put(project / "other", b"x", session(project, "elsewhere", project.parent))
+    undo = session(project, "mine")
+    undo.point("message-1")
+    put(project / "file", b"one", undo)
+    undo.point("message-2")
+    put(project / "file", b"two", undo)
+    put(project / "other", b"y", session(project, "elsewhere", project.parent))
+
+    first = undone(project)
+    assert (first.returncode, first.stderr) == (0, "")
+    assert first.stdout == f"restored  {project}/file\n1 changed back to before change 2 of session mine.\n"
+    assert (project / "file").read_bytes() == b"one"
+
+    second = undone(project)
+    assert second.stdout == f"removed  {project}/file\n1 changed back to before change 1 of session mine.\n"
+    third = undone(project)
+    assert third.returncode == 2
+    assert third.stderr == ("handrail: Session mine has nothing left to undo. --to 1 goes back to its beginning.\n")
+
+
+def test_changes_are_listed_for_people_and_programs(project: Path) -> None:
+    undo = session(project, "mine")
+    undo.point("message-1")
+    put(project / "new" / "file", b"one", undo)
+    put(project / "new" / "file", b"two", undo)
+
+    listed = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "TIME", undone(project, "--list").stdout)
+    assert listed.splitlines() == [
+        f"session mine in {project}",
+        "-- message-1",
+        f"   1  TIME  Write         folder    {project}/new",
+        f"   2  TIME  Write         made      {project}/new/file",
+        f"   3  TIME  Write         changed   {project}/new/file",
+    ]
+
+    data = json.loads(undone(project, "mine", "--list", "--json").stdout)
+    assert [(change["number"], change["kind"], change["point"]) for change in data["changes"]] == [
+        (1, "folder", "message-1"),
+        (2, "made", "message-1"),
+        (3, "changed", "message-1"),
+    ]
+    assert data["points"] == {"message-1": 1}
+
+
+def test_a_point_may_be_named_and_conflicts_have_to_be_forced(project: Path) -> None:
+    undo = session(project, "mine")
+    put(project / "file", b"one", undo)
+    undo.point("message-2")
+    put(project / "file", b"two", undo)
+    (project / "file").write_bytes(b"theirs")
+
+    refused = undone(project, "--to", "message-2")
+    assert refused.returncode == 2
+    assert refused.stderr == (
+        f"handrail: Nothing was done: {project}/file was changed since. Look at it, and use --force to go back all "
+        "the same.\n"
+    )
+    forced = undone(project, "--to", "message-2", "--force", "--json")
+    assert json.loads(forced.stdout) == {"to": 2, "restored": [f"{project}/file"], "removed": []}
+    assert (project / "file").read_bytes() == b"one"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        pytest.param((), "No agent has changed a file from", id="no session"),
+        pytest.param(("other",), "There is no undo journal of a session 'other'.", id="an unknown one"),
+    ],
+)
+def test_what_is_not_there_is_said(project: Path, arguments: tuple[str, ...], message: str) -> None:
+    done = undone(project, *arguments)
+
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"handrail: {message}")
