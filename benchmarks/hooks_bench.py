@@ -56,15 +56,20 @@ async def bare() -> None:
     await process.communicate(BODY)
 
 
-async def alternating(count: int, **actions: Callable[[], Awaitable[None]]) -> dict[str, float]:
-    """Milliseconds, the median of each action; they take turns, so that a busy moment hits all of them."""
+async def alternating(count: int, breath: float, **actions: Callable[[], Awaitable[None]]) -> dict[str, float]:
+    """
+    Milliseconds, the lower quartile of each action; they take turns, so that a busy moment hits all of them.
+
+    `breath` seconds lie between two of them: calls come one by one, with a model that thinks in between.
+    """
     samples: dict[str, list[float]] = {name: [] for name in actions}
     for _ in range(count):
         for name, action in actions.items():
+            await asyncio.sleep(breath)
             started = time.perf_counter()
             await action()
             samples[name].append((time.perf_counter() - started) * 1_000)
-    return {name: statistics.median(found) for name, found in samples.items()}
+    return {name: statistics.quantiles(found, n=4)[0] for name, found in samples.items()}
 
 
 async def main() -> None:
@@ -80,7 +85,7 @@ async def main() -> None:
                 await call(POOL, rails, folder)
 
         quick = await alternating(
-            CALLS, none=lambda: block(plain), again=lambda: block(plain), elsewhere=lambda: block(elsewhere)
+            CALLS, 0, none=lambda: block(plain), again=lambda: block(plain), elsewhere=lambda: block(elsewhere)
         )
         for name, value in quick.items():
             more = (value - quick["none"]) / BLOCK * 1_000
@@ -88,6 +93,7 @@ async def main() -> None:
 
         slow = await alternating(
             SPAWNS,
+            0.02,
             bare=bare,
             call=lambda: call(POOL, plain, folder),
             hooked=lambda: call(POOL, one, folder),

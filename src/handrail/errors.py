@@ -10,6 +10,7 @@ Every exception that handrail raises.
       RunError           a prompt did not come to an answer
       PatternError       a pattern of the settings is not understood
       SettingsError      settings cannot be used, and nothing may run without them
+      SandboxError       a command cannot be run in a sandbox
       CassetteError      a recording cannot be written or read
         CassetteMissError  a request that was not recorded
       SessionError       a session cannot be found, read or written
@@ -58,6 +59,10 @@ class PatternError(HandrailError):
 
 class SettingsError(HandrailError):
     """Settings cannot be used or written, and going on without them could allow what they forbid."""
+
+
+class SandboxError(HandrailError):
+    """A command cannot be run in a sandbox; the message says why and what would help."""
 
 
 class CassetteError(HandrailError):

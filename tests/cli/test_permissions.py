@@ -143,9 +143,8 @@ def test_a_call_can_be_written_like_a_rule(
         (("explain", "Bash(ls"), "the bracket is not closed"),
         (("explain", "Sleep(3)"), "brackets of Sleep is not known"),
         (("explain", "Bash", "{}", "--mode", "brave"), "there is no mode 'brave'"),
-        (("explain", "Bash", "{}", "--settings", "{bad"), "this is not JSON"),
-        (("lint", "--settings", '{"permissions": {"allow": "Bash"}}'), "permissions.allow is 'Bash'"),
-        (("lint", "--settings", '{"permissions": []}'), "permissions is not an object"),
+        (("explain", "Bash", "{}", "--settings", "{bad"), "there is no file '{bad'"),
+        (("lint", "--settings", '{"permissions": []}'), "must be an object"),
     ],
 )
 def test_what_cannot_be_read_is_a_usage_error_with_the_reason(
@@ -363,7 +362,7 @@ def test_lint_of_good_rules_has_nothing_to_say(project: Path, capsys: pytest.Cap
     assert json.loads(text) == {
         "kind": "never",
         "rule": "bash",
-        "file": "",
+        "file": "--settings",
         "line": 1,
         "source": "flag",
         "message": "there is no tool 'bash'; names keep their case: Bash",
@@ -428,7 +427,7 @@ async def test_another_policy_shows_what_would_change(project: Path, capsys: pyt
         ("allow", "ask", "make all"),
         ("allow", "deny", "a.txt"),
     ]
-    assert told["changed"][3]["rule"] == "settings of this run: Bash(git push *)"
+    assert told["changed"][3]["rule"] == "settings of this run --settings:1: Bash(git push *)"
     assert told["prompts"] == {"before": 5, "after": 2}
     assert told["proposal"] == {"rules": [], "prompts_saved": 0}
 

@@ -173,6 +173,15 @@ async def test_a_program_that_kills_its_keeper_takes_its_children_with_it(tmp_pa
     assert not [pid for pid in noted(tmp_path) if alive(pid)]
 
 
+@pytest.mark.proves("R8")
+async def test_that_holds_when_it_does_so_at_once(tmp_path: Path) -> None:
+    for _ in range(5):
+        ended = await sh(f"kill -9 $PPID; {stay(tmp_path)}", tmp_path)
+        assert ended.code == -signal.SIGKILL
+
+    assert not [pid for pid in (noted(tmp_path) if (tmp_path / "pids").exists() else []) if alive(pid)]
+
+
 async def test_other_signals_do_not_reach_the_keeper(tmp_path: Path) -> None:
     assert (await sh("kill $PPID; kill -INT $PPID; kill -HUP $PPID; echo ok", tmp_path)).stdout == b"ok\n"
 

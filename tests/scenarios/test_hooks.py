@@ -179,6 +179,29 @@ async def test_messages_sent_meanwhile_go_past_the_same_hooks(tmp_path: Path) ->
     assert not refused(agent.messages)
 
 
+async def test_a_message_that_no_hook_has_vouched_for_waits_for_the_next_prompt(tmp_path: Path) -> None:
+    reached = asyncio.Event()
+
+    async def slow(event: Any) -> None:
+        if event["prompt"] == "later" and not reached.is_set():
+            reached.set()
+            await asyncio.Event().wait()
+
+    agent = agent_with(Hooks(callbacks={"UserPromptSubmit": [slow]}), tmp_path, [say("Hello.")])
+    run = agent.run("Hi")
+    agent.send("later")
+    playing = asyncio.create_task(played(run))
+    with anyio.fail_after(20):
+        await reached.wait()
+        run.interrupt()
+        await playing
+        assert "later" not in texts(agent)
+        await agent.ask("And?")
+
+    assert texts(agent)[-2:] == ["later", "And?"]
+    assert not refused(agent.messages)
+
+
 # Stopping
 
 

@@ -57,7 +57,7 @@ class FolderGate:
 
     def _made(self) -> Gate:
         approval = "handrail.dispatch.approval"
-        live = import_module(f"{approval}.live").LivePolicy(self._policy or self._of_folder(), self._persist)
+        live = import_module(f"{approval}.live").LivePolicy(self._policy or self._no_rules(), self._persist)
         handler = self._handler
         if self._can_use_tool is not None:
             handler = import_module(f"{approval}.sdk").Callback(self._can_use_tool)
@@ -71,8 +71,9 @@ class FolderGate:
         )
         return made
 
-    def _of_folder(self) -> "Callable[[], Policy]":
-        policy: Policy = import_module("handrail.app.policy").current_policy(self._cwd, self._env)
+    def _no_rules(self) -> "Callable[[], Policy]":
+        home = realpath(self._env.get("HOME") or Path.home())
+        policy: Policy = import_module("handrail.permissions.policy").Policy.empty(self._cwd, home)
         return lambda: policy
 
     def _audit(self) -> object:

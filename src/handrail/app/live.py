@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from handrail.app.gate import hider
 from handrail.app.settings import Loaded, gathered, load, loaded_from
 from handrail.app.state import plain_outfit
 from handrail.builtin.outfit import Outfit
@@ -189,7 +190,10 @@ class Live:
 def outfit_of(live: Live) -> Callable[[], Outfit]:
     """What tools are handed: the variables of the settings, and the working folders as they are at the time."""
     return lambda: replace(
-        plain_outfit(live.loaded.env, Path(live.places.cwd)), home=live.places.home, working_dirs=live.folders
+        plain_outfit(live.loaded.env, Path(live.places.cwd)),
+        home=live.places.home,
+        working_dirs=live.folders,
+        hidden=hider(live.policy),
     )
 
 

@@ -12,6 +12,7 @@ from handrail.app.compacting import Compactor
 from handrail.app.facts import GitProbe, gather
 from handrail.app.gate import GATE_MODULES, FolderGate
 from handrail.app.judge import ModelJudge
+from handrail.app.keeping import KeptRules
 from handrail.app.live import live_settings, on_standard_error, outfit_of
 from handrail.app.memory import places, read_memory, read_memory_near
 from handrail.app.state import result_store, state_folder
@@ -83,7 +84,15 @@ class Worker:
             opening=self._opening,
             attach=self._attach,
             compact=self._shorten,
-            rails=Rails(FolderGate(work.cwd, env, policy=self.live.policy, judge=ModelJudge(self._model, name))),
+            rails=Rails(
+                FolderGate(
+                    work.cwd,
+                    env,
+                    policy=self.live.policy,
+                    judge=ModelJudge(self._model, name),
+                    persist=KeptRules(self.live),
+                )
+            ),
             env=env,
             denied=self.live.denied,
             mode=loaded.mode.name,

@@ -29,9 +29,9 @@ class Outfit:
     """A folder of this session alone, for its owner only. Whoever writes first makes it."""
     hidden: Callable[[str], bool] = nothing_hidden
     """Whether a rule keeps the file at this real path from being read, so that searches leave it out."""
-    undo: "Undo | None" = None
-    """Where changes of files are kept so that they can be undone."""
     delegate: Delegate | None = None
     """Who runs sub-agents; None = there are none."""
     sandbox: Sandbox | None = None
     """Where commands run. None = they are not sandboxed."""
+    undo: "Undo | None" = None
+    """Where changes of files are kept so that they can be undone."""

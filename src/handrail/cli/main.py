@@ -95,10 +95,15 @@ def _config(parser: argparse.ArgumentParser) -> None:
         way.add_argument("--show-source", action="store_true", help="say where it is written")
 
 
+def _doctor(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print the findings as one JSON object")
+
+
 COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]] = {
     "call": ("run one governed tool call, no model", _call, "handrail.cli.call"),
     "config": ("look at settings and change them", _config, "handrail.cli.config"),
     "demo": ("watch an agent repair a small project, offline", _demo, "handrail.cli.demo"),
+    "doctor": ("say what is installed, what protects you and what is wrong", _doctor, "handrail.cli.doctor"),
     "permissions": ("explain and test what calls may do", _permissions, "handrail.cli.permissions"),
     "sessions": (
         "list, show, check, repair, export, import and delete conversations",

@@ -1,1 +1,1 @@
-"""Starting programs, bounding what they say, and leaving none of them behind."""
+"""Starting programs, ending everything they started, bounding what they say, and confining them."""

@@ -46,6 +46,8 @@ PR_SET_CHILD_SUBREAPER = 36
 DEFAULTED = (2, 13, 25)
 """SIGINT, SIGPIPE and SIGXFSZ, which Python sets to something of its own."""
 TICK, QUICK = 0.5, 0.002
+AT_ONCE = 0.003
+DYING = 0.1
 MUCH, PAUSE = 4096, 0.0005
 NO_FD = -1
 RUNS, LINGERS, ENDS, IS_KILLED = range(4)
@@ -121,8 +123,18 @@ class Keepers:
         else:
             if pid in self.all:
                 self._bury(pid, 0)
+            elif not pid:
+                self._await_a_death()
             self._sweep()
             os.write(self._answering, b".")
+
+    def _await_a_death(self) -> None:
+        """A keeper closed its socket and has not said who it is: it is about to die, if it has not yet."""
+        deaths = poll()
+        for fd in self._pids:
+            deaths.register(fd, POLLIN)
+        for fd, _ in deaths.poll(DYING * 1000):
+            self._bury(self._pids[fd], 0)
 
     def _bury(self, pid: int, how: int) -> bool:
         """Take note of an end. False = nobody ended, or nobody is left."""
@@ -183,7 +195,7 @@ def _serve(control: int, outbox: int, answers: int) -> None:
                 code = 0
                 return
             os.chdir("/")
-            os.closerange(max(outbox, answers) + 1, MOST_FDS)  # whatever is left of the call
+            os.closerange(max(outbox, answers) + 1, 2 * HIGH)  # whatever is left of the call
             _report(outbox, IDLE, os.getpid())
     finally:
         os._exit(code)
@@ -280,6 +292,7 @@ class Keeper:
         self.fds = fds
         self.main = 0
         self.pidfd = NO_FD
+        self.greeted = False
         self.status: int | None = None
         self.why = ""
 
@@ -290,12 +303,17 @@ class Keeper:
             self.tell("failed", error.errno or 0, os.fsencode(error.filename or self.job.path))
             return
         self.pidfd = _pidfd(self.main)
-        self.tell("started", self.main, os.getpid())
         self.watch()
         if self.store:
             self.store.drain()
         kept = (self.store.stored, self.store.lost, self.store.trouble) if self.store else (0, 0, 0)
         self.tell("ended", self.status or 0, self.why, *kept)
+
+    def greet(self) -> None:
+        """Tell that the command runs. Of one that is over at once only the end is told, which spares a wake-up."""
+        if not self.greeted:
+            self.greeted = True
+            self.tell("started", self.main, os.getpid())
 
     def tell(self, *parts: "Any") -> None:
         try:
@@ -329,17 +347,20 @@ class Keeper:
             if fd != NO_FD:
                 ears.register(fd, POLLIN)
         now = time.monotonic()
+        hello = now + AT_ONCE
         phase, until = RUNS, float("inf") if self.job.timeout is None else now + self.job.timeout
         while self.reap():
             if phase == RUNS and self.status is not None:
                 phase, until = LINGERS, now + self.job.linger
             if now >= until or (self.why and phase < ENDS):
                 phase, until = self.escalate(phase, now)
-            pause = TICK if phase == RUNS and self.pidfd != NO_FD else QUICK
+            pause = TICK if phase == RUNS and self.pidfd != NO_FD and self.greeted else QUICK
             for fd, _ in ears.poll(max(0.0, min(pause, until - now)) * 1000):
                 if not self.hear(fd):
                     ears.unregister(fd)
             now = time.monotonic()
+            if now >= hello:
+                self.greet()
 
     def reap(self) -> bool:
         """Take note of those that ended. False = nobody is left."""

@@ -56,7 +56,7 @@ class Running:
 
     def __init__(self, call: socket.socket) -> None:
         self.pid = 0
-        """The process id of the command itself, which is also its group and session."""
+        """The process id of the command itself, also its group and session; 0 if it was over at once."""
         self._call = call
         self._keeper = 0
         self._heard = bytearray()
@@ -200,9 +200,11 @@ async def _started(command: Command, fds: Sequence[int], targets: Sequence[int],
     ours.setblocking(False)
     running = Running(ours)
     try:
+        sent = ours.send(request)  # the keeper shall find it there and need not wait for us
         with theirs:
             NURSERY.submit(COMMAND, (theirs.fileno(), *fds, *command.pass_fds))
-        await asyncio.get_running_loop().sock_sendall(ours, request)
+        if sent < len(request):
+            await asyncio.get_running_loop().sock_sendall(ours, request[sent:])
         await running.started()
     except asyncio.CancelledError:
         await running.gone()

@@ -188,6 +188,9 @@ class Kept:
     def where(self, destination: str) -> str:
         return f"the file of {destination}"
 
+    def refuses(self, update: Any) -> str:
+        return "that is never changed" if update.get("type") == "setMode" else ""
+
     def persist(self, update: Any) -> None:
         if self._error:
             raise self._error

@@ -33,6 +33,9 @@ class Settings:
     def where(self, destination: str) -> str:
         return destination
 
+    def refuses(self, update: Any) -> str:
+        return "that is never changed" if update.get("type") == "setMode" else ""
+
     def persist(self, update: Any) -> None:
         rule = update["rules"][0]
         self.add(f"{rule['toolName']}({rule['ruleContent']})")
@@ -91,3 +94,11 @@ async def test_a_change_that_changes_nothing_makes_no_snapshot(tmp_path: Path) -
     assert await live.change([{"type": "setMode", "mode": "unheard of"}]) == (
         "there is no mode 'unheard of'. Use one of default, acceptEdits, plan, auto, dontAsk, bypassPermissions.",
     )
+
+
+async def test_a_change_that_those_who_keep_settings_refuse_is_not_made_for_the_session_either() -> None:
+    settings = Settings()
+    live = LivePolicy(lambda: settings.policy, settings)
+
+    assert await live.change([{"type": "setMode", "mode": "acceptEdits"}]) == ("that is never changed",)
+    assert live().mode == "default"

@@ -59,6 +59,9 @@ class LivePolicy:
         """Apply updates and write those that are meant to last. What could not be done is returned, and logged."""
         problems: list[str] = []
         for update in updates:
+            if self._persist and (refusal := self._persist.refuses(update)):
+                problems.append(refusal)
+                continue
             tried = apply_update(self(), update)
             if isinstance(tried, UpdateProblem):
                 problems.append(tried.message)

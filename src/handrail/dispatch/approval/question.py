@@ -94,6 +94,10 @@ class Persist(Protocol):
         """The file of a destination, as people should read it."""
         ...
 
+    def refuses(self, update: Update) -> str:
+        """Why a change may not be made at all, not even for this session; empty if it may."""
+        ...
+
     def persist(self, update: Update) -> None:
         """
         Write a change to its file, without damaging what else is there. Called in a thread.

@@ -1,0 +1,34 @@
+"""Rules that people agree to while a session runs, kept in the settings."""
+
+from importlib import import_module
+
+from handrail.app.live import Live
+from handrail.tools.permission import Update
+
+SOURCES = {"localSettings": "local", "projectSettings": "project", "userSettings": "user"}
+
+
+class KeptRules:
+    """Writes a change of permissions to the file it is meant for (a `dispatch.approval.question.Persist`)."""
+
+    def __init__(self, live: Live) -> None:
+        self._live = live
+
+    def where(self, destination: str) -> str:
+        """The file of a destination, as people should read it."""
+        source = SOURCES.get(destination)
+        return self._live.places.spot(source).shown if source else "this session"
+
+    def refuses(self, update: Update) -> str:
+        """Why a change may not be made at all; empty if it may."""
+        only_managed = self._live.loaded.managed_rules_only and update.get("behavior") == "allow"
+        return "policy allows no allow rules but its own" if only_managed else ""
+
+    def persist(self, update: Update) -> None:
+        """
+        Write a change to its file.
+
+        Raises:
+            SettingsError: it could not be written.
+        """
+        import_module("handrail.config.persist").persist(update, self._live.places)

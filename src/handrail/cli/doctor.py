@@ -1,0 +1,224 @@
+"""
+`handrail doctor`: what is installed, what protects you, and what is wrong.
+
+Exit code 0: nothing is wrong, though optional parts may be missing. 1: at least one problem.
+"""
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import stat
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from enum import Enum
+from importlib.util import find_spec
+from pathlib import Path
+
+from handrail.app.state import state_folder
+from handrail.processes.sandbox.choose import best, tried
+from handrail.processes.sandbox.limits import EVERYWHERE, LIMITS, PROTECTS
+from handrail.processes.sandbox.settings import read_settings
+from handrail.records import record
+
+
+class State(Enum):
+    """How things are."""
+
+    OK = "ok"
+    OFF = "off"
+    NOTE = "note"
+    PROBLEM = "problem"
+
+
+@record
+class Finding:
+    """One thing that was looked at."""
+
+    area: str
+    name: str
+    state: State
+    text: str
+
+
+@record
+class Here:
+    """Where the doctor looks."""
+
+    variables: Mapping[str, str]
+    cwd: Path
+    home: Path
+    system: str = platform.system()
+    version: tuple[int, int] = sys.version_info[:2]
+
+
+Check = Callable[[Here], Iterable[Finding]]
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Print every finding; 1 if one of them is a problem."""
+    here = Here(os.environ, Path.cwd(), Path(os.environ.get("HOME") or Path.home()))
+    found = findings(here)
+    print(as_json(found) if chosen.json else as_text(found))
+    return int(any(each.state is State.PROBLEM for each in found))
+
+
+def findings(here: Here) -> list[Finding]:
+    """What every check says, in the order of the table."""
+    return [finding for check in CHECKS for finding in check(here)]
+
+
+# System
+
+
+def system(here: Here) -> Iterator[Finding]:
+    """Python and the platform."""
+    name = "Python"
+    if (3, 11) <= here.version < (3, 14):
+        yield Finding("system", name, State.OK, f"{platform.python_version()} at {sys.executable}")
+    else:
+        wrong = ".".join(map(str, here.version))
+        yield Finding("system", name, State.PROBLEM, f"{wrong} is not supported. Use 3.11, 3.12 or 3.13.")
+    if here.system in ("Linux", "Darwin"):
+        yield Finding("system", "platform", State.OK, f"{here.system} {platform.release()} {platform.machine()}")
+    else:
+        yield Finding("system", "platform", State.PROBLEM, f"{here.system} is not supported yet. Use Linux or macOS.")
+
+
+# Programs: name, what is off without it, the package that has it
+
+PROGRAMS = (
+    ("git", "facts about the repository and worktrees", "git"),
+    ("rg", "fast search; Grep and Glob use a slower one in Python", "ripgrep"),
+    ("tmux", "nothing of handrail itself, only some of its tests", "tmux"),
+    ("node", "MCP servers that are started with npx", "nodejs"),
+    ("pwsh", "the PowerShell tool", "powershell"),
+)
+PACKAGES = (("pytest", "the `cassette` fixture for your tests", "handrail[testing]"),)
+
+
+def programs(here: Here) -> Iterator[Finding]:
+    """What is on PATH, or beside the interpreter."""
+    path = os.pathsep.join((here.variables.get("PATH", os.defpath), str(Path(sys.executable).parent)))
+    for name, feature, package in PROGRAMS:
+        found = shutil.which(name, path=path)
+        missing = f"not installed, so this is off: {feature}. Install the package {package}."
+        yield Finding("programs", name, State.OK if found else State.OFF, found or missing)
+
+
+def packages(_here: Here) -> Iterator[Finding]:
+    """Optional packages of Python."""
+    for name, feature, extra in PACKAGES:
+        found = find_spec(name) is not None
+        missing = f"not installed, so this is off: {feature}. Install it with: pip install '{extra}'"
+        yield Finding("packages", name, State.OK if found else State.OFF, feature if found else missing)
+
+
+# Sandbox
+
+
+def sandbox(here: Here) -> Iterator[Finding]:
+    """Which ways to confine commands work here, and what the best of them does and does not do."""
+    for each in tried():
+        yield Finding("sandbox", each.method.value, State.OK if each.works else State.OFF, each.reason)
+    chosen = best()
+    if chosen is None:
+        wanted = any(_section(path).get("enabled") is True for path in settings_paths(here))
+        way = "Install the package bubblewrap." if here.system == "Linux" else "Commands run with all your rights."
+        text = f"None works here. {way}"
+        yield Finding("sandbox", "protection", State.PROBLEM if wanted else State.OFF, text)
+        return
+    yield Finding("sandbox", "protection", State.OK, PROTECTS[chosen.method])
+    yield Finding("sandbox", "use", State.NOTE, 'It is used when the settings say {"sandbox": {"enabled": true}}.')
+    for limit in (*LIMITS[chosen.method], *EVERYWHERE):
+        yield Finding("sandbox", "limit", State.NOTE, limit)
+
+
+# Settings and state
+
+
+def settings_paths(here: Here) -> list[Path]:
+    """Where settings may lie."""
+    moved = here.variables.get("HANDRAIL_CONFIG_DIR")
+    config = Path(moved).expanduser() if moved else here.home / ".handrail"
+    names = ("settings.json", "settings.local.json")
+    project = [here.cwd / folder / name for folder in (".handrail", ".claude") for name in names]
+    return [Path("/etc/handrail/settings.json"), config / names[0], here.home / ".claude" / names[0], *project]
+
+
+def settings(here: Here) -> Iterator[Finding]:
+    """The settings files that exist, and what is wrong with them."""
+    for path in settings_paths(here):
+        if not path.exists():
+            continue
+        try:
+            value = json.loads(path.read_text("utf-8-sig"))
+        except (OSError, ValueError) as error:
+            yield Finding("settings", str(path), State.PROBLEM, f"cannot be read: {error}")
+            continue
+        if not isinstance(value, dict):
+            yield Finding("settings", str(path), State.PROBLEM, f"holds {value!r:.60}. Write an object.")
+            continue
+        wrong = read_settings(value.get("sandbox"), folder=str(here.cwd), home=str(here.home)).problems
+        yield Finding("settings", str(path), State.PROBLEM if wrong else State.OK, " ".join(wrong) or "found")
+
+
+def _section(path: Path) -> dict[str, object]:
+    try:
+        value = json.loads(path.read_text("utf-8-sig"))["sandbox"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}  # `settings` says what is wrong with it
+    return value if isinstance(value, dict) else {}
+
+
+def state(here: Here) -> Iterator[Finding]:
+    """The folder of sessions, results and trust: for its owner only."""
+    folder = state_folder(here.variables)
+    try:
+        found = folder.stat()
+    except FileNotFoundError:
+        yield Finding("state", str(folder), State.OK, "not there yet; it is made when it is needed")
+        return
+    if not stat.S_ISDIR(found.st_mode):
+        yield Finding("state", str(folder), State.PROBLEM, "is not a folder. Remove it, or set HANDRAIL_STATE_DIR.")
+    elif found.st_uid != os.geteuid():
+        yield Finding("state", str(folder), State.PROBLEM, f"belongs to user {found.st_uid}. Set HANDRAIL_STATE_DIR.")
+    elif found.st_mode & 0o077:
+        mode = stat.S_IMODE(found.st_mode)
+        yield Finding(
+            "state", str(folder), State.PROBLEM, f"others can open it (mode {mode:o}). Run: chmod 700 {folder}"
+        )
+    else:
+        yield Finding("state", str(folder), State.OK, "for its owner only")
+
+
+CHECKS: tuple[Check, ...] = (
+    system,
+    programs,
+    packages,
+    sandbox,
+    settings,
+    state,
+)
+"""What the doctor looks at. A new check is one line here: it is given a `Here` and yields findings."""
+
+
+# Showing
+
+
+def as_json(found: list[Finding]) -> str:
+    """An object with `ok` and the findings."""
+    rows = [{"area": f.area, "name": f.name, "state": f.state.value, "text": f.text} for f in found]
+    return json.dumps({"ok": all(f.state is not State.PROBLEM for f in found), "findings": rows}, indent=2)
+
+
+def as_text(found: list[Finding]) -> str:
+    """A heading for each area, then its findings in columns."""
+    lines: list[str] = []
+    for area in dict.fromkeys(each.area for each in found):
+        rows = [each for each in found if each.area == area]
+        width = max(len(each.name) for each in rows)
+        lines += [area, *(f"  {each.state.value:<8}{each.name:<{width}}  {each.text}" for each in rows)]
+    problems = sum(each.state is State.PROBLEM for each in found)
+    return "\n".join([*lines, "", f"{problems} problem{'s' * (problems != 1)}." if problems else "No problems."])

@@ -1,0 +1,89 @@
+"""
+Which sandbox works here, found out once per process by trying it.
+
+    bubblewrap   when `bwrap` is installed and may make its namespaces
+    landlock     when the kernel offers Landlock and seccomp for this kind of machine
+    seatbelt     on macOS
+"""
+
+import platform
+import shutil
+import subprocess
+from enum import Enum
+from functools import cache
+from pathlib import Path
+
+from handrail.processes.sandbox import landlock, seatbelt
+from handrail.processes.sandbox.bubblewrap import CLOSED, NAMESPACES
+from handrail.processes.sandbox.seccomp import ARCHITECTURES
+from handrail.records import record
+
+# Not PATH: a folder that the sandboxed command can write may be on it.
+SYSTEM_FOLDERS = "/usr/bin:/bin:/usr/local/bin:/run/current-system/sw/bin:/home/linuxbrew/.linuxbrew/bin"
+
+
+class Method(Enum):
+    """How a plan is enforced."""
+
+    BUBBLEWRAP = "bubblewrap"
+    LANDLOCK = "landlock"
+    SEATBELT = "seatbelt"
+
+
+@record
+class Tried:
+    """One method and whether it works here; `reason` says why not, or what was found."""
+
+    method: Method
+    works: bool
+    reason: str
+    program: str = ""
+
+
+@cache
+def tried() -> tuple[Tried, ...]:
+    """Every method, the best first. Costs a few milliseconds, once."""
+    system = platform.system()
+    if system == "Darwin":
+        return (_seatbelt(),)
+    if system == "Linux":
+        return _bubblewrap(shutil.which("bwrap", path=SYSTEM_FOLDERS)), _landlock()
+    return ()
+
+
+def best() -> Tried | None:
+    """The best method that works here."""
+    return next((each for each in tried() if each.works), None)
+
+
+def _bubblewrap(program: str | None) -> Tried:
+    if program is None:
+        return Tried(Method.BUBBLEWRAP, False, "bwrap is not installed (package bubblewrap)")
+    unknown = platform.machine() not in ARCHITECTURES
+    trial = [*NAMESPACES, *CLOSED, *(["--disable-userns"] if unknown else []), "--unshare-net", "--ro-bind", "/", "/"]
+    trial += ["--dev", "/dev", "--proc", "/proc", "--perms", "0111", "--tmpfs", "/run", "--", "/bin/true"]
+    try:
+        done = subprocess.run(  # noqa: S603 - arguments of our own
+            [program, *trial], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=10, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Tried(Method.BUBBLEWRAP, False, f"{program} could not be run: {error}", program)
+    if done.returncode == 0:
+        return Tried(Method.BUBBLEWRAP, True, "namespaces, mounts and a seccomp filter", program)
+    said = done.stderr.strip().splitlines()[-1:] or [f"it ended with {done.returncode}"]
+    return Tried(Method.BUBBLEWRAP, False, f"{program} does not work here: {said[0]}", program)
+
+
+def _landlock() -> Tried:
+    found = landlock.version()
+    if found < landlock.OLDEST:
+        return Tried(Method.LANDLOCK, False, f"the kernel has Landlock version {found}, needed is {landlock.OLDEST}")
+    if platform.machine() not in ARCHITECTURES:
+        return Tried(Method.LANDLOCK, False, f"no seccomp filter is known for {platform.machine()}")
+    return Tried(Method.LANDLOCK, True, f"Landlock version {found} and a seccomp filter")
+
+
+def _seatbelt() -> Tried:
+    if Path(seatbelt.PROGRAM).exists():
+        return Tried(Method.SEATBELT, True, "sandbox-exec with a generated profile", seatbelt.PROGRAM)
+    return Tried(Method.SEATBELT, False, f"{seatbelt.PROGRAM} is missing")

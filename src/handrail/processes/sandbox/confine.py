@@ -1,0 +1,236 @@
+"""The face for whoever starts commands: `Sandbox.wrap` turns an argument vector into one that is confined."""
+
+import os
+import stat
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, suppress
+from functools import lru_cache
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TypeAlias
+
+from handrail.errors import SandboxError
+from handrail.processes.sandbox import bubblewrap, landlock, seatbelt
+from handrail.processes.sandbox.choose import Method, Tried, best, tried
+from handrail.processes.sandbox.domains import Public
+from handrail.processes.sandbox.explain import explain
+from handrail.processes.sandbox.git import git_folders
+from handrail.processes.sandbox.occupy import Occupied, placeholder
+from handrail.processes.sandbox.places import DROPPED_VARIABLES
+from handrail.processes.sandbox.plan import Access, Plan, Protected, Reach, Surroundings, make_plan
+from handrail.processes.sandbox.seccomp import IN_OWN_NETWORK, seccomp_filter
+from handrail.processes.sandbox.settings import SandboxSettings
+
+RELAY_PORT = 3128
+RELAY = Path(__file__).with_name("relay.py")
+
+Start: TypeAlias = tuple[list[str], tuple[int, ...]]
+_plan = lru_cache(maxsize=8)(make_plan)
+
+
+class Wrapped:
+    """A confined command: what to start, what changes in its environment, which descriptors it needs."""
+
+    __slots__ = ("_stack", "argv", "env", "pass_fds")
+
+    def __init__(
+        self, argv: list[str], env: Mapping[str, str | None], pass_fds: tuple[int, ...], stack: ExitStack
+    ) -> None:
+        self.argv = argv
+        self.env = env
+        """Changes: a text sets the variable, None removes it."""
+        self.pass_fds = pass_fds
+        self._stack = stack
+
+    def close(self) -> None:
+        """To be called when the command and everything it started has ended. Does nothing the second time."""
+        self._stack.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class Sandbox:
+    """
+    Confines the commands of one session.
+
+    `state` is a folder of the session alone; the commands get a temporary folder in it that lives as long as the
+    session. `public` says of an address whether it leads to the public internet. Use it from any thread.
+    """
+
+    def __init__(
+        self,
+        settings: SandboxSettings,
+        *,
+        home: str,
+        working_dirs: Callable[[], tuple[str, ...]],
+        state: Path,
+        protected: Protected,
+        own: tuple[str, ...] = (),
+        public: Public = lambda _address: False,
+        method: Tried | None = None,
+    ) -> None:
+        self.settings = settings
+        self._home, self._working_dirs, self._protected, self._own = home, working_dirs, protected, own
+        self._tmp = state / "tmp"
+        self._public = public
+        self._method = method
+        self._lock = threading.Lock()
+        self._stack = ExitStack()
+        self._occupied = Occupied()
+        self._proxy_path = ""
+
+    @property
+    def method(self) -> Tried:
+        """
+        How commands are confined here.
+
+        Raises:
+            SandboxError: nothing that could confine them works here.
+        """
+        found = self._method or best()
+        if found is None:
+            reasons = "; ".join(each.reason for each in tried()) or f"{sys.platform} is not supported"
+            raise SandboxError(
+                f"The sandbox is enabled, but none works here: {reasons}. "
+                "`handrail doctor` says more; sandbox.enabled = false turns it off."
+            )
+        return found
+
+    def plan(self) -> Plan:
+        """What commands may do at present; made anew when the working folders or their git folders have changed."""
+        folders = self._working_dirs()
+        git = git_folders((*folders, *self.settings.filesystem.allow_write))
+        around = Surroundings(
+            home=self._home,
+            working_dirs=folders,
+            tmp=str(self._tmp),
+            protected=self._protected,
+            own=self._own,
+            shown=(sys.base_prefix,),
+            git_writable=git.writable,
+            git_guarded=git.guarded,
+            real=os.path.realpath,
+        )
+        return _plan(self.settings, around)
+
+    def wrap(self, argv: list[str], cwd: str) -> Wrapped:
+        """
+        The command, confined.
+
+        Raises:
+            SandboxError: it cannot be confined; it must not be run.
+        """
+        method, plan = self.method, self.plan()
+        if plan.access(os.path.realpath(cwd)) in (Access.HIDDEN, Access.PRIVATE):
+            raise SandboxError(f"{cwd!r} is not visible in the sandbox. Run the command in a working folder.")
+        self._tmp.mkdir(0o700, parents=True, exist_ok=True)
+        with ExitStack() as stack:
+            made, fds = self._started(method, plan, argv, stack)
+            return Wrapped(made, environment(plan, method.method), fds, stack.pop_all())
+
+    def _started(self, method: Tried, plan: Plan, argv: list[str], stack: ExitStack) -> Start:
+        match method.method:
+            case Method.BUBBLEWRAP:
+                return _bubblewrap(method.program, plan, argv, stack, occupied=self._occupied, proxy=self.proxy(plan))
+            case Method.LANDLOCK:
+                orders = _in_memory(landlock.orders(plan, children), stack)
+                return [*landlock.launcher(orders), *argv], (orders,)
+            case Method.SEATBELT:
+                return seatbelt.wrapped(plan, argv), ()
+
+    def explain(self, output: str, code: int) -> str:
+        """What the sandbox had to do with a failure, for the model; nothing if it had nothing to do with it."""
+        return explain(output, code, self.plan(), self.method.method, can_leave=self.settings.allow_unsandboxed)
+
+    def close(self) -> None:
+        """End the proxy and free the names that were kept occupied. The session's folder is left to the session."""
+        self._stack.close()
+        self._occupied.close()
+
+    def proxy(self, plan: Plan) -> str:
+        """The socket of the proxy, which runs from now on if it is needed."""
+        if plan.reach is not Reach.PROXY:
+            return ""
+        from handrail.processes.sandbox.proxy import Proxy  # noqa: PLC0415 - asyncio servers, only when needed
+
+        with self._lock:
+            if not self._proxy_path:
+                proxy = Proxy(plan.allowed, plan.denied, self._public)
+                self._stack.callback(proxy.close)
+                self._proxy_path = proxy.path
+        return self._proxy_path
+
+
+def environment(plan: Plan, method: Method) -> dict[str, str | None]:
+    """What changes in the environment of a confined command."""
+    changes: dict[str, str | None] = dict.fromkeys(DROPPED_VARIABLES)
+    changes["TMPDIR"] = "/tmp" if method is Method.BUBBLEWRAP else plan.tmp  # noqa: S108 - the name inside
+    if plan.reach is Reach.PROXY and method is Method.BUBBLEWRAP:
+        address = f"http://127.0.0.1:{RELAY_PORT}"
+        changes |= {name: address for each in ("http_proxy", "https_proxy") for name in (each, each.upper())}
+        changes |= dict.fromkeys(("no_proxy", "NO_PROXY"), "localhost,127.0.0.1,::1")
+    return changes
+
+
+def look(path: str) -> int:
+    """The file type of a path, links not followed; 0 when there is nothing."""
+    try:
+        return stat.S_IFMT(os.lstat(path).st_mode)
+    except OSError:
+        return 0
+
+
+def unoccupied(path: str) -> int:
+    """Like `look`, but what only keeps a name occupied counts as nothing."""
+    return 0 if placeholder(path) else look(path)
+
+
+def children(path: str) -> list[str]:
+    """What lies directly in a folder, links left out."""
+    found: list[str] = []
+    with suppress(OSError), os.scandir(path) as entries:
+        found = [entry.path for entry in entries if not entry.is_symlink()]
+    return found
+
+
+def _in_memory(content: bytes, stack: ExitStack) -> int:
+    """A descriptor from which the content can be read once."""
+    made = os.memfd_create("handrail")
+    stack.callback(os.close, made)
+    os.write(made, content)
+    os.lseek(made, 0, os.SEEK_SET)
+    return made
+
+
+def _bubblewrap(
+    program: str, plan: Plan, argv: list[str], stack: ExitStack, *, occupied: Occupied, proxy: str
+) -> Start:
+    folders = occupied.take(bubblewrap.missing(plan, unoccupied))
+    stack.callback(occupied.release)
+    rules = seccomp_filter(IN_OWN_NETWORK)
+    options = bubblewrap.arguments(
+        plan,
+        look,
+        occupied=folders,
+        as_root=os.geteuid() == 0,
+        disable_userns=rules is None,
+        proxy=proxy,
+    )
+    fds: list[int] = []
+    if rules is not None:
+        fds.append(_in_memory(rules, stack))
+        options += ["--seccomp", str(fds[0])]
+    if proxy:
+        options += ["--ro-bind", str(RELAY), bubblewrap.RELAY_PROGRAM]
+        relay = [landlock.INTERPRETER, "-ISE", bubblewrap.RELAY_PROGRAM, bubblewrap.RELAY_SOCKET, str(RELAY_PORT)]
+        argv = [*relay, *argv]
+    fds.append(_in_memory(b"".join(os.fsencode(option) + b"\0" for option in options), stack))
+    return [program, "--args", str(fds[-1]), "--", *argv], tuple(fds)

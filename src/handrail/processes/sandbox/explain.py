@@ -1,0 +1,71 @@
+"""What the sandbox had to do with a failed command, in a sentence for the model."""
+
+import re
+
+from handrail.processes.sandbox.choose import Method
+from handrail.processes.sandbox.plan import Access, Plan, Reach
+
+TAIL = 20_000
+"""Only the end of the output is looked at; that is where a failure says why."""
+PATH = re.compile(r"['\"`‘]?(/[^\s:'\"`’]+)")  # noqa: RUF001 - quotation marks as programs print them
+READ_ONLY = re.compile(r"read-only file system|EROFS", re.IGNORECASE)
+DENIED = re.compile(r"permission denied|operation not permitted|EACCES|EPERM", re.IGNORECASE)
+ABSENT = re.compile(r"no such file or directory|ENOENT|cannot find", re.IGNORECASE)
+NETWORK = re.compile(
+    r"network is unreachable|could not resolve|temporary failure in name resolution|name or service not known"
+    r"|getaddrinfo|EAI_AGAIN|ENETUNREACH|nodename nor servname|failed to establish a new connection|no route to host",
+    re.IGNORECASE,
+)
+PROXY = re.compile(
+    r"handrail sandbox: ([^\n]+)|x-handrail: ([^\r\n]+)|CONNECT tunnel failed, response 403", re.IGNORECASE
+)
+SETUP = re.compile(r"^bwrap: (.+)$", re.MULTILINE)
+
+
+def explain(output: str, code: int, plan: Plan, method: Method, *, can_leave: bool) -> str:
+    """A sentence that names the sandbox, what it stopped and what would be allowed; nothing if it stopped nothing."""
+    if code == 0:
+        return ""
+    said = _because(output[-TAIL:], plan, method)
+    if not said:
+        return ""
+    way_out = " If it is needed, ask the user, or run it again with dangerouslyDisableSandbox." if can_leave else ""
+    return f"The sandbox stopped this: {said}{way_out}"
+
+
+def _because(output: str, plan: Plan, method: Method) -> str:
+    setup = SETUP.search(output)
+    if setup and method is Method.BUBBLEWRAP:
+        return f"it could not be set up ({setup[1]}), so the command did not run."
+    refused = PROXY.search(output)
+    if refused:
+        return f"{refused[1] or refused[2] or 'the domain is not allowed'}. {_reachable(plan)}"
+    if plan.reach is not Reach.HOST and NETWORK.search(output):
+        return _reachable(plan)
+    for line in output.splitlines():
+        if READ_ONLY.search(line):
+            return _not_writable(line, plan)
+        hidden = _first(line, plan, Access.HIDDEN, Access.PRIVATE)
+        if hidden and (ABSENT.search(line) or DENIED.search(line)):
+            return f"{hidden!r} is hidden. sandbox.filesystem.allowRead would show it."
+        if method is Method.LANDLOCK and DENIED.search(line):
+            return f"{_not_writable(line, plan)} New entries cannot be made directly in a working folder or in .git."
+    return ""
+
+
+def _not_writable(line: str, plan: Plan) -> str:
+    path = _first(line, plan, Access.READ)
+    what = f"{path!r} is read-only" if path else "something it wanted to write is read-only"
+    return f"{what}. Writable are {', '.join(plan.writable)} (without .git/hooks, settings and the like) and $TMPDIR."
+
+
+def _reachable(plan: Plan) -> str:
+    if plan.reach is Reach.OFF:
+        return "there is no network. sandbox.network.allowedDomains would open some domains."
+    names = ", ".join(domain.pattern for domain in plan.allowed)
+    return f"Only {names} can be reached, and only by programs that use HTTP_PROXY."
+
+
+def _first(line: str, plan: Plan, *wanted: Access) -> str:
+    """The first path in the line that is one of these."""
+    return next((path for path in PATH.findall(line) if plan.access(path.rstrip("/.,;)") or "/") in wanted), "")

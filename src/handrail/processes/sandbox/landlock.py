@@ -1,0 +1,91 @@
+"""
+Landlock with seccomp: the fallback where bubblewrap cannot work.
+
+Landlock only adds rights, folder by folder, for everything below. So a folder with something hidden in it is not
+granted as a whole but child by child, and in a folder with something protected in it no new entries can be made: the
+working folder's own top, and the top of `.git`. That is narrower than bubblewrap, never wider. Sockets are refused
+altogether, because Landlock does not look at sockets in the file system.
+"""
+
+import ctypes
+import json
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+
+from handrail.processes.sandbox.plan import Access, Plan, upwards
+from handrail.processes.sandbox.seccomp import seccomp_filter
+
+OLDEST = 3
+"""The first version that watches over truncation."""
+CREATE_RULESET, VERSION = 444, 1
+
+EXECUTE, WRITE_FILE, READ_FILE, READ_DIR, REFER, TRUNCATE, IOCTL_DEV = (1 << bit for bit in (0, 1, 2, 3, 13, 14, 15))
+ALL_OF_VERSION_3 = (1 << 15) - 1
+MAKE_DEVICES = 1 << 6 | 1 << 11
+FOR_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV
+READING = EXECUTE | READ_FILE | READ_DIR
+WRITING = (ALL_OF_VERSION_3 & ~MAKE_DEVICES) | READING
+DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "fd", "stdin", "stdout", "stderr")
+
+INTERPRETER: str = getattr(sys, "_base_executable", sys.executable)
+"""Not the one of a virtual environment, which may lie in a folder that commands can write."""
+
+Children = Callable[[str], list[str]]
+"""The paths directly in a folder, links left out; nothing for a file or what cannot be listed."""
+
+
+@cache
+def version() -> int:
+    """What the kernel offers; 0 for none."""
+    if sys.platform != "linux":
+        return 0
+    answer: int = ctypes.CDLL(None).syscall(CREATE_RULESET, None, 0, VERSION)
+    return max(answer, 0)
+
+
+def granted(plan: Plan, wanted: frozenset[Access], children: Children) -> Iterator[str]:
+    """The highest paths below which everything is wanted."""
+    marks = dict(plan.marks)
+    below: dict[str, set[Access]] = {}
+    for path, access in plan.marks:
+        for folder in upwards(path)[1:]:
+            below.setdefault(folder, set()).add(access)
+    todo = [("/", marks["/"])]
+    while todo:
+        path, access = todo.pop()
+        inside = below.get(path, set())
+        if access in wanted and inside <= wanted:
+            yield path
+        elif access in wanted or inside & wanted:
+            todo += [(child, marks.get(child, access)) for child in children(path) if child != "/dev"]
+
+
+def rules(plan: Plan, children: Children) -> list[tuple[str, int]]:
+    """Which rights are given on which paths."""
+    reading = [(path, READING) for path in granted(plan, frozenset((Access.READ, Access.WRITE)), children)]
+    writing = [(path, WRITING) for path in granted(plan, frozenset((Access.WRITE,)), children)]
+    devices = [(f"/dev/{name}", READ_FILE | WRITE_FILE | READ_DIR | IOCTL_DEV) for name in DEVICES]
+    return [*reading, *writing, *devices, (plan.tmp, WRITING)]
+
+
+def orders(plan: Plan, children: Children) -> bytes:
+    """What the launcher has to do, as it reads it."""
+    program = seccomp_filter(())
+    assert program is not None, "this kind of machine was not chosen for Landlock"
+    handled = ALL_OF_VERSION_3 | (IOCTL_DEV if version() >= 5 else 0)
+    return json.dumps(
+        {
+            "version": version(),
+            "handled": handled,
+            "for_files": FOR_FILES,
+            "rules": [(path, rights & handled) for path, rights in rules(plan, children)],
+            "filter": program.hex(),
+        }
+    ).encode("utf-8", "surrogateescape")
+
+
+def launcher(orders_fd: int) -> list[str]:
+    """The start of an argument vector that confines itself before it becomes the command."""
+    return [INTERPRETER, "-ISE", str(Path(__file__).with_name("launcher.py")), str(orders_fd)]

@@ -1,0 +1,155 @@
+"""
+Names that are kept occupied while commands run, so that nobody in the sandbox can create what is protected.
+
+A mount needs something to be mounted on. For a protected path that is missing this is an empty folder (git does not
+see it, and removing it can never take anything with it), or, where git would stumble over a folder, a file that means
+the same as no file. They go a moment after the last command has ended: everyone holds a shared lock, and who gets the
+exclusive one may remove it. The mode marks them, so that the next command cleans up what a killed program left behind.
+"""
+
+import errno
+import fcntl
+import os
+import stat
+import threading
+from collections.abc import Iterable
+from contextlib import suppress
+
+from handrail.processes.sandbox.places import GIT_NEUTRAL
+
+FOLDER_MODE, FILE_MODE = 0o1555, 0o1444
+"""Not writable, and with a bit that nobody sets on a file or an empty folder of their own."""
+LINGER = 1.0
+"""Seconds, because the next command often comes soon, and making and removing costs more than keeping."""
+
+
+class Occupied:
+    """The placeholders of the commands of one sandbox. Use it from any thread."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, int] = {}
+        self._users = 0
+        self._timer: threading.Timer | None = None
+        self._lock = threading.Lock()
+
+    def take(self, paths: Iterable[str]) -> frozenset[str]:
+        """Keep these names occupied until `release`; the answer is those of them that are folders."""
+        with self._lock:
+            self._users += 1
+            self._cancel()
+            for path in paths:
+                self._keep(path)
+            return frozenset(path for path in self._held if _name(path) not in GIT_NEUTRAL)
+
+    def release(self) -> None:
+        """One command less needs them."""
+        with self._lock:
+            self._users -= 1
+            if self._users == 0 and self._held:
+                self._timer = threading.Timer(LINGER, self._rest)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def close(self) -> None:
+        """Remove what nobody else holds, now."""
+        with self._lock:
+            self._cancel()
+            self._drop()
+
+    def _keep(self, path: str) -> None:
+        held = self._held.pop(path, None)
+        if held is not None and not _same(path, held):
+            os.close(held)
+            held = None
+        held = _hold(path) if held is None else held
+        if held is not None:
+            self._held[path] = held
+
+    def _rest(self) -> None:
+        with self._lock:
+            if self._users == 0:
+                self._drop()
+
+    def _cancel(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _drop(self) -> None:
+        while self._held:
+            path, held = self._held.popitem()
+            try:
+                _remove(path, held)
+            finally:
+                os.close(held)
+
+
+def placeholder(path: str) -> bool:
+    """Whether what lies there is one of ours."""
+    try:
+        mode = os.lstat(path).st_mode
+    except OSError:
+        return False
+    return (stat.S_ISDIR(mode) and stat.S_IMODE(mode) == FOLDER_MODE) or (
+        stat.S_ISREG(mode) and stat.S_IMODE(mode) == FILE_MODE
+    )
+
+
+def _hold(path: str) -> int | None:
+    """A shared lock on the placeholder; None when it is not ours, or when nobody with our rights could make it."""
+    while True:
+        try:
+            _make(path)
+            held = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except FileNotFoundError:
+            continue  # its last holder has just removed it
+        except OSError as error:
+            if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+                return None
+            raise
+        fcntl.flock(held, fcntl.LOCK_SH)
+        if _same(path, held) and placeholder(path):
+            return held
+        os.close(held)
+        if not placeholder(path) and os.path.lexists(path):
+            return None
+
+
+def _make(path: str) -> None:
+    content = GIT_NEUTRAL.get(_name(path))
+    with suppress(FileExistsError):
+        if content is None:
+            os.mkdir(path, FOLDER_MODE)  # noqa: PTH102 - beside the other calls on plain names
+            return
+        made = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, FILE_MODE)
+        try:
+            os.write(made, content)
+        finally:
+            os.close(made)
+
+
+def _remove(path: str, held: int) -> None:
+    # let go first: of several who leave at once, the last one then finds nobody else
+    fcntl.flock(held, fcntl.LOCK_UN)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return  # another call is still using it, and removes it
+    if not _same(path, held) or not placeholder(path):
+        return
+    with suppress(OSError):  # a folder that is not empty any more is not ours to remove
+        if _name(path) in GIT_NEUTRAL:
+            os.unlink(path)  # noqa: PTH108
+        else:
+            os.rmdir(path)  # noqa: PTH106
+
+
+def _same(path: str, held: int) -> bool:
+    try:
+        return os.path.samestat(os.lstat(path), os.fstat(held))
+    except OSError:
+        return False
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]

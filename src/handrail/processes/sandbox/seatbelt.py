@@ -1,0 +1,66 @@
+"""
+Seatbelt: a plan as a profile for `sandbox-exec` of macOS.
+
+The last rule that fits decides, and the marks of a plan come parents first, so they can be written down as they are.
+"""
+
+from handrail.processes.sandbox.plan import Access, Plan, Reach
+
+PROGRAM = "/usr/bin/sandbox-exec"
+
+HEAD = """\
+(version 1)
+(deny default)
+(allow process-exec* process-fork)
+(allow process-info* (target same-sandbox))
+(allow signal (target same-sandbox))
+(allow sysctl-read)
+(allow ipc-posix-sem)
+(allow pseudo-tty)
+(allow mach-lookup
+  (global-name "com.apple.system.opendirectoryd.libinfo")
+  (global-name "com.apple.system.notification_center")
+  (global-name "com.apple.trustd.agent"))
+(allow file-ioctl (regex #"^/dev/tty.*"))
+(allow file-write-data (literal "/dev/null") (literal "/dev/zero") (literal "/dev/tty") (regex #"^/dev/fd/"))
+(allow file-read-metadata)"""
+
+
+def profile(plan: Plan, *, proxy_port: int = 0) -> str:
+    """The profile that enforces the plan; guarded names stay as they are, whether or not they exist."""
+    lines = [HEAD]
+    for path, access in plan.marks:
+        lines += rules(path, access)
+    lines += rules(plan.tmp, Access.WRITE)
+    # renaming a folder would take what is protected in it to another name
+    lines += [f"(deny file-write-unlink (literal {quoted(path)}))" for path in (*plan.pinned, *plan.guarded)]
+    return "\n".join([*lines, *network(plan, proxy_port)]) + "\n"
+
+
+def rules(path: str, access: Access) -> list[str]:
+    where = f"(subpath {quoted(path)})"
+    match access:
+        case Access.WRITE:
+            return [f"(allow file-read* file-write* {where})"]
+        case Access.READ:
+            return [f"(allow file-read* {where})", f"(deny file-write* {where})"]
+        case _:
+            return [f"(deny file-read* file-write* {where})"]
+
+
+def network(plan: Plan, proxy_port: int) -> list[str]:
+    if plan.reach is Reach.HOST:
+        return ["(allow network*)", "(allow system-socket)"]
+    if plan.reach is Reach.PROXY and proxy_port:
+        return [f'(allow network-outbound (remote ip "localhost:{proxy_port}"))']
+    return []
+
+
+def quoted(path: str) -> str:
+    """The path as a string of the profile's language."""
+    return '"' + path.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def wrapped(plan: Plan, argv: list[str], *, proxy_port: int = 0) -> list[str]:
+    """The command, confined."""
+    return [PROGRAM, "-p", profile(plan, proxy_port=proxy_port), *argv]
