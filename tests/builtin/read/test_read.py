@@ -258,6 +258,20 @@ def test_odd_names_can_be_read_and_told(ctx: ToolContext, outfit: Outfit) -> Non
     assert block == Text("a\nb\\udcff exists and is empty.")
 
 
+def test_only_a_small_text_that_was_decided_on_is_read_without_a_thread(ctx: ToolContext, outfit: Outfit) -> None:
+    tool = Read(outfit)
+    for name, content in {"small": b"x", "large": b"x" * 100_000, "p.png": b"x", "n.ipynb": b"{}"}.items():
+        (ctx.cwd / name).write_bytes(content)
+
+    def quick(name: str) -> bool:
+        place = resolve(name, str(ctx.cwd), "")
+        decided = ctx.varied(decision=Decision(Verdict.ALLOW, "", places=(place,)))
+        return tool.is_quick(tool.parse({"file_path": name}), decided)
+
+    assert [name for name in ("small", "large", "p.png", "n.ipynb", "missing", ".") if quick(name)] == ["small"]
+    assert not tool.is_quick(tool.parse({"file_path": "small"}), ctx)
+
+
 def test_pages_are_for_documents(ctx: ToolContext, outfit: Outfit) -> None:
     (ctx.cwd / "f").write_text("x")
 

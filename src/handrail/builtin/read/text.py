@@ -51,9 +51,10 @@ def show(source: Source, encoding: Encoding, wanted: Wanted, name: str) -> Part:
         return Part(f"{name} has {total:,} lines, so there is nothing from line {wanted.first:,} on.", 0, total)
     asked = min(total - wanted.first + 1, wanted.limit or total)
     whole, cut = lines.window(wanted.first, asked)
-    shown = fitting([f"{number}\t{line}" for number, line in enumerate(whole, wanted.first)])
-    if len(shown) == asked:
-        return Part("\n".join(shown), asked, total)
+    entries = [f"{number}\t{line}" for number, line in enumerate(whole, wanted.first)]
+    if len(entries) == asked and size(text := "\n".join(entries)) <= MAX_BYTES:
+        return Part(text, asked, total)
+    shown = fitting(entries)
     if not shown:
         return _one_long_line(whole[0] if whole else cut, wanted.first, lines)
     upto = wanted.first + len(shown) - 1
@@ -68,8 +69,6 @@ def show(source: Source, encoding: Encoding, wanted: Wanted, name: str) -> Part:
 
 def fitting(entries: list[str]) -> list[str]:
     """As many entries as may be shown."""
-    if size("\n".join(entries)) <= MAX_BYTES:
-        return entries
     room = MAX_BYTES
     for at, entry in enumerate(entries):
         room -= size(entry) + 1
@@ -113,7 +112,8 @@ class Lines:
         rest = lines[-1]
         if start + WINDOW < self._source.size or not rest:
             lines.pop()
-        return [line.removesuffix("\r") for line in lines[:count]], rest
+        chosen = lines[:count]
+        return ([line.removesuffix("\r") for line in chosen] if "\r" in text else chosen), rest
 
     def _windows(self) -> Iterator[tuple[int, bytes]]:
         """The bytes behind the mark, and where they begin."""

@@ -1,5 +1,6 @@
 """Read: what a file holds, in a form that a model can take in."""
 
+import os
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -13,7 +14,7 @@ from handrail.builtin.read.text import Wanted, show
 from handrail.builtin.read.unchanged import stub
 from handrail.conversation.blocks import ResultBlock, Text
 from handrail.errors import ToolError
-from handrail.files.paths import real_path
+from handrail.files.paths import Kind, real_path
 from handrail.files.text import detect
 from handrail.tools.access import Access
 from handrail.tools.cards import Card
@@ -23,6 +24,8 @@ from handrail.tools.schema import Input
 from handrail.tools.tool import Tool
 
 HELD_BYTES = 4_000_000
+QUICK_BYTES = 64 * 1024
+SLOW = (".pdf", ".ipynb", ".png", ".jpg", ".jpeg", ".gif", ".webp")
 
 
 class ReadInput(Input):
@@ -55,6 +58,16 @@ class Read(Tool[ReadInput]):
 
     def summary(self, args: ReadInput) -> str:
         return f"Read({args.file_path})"
+
+    def is_quick(self, args: ReadInput, ctx: ToolContext) -> bool:
+        """A small text: threads that take turns with the event loop cost more than reading it."""
+        place = ctx.decided_place(args.file_path)
+        if place is None or place.kind is not Kind.FILE or place.real.lower().endswith(SLOW):
+            return False
+        try:
+            return os.stat(place.real, follow_symlinks=False).st_size <= QUICK_BYTES  # noqa: PTH116  # a hot line
+        except OSError:
+            return False
 
     def call_blocking(self, args: ReadInput, ctx: ToolContext) -> Output:
         with Opened.decided(args.file_path, ctx, self._outfit) as file:
