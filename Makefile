@@ -14,7 +14,7 @@ help: ## this list
 setup: ## make .venv ready (implied by all others)
 	@scripts/setup
 
-demo: setup ## watch real tool calls being scheduled, offline
+demo: setup ## watch an agent repair a project with the real tools, offline
 	@$(BIN)/handrail demo
 
 test: lint ## the whole gate: lint, types, layers, tests, coverage

@@ -162,6 +162,20 @@ def test_the_diff_is_the_repair_and_nothing_else(shown: str) -> None:
     assert changed == ["-    return price + price * percent / 100", "+    return price - price * percent / 100"]
 
 
+@pytest.mark.parametrize("page", ["README.md", "docs/scheduling.md"])
+def test_the_pictures_in_the_documentation_are_what_one_sees(shown: str, page: str) -> None:
+    found = re.search(r"```console\n\$ (?:make|handrail) demo\n(.*?)```", (ROOT / page).read_text("utf-8"), re.DOTALL)
+    assert found
+    picture = [steady(line) for line in found[1].splitlines() if line.strip() not in {"", "..."}]
+
+    assert [line for line in picture if line not in set(map(steady, shown.splitlines()))] == []
+
+
+def steady(line: str) -> str:
+    """A line without what differs from run to run: times, bars, numbers of lines."""
+    return " ".join(re.sub(r"[▒█·]+|\d+ ms|\(\+\d+ lines\)", " ", line).split())
+
+
 def test_it_fits_a_terminal_of_80_columns(user: User) -> None:
     ours, theirs = os.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
