@@ -39,6 +39,7 @@ class User:
         (folder / ".gitconfig").write_text("[core]\n\thooksPath = /nowhere\n[commit]\n\tgpgSign = true\n")
         self.before = self.files()
         self.env = {
+            **{name: value for name, value in os.environ.items() if name.startswith("COVERAGE_")},
             "PATH": os.environ["PATH"],
             "HOME": str(folder),
             "TMPDIR": str(self.temporary),
