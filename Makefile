@@ -59,6 +59,7 @@ bench: setup ## measure our own speed
 	@$(BIN)/python -m benchmarks.loop_bench
 	@$(BIN)/python -m benchmarks.hooks_bench
 	@$(BIN)/python -m benchmarks.edit_bench
+	@$(BIN)/python -m benchmarks.search_bench
 	@$(BIN)/python -m benchmarks.sandbox_bench
 
 bench-peers: setup ## measure beside other frameworks, in an environment of their own

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from handrail.app.state import plain_outfit
 from handrail.builtin.read import Read
 from handrail.conversation.blocks import ToolUse
 from handrail.conversation.redact import make_redactor
@@ -102,7 +103,7 @@ def gates(folder: str, policy: Policy) -> None:
 
 async def gate_cost(folder: str, policy: Policy, audit: Audit | None) -> float:
     gate = PolicyGate(LivePolicy(lambda: policy), audit=audit)
-    tool, use = Read(), USES["Read, inside"]
+    tool, use = Read(plain_outfit({}, Path(folder))), USES["Read, inside"]
     ctx = ToolContext(RunContext(Path(folder)), use, AbortSignal(), lambda _: None, refuse)
     request = Request(use, tool, tool.parse(use.input), ctx, read_only=True)
     samples = []

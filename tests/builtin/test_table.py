@@ -37,7 +37,9 @@ def test_the_list_names_every_built_in_tool_and_there_is_no_other() -> None:
         "Bash",
         "Edit",
         "Glob",
+        "Grep",
         "Monitor",
+        "NotebookEdit",
         "Read",
         "Sleep",
         "TaskOutput",
@@ -97,13 +99,34 @@ def test_every_field_of_every_tool_is_described_and_nothing_else_is_accepted(too
     assert all(field.get("description") for field in schema["properties"].values())
 
 
+def test_what_is_sent_with_every_request_stays_small() -> None:
+    sent = [definition_json(tool, PLAIN_VIEW) for tool in everything() if not tool.should_defer]
+
+    assert sum(map(len, sent)) <= 15_000
+
+
 def test_simple_mode_has_the_small_set() -> None:
     what = Ingredients(
         entries=base_tools(lambda: Catalog(Ingredients()), lambda: plain_outfit({})),
         environment=Environment(simple=True),
     )
 
-    assert [tool.name for tool in assemble(what)] == ["Bash", "Edit", "Glob", "Read", "Write"]
+    assert [tool.name for tool in assemble(what)] == ["Bash", "Edit", "Glob", "Grep", "Read", "Write"]
+
+
+@pytest.mark.proves("B6")
+@pytest.mark.parametrize(("value", "there"), [("", True), ("0", True), ("1", False), ("true", False)])
+def test_our_search_gives_way_to_one_that_the_shell_brings(value: str, there: bool) -> None:
+    what = Ingredients(
+        entries=base_tools(lambda: Catalog(Ingredients()), lambda: plain_outfit({})),
+        environment=Environment(variables={"HANDRAIL_EMBEDDED_SEARCH": value} if value else {}),
+    )
+
+    names = {tool.name for tool in assemble(what)}
+
+    assert ({"Glob", "Grep"} <= names) is there
+    assert names.isdisjoint({"Glob", "Grep"}) is not there
+    assert "Read" in names
 
 
 LAZY = """
@@ -119,8 +142,8 @@ def unexpected():
 catalog = Catalog(Ingredients(entries=base_tools(lambda: catalog, unexpected), deferral=Deferral(mode="on")))
 catalog.pool.definitions(PLAIN_VIEW)
 catalog.search("wait", 3)
-print(sorted({"pydantic", "pydantic_core", "handrail.builtin.read"} & sys.modules.keys()))
-catalog.pool.find("Read")
+print(sorted({"pydantic", "pydantic_core", "handrail.builtin.sleep"} & sys.modules.keys()))
+catalog.pool.find("Sleep")
 print(sorted(name for name in sys.modules if name.startswith("handrail.builtin.")))
 """
 
@@ -131,5 +154,5 @@ def test_a_tool_costs_no_import_until_it_is_called() -> None:
 
     before, after = done.stdout.splitlines()
     assert before == "[]"
-    assert "'handrail.builtin.read'" in after
+    assert "'handrail.builtin.sleep'" in after
     assert "'handrail.builtin.glob'" not in after

@@ -90,7 +90,8 @@ def test_the_tools_are_listed_with_their_flags(tmp_path: Path) -> None:
     assert ran.returncode == 0
     rows = [line.split()[:2] for line in ran.stdout.splitlines()]
     assert rows[0] == ["name", "read-only"]
-    assert [row for row in rows if row[0] in {"Edit", "Read", "ToolSearch", "Write"}] == [
+    assert [row for row in rows if row[0] in {"Bash", "Edit", "Read", "ToolSearch", "Write"}] == [
+        ["Bash", "depends"],
         ["Edit", "no"],
         ["Read", "yes"],
         ["ToolSearch", "yes"],

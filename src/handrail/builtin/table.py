@@ -26,9 +26,11 @@ def base_tools(
         Entry("Agent", _made("agent", "Agent", outfit), feature="agents"),
         Entry("Bash", _made("bash.tool", "Bash", outfit), simple=True),
         Entry("Edit", _made("edit", "Edit", outfit), simple=True),
-        Entry("Glob", _made("glob", "Glob"), simple=True),
+        Entry("Glob", _made("glob", "Glob", outfit), when=_no_embedded_search, simple=True),
+        Entry("Grep", _made("grep.tool", "Grep", outfit), when=_no_embedded_search, simple=True),
         Entry("Monitor", _made("monitor", "Monitor", outfit), when=_has_background),
-        Entry("Read", _made("read", "Read"), simple=True),
+        Entry("NotebookEdit", _made("notebook_edit.tool", "NotebookEdit", outfit)),
+        Entry("Read", _made("read.tool", "Read", outfit), simple=True),
         Entry("Sleep", _made("sleep", "Sleep")),
         Entry("TaskOutput", _made("task_output", "TaskOutput", outfit)),
         Entry("TaskStop", _made("task_stop", "TaskStop", outfit)),
@@ -39,6 +41,11 @@ def base_tools(
 
 def _has_background(environment: Environment) -> bool:
     return environment.variables.get("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "") not in {"1", "true"}
+
+
+def _no_embedded_search(environment: Environment) -> bool:
+    """Where the shell brings a search of its own, ours would say the same thing twice."""
+    return environment.variables.get("HANDRAIL_EMBEDDED_SEARCH", "") not in {"1", "true"}
 
 
 def _made(module: str, name: str, *needs: Callable[[], Any]) -> Callable[[], Listed]:
