@@ -149,9 +149,8 @@ class Worker:
             session=self.session,
             history=opened.messages if isinstance(opened, Rebuilt) else (),
             features=frozenset({"agents"}),
-            deferral=deferral_of(env),
             **self._shared,
-            **{**options, **thought(loaded, options)},
+            **{"deferral": deferral_of(env), **options, **thought(loaded, options)},
         )
 
     # What belongs to it
@@ -284,7 +283,7 @@ class Worker:
         for module in self.agent.tools.modules():
             fetch(module)
             time.sleep(0.001)  # a call that came meanwhile need not wait for the others
-        for module in GATE_MODULES:
+        for module in (*GATE_MODULES, "handrail.files.undo"):
             import_module(module)
         price_table()
 

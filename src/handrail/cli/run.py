@@ -27,6 +27,7 @@ from handrail.headless.printer import Printer, printer_for
 from handrail.loop.events import RequestSent, RunEnded
 from handrail.loop.limits import Limits
 from handrail.providers.choose import Wishes
+from handrail.tools.pool import NO_DEFERRAL
 
 FAILED, USAGE, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 MAX_STDIN = 10_000_000
@@ -189,7 +190,10 @@ def options(chosen: argparse.Namespace) -> dict[str, Any]:
     mode = THINKING[chosen.thinking]
     every = builtin_names()
     wanted = every if chosen.tools is None or chosen.tools == ("default",) else chosen.tools
+    # whoever names the tools wants them in full, and no search for others; those of servers may still be many
+    deferral = {} if wanted is every or chosen.mcp_config else {"deferral": NO_DEFERRAL}
     return {
+        **deferral,
         "limits": Limits(turns=chosen.max_turns, dollars=chosen.max_budget_usd),
         "output": chosen.json_schema,
         "builtin_tools": list(wanted),
