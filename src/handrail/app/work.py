@@ -105,9 +105,6 @@ class Worker:
         loaded = self.live.loaded
         self._start_env = env
         env = loaded.env
-        opened = self._opened(work, env)
-        self.session = opened if isinstance(opened, Opened) else None
-        self.id = self.session.scribe.session_id if self.session else work.session.session_id or new_id()
         if not work.replay:
             work = replace(work, wishes=wishes_of(loaded, work.wishes))
         self._work = work
@@ -116,6 +113,10 @@ class Worker:
         self._where = places(work.cwd, env)
         self._memory = Memory()
         self._model, name = open_model(work, env)
+        # a run that cannot even ask leaves no session behind
+        opened = self._opened(work, env)
+        self.session = opened if isinstance(opened, Opened) else None
+        self.id = self.session.scribe.session_id if self.session else work.session.session_id or new_id()
         self._spare: list[Provider] = []
         self._bill: list[tuple[str, Usage]] = []
         results = self._results(env)
