@@ -113,7 +113,7 @@ async def test_what_was_recorded_is_answered_again_without_a_server(
     assert first.text == second.text == "It says content."
     assert again.agent.model == MODEL
     assert [type(message) for message in again.agent.messages] == [type(message) for message in worker.agent.messages]
-    assert len(again.agent.messages) == 5  # with the facts about the surroundings
+    assert len(again.agent.messages) == 7  # with facts about the surroundings, sub-agents and tools that wait
     assert str(folder) not in tape.read_text()
 
 

@@ -40,7 +40,7 @@ def variables(server: ModelServer, folder: Path, provider: str = "ANTHROPIC") ->
     return {
         **own,
         f"{provider}_BASE_URL": url,
-        "HANDRAIL_STATE_DIR": str(folder / "state"),
+        "HANDRAIL_STATE_DIR": f"{folder}-state",
         "HOME": str(folder / "home"),
     }
 
@@ -273,11 +273,11 @@ async def test_what_cannot_be_done_is_said(arguments: list[str], code: int, says
 
 
 async def test_unknown_flags_and_those_to_come_are_warned_about(tmp_path: Path) -> None:
-    ran, _ = await handrail([HELLO], tmp_path, "-p", "hi", "--from-the-future", "--session-id", "plan")
+    ran, _ = await handrail([HELLO], tmp_path, "-p", "hi", "--from-the-future", "--plugin-dir", "x")
 
     assert (ran.code, ran.out) == (0, "Hello there.\n")
     assert "--from-the-future is not known" in ran.errors
-    assert "--session-id is accepted, but" in ran.errors
+    assert "--plugin-dir is accepted, but" in ran.errors
 
 
 def test_every_flag_to_come_is_taken_with_its_value() -> None:

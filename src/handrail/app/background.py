@@ -31,4 +31,7 @@ async def end_tasks(outfit: Callable[[], Outfit]) -> None:
 
 
 def _loaded() -> Any:
-    return sys.modules.get(MODULE)
+    """The module of tasks, if somebody has loaded it: a thread may be at it right now."""
+    module = sys.modules.get(MODULE)
+    half_made = module is not None and getattr(module.__spec__, "_initializing", False)
+    return None if half_made else module

@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from handrail.app.state import state_folder
-from handrail.dispatch.gate import Evidence, Gate, Request
+from handrail.dispatch.gate import Evidence, Request
+from handrail.errors import HandrailError
 from handrail.tools.permission import Decision
 
 GATE_MODULES = ("handrail.permissions.policy", "handrail.dispatch.approval.gate", "handrail.dispatch.approval.audit")
 
 if TYPE_CHECKING:
+    from handrail.dispatch.approval.gate import PolicyGate
     from handrail.dispatch.approval.model_judge import Judge
     from handrail.dispatch.approval.question import Handler, PermissionHooks, Persist
     from handrail.dispatch.approval.sdk import CanUseTool
@@ -48,20 +50,40 @@ class FolderGate:
         self._judge = judge
         self._persist = persist
         self._audited = audited
-        self._gate: Gate | None = None
+        self._gate: PolicyGate | None = None
 
     async def decide(self, request: Request, evidence: Evidence) -> Decision:
+        return await self.made.decide(request, evidence)
+
+    @property
+    def made(self) -> "PolicyGate":
+        """The gate itself, which is made when it is first needed."""
         if self._gate is None:
             self._gate = self._made()
-        return await self._gate.decide(request, evidence)
+        return self._gate
 
-    def _made(self) -> Gate:
+    def set_mode(self, mode: str) -> str:
+        """
+        Change the mode of this session; the mode that is in force then.
+
+        Raises:
+            HandrailError: there is no such mode, or it cannot be entered.
+        """
+        try:
+            policy = self.made.policy.apply(lambda policy: policy.with_mode(mode))
+        except ValueError as error:
+            raise HandrailError(str(error)) from error
+        if policy.mode != mode:
+            raise HandrailError(f"The mode {mode!r} cannot be entered here; {policy.mode!r} stays.")
+        return policy.mode
+
+    def _made(self) -> "PolicyGate":
         approval = "handrail.dispatch.approval"
         live = import_module(f"{approval}.live").LivePolicy(self._policy or self._no_rules(), self._persist)
         handler = self._handler
         if self._can_use_tool is not None:
             handler = import_module(f"{approval}.sdk").Callback(self._can_use_tool)
-        made: Gate = import_module(f"{approval}.gate").PolicyGate(
+        made: PolicyGate = import_module(f"{approval}.gate").PolicyGate(
             live,
             handler,
             hooks=self._hooks,

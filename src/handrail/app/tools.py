@@ -24,6 +24,8 @@ def make_catalog(
     denied: Denied = nothing_denied,
     outfit: Callable[[], Outfit] | None = None,
     planning: bool = False,
+    features: frozenset[str] = frozenset(),
+    mcp: tuple[AnyTool, ...] = (),
 ) -> Catalog:
     """
     The catalog of a run; nothing is loaded before its pool is asked for.
@@ -37,7 +39,8 @@ def make_catalog(
         Ingredients(
             entries=entries,
             custom=custom,
-            environment=environment or Environment(variables=variables),
+            mcp=mcp,
+            environment=environment or Environment(features=features, variables=variables),
             denied=denied,
             deferral=deferral,
         )

@@ -43,6 +43,7 @@ from handrail.loop.events import (
 )
 from handrail.loop.spending import Spent
 from handrail.loop.state import Why
+from handrail.tools.delegation import AgentNews
 from handrail.tools.events import CallFinished, CallProgress
 from handrail.tools.outcome import Outcome
 
@@ -75,8 +76,10 @@ class Lines:
     ) -> None:
         self.session_id = session_id
         self._partial = partial
-        self._mode = mode
+        self.mode = mode
         self._hook_events = hook_events
+        self.facts: Line = {}
+        """What `init` lines say beside that: servers, commands, agents."""
         self._kinds: dict[int, str] = {}
 
     def of(self, event: LoopEvent) -> Iterator[Line]:
@@ -97,28 +100,28 @@ class Lines:
                 yield _assistant(event)
             case CallFinished(outcome=outcome):
                 yield _result_line(outcome)
+            case CallProgress(use=use, progress=AgentNews(event=inner)):
+                yield from self._inside(inner, use.id)
             case QueuedMessageTaken(message) | MessageAdded(UserMessage() as message):
                 yield _user([wire_block(block) for block in message.content])
-            case Compacted():
-                yield _system("compact_boundary", trigger=event.kind, pre_tokens=event.tokens_before, note=event.note)
-            case StreamRetry():
-                yield _system(
-                    "api_retry",
-                    attempt=event.attempt,
-                    retry_delay_ms=round(event.delay * 1000),
-                    error_status=event.failure.status,
-                    error=event.failure.message,
-                )
-            case AnswerDiscarded():
-                yield _system(
-                    "informational", text=f"the answer broke off and is asked for again: {event.failure.message}"
-                )
             case RunEnded():
                 yield result(event)
+            case Compacted() | StreamRetry() | AnswerDiscarded():
+                yield _aside(event)
             case _:
                 yield from self._hook(news_of(event))
         if self._partial:
             yield from ({"type": "stream_event", "event": raw, "parent_tool_use_id": None} for raw in self._raw(event))
+
+    def _inside(self, event: object, call_id: str) -> Iterator[Line]:
+        """What a sub-agent says and does, as part of the call that it works for."""
+        match event:
+            case BlockComplete():
+                yield {**_assistant(event), "parent_tool_use_id": call_id}
+            case CallFinished(outcome=outcome):
+                yield {**_result_line(outcome), "parent_tool_use_id": call_id}
+            case _:
+                pass
 
     def _hook(self, news: HookNews | None) -> Iterator[Line]:
         """What hooks say to a person is always told; that they ran only on request."""
@@ -134,18 +137,22 @@ class Lines:
             yield _system("hook_response", **about, stdout=news.stdout, stderr=news.stderr, **outcome)
 
     def _init(self, event: RunStarted) -> Line:
-        return _system(
-            "init",
-            cwd=str(event.cwd),
-            tools=list(event.tools),
-            mcp_servers=[],
-            model=event.model,
-            permissionMode=self._mode,
-            slash_commands=[],
-            agents=[],
-            skills=[],
-            plugins=[],
-            handrail_version=__version__,
+        return (
+            _system(
+                "init",
+                cwd=str(event.cwd),
+                tools=list(event.tools),
+                mcp_servers=[],
+                model=event.model,
+                permissionMode=self.mode,
+                slash_commands=[],
+                agents=[],
+                skills=[],
+                plugins=[],
+                output_style="default",
+                handrail_version=__version__,
+            )
+            | self.facts
         )
 
     def _raw(self, event: LoopEvent) -> Iterator[Line]:
@@ -201,6 +208,22 @@ def _delta(kind: str, text: str) -> Line:
             return {"type": "thinking_delta", "thinking": text}
         case _:
             return {"type": "text_delta", "text": text}
+
+
+def _aside(event: Compacted | StreamRetry | AnswerDiscarded) -> Line:
+    match event:
+        case Compacted():
+            return _system("compact_boundary", trigger=event.kind, pre_tokens=event.tokens_before, note=event.note)
+        case StreamRetry(failure=failure):
+            return _system(
+                "api_retry",
+                attempt=event.attempt,
+                retry_delay_ms=round(event.delay * 1000),
+                error_status=failure.status,
+                error=failure.message,
+            )
+        case AnswerDiscarded(failure=failure):
+            return _system("informational", text=f"the answer broke off and is asked for again: {failure.message}")
 
 
 def _system(subtype: str, **values: Any) -> Line:

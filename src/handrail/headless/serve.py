@@ -12,7 +12,7 @@ import asyncio
 import json
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, Protocol, TypeAlias
 
 from handrail.conversation.coding import user_blocks
@@ -83,27 +83,13 @@ class Serving:
     patience: float = 60.0
 
 
-NO_WISHES_OF_LINES = Serving()
-
-
-async def serve(lines: Lines, out: Out, open_engine: OpenEngine, serving: Serving = NO_WISHES_OF_LINES) -> int:
-    """Serve a program until its input ends or it goes away. The exit code: 1 if the last result was an error."""
-    service = Service(out, open_engine, serving)
-    listening = asyncio.create_task(service.listen(lines))
-    try:
-        return await service.work()
-    except ClosedError:
-        return 1  # nobody is left to be told
-    finally:
-        listening.cancel()
-        await asyncio.gather(listening, return_exceptions=True)
-        await service.aclose()
+PLAIN_SERVING = Serving()
 
 
 class Service:
-    """See the module docstring. `interrupt` may be called from outside, for example on a signal."""
+    """See the module docstring. `stop` may be called from outside, for example on a signal."""
 
-    def __init__(self, out: Out, open_engine: OpenEngine, serving: Serving) -> None:
+    def __init__(self, out: Out, open_engine: OpenEngine, serving: Serving = PLAIN_SERVING) -> None:
         self._out = out
         self._open_engine = open_engine
         self._serving = serving
@@ -115,13 +101,35 @@ class Service:
         self._code = 0
         self._control = Control(out, self._handler, patience=serving.patience)
 
+    async def serve(self, lines: Lines) -> int:
+        """Serve a program until its input ends or it goes away. The exit code: 1 if the last result was an error."""
+        listening = asyncio.create_task(self._listen(lines))
+        try:
+            return await self._work()
+        except ClosedError:
+            return 1  # nobody is left to be told
+        finally:
+            listening.cancel()
+            await asyncio.gather(listening, return_exceptions=True)
+            await self._aclose()
+
+    def stop(self) -> None:
+        """End soon: what is being worked on is interrupted, and what waits is not begun."""
+        self._prompts.clear()
+        self._end()
+        if self._engine is not None:
+            self._engine.interrupt()
+
     # What comes in
 
-    async def listen(self, lines: Lines) -> None:
+    async def _listen(self, lines: Lines) -> None:
         """Take lines until there are no more."""
         while (line := await lines.next()) is not None:
             if line.strip():
                 self._take(line)
+        self._end()
+
+    def _end(self) -> None:
         self._ended = True
         self._control.close()
         self._news.set()
@@ -158,7 +166,7 @@ class Service:
 
     # What goes on
 
-    async def work(self) -> int:
+    async def _work(self) -> int:
         """Work on prompts, one after the other, until there are none and none can come."""
         while True:
             while not self._prompts:
@@ -178,11 +186,17 @@ class Service:
             return
         if self._serving.replay:
             await self._out.send(engine.writer.said(prompt.message, prompt.id))
-        async for event in engine.run(prompt):
-            for line in engine.writer.of(event):
-                await self._out.send(line)
-            if isinstance(event, RunEnded):
-                self._code = 1 if event.is_error else 0
+        try:
+            async for event in engine.run(prompt):
+                for line in engine.writer.of(event):
+                    await self._out.send(line)
+                if isinstance(event, RunEnded):
+                    self._code = 1 if event.is_error else 0
+        except ClosedError:
+            raise
+        except HandrailError as error:  # for example a session that can no longer be written
+            self._code = 1
+            await self._out.send(failed(str(error), engine.writer.session_id))
 
     async def engine(self, wishes: Wishes = NOTHING_WISHED) -> Engine:
         """The conversation; it begins with the first thing that needs it."""
@@ -191,13 +205,7 @@ class Service:
                 self._engine = await self._open_engine(wishes, self._control)
             return self._engine
 
-    def interrupt(self) -> None:
-        """Stop what is being worked on."""
-        if self._engine is not None:
-            self._engine.interrupt()
-
-    async def aclose(self) -> None:
-        """Let go of everything."""
+    async def _aclose(self) -> None:
         self._control.close()
         if self._engine is not None:
             await self._engine.aclose()
@@ -216,11 +224,12 @@ class Service:
         return (await self.engine(wishes)).greeting()
 
     async def _stop(self, _request: Mapping[str, Any]) -> Payload:
-        self.interrupt()
+        if self._engine is not None:
+            self._engine.interrupt()
         return {}
 
 
-def failed(problem: str, *, errors: Sequence[str] = ()) -> Payload:
+def failed(problem: str, session_id: str = "") -> Payload:
     """The result of a prompt that could not even be begun."""
     return {
         "type": "result",
@@ -230,8 +239,8 @@ def failed(problem: str, *, errors: Sequence[str] = ()) -> Payload:
         "duration_api_ms": 0,
         "num_turns": 0,
         "result": problem,
-        "errors": [problem, *errors],
-        "session_id": "",
+        "errors": [problem],
+        "session_id": session_id,
         "uuid": new_id(),
         "permission_denials": [],
         "total_cost_usd": 0.0,
