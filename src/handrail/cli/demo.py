@@ -6,9 +6,10 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from importlib import resources
 from pathlib import Path
 
@@ -44,14 +45,17 @@ def run(chosen: argparse.Namespace) -> int:
         sys.stderr.write("handrail: the demo needs the program git, and it is not here. Install it and try again.\n")
         return 1
     width = chosen.width or shutil.get_terminal_size((WIDTH_OF_A_PIPE, 24)).columns
-    with ends_orderly(), tempfile.TemporaryDirectory(prefix="handrail-demo-") as folder:
+    with on_termination(partial(sys.exit, TERMINATED)), tempfile.TemporaryDirectory(prefix="handrail-demo-") as folder:
         ground = lay_out(Path(folder).resolve())
         say(wrapped(ABOUT, width, ""))
         say(f"\nThe rules of the project, {RULES}:\n\n{numbered(FILES[RULES])}")
         say(wrapped(f"You: {PROMPT}", width, "     ") + "\n")
         with resources.as_file(resources.files("handrail.cli") / CASSETTE) as cassette:
             replayer = open_replayer(cassette, surroundings_of(ground.project, ground.env), speed=1.0, in_order=True)
-            watched = asyncio.run(play(open_replayed_provider(replayer, Wishes()), ground, width))
+            try:
+                watched = asyncio.run(play(open_replayed_provider(replayer, Wishes()), ground, width))
+            except asyncio.CancelledError:
+                return TERMINATED
         say(f"\nWhen everything happened:\n\n{watched.timeline()}")
         say(f"\nWho decided, and why:\n\n{watched.trace()}")
         say(f"\nWhat changed:\n\n{ground.git('diff', '--no-color').rstrip()}")
@@ -75,16 +79,19 @@ async def play(model: Model, ground: Ground, width: int) -> Watch:
     )
     for module in (*agent.tools.modules(), *GATE_MODULES):
         fetch(module)  # what a longer run does while the model thinks
-    async with agent:
-        async for event in agent.run(PROMPT):
-            watched.hear(event)
+    working = asyncio.current_task()
+    assert working
+    with on_termination(partial(asyncio.get_running_loop().call_soon_threadsafe, working.cancel)):
+        async with agent:
+            async for event in agent.run(PROMPT):
+                watched.hear(event)
     return watched
 
 
 @contextmanager
-def ends_orderly() -> Iterator[None]:
-    """Being terminated is as orderly as Ctrl+C: what was made is removed."""
-    before = signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(TERMINATED))
+def on_termination(act: Callable[[], object]) -> Iterator[None]:
+    """What to do when somebody terminates us: what was made is removed, as after Ctrl+C."""
+    before = signal.signal(signal.SIGTERM, lambda _number, _frame: act())
     try:
         yield
     finally:
