@@ -37,12 +37,16 @@ def make_catalog(
         Ingredients(
             entries=entries,
             custom=custom,
-            environment=environment or Environment(variables=variables),
+            environment=environment or Environment(variables=variables, simple=_is_simple(variables)),
             denied=denied,
             deferral=deferral,
         )
     )
     return catalog
+
+
+def _is_simple(variables: Mapping[str, str]) -> bool:
+    return variables.get("HANDRAIL_SIMPLE", "") in {"1", "true"}
 
 
 class _AnyInput:
