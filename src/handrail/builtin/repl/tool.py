@@ -4,6 +4,7 @@ from typing import Any
 
 from pydantic import Field
 
+from handrail.builtin.bash.result import signal_name
 from handrail.builtin.command_output import Said, limit_of, said
 from handrail.builtin.following import Kept
 from handrail.builtin.outfit import Outfit
@@ -90,7 +91,8 @@ class REPL(Tool[ReplInput]):
         elif answer.why == "full":
             found.append(f"it was stopped because it wrote more than {answer.stored:,} bytes. {LOST}")
         elif answer.why:
-            found.append(f"the interpreter ended with exit code {answer.code}. {LOST}")
+            how = f"with exit code {answer.code}" if answer.code >= 0 else f"by {signal_name(-answer.code)}"
+            found.append(f"the interpreter ended {how}. {LOST}")
         if answer.lost and answer.why != "full":
             found.append(f"{answer.lost:,} bytes of output were lost, because they could not be written to the disk")
         sandbox = self._outfit.sandbox
