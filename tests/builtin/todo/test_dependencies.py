@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from tests.builtin.bash.session import Session
 
-IDS = st.integers(1, 6).map(str)
+IDS = st.integers(1, 5).map(str)
 """Also some that do not exist, or not any more."""
 
 
@@ -47,6 +47,11 @@ class TaskListMachine(RuleBasedStateMachine):
         assert outcome.output is not None
         assert not outcome.output.is_error
         return outcome.output.data
+
+    @initialize()
+    def some(self) -> None:
+        for _ in range(3):
+            self.add()
 
     @rule()
     def add(self) -> None:

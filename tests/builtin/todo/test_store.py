@@ -84,6 +84,42 @@ async def test_a_killed_writer_leaves_a_whole_list_with_all_it_told_of(tmp_path:
     assert set(told) <= {task["id"] for task in await tasks(session)}
 
 
+async def test_whoever_reads_while_it_is_changed_has_the_old_list_or_the_new_one(tmp_path: Path) -> None:
+    session = Session(tmp_path)
+    await session.use("TaskCreate", {"subject": "first", "description": ""})
+    with (session.state / "todo" / "tasks.json").open() as reading:
+        await session.use("TaskCreate", {"subject": "second", "description": "x" * 10_000})
+        seen = json.load(reading)
+
+    assert [task["subject"] for task in seen["tasks"]] == ["first"]
+    assert len(await tasks(session)) == 2
+
+
+CRAMPED = """
+import asyncio, resource, sys
+from pathlib import Path
+from tests.builtin.bash.session import Session
+
+async def main():
+    session = Session(Path(sys.argv[1]))
+    await session.use("TaskCreate", {"subject": "first", "description": ""})
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+    outcome = await session.use("TaskCreate", {"subject": "second", "description": "x" * 10_000})
+    print(outcome.result.text)
+
+asyncio.run(main())
+"""
+
+
+async def test_a_list_that_does_not_fit_on_the_disk_stays_as_it_was(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", CRAMPED, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[3])
+
+    assert done.stdout.startswith("Nothing was changed: ")
+    assert done.stdout.endswith("cannot be written: File too large.\n")
+    assert [task["subject"] for task in await tasks(Session(tmp_path))] == ["first"]
+
+
 async def test_a_list_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
     session = Session(tmp_path)
     path = session.state / "todo" / "tasks.json"

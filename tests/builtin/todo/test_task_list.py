@@ -160,6 +160,7 @@ async def test_a_deleted_task_is_gone_from_the_others_and_its_id_is_not_used_aga
         "updatedFields": ["status"],
         "statusChange": {"from": "pending", "to": "deleted"},
     }
+    assert (await data(session, "TaskGet", taskId="2"))["task"]["blockedBy"] == []
     await data(session, "TaskUpdate", taskId="2", status="deleted")
     assert await data(session, "TaskGet", taskId="2") == {"task": None}
     assert (await data(session, "TaskCreate", subject="third", description=""))["task"]["id"] == "3"
