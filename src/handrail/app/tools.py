@@ -40,12 +40,17 @@ def make_catalog(
             entries=entries,
             custom=custom,
             mcp=mcp,
-            environment=environment or Environment(features=features, variables=variables),
+            environment=environment
+            or Environment(features=features, variables=variables, simple=_is_simple(variables)),
             denied=denied,
             deferral=deferral,
         )
     )
     return catalog
+
+
+def _is_simple(variables: Mapping[str, str]) -> bool:
+    return variables.get("HANDRAIL_SIMPLE", "") in {"1", "true"}
 
 
 class _AnyInput:
