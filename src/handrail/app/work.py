@@ -130,6 +130,8 @@ class Worker:
             hooks=call_hooks(self.hooks) if self.hooks else None,
             judge=ModelJudge(self._model, name),
             persist=KeptRules(self.live),
+            kept=lambda: (results.folder, self.outfit().state),
+            session=self.id,
         )
         shared: dict[str, Any] = {"env": env, "compact": self._shorten, "results": results}
         self.outfit = cache(outfit_of(self.live, self.id, delegate=_Late(self._delegation), **self._variables(env)))
