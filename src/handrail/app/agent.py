@@ -184,7 +184,7 @@ class Agent:
                 past.append(session.rebuilt.note)
         self._dialogue = Dialogue(catalog, context, store, past, chain=chain or new_chain())
         self._current: Callable[[], Run | None] = lambda: None
-        if hooks is not None:
+        if hooks is not None and identity.is_main:
             hooks.wake = partial(_wake, self._dialogue.mailbox)
 
     @property

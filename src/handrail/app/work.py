@@ -130,7 +130,7 @@ class Worker:
             hooks=call_hooks(self.hooks) if self.hooks else None,
             judge=ModelJudge(self._model, name),
             persist=KeptRules(self.live),
-            kept=lambda: (results.folder, self.outfit().state),
+            kept=lambda: (results.folder, self.outfit().state, *self._hook_texts()),
             session=self.id,
         )
         shared: dict[str, Any] = {"env": env, "compact": self._shorten, "results": results}
@@ -179,6 +179,11 @@ class Worker:
         for problem in made.problems:
             self._work.told(str(problem))
         return made
+
+    def _hook_texts(self) -> Iterable[Path]:
+        """Where the whole of what hooks said too lengthily lies."""
+        folder = self.hooks.surroundings.folder if self.hooks else None
+        return () if folder is None else (folder,)
 
     def _settings_changed(self, source: str) -> None:
         if self.hooks is None:
