@@ -147,7 +147,17 @@ class Agent:
         options = RunOptions(model=chosen.name, thinking=thinking.mode, tools=names)
         self._close_model = chosen.close
         self._hooks = hooks
-        rails = rails or Rails(FolderGate(folder, variables, policy=_always(policy), can_use_tool=can_use_tool))
+        store = results or result_store(variables)
+        rails = rails or Rails(
+            FolderGate(
+                folder,
+                variables,
+                policy=_always(policy),
+                can_use_tool=can_use_tool,
+                kept=lambda: (store.folder, self._outfit().state),
+                session=session.scribe.session_id if session else "",
+            )
+        )
         if hooks is not None:  # only who has hooks pays for them
             rails = import_module("handrail.app.hooks").hooked(rails, hooks, variables)
         self._setup = Setup(
@@ -173,11 +183,9 @@ class Agent:
             past.scribe = session.scribe
             if session.rebuilt.note:
                 past.append(session.rebuilt.note)
-        self._dialogue = Dialogue(
-            catalog, context, results or result_store(variables), past, chain=chain or new_chain()
-        )
+        self._dialogue = Dialogue(catalog, context, store, past, chain=chain or new_chain())
         self._current: Callable[[], Run | None] = lambda: None
-        if hooks is not None:
+        if hooks is not None and identity.is_main:
             hooks.wake = partial(_wake, self._dialogue.mailbox)
 
     @property

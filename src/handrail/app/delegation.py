@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -88,7 +89,6 @@ class Delegation:
         agent = self._agent(definition, task, identity, ctx)
         run = agent.run(task.prompt)
         ctx.abort.listen(lambda _reason: run.interrupt())
-        await self._tell("SubagentStart", ctx, identity)
         calls, ended = 0, None
         try:
             async for event in run:
@@ -98,7 +98,6 @@ class Delegation:
                     ended = event
         finally:
             await run.aclose()
-        await self._tell("SubagentStop", ctx, identity)
         assert ended is not None
         tokens = sum(spent.input_tokens + spent.output_tokens for spent in ended.spent.values())
         problem = (ended.problem or ended.why.value.replace("_", " ")) if ended.is_error else ""
@@ -119,7 +118,8 @@ class Delegation:
             model_name=model,
             system_prompt=definition.prompt,
             cwd=ctx.cwd,
-            rails=caller.rails,
+            rails=replace(caller.rails, hooks=None),
+            hooks=self._hooks,
             denied=denied,
             limits=Limits(turns=definition.max_turns),
             chain=Chain(caller.chain.id, caller.chain.depth + 1),
@@ -127,8 +127,3 @@ class Delegation:
             mcp=tuple(tool for tool in caller.tools if tool.mcp),
             **self._options,
         )
-
-    async def _tell(self, event: str, ctx: ToolContext, identity: AgentIdentity) -> None:
-        if self._hooks is not None:
-            fields = {"agent_id": identity.id, "agent_type": identity.type}
-            await self._hooks.fire(event, fields, ctx.run)

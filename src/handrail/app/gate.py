@@ -1,6 +1,6 @@
 """The gate of a working folder: what lies in it may be read; what changes things or lies elsewhere is asked for."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from os.path import realpath
 from pathlib import Path
@@ -25,7 +25,8 @@ class FolderGate:
     """
     Judges by the permission language, which is loaded with the first call: no first request waits for it.
 
-    `policy` is asked before every call, so that settings may change; without it there are no rules.
+    `policy` is asked before every call, so that settings may change; without it there are no rules. `kept` gives the
+    folders of the session's own files, such as big results, which may be read. `session` is its id in the audit log.
     """
 
     def __init__(
@@ -40,6 +41,8 @@ class FolderGate:
         judge: "Judge | None" = None,
         persist: "Persist | None" = None,
         audited: bool = True,
+        kept: Callable[[], Iterable[Path]] = tuple,
+        session: str = "",
     ) -> None:
         self._cwd = realpath(cwd)
         self._env = env
@@ -50,6 +53,8 @@ class FolderGate:
         self._judge = judge
         self._persist = persist
         self._audited = audited
+        self._kept = kept
+        self._session = session
         self._gate: PolicyGate | None = None
 
     async def decide(self, request: Request, evidence: Evidence) -> Decision:
@@ -80,6 +85,7 @@ class FolderGate:
     def _made(self) -> "PolicyGate":
         approval = "handrail.dispatch.approval"
         live = import_module(f"{approval}.live").LivePolicy(self._policy or self._no_rules(), self._persist)
+        live.apply(lambda policy: policy.with_kept(map(realpath, self._kept())))
         handler = self._handler
         if self._can_use_tool is not None:
             handler = import_module(f"{approval}.sdk").Callback(self._can_use_tool)
@@ -102,7 +108,8 @@ class FolderGate:
         if not self._audited:
             return None
         redactor = import_module("handrail.conversation.redact").make_redactor(self._env)
-        return import_module("handrail.dispatch.approval.audit").Audit(state_folder(self._env) / "audit", redactor)
+        folder = state_folder(self._env) / "audit"
+        return import_module("handrail.dispatch.approval.audit").Audit(folder, redactor, session=self._session)
 
 
 def hider(policy: "Callable[[], Policy]") -> Callable[[str], bool]:

@@ -131,6 +131,8 @@ class Worker:
             hooks=call_hooks(self.hooks) if self.hooks else None,
             judge=ModelJudge(self._model, name),
             persist=KeptRules(self.live),
+            kept=lambda: (results.folder, self.outfit().state, *self._hook_texts()),
+            session=self.id,
         )
         shared: dict[str, Any] = {"env": env, "compact": self._shorten, "results": results}
         self.outfit = cache(outfit_of(self.live, self.id, delegate=_Late(self._delegation), **self._variables(env)))
@@ -178,6 +180,11 @@ class Worker:
         for problem in made.problems:
             self._work.told(str(problem))
         return made
+
+    def _hook_texts(self) -> Iterable[Path]:
+        """Where the whole of what hooks said too lengthily lies."""
+        folder = self.hooks.surroundings.folder if self.hooks else None
+        return () if folder is None else (folder,)
 
     def _settings_changed(self, source: str) -> None:
         if self.hooks is None:

@@ -79,6 +79,11 @@ def _callback(name: str, given: Function | HookCallback) -> Hook:
 CALLBACKS = HookSource("callback")
 
 
+def older(name: object) -> str:
+    """The name of an event that old settings spell with a small first letter: preToolUse."""
+    return name[:1].upper() + name[1:] if isinstance(name, str) else ""
+
+
 class _Group(NamedTuple):
     event: Event
     at: str
@@ -98,8 +103,8 @@ class _Reader:
             self.problem("hooks", f"is {shown(section)}, not an object of events")
             return
         for name, groups in section.items():
-            if name in EVENTS:
-                self.groups(EVENTS[name], groups)
+            if event := EVENTS.get(name) or EVENTS.get(older(name)):
+                self.groups(event, groups)
             elif name in UNSUPPORTED:
                 self.problem(f"hooks.{name}", "hooks of this event are not supported and never run", "unsupported")
             else:

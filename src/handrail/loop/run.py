@@ -207,7 +207,9 @@ class Run:
         self._add_all((*said, *self._setup.attach(())))
 
     async def _received(self) -> Sequence[Attachment]:
-        """What hooks add to the start of the session and to the prompt. They may refuse the prompt."""
+        """What hooks add to the start of the session and to the prompt. They may refuse the prompt of a person."""
+        if not self._dialogue.context.agent.is_main:
+            return await self._moments.subagent_starts()
         said: tuple[Attachment, ...] = ()
         if not self._dialogue.opened:
             self._dialogue.opened = True

@@ -148,6 +148,8 @@ class Audit:
             "working_dirs": policy.working_dirs,
             "micros": [round(entry.judging * 1e6), round(entry.waiting * 1e6)],
         }
+        if policy.kept:
+            line["kept"] = policy.kept
         if entry.asked:
             line["asked"] = True
         if case.touches:
