@@ -214,6 +214,8 @@ def tasks_of(outfit: Outfit) -> Tasks:
 
 
 async def close_tasks(outfit: Outfit) -> None:
-    """End the background tasks of a session that is over."""
+    """End the background tasks of a session that is over, and its sandbox."""
     if (tasks := _OF_SESSIONS.pop(outfit.state, None)) is not None:
         await tasks.aclose()
+    if outfit.sandbox is not None:
+        outfit.sandbox.close()

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from handrail.builtin.bash.environment import as_hooks_left_it, clean, ordinary
 from handrail.builtin.outfit import Outfit
-from handrail.errors import ToolError
+from handrail.errors import SandboxError, ToolError
 from handrail.processes.spawn import Command
+from handrail.processes.wrapping import UNCONFINED, Standing
 from handrail.records import record
 from handrail.shell.analysis import analyse
 from handrail.shell.model import Analysis, Verdict
@@ -33,10 +34,20 @@ class Shell:
         self._outfit = outfit
         self.program = next((place for place in PLACES if os.access(place, os.X_OK)), "")
 
+    async def standing(self, text: str, *, wants_out: bool = False) -> Standing:
+        """Where a command line would run."""
+        box = self._outfit.sandbox
+        return UNCONFINED if box is None else await box.standing(programs(analyse(text)), wants_out=wants_out)
+
     def prepared(
-        self, text: str, cwd: str, seconds: float | None, *, report: int | None = None, sandbox: bool = True
+        self, text: str, cwd: str, seconds: float | None, *, report: int | None = None, inside: bool
     ) -> Prepared:
-        """The command line ready to start; `report` is a descriptor that is told the last working folder."""
+        """
+        The command line ready to start; `report` is a descriptor that is told the last working folder.
+
+        Raises:
+            ToolError: there is no shell, or the command cannot be confined.
+        """
         if not self.program:
             raise ToolError(f"There is no bash in {', '.join(PLACES)}. Install it, or use other tools.")
         analysis = analyse(text)
@@ -45,11 +56,16 @@ class Shell:
         env["PWD"] = cwd
         argv = [self.program, "-c", text if report is None else f"trap 'pwd -P >&{report}' EXIT; {text}"]
         fds = () if report is None else (report,)
-        box = self._outfit.sandbox if sandbox else None
-        if box is None:
+        if not inside:
             return Prepared(Command(argv, cwd, env, seconds, pass_fds=fds), False, _nothing)
-        wrapped = box.wrap(argv, cwd)
-        command = Command(wrapped.argv, cwd, {**env, **wrapped.env}, seconds, pass_fds=(*fds, *wrapped.pass_fds))
+        assert self._outfit.sandbox
+        try:
+            wrapped = self._outfit.sandbox.wrap(argv, cwd)
+        except SandboxError as error:
+            raise ToolError(f"Nothing was run. {error}") from error
+        changed: dict[str, str | None] = {**env, **wrapped.env}
+        env = {name: value for name, value in changed.items() if value is not None}
+        command = Command(wrapped.argv, cwd, env, seconds, pass_fds=(*fds, *wrapped.pass_fds))
         return Prepared(command, True, wrapped.close)
 
     def start_folder(self, cwd: Path) -> Path:
@@ -76,6 +92,13 @@ class Shell:
 def only_reads(analysis: Analysis) -> bool:
     """Whether the command line surely changes nothing."""
     return analysis.verdict is Verdict.READ_ONLY and bool(analysis.segments)
+
+
+def programs(analysis: Analysis) -> list[list[str]] | None:
+    """The words of each program that the line would start; None if it is not fully understood."""
+    if analysis.problems:
+        return None
+    return [[word.literal or str(word) for word in segment.argv] for segment in analysis.segments]
 
 
 def moves(analysis: Analysis) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 from pydantic import Field
 
 from handrail.builtin.bash.background import background
+from handrail.builtin.bash.consent import checked, settled
 from handrail.builtin.bash.destroying import destroys
 from handrail.builtin.bash.meaning import meaning
 from handrail.builtin.bash.needs import Needs
@@ -22,6 +23,7 @@ from handrail.builtin.tasks import QUOTA, owned, tasks_of
 from handrail.conversation.blocks import Json
 from handrail.errors import ToolError
 from handrail.processes.spawn import End, Running, start_stored
+from handrail.processes.wrapping import Where
 from handrail.records import record
 from handrail.shell.analysis import analyse
 from handrail.tools.cards import Card
@@ -99,12 +101,13 @@ class Bash(Tool[BashInput]):
         return None
 
     async def check_permission(self, args: BashInput, ctx: ToolContext) -> Check:
-        return await self._needs.check(args.command, str(self._shell.start_folder(ctx.cwd)))
+        return await checked(self._shell, self._needs, args.command, ctx, wants_out=args.dangerouslyDisableSandbox)
 
     async def call(self, args: BashInput, ctx: ToolContext) -> Output:
         if args.run_in_background:
             return await self._in_background(args, ctx)
         analysis = analyse(args.command)
+        standing = await settled(self._shell, args.command, ctx, wants_out=args.dangerouslyDisableSandbox)
         cwd = self._shell.start_folder(ctx.cwd)
         seen = glance(analysis, cwd)
         seconds = self.seconds(args)
@@ -116,7 +119,7 @@ class Bash(Tool[BashInput]):
                 str(cwd),
                 seconds,
                 report=report.fd if report else None,
-                sandbox=not args.dangerouslyDisableSandbox,
+                inside=standing.where is Where.INSIDE,
             )
             end = await self._run(prepared, kept.fd, ctx)
             change, notices = self._moved(ctx.cwd, cwd, report.read() if report else "")
@@ -129,6 +132,8 @@ class Bash(Tool[BashInput]):
             kept.close()
             if report:
                 report.close()
+        if standing.reason and not args.dangerouslyDisableSandbox:
+            notices.append(standing.reason)
         if prepared.sandboxed and self._outfit.sandbox and (why := self._outfit.sandbox.explain(shown.text, end.code)):
             notices.append(why)
         if seen and end.code == 0:
@@ -181,7 +186,7 @@ class Bash(Tool[BashInput]):
             args.command,
             ctx,
             description=args.description or "",
-            sandbox=not args.dangerouslyDisableSandbox,
+            wants_out=args.dangerouslyDisableSandbox,
         )
         text = (
             f"It runs in the background as task {task.id}; its output goes to {task.output}. You are told when it ends."

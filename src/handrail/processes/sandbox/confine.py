@@ -1,10 +1,11 @@
 """The face for whoever starts commands: `Sandbox.wrap` turns an argument vector into one that is confined."""
 
+import asyncio
 import os
 import stat
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import lru_cache
 from pathlib import Path
@@ -22,6 +23,8 @@ from handrail.processes.sandbox.places import DROPPED_VARIABLES
 from handrail.processes.sandbox.plan import Access, Plan, Protected, Reach, Surroundings, make_plan
 from handrail.processes.sandbox.seccomp import IN_OWN_NETWORK, seccomp_filter
 from handrail.processes.sandbox.settings import SandboxSettings
+from handrail.processes.sandbox.where import standing
+from handrail.processes.wrapping import Standing
 
 RELAY_PORT = 3128
 RELAY = Path(__file__).with_name("relay.py")
@@ -82,6 +85,7 @@ class Sandbox:
         self._tmp = state / "tmp"
         self._public = public
         self._method = method
+        self._obstacle: str | None = None
         self._lock = threading.Lock()
         self._stack = ExitStack()
         self._occupied = Occupied()
@@ -97,12 +101,21 @@ class Sandbox:
         """
         found = self._method or best()
         if found is None:
-            reasons = "; ".join(each.reason for each in tried()) or f"{sys.platform} is not supported"
-            raise SandboxError(
-                f"The sandbox is enabled, but none works here: {reasons}. "
-                "`handrail doctor` says more; sandbox.enabled = false turns it off."
-            )
+            raise SandboxError(f"{self.obstacle()}. `handrail doctor` says more; sandbox.enabled = false turns it off.")
         return found
+
+    def obstacle(self) -> str:
+        """Why nothing could confine commands here; empty if something can. Tries it out the first time."""
+        if self._method or best():
+            return ""
+        reasons = "; ".join(each.reason for each in tried()) or f"{sys.platform} is not supported"
+        return f"the sandbox is enabled, but none works here: {reasons}"
+
+    async def standing(self, commands: Sequence[Sequence[str]] | None, *, wants_out: bool = False) -> Standing:
+        """Where a command line runs, and whether consent is needed for that."""
+        if self._obstacle is None and self.settings.enabled:
+            self._obstacle = await asyncio.to_thread(self.obstacle)
+        return standing(self.settings, commands, wants_out=wants_out, obstacle=self._obstacle or "")
 
     def plan(self) -> Plan:
         """What commands may do at present; made anew when the working folders or their git folders have changed."""
