@@ -18,8 +18,8 @@ from handrail.processes.sandbox.choose import Method, Tried, best, tried
 from handrail.processes.sandbox.domains import Public
 from handrail.processes.sandbox.explain import explain
 from handrail.processes.sandbox.git import git_folders
-from handrail.processes.sandbox.occupy import Occupied, placeholder
-from handrail.processes.sandbox.places import DROPPED_VARIABLES
+from handrail.processes.sandbox.occupy import Occupied, unoccupied
+from handrail.processes.sandbox.places import DROPPED_VARIABLES, SYSTEM
 from handrail.processes.sandbox.plan import Access, Plan, Protected, Reach, Surroundings, make_plan
 from handrail.processes.sandbox.seccomp import IN_OWN_NETWORK, seccomp_filter
 from handrail.processes.sandbox.settings import SandboxSettings
@@ -201,9 +201,10 @@ def look(path: str) -> int:
         return 0
 
 
-def unoccupied(path: str) -> int:
-    """Like `look`, but what only keeps a name occupied counts as nothing."""
-    return 0 if placeholder(path) else look(path)
+def shown(path: str) -> int:
+    """Like `look`, but what only root can open needs nobody to hide it."""
+    kind = look(path)
+    return 0 if kind == stat.S_IFREG and path in SYSTEM and not os.access(path, os.R_OK) else kind
 
 
 def children(path: str) -> list[str]:
@@ -231,7 +232,7 @@ def _bubblewrap(
     rules = seccomp_filter(IN_OWN_NETWORK)
     options = bubblewrap.arguments(
         plan,
-        look,
+        shown,
         occupied=folders,
         as_root=os.geteuid() == 0,
         disable_userns=rules is None,
@@ -245,5 +246,5 @@ def _bubblewrap(
         options += ["--ro-bind", str(RELAY), bubblewrap.RELAY_PROGRAM]
         relay = [landlock.INTERPRETER, "-ISE", bubblewrap.RELAY_PROGRAM, bubblewrap.RELAY_SOCKET, str(RELAY_PORT)]
         argv = [*relay, *argv]
-    fds.append(_in_memory(b"".join(os.fsencode(option) + b"\0" for option in options), stack))
+    fds.append(_in_memory(os.fsencode("\0".join((*options, ""))), stack))
     return [program, "--args", str(fds[-1]), "--", *argv], tuple(fds)
