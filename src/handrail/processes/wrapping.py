@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
-from typing import Protocol
+from typing import Any, Protocol, TypeAlias
 
 from handrail.records import record
 
@@ -30,6 +30,10 @@ UNCONFINED = Standing(Where.OUTSIDE)
 """There is no sandbox: the usual consent is all there is."""
 
 
+Restrictions: TypeAlias = Mapping[str, Any] | None
+"""Plain data for `processes.restrict`."""
+
+
 class Wrapped(Protocol):
     """A program as it is started in a sandbox."""
 
@@ -44,6 +48,11 @@ class Wrapped(Protocol):
     @property
     def pass_fds(self) -> Sequence[int]:
         """Descriptors that it needs under the same numbers."""
+        ...
+
+    @property
+    def restrictions(self) -> Restrictions:
+        """What the keeper does to it before it starts; None = the program is confined by its arguments."""
         ...
 
     def close(self) -> None:

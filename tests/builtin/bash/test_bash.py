@@ -509,6 +509,7 @@ class Box:
             self.box, self.argv = box, argv
             self.env = {"FROM_BOX": "yes", "LANG": None}
             self.pass_fds: tuple[int, ...] = ()
+            self.restrictions = None
 
         def close(self) -> None:
             self.box.closed += 1

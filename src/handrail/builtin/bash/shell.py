@@ -65,7 +65,14 @@ class Shell:
             raise ToolError(f"Nothing was run. {error}") from error
         changed: dict[str, str | None] = {**env, **wrapped.env}
         env = {name: value for name, value in changed.items() if value is not None}
-        command = Command(wrapped.argv, cwd, env, seconds, pass_fds=(*fds, *wrapped.pass_fds))
+        command = Command(
+            wrapped.argv,
+            cwd,
+            env,
+            seconds,
+            pass_fds=(*fds, *wrapped.pass_fds),
+            restrictions=wrapped.restrictions,
+        )
         return Prepared(command, True, wrapped.close)
 
     def start_folder(self, cwd: Path) -> Path:

@@ -24,27 +24,37 @@ from handrail.processes.sandbox.plan import Access, Plan, Protected, Reach, Surr
 from handrail.processes.sandbox.seccomp import IN_OWN_NETWORK, seccomp_filter
 from handrail.processes.sandbox.settings import SandboxSettings
 from handrail.processes.sandbox.where import standing
-from handrail.processes.wrapping import Standing
+from handrail.processes.wrapping import Restrictions, Standing
 
 RELAY_PORT = 3128
 RELAY = Path(__file__).with_name("relay.py")
 
-Start: TypeAlias = tuple[list[str], tuple[int, ...]]
+INTERPRETER: str = getattr(sys, "_base_executable", sys.executable)
+"""Not the one of a virtual environment, which may lie in a folder that commands can write."""
+
+Start: TypeAlias = tuple[list[str], tuple[int, ...], Restrictions]
 _plan = lru_cache(maxsize=8)(make_plan)
 
 
 class Wrapped:
     """A confined command: what to start, what changes in its environment, which descriptors it needs."""
 
-    __slots__ = ("_stack", "argv", "env", "pass_fds")
+    __slots__ = ("_stack", "argv", "env", "pass_fds", "restrictions")
 
     def __init__(
-        self, argv: list[str], env: Mapping[str, str | None], pass_fds: tuple[int, ...], stack: ExitStack
+        self,
+        argv: list[str],
+        env: Mapping[str, str | None],
+        pass_fds: tuple[int, ...],
+        restrictions: Restrictions,
+        stack: ExitStack,
     ) -> None:
         self.argv = argv
         self.env = env
         """Changes: a text sets the variable, None removes it."""
         self.pass_fds = pass_fds
+        self.restrictions = restrictions
+        """What the keeper has to restrict it to."""
         self._stack = stack
 
     def close(self) -> None:
@@ -146,18 +156,17 @@ class Sandbox:
             raise SandboxError(f"{cwd!r} is not visible in the sandbox. Run the command in a working folder.")
         self._tmp.mkdir(0o700, parents=True, exist_ok=True)
         with ExitStack() as stack:
-            made, fds = self._started(method, plan, argv, stack)
-            return Wrapped(made, environment(plan, method.method), fds, stack.pop_all())
+            made, fds, restrictions = self._started(method, plan, argv, stack)
+            return Wrapped(made, environment(plan, method.method), fds, restrictions, stack.pop_all())
 
     def _started(self, method: Tried, plan: Plan, argv: list[str], stack: ExitStack) -> Start:
         match method.method:
             case Method.BUBBLEWRAP:
                 return _bubblewrap(method.program, plan, argv, stack, occupied=self._occupied, proxy=self.proxy(plan))
             case Method.LANDLOCK:
-                orders = _in_memory(landlock.orders(plan, children), stack)
-                return [*landlock.launcher(orders), *argv], (orders,)
+                return argv, (), landlock.orders(plan, children)
             case Method.SEATBELT:
-                return seatbelt.wrapped(plan, argv), ()
+                return seatbelt.wrapped(plan, argv), (), None
 
     def explain(self, output: str, code: int) -> str:
         """What the sandbox had to do with a failure, for the model; nothing if it had nothing to do with it."""
@@ -244,7 +253,7 @@ def _bubblewrap(
         options += ["--seccomp", str(fds[0])]
     if proxy:
         options += ["--ro-bind", str(RELAY), bubblewrap.RELAY_PROGRAM]
-        relay = [landlock.INTERPRETER, "-ISE", bubblewrap.RELAY_PROGRAM, bubblewrap.RELAY_SOCKET, str(RELAY_PORT)]
+        relay = [INTERPRETER, "-ISE", bubblewrap.RELAY_PROGRAM, bubblewrap.RELAY_SOCKET, str(RELAY_PORT)]
         argv = [*relay, *argv]
     fds.append(_in_memory(os.fsencode("\0".join((*options, ""))), stack))
-    return [program, "--args", str(fds[-1]), "--", *argv], tuple(fds)
+    return [program, "--args", str(fds[-1]), "--", *argv], tuple(fds), None
