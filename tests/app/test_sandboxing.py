@@ -23,7 +23,7 @@ from handrail.dispatch.results import ResultStore
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import SESSION, Behaviour
 from handrail.processes.sandbox import confine
-from handrail.processes.sandbox.choose import Method, Tried
+from handrail.processes.sandbox.choose import Method, Tried, tried
 from handrail.tools.context import RunContext
 from handrail.tools.outcome import Outcome, Status
 from handrail.tools.permission import Allow
@@ -179,6 +179,24 @@ async def test_background_tasks_are_confined_too(world: World) -> None:
     ended = await world.use("TaskOutput", task_id=task, block=True, timeout=10_000)
 
     assert (started.status, "said" in ended.result.text, outside.exists()) == (Status.OK, True, False)
+
+
+async def test_where_bubblewrap_does_not_work_landlock_confines(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = next((each for each in tried() if each.method is Method.LANDLOCK and each.works), None)
+    if found is None:
+        pytest.skip("this kernel has no Landlock")
+    monkeypatch.setattr(confine, "best", lambda: found)
+    world.begin({"enabled": True})
+    (world.project / "src").mkdir()
+    text = f"echo made > src/made.txt; cat {world.home}/notes.txt; echo x > {world.root}/outside.txt"
+
+    outcome = await world.bash(world.script(text))
+
+    assert (world.project / "src" / "made.txt").read_text() == "made\n"
+    assert (outcome.status, world.questions, (world.root / "outside.txt").exists()) == (Status.ERROR, [], False)
+    assert SECRET not in outcome.result.text
+    missing = await world.bash(world.script("exec /nowhere"))
+    assert missing.result.text.startswith("Exit code 127")
 
 
 # Outside

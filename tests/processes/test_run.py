@@ -270,3 +270,14 @@ async def test_an_idle_keeper_that_is_killed_is_replaced(tmp_path: Path) -> None
             assert wait_for_end(pid)
 
     assert (await sh("echo ok", tmp_path)).stdout == b"ok\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux restricts programs this way")
+async def test_a_program_that_cannot_be_restricted_or_found_does_not_start(tmp_path: Path) -> None:
+    wrong = {"version": 1, "handled": 0, "for_files": 0, "rules": [], "filter": b""}
+    marker = tmp_path / "ran"
+
+    with pytest.raises(OSError, match="landlock_create_ruleset"):
+        await run(["touch", str(marker)], cwd="/", env={}, timeout=5, max_bytes=100, restrictions=wrong)
+
+    assert not marker.exists()

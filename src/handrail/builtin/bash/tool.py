@@ -19,9 +19,10 @@ from handrail.builtin.bash.result import Finished, result
 from handrail.builtin.bash.shell import Prepared, Shell, moves, only_reads
 from handrail.builtin.command_output import limit_of, readable, said
 from handrail.builtin.outfit import Outfit
-from handrail.builtin.tasks import QUOTA, owned, tasks_of
+from handrail.builtin.tasks import QUOTA, tasks_of
 from handrail.conversation.blocks import Json
 from handrail.errors import ToolError
+from handrail.files.owned import owned_folder
 from handrail.processes.spawn import End, Running, start_stored
 from handrail.processes.wrapping import Where
 from handrail.records import record
@@ -247,7 +248,7 @@ class _Kept:
 
     def __init__(self, folder: Path) -> None:
         try:
-            self.path = owned(folder) / f"{secrets.token_hex(8)}.txt"
+            self.path = owned_folder(folder) / f"{secrets.token_hex(8)}.txt"
             self.fd = open_store(self.path)
         except OSError as error:
             raise ToolError(f"Nothing was run: output cannot be kept in {folder}: {error.strerror}.") from error
