@@ -11,8 +11,10 @@ from handrail.app.commands import FAMILIES, MAX_FILE
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import Attachment
 from handrail.conversation.request import Chain
-from handrail.loop.events import RunEnded
+from handrail.conversation.stream import Usage
+from handrail.loop.events import MessageComplete, RunEnded
 from handrail.loop.limits import Limits
+from handrail.loop.run import Run
 from handrail.tools.context import AgentIdentity, ToolContext
 from handrail.tools.delegation import AgentNews, Report, Task
 from handrail.tools.events import CallQueued
@@ -76,6 +78,7 @@ class Delegation:
         self._caller = caller
         self._options = options
         self._hooks = hooks
+        self._running: dict[str, Run] = {}
 
     def kinds(self) -> dict[str, bool]:
         """Which kinds there are, and whether each only reads."""
@@ -89,20 +92,35 @@ class Delegation:
         run = agent.run(task.prompt)
         ctx.abort.listen(lambda _reason: run.interrupt())
         await self._tell("SubagentStart", ctx, identity)
-        calls, ended = 0, None
+        calls, used, ended = 0, list[tuple[str, Usage]](), None
+        self._running[identity.id] = run
         try:
             async for event in run:
-                ctx.progress(AgentNews(task.description, event=event))
-                calls += isinstance(event, CallQueued)
-                if isinstance(event, RunEnded):
-                    ended = event
+                ctx.progress(AgentNews(task.description, event=event, agent=identity.id))
+                match event:
+                    case CallQueued():
+                        calls += 1
+                    case MessageComplete(message=message, usage=usage):
+                        used.append((message.model, usage))
+                    case RunEnded():
+                        ended = event
+                    case _:
+                        pass
         finally:
+            del self._running[identity.id]
             await run.aclose()
         await self._tell("SubagentStop", ctx, identity)
         assert ended is not None
         tokens = sum(spent.input_tokens + spent.output_tokens for spent in ended.spent.values())
         problem = (ended.problem or ended.why.value.replace("_", " ")) if ended.is_error else ""
-        return Report(identity.id, ended.text, calls, tokens, ended.seconds, problem)
+        return Report(identity.id, ended.text, calls, tokens, ended.seconds, problem, tuple(used))
+
+    def stop(self, agent_id: str) -> bool:
+        """Have a sub-agent stop; False = there is none of that id at work."""
+        run = self._running.get(agent_id)
+        if run is not None:
+            run.interrupt()
+        return run is not None
 
     def _agent(self, definition: AgentDefinition, task: Task, identity: AgentIdentity, ctx: ToolContext) -> Agent:
         caller = self._caller()

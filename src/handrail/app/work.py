@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from handrail.app.agent import Agent
+from handrail.app.background import TaskFacts, task_over, unheard_tasks
 from handrail.app.compacting import Compactor
 from handrail.app.facts import GitProbe, gather
 from handrail.app.gate import GATE_MODULES, FolderGate
@@ -241,9 +242,29 @@ class Worker:
         self.agent.set_mode(now)
         return now
 
-    def kinds(self) -> tuple[str, ...]:
-        """The kinds of sub-agents there are."""
-        return tuple(self._delegation().kinds())
+    @property
+    def mode(self) -> str:
+        """The permission mode in force."""
+        return self.gate.mode or self.live.loaded.mode.name
+
+    @property
+    def key_source(self) -> str:
+        """Where the credential for the model comes from; `none` if there is none."""
+        names = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY")
+        helper = "apiKeyHelper" if self.live.loaded.settings.get("apiKeyHelper") else "none"
+        return next((name for name in names if self.live.loaded.env.get(name)), helper)
+
+    def kinds(self) -> dict[str, str]:
+        """The kinds of sub-agents there are, and what each is for."""
+        return {agent.name: agent.description for agent in self._delegation().agents.values()}
+
+    def unheard_tasks(self) -> tuple[TaskFacts, ...]:
+        """Background tasks whose end the model does not know yet."""
+        return unheard_tasks(self.outfit)
+
+    async def task_over(self, task_id: str) -> TaskFacts:
+        """A background task, when it has ended."""
+        return await task_over(self.outfit, task_id)
 
     def memory_files(self) -> list[dict[str, Any]]:
         """The memory files that the model was told."""
@@ -251,11 +272,13 @@ class Worker:
 
     async def stop_task(self, task_id: str) -> None:
         """
-        End a background task.
+        End a background task, or a sub-agent.
 
         Raises:
             HandrailError: there is no such task.
         """
+        if self._delegate is not None and self._delegate.stop(task_id):
+            return
         task = import_module("handrail.builtin.tasks").tasks_of(self.outfit()).get(task_id)
         if task is None:
             raise HandrailError(f"There is no background task {task_id!r}.")

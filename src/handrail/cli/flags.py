@@ -99,7 +99,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--json-schema", type=_schema, metavar="JSON", help="the answer must fit this JSON Schema")
     top.add_argument("--effort", choices=EFFORTS, help="how hard the model should think")
     top.add_argument("--thinking", choices=("adaptive", "disabled"), help="whether the model may reason first")
-    top.add_argument("--max-thinking-tokens", type=whole_number, metavar="N", help="how much it may reason")
+    top.add_argument("--max-thinking-tokens", type=number, metavar="N", help="how much it may reason; 0 = not at all")
     top.add_argument("--record", metavar="FILE", help="keep the model's answers in a cassette")
     top.add_argument("--replay", metavar="FILE", help="take the answers from a cassette; no network, no key")
     top.add_argument("--include-hook-events", action="store_true", help="stream-json: which hooks ran")
@@ -138,6 +138,13 @@ def _add_program_flags(top: argparse.ArgumentParser) -> None:
     )
     top.add_argument("--replay-user-messages", action="store_true", help="stream-json: say prompts back")
     top.add_argument("--disable-slash-commands", action="store_true", help="take /words literally")
+
+
+def number(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
+    return value
 
 
 def whole_number(text: str) -> int:

@@ -35,6 +35,8 @@ STDIN_PATIENCE = 3.0
 ON_ITS_WAY = 0.05
 """By then the first request has left, and the model thinks: time to load the tools it may call."""
 
+STATES_WANTED = "CLAUDE_CODE_SDK_READS_SESSION_STATE"
+
 THINKING: dict[str | None, ThinkingMode] = {"adaptive": "adaptive", "disabled": "off", None: "default"}
 
 
@@ -116,7 +118,7 @@ async def serve(flags: Flags) -> int:
     service = Service(
         FileOut(sys.stdout.fileno()),
         lambda wishes, control: open_conversation(spec, os.environ, wishes, control),
-        Serving(replay=chosen.replay_user_messages),
+        Serving(replay=chosen.replay_user_messages, states=os.environ.get(STATES_WANTED) == "1"),
     )
     signals: list[int] = []
 
@@ -189,12 +191,14 @@ def options(chosen: argparse.Namespace) -> dict[str, Any]:
     mode = THINKING[chosen.thinking]
     every = builtin_names()
     wanted = every if chosen.tools is None or chosen.tools == ("default",) else chosen.tools
+    for name in sorted({*wanted} - every):
+        warn(f"--tools: there is no built-in tool {name!r} here; the others are used")
     return {
         "limits": Limits(turns=chosen.max_turns, dollars=chosen.max_budget_usd),
         "output": chosen.json_schema,
-        "builtin_tools": list(wanted),
+        "builtin_tools": [name for name in wanted if name in every],
         "effort": chosen.effort,
-        "thinking": Thinking(mode, chosen.max_thinking_tokens),
+        "thinking": Thinking(mode, chosen.max_thinking_tokens) if chosen.max_thinking_tokens != 0 else Thinking("off"),
         "betas": chosen.betas,
     }
 
@@ -217,8 +221,8 @@ def printers_for(chosen: argparse.Namespace, worker: Worker) -> list[Printer]:
     lines = Lines(
         worker.id,
         partial=chosen.include_partial_messages,
-        mode=worker.live.loaded.mode.name,
         hook_events=chosen.include_hook_events,
+        facts=lambda: {"permissionMode": worker.mode, "apiKeySource": worker.key_source},
     )
     printers: list[Printer] = [printer_for(chosen.output_format, lines, sys.stdout, sys.stderr)]
     if chosen.debug or chosen.verbose:
