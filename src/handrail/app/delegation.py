@@ -1,13 +1,13 @@
 """Sub-agents of a session: runs of the loop inside a run, with a conversation and a memory of files of their own."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from handrail.agents.definitions import BUILT_IN, NOT_FOR_SUBAGENTS, AgentDefinition, from_file, from_json
 from handrail.app.agent import Agent
-from handrail.app.commands import FAMILIES, MAX_FILE
+from handrail.app.commands import MAX_FILE, SOURCES, folders_for
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import Attachment
 from handrail.conversation.request import Chain
@@ -27,13 +27,13 @@ ALIASES = frozenset({"sonnet", "opus", "haiku", "fable", "inherit"})
 
 
 def find_agents(
-    cwd: Path, env: Mapping[str, str], given: Mapping[str, Any]
+    cwd: Path, env: Mapping[str, str], given: Mapping[str, Any], sources: Collection[str] = SOURCES
 ) -> tuple[dict[str, AgentDefinition], list[str]]:
     """All sub-agents that hold in a folder, by name, and why others do not. What a program gives goes before files."""
     found: dict[str, AgentDefinition] = {}
     problems: list[str] = []
     candidates = [from_json(name, value, "--agents") for name, value in given.items()]
-    for each in (*candidates, *_files(cwd, env), *BUILT_IN):
+    for each in (*candidates, *_files(folders_for("agents", cwd, env, sources)), *BUILT_IN):
         if isinstance(each, str):
             problems.append(each)
         else:
@@ -41,10 +41,8 @@ def find_agents(
     return found, problems
 
 
-def _files(cwd: Path, env: Mapping[str, str]) -> Iterator[AgentDefinition | str]:
-    home = Path(env.get("HOME") or Path.home())
-    own = Path(env.get("HANDRAIL_CONFIG_DIR") or home / ".handrail").expanduser()
-    for folder in (*(cwd / family / "agents" for family in FAMILIES), own / "agents", home / ".claude" / "agents"):
+def _files(folders: Iterable[Path]) -> Iterator[AgentDefinition | str]:
+    for folder in folders:
         try:
             paths = sorted(folder.glob("*.md"))
         except OSError:

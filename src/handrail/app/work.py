@@ -17,7 +17,7 @@ from handrail.app.gate import GATE_MODULES, FolderGate
 from handrail.app.judge import ModelJudge
 from handrail.app.keeping import KeptRules
 from handrail.app.live import live_settings, on_standard_error, outfit_of
-from handrail.app.memory import places, read_memory, read_memory_near
+from handrail.app.memory import Switches, places, read_memory, read_memory_near
 from handrail.app.sessions import SessionWish, open_session
 from handrail.app.state import result_store, state_folder, undo_folder
 from handrail.app.wishes import thought, wishes_of
@@ -115,6 +115,9 @@ class Worker:
         self._cwd = work.cwd
         self._probe = GitProbe(work.cwd, env)
         self._where = places(work.cwd, env)
+        if "user" not in work.asked.sources:
+            self._where = self._where._replace(user=())
+        self._switches = Switches(project="project" in work.asked.sources)
         self._memory = Memory()
         self._model, name = open_model(work, env)
         self._spare: list[Provider] = []
@@ -197,7 +200,9 @@ class Worker:
     def _delegation(self) -> "Delegation":
         module = import_module("handrail.app.delegation")
         if self._delegate is None:
-            agents, problems = module.find_agents(self._cwd, self._start_env, self._work.agents)
+            agents, problems = module.find_agents(
+                self._cwd, self._start_env, self._work.agents, self._work.asked.sources
+            )
             for problem in problems:
                 self._work.told(problem)
             self._delegate = module.Delegation(agents, lambda: self.agent, self._shared, self.hooks)
@@ -310,6 +315,7 @@ class Worker:
         for module in GATE_MODULES:
             import_module(module)
         price_table()
+        self.outfit()
 
     async def aclose(self) -> None:
         """Stop what runs, end git and servers, close connections, the recording and the session."""
@@ -323,7 +329,7 @@ class Worker:
             self.session.scribe.close()
 
     def _opening(self) -> Iterable[Attachment]:
-        self._memory = read_memory(self._where)
+        self._memory = read_memory(self._where, self._switches)
         names = tuple(tool.name for tool in self.agent.tools.listed)
         facts = gather(self._cwd, self._probe, model=self.agent.model, tools=names)
         return (opening(facts, self._memory.files), *self._kinds())
@@ -340,7 +346,7 @@ class Worker:
         for outcome in outcomes:
             named = next((outcome.use.input[field] for field in FILE_FIELDS if field in outcome.use.input), None)
             if isinstance(named, str) and not outcome.result.is_error:
-                self._memory = read_memory_near(self._cwd / named, self._where, self._memory)
+                self._memory = read_memory_near(self._cwd / named, self._where, self._memory, self._switches)
         attachment = near_memory(self._memory.files[shown:])
         return () if attachment is None else (attachment,)
 

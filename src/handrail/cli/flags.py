@@ -122,6 +122,7 @@ def _add_session_flags(top: argparse.ArgumentParser) -> None:
     top.add_argument("--fork-session", action="store_true", help="go on in a new session, leave the old one as it is")
     top.add_argument("--session-id", metavar="ID", default="", help="the id of the new session")
     top.add_argument("--resume-session-at", metavar="UUID", default="", help="go on from this message of it")
+    top.add_argument("--resume-drops-turn", metavar="UUID", default="", help="refuse if that leaves out other prompts")
     top.add_argument("-n", "--name", metavar="TITLE", default="", help="a title for the session")
     top.add_argument("--no-session-persistence", action="store_true", help="keep nothing of it")
 

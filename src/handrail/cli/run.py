@@ -144,7 +144,7 @@ def said(prompt: str, chosen: argparse.Namespace, worker: Worker) -> UserMessage
         return message
     from handrail.app.commands import expanded, find_commands  # noqa: PLC0415  # few prompts are commands
 
-    return expanded(message, find_commands(Path.cwd(), worker.live.loaded.env))
+    return expanded(message, find_commands(Path.cwd(), worker.live.loaded.env, asked_for(chosen).sources))
 
 
 def work_for(chosen: argparse.Namespace) -> Work:
@@ -174,6 +174,7 @@ def work_for(chosen: argparse.Namespace) -> Work:
             newest=chosen.newest,
             fork=chosen.fork_session,
             upto=chosen.resume_session_at,
+            dropped=chosen.resume_drops_turn,
             name=chosen.name,
         ),
         agents=chosen.agents,

@@ -33,12 +33,17 @@ def no_facts() -> Mapping[str, Any]:
     return {}
 
 
+def fresh(_block: object) -> str:
+    """For conversations that are not kept."""
+    return new_id()
+
+
 class Lines:
     """
     Turns the events of a conversation into lines. Every line carries the session and an id of its own.
 
     `facts` is what `init` lines say beside that: mode, servers, commands, sub-agents. `whole_agents`: also what
-    sub-agents say and think is told, not only what they do.
+    sub-agents say and think is told, not only what they do. `uuid_of` knows the id of a block or a result.
     """
 
     def __init__(
@@ -49,11 +54,13 @@ class Lines:
         hook_events: bool = False,
         whole_agents: bool = False,
         facts: Callable[[], Mapping[str, Any]] = no_facts,
+        uuid_of: Callable[[object], str] = fresh,
     ) -> None:
         self.session_id = session_id
         self._raw = RawEvents() if partial else None
         self._hook_events = hook_events
         self._facts = facts
+        self._uuid_of = uuid_of
         self._agents = SubAgents(whole=whole_agents)
         self._usage = Usage()
 
@@ -63,7 +70,7 @@ class Lines:
 
     def signed(self, line: Line) -> Line:
         """The line with the session and an id of its own."""
-        return {**line, "session_id": self.session_id, "uuid": new_id()}
+        return {"uuid": new_id(), **line, "session_id": self.session_id}
 
     def said(self, message: UserMessage, uuid: str) -> Line:
         """A prompt, said back to whoever gave it."""
@@ -76,7 +83,7 @@ class Lines:
             case MessageStart() | UsageUpdate():
                 self._usage = event.usage if isinstance(event, UsageUpdate) else Usage()
             case BlockComplete():
-                yield assistant(event, self._usage)
+                yield {**assistant(event, self._usage), "uuid": self._uuid_of(event.block)}
             case CallFinished(outcome=outcome):
                 yield from self._finished(outcome)
             case CallProgress(use=use, progress=AgentNews() as news):
@@ -105,7 +112,7 @@ class Lines:
             yield system(
                 "permission_denied", tool_name=outcome.use.name, tool_use_id=outcome.use.id, decision_reason=reason
             )
-        yield tool_result(outcome)
+        yield {**tool_result(outcome), "uuid": self._uuid_of(outcome.result)}
 
     def _hook(self, news: HookNews | None) -> Iterator[Line]:
         """What hooks say to a person is always told; that they ran mostly on request."""
