@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from claude_agent_sdk import (
     AssistantMessage,
-    ClaudeSDKError,
     Message,
     ResultError,
     ResultMessage,
@@ -40,9 +39,13 @@ def prompts(*words: Any) -> AsyncIterator[dict[str, Any]]:
 async def ended_badly(w: World, prompt: str, **more: Any) -> tuple[list[Message], ResultError]:
     """The messages of a query whose result is an error, and the exception that the SDK makes of it."""
     seen: list[Message] = []
-    with pytest.raises(ResultError) as caught:
+
+    async def read() -> None:
         async for message in query(prompt=prompt, options=w.options(**more)):
             seen.append(message)  # noqa: PERF401  # they are wanted although it raises
+
+    with pytest.raises(ResultError) as caught:
+        await read()
     return seen, caught.value
 
 
@@ -78,7 +81,8 @@ async def test_a_stream_of_prompts_gets_a_result_for_each_in_their_order(tmp_pat
 
         assert [result.result for result in only(messages, ResultMessage)] == ["One.", "Two."]
         assert len(system(messages, "init")) == 2
-        assert image in w.server.requests[1].body["messages"][-1]["content"]
+        sent = w.server.requests[1].body["messages"][-1]["content"][-1]
+        assert sent["source"] == image["source"]
 
 
 async def test_what_is_no_prompt_gets_an_error_as_its_result_and_the_next_one_is_answered(tmp_path: Path) -> None:
@@ -151,11 +155,16 @@ async def test_a_session_can_go_on_from_an_earlier_message(tmp_path: Path) -> No
         [prompt] = only(first, UserMessage)
         [answer] = only(first, AssistantMessage)
         assert prompt.uuid
-        await w.ask("lilies", resume=end(first).session_id, resume_session_at=answer.uuid, fork_session=True)
+        place = {"resume": end(first).session_id, "resume_session_at": answer.uuid, "fork_session": True}
+        await w.ask("lilies", **place)
 
         assert "tulips" in w.said()
         assert "One." in w.said()
         assert "roses" not in w.said()
+        with pytest.raises(Exception, match="Resume rejected by --resume-drops-turn"):
+            await w.ask("orchids", **place, resume_drops_turn=str(uuid.uuid4()))
+        with pytest.raises(Exception, match="There is no message"):
+            await w.ask("orchids", **{**place, "resume_session_at": str(uuid.uuid4())})
 
 
 async def test_limits_end_a_run_with_an_error_that_names_them(tmp_path: Path) -> None:
@@ -264,7 +273,7 @@ async def test_the_system_prompt_is_the_callers_ours_or_both(tmp_path: Path) -> 
             await w.ask("hi", system_prompt=prompt)
             system_text = json.dumps(w.server.requests[number].body.get("system", []))
             assert said in system_text
-            assert ("handrail" in system_text) is ours
+            assert ("works on a person" in system_text) is ours
 
 
 async def test_commands_and_memory_of_people_are_part_of_a_prompt_unless_it_is_verbatim(tmp_path: Path) -> None:
@@ -313,7 +322,7 @@ async def test_what_the_sdk_asks_that_is_not_known_is_an_error_and_not_silence(t
         assert client._query is not None
         with pytest.raises(Exception, match="'dance' is not a request"):
             await client._query._send_control_request({"subtype": "dance"})
-        with pytest.raises(Exception, match="cannot be entered|no such mode|is not"):
+        with pytest.raises(Exception, match="there is no mode 'yolo'"):
             await client.set_permission_mode("yolo")  # type: ignore[arg-type]  # that is the point
         with pytest.raises(Exception, match="no background task"):
             await client.stop_task("none")
@@ -339,6 +348,5 @@ async def test_an_unknown_option_of_a_newer_sdk_is_warned_about(tmp_path: Path) 
 
 async def test_a_start_that_fails_tells_why(tmp_path: Path) -> None:
     async with world(tmp_path) as w:
-        with pytest.raises((ClaudeSDKError, Exception), match="not a folder|exit code"):
+        with pytest.raises(Exception, match="'nowhere' is not a folder"):
             await w.ask("hi", add_dirs=["nowhere"])
-        assert any("nowhere" in line for line in w.errors) or w.server.requests == []
