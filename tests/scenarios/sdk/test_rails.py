@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from claude_agent_sdk import (
     AssistantMessage,
@@ -11,10 +12,10 @@ from claude_agent_sdk import (
     HookMatcher,
     PermissionResultAllow,
     PermissionResultDeny,
-    PermissionRuleValue,
     PermissionUpdate,
     UserMessage,
 )
+from claude_agent_sdk.types import PermissionRuleValue
 
 from tests.scenarios.sdk.driving import Asked, call, calls, end, only, results, say, system, texts, turn, world
 
@@ -243,7 +244,6 @@ async def test_hooks_around_prompts_results_and_the_end(tmp_path: Path) -> None:
 
 async def test_a_guard_that_hangs_or_fails_lets_nothing_through(tmp_path: Path) -> None:
     async def hangs(_given: Any, _id: Any, _context: Any) -> Any:
-        import anyio
 
         await anyio.sleep_forever()
 
@@ -264,7 +264,6 @@ async def test_a_guard_that_hangs_or_fails_lets_nothing_through(tmp_path: Path) 
 
 async def test_a_hook_may_answer_in_place_of_the_callback(tmp_path: Path) -> None:
     async def slow(_name: str, _given: Any, _context: Any) -> Any:
-        import anyio
 
         await anyio.sleep_forever()
 
