@@ -13,6 +13,8 @@ from handrail.tools.stand_in import Listed, loaded
 from handrail.tools.tool import McpInfo
 
 DEFAULT_DEFERRAL = Deferral()
+SIMPLE, YES = "CLAUDE_CODE_SIMPLE", ("1", "true")
+"""The variable that wants the small set of tools, and how it says so."""
 
 
 def make_catalog(
@@ -40,7 +42,7 @@ def make_catalog(
             entries=entries,
             custom=custom,
             mcp=mcp,
-            environment=environment or Environment(features=features, variables=variables),
+            environment=environment or Environment(features, simple=variables.get(SIMPLE) in YES, variables=variables),
             denied=denied,
             deferral=deferral,
         )

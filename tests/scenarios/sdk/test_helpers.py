@@ -1,4 +1,4 @@
-"""What works for the model beside the built-in tools: servers in and out of the program, sub-agents, background tasks."""
+"""What works for the model beside the built-in tools: servers, sub-agents, background tasks; and how it stops."""
 
 import asyncio
 import os
@@ -163,7 +163,7 @@ async def test_a_sub_agent_works_and_its_lines_name_the_call_it_works_for(tmp_pa
     assert (progress.last_tool_name, progress.usage["tool_uses"]) == ("Read", 1)
     assert {started.task_id, progress.task_id, updated.task_id, over.task_id} == {started.task_id}
     assert (updated.status, over.status, over.usage is not None) == ("completed", "completed", True)
-    assert told == ["PreToolUse None", "SubagentStart None", "PreToolUse reviewer", "SubagentStop None"] or told == [
+    assert told == [
         "PreToolUse None", "SubagentStart reviewer", "PreToolUse reviewer", "SubagentStop reviewer",
     ]  # fmt: skip
     assert end(messages).usage == {
@@ -203,13 +203,12 @@ async def test_background_commands_are_told_as_tasks_and_can_be_stopped(tmp_path
 
 
 async def test_an_interrupt_ends_a_command_and_all_it_started(tmp_path: Path) -> None:
-    command = "sleep 600 & echo $! > pid; wait"
+    command = "sleep 600 & echo $! > told; wait"
     async with world(tmp_path, calls(call(1, "Bash", command=command)), say("Back.")) as w:
         async with w.client(allowed_tools=["Bash"]) as client:
+            os.mkfifo(w.cwd / "told")
             await client.query("go")
-            while not (w.cwd / "pid").is_file() or not (w.cwd / "pid").read_text().strip():
-                await anyio.sleep(0.01)
-            pid = int((w.cwd / "pid").read_text())
+            pid = int(await anyio.Path(w.cwd / "told").read_text())
             await client.interrupt()
             stopped = [message async for message in client.receive_response()]
             after = await turn(client, "go on")

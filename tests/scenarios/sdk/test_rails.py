@@ -158,6 +158,24 @@ async def test_rules_and_modes_decide_without_a_question(tmp_path: Path) -> None
         assert modes == ["default", "acceptEdits", "plan"]
 
 
+@pytest.mark.proves("B9", "B10")
+async def test_the_way_it_is_run_decides_which_tools_there_are(tmp_path: Path) -> None:
+    agent = calls(call(1, "Agent", description="Look", prompt="Look", subagent_type="Explore"))
+    async with world(tmp_path, agent, *map(say, "ABCDE")) as w:
+        full = system(await w.ask("one"), "init")[0]["tools"]
+        sub_agent = [each["name"] for each in w.server.requests[1].body["tools"]]
+        simple = system(await w.ask("two", env={"CLAUDE_CODE_SIMPLE": "1"}), "init")[0]["tools"]
+        plan = system(await w.ask("three", permission_mode="plan"), "init")[0]["tools"]
+        nothing = system(await w.ask("four", tools=[]), "init")[0]["tools"]
+
+    assert {*simple} == {"Bash", "Edit", "Glob", "Grep", "Read", "Write"}
+    assert {*simple} | {"Agent", "ToolSearch"} <= {*full}
+    assert {*sub_agent} == {"Glob", "Grep", "Read"}
+    assert "Write" not in plan
+    assert {"Read", "Glob", "Grep"} <= {*plan}
+    assert nothing == []
+
+
 async def test_settings_count_by_their_source_and_folders_can_be_added(tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
