@@ -13,6 +13,8 @@ from handrail.tools.stand_in import Listed, loaded
 from handrail.tools.tool import McpInfo
 
 DEFAULT_DEFERRAL = Deferral()
+SIMPLE, YES = ("HANDRAIL_SIMPLE", "CLAUDE_CODE_SIMPLE"), ("1", "true")
+"""The variable that wants the small set of tools, and how it says so."""
 
 
 def make_catalog(
@@ -50,7 +52,7 @@ def make_catalog(
 
 
 def _is_simple(variables: Mapping[str, str]) -> bool:
-    return variables.get("HANDRAIL_SIMPLE", "") in {"1", "true"}
+    return any(variables.get(name) in YES for name in SIMPLE)
 
 
 class _AnyInput:
