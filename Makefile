@@ -14,7 +14,7 @@ help: ## this list
 setup: ## make .venv ready (implied by all others)
 	@scripts/setup
 
-demo: setup ## watch real tool calls being scheduled, offline
+demo: setup ## watch an agent repair a project with the real tools, offline
 	@$(BIN)/handrail demo
 
 test: lint ## the whole gate: lint, types, layers, tests, coverage
@@ -61,6 +61,7 @@ bench: setup ## measure our own speed
 	@$(BIN)/python -m benchmarks.edit_bench
 	@$(BIN)/python -m benchmarks.search_bench
 	@$(BIN)/python -m benchmarks.sandbox_bench
+	@$(BIN)/python -m benchmarks.sdk_bench
 
 bench-peers: setup ## measure beside other frameworks, in an environment of their own
 	@scripts/peers

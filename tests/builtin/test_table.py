@@ -2,27 +2,44 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from handrail.app.state import plain_outfit
+from handrail.app.tools import make_catalog
 from handrail.builtin.definitions import FILE, is_fixed, written
 from handrail.builtin.table import base_tools
 from handrail.tools.catalog import Catalog
-from handrail.tools.pool import AnyTool, Deferral, Environment, Ingredients, Pool, assemble, definition_json
+from handrail.tools.pool import (
+    AnyTool,
+    Deferral,
+    Definition,
+    Environment,
+    Ingredients,
+    Pool,
+    assemble,
+    definition_json,
+    serialise,
+)
 from handrail.tools.schema import Input
 from handrail.tools.stand_in import loaded
 from handrail.tools.tool import PLAIN_VIEW, PromptView, Tool
 
 AUTO = Deferral(mode="auto")
-EVERY = Environment(features=frozenset({"agents"}))
+EVERY = Environment(features=frozenset({"agents"}), variables={"HANDRAIL_REPL": "1"})
+MAX_SENT_BYTES = 15_000
 
 
 def everything() -> Pool:
-    catalog = Catalog(
-        Ingredients(entries=base_tools(lambda: catalog, lambda: plain_outfit({})), environment=EVERY, deferral=AUTO)
+    """All tools, also those that this machine or this environment would leave out."""
+    entries = tuple(
+        replace(entry, when=lambda _environment: True)
+        for entry in base_tools(lambda: catalog, lambda: plain_outfit({}))
     )
+    catalog = Catalog(Ingredients(entries=entries, environment=EVERY, deferral=AUTO))
     return catalog.pool
 
 
@@ -40,10 +57,17 @@ def test_the_list_names_every_built_in_tool_and_there_is_no_other() -> None:
         "Grep",
         "Monitor",
         "NotebookEdit",
+        "PowerShell",
+        "REPL",
         "Read",
         "Sleep",
+        "TaskCreate",
+        "TaskGet",
+        "TaskList",
         "TaskOutput",
         "TaskStop",
+        "TaskUpdate",
+        "TodoWrite",
         "ToolSearch",
         "Write",
     ]
@@ -99,34 +123,64 @@ def test_every_field_of_every_tool_is_described_and_nothing_else_is_accepted(too
     assert all(field.get("description") for field in schema["properties"].values())
 
 
-def test_what_is_sent_with_every_request_stays_small() -> None:
-    sent = [definition_json(tool, PLAIN_VIEW) for tool in everything() if not tool.should_defer]
-
-    assert sum(map(len, sent)) <= 15_000
-
-
-def test_simple_mode_has_the_small_set() -> None:
+def names(**environment: Any) -> list[str]:
     what = Ingredients(
         entries=base_tools(lambda: Catalog(Ingredients()), lambda: plain_outfit({})),
-        environment=Environment(simple=True),
+        environment=Environment(**environment),
     )
-
-    assert [tool.name for tool in assemble(what)] == ["Bash", "Edit", "Glob", "Grep", "Read", "Write"]
+    return [tool.name for tool in assemble(what)]
 
 
 @pytest.mark.proves("B6")
 @pytest.mark.parametrize(("value", "there"), [("", True), ("0", True), ("1", False), ("true", False)])
 def test_our_search_gives_way_to_one_that_the_shell_brings(value: str, there: bool) -> None:
-    what = Ingredients(
-        entries=base_tools(lambda: Catalog(Ingredients()), lambda: plain_outfit({})),
-        environment=Environment(variables={"HANDRAIL_EMBEDDED_SEARCH": value} if value else {}),
-    )
+    offered = set(names(variables={"HANDRAIL_EMBEDDED_SEARCH": value} if value else {}))
 
-    names = {tool.name for tool in assemble(what)}
+    assert ({"Glob", "Grep"} <= offered) is there
+    assert offered.isdisjoint({"Glob", "Grep"}) is not there
+    assert "Read" in offered
 
-    assert ({"Glob", "Grep"} <= names) is there
-    assert names.isdisjoint({"Glob", "Grep"}) is not there
-    assert "Read" in names
+
+@pytest.mark.proves("B9")
+def test_simple_mode_has_the_small_set_and_with_repl_code_takes_the_place_of_commands_and_searches() -> None:
+    repl = {"HANDRAIL_REPL": "1"}
+
+    assert names(simple=True) == ["Bash", "Edit", "Glob", "Grep", "Read", "Write"]
+    assert names(simple=True, variables=repl) == ["Edit", "REPL", "Read", "Write"]
+    assert set(names(variables=repl)) == {*names(), "REPL"}
+    assert {"Bash", "Sleep", "TaskCreate"} < set(names())
+
+
+@pytest.mark.proves("B9")
+def test_a_variable_asks_for_simple_mode() -> None:
+    def simple(value: str) -> bool:
+        return "Sleep" not in {tool.name for tool in make_catalog(variables={"HANDRAIL_SIMPLE": value}).pool.listed}
+
+    assert [simple(value) for value in ("1", "true", "0", "")] == [True, True, False, False]
+
+
+TASK_LIST = {"TaskCreate", "TaskGet", "TaskList", "TaskUpdate"}
+
+
+@pytest.mark.proves("B5", "N19")
+@pytest.mark.parametrize(
+    ("value", "there"),
+    [("0", {"TodoWrite"}), ("false", {"TodoWrite"}), ("1", TASK_LIST), ("", TASK_LIST)],
+)
+def test_a_variable_chooses_between_the_two_lists(value: str, there: set[str]) -> None:
+    offered = names(variables={"CLAUDE_CODE_ENABLE_TASKS": value})
+
+    assert {"TodoWrite", *TASK_LIST} & set(offered) == there
+
+
+def test_what_is_always_sent_stays_small() -> None:
+    """Its tokens are paid with every request: shorten a description rather than raise the bound."""
+    pool = everything()
+    always = [tool for tool in pool.listed if not tool.should_defer]
+    sent = serialise([Definition(tool.name, definition_json(tool, PLAIN_VIEW)) for tool in always])
+
+    assert {"Bash", "Edit", "Glob", "Grep", "Read", "Write", "ToolSearch"} <= {tool.name for tool in always}
+    assert len(sent) <= MAX_SENT_BYTES
 
 
 LAZY = """

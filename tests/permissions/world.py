@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from handrail.conversation.blocks import ToolUse
-from handrail.files.paths import exists, expand, locate, resolve
+from handrail.files.paths import beneath, exists, expand, locate, resolve
 from handrail.permissions.case import Case, Facts, make_case
 from handrail.permissions.layers import decide, outcome
 from handrail.permissions.policy import Flags, Policy
@@ -17,7 +17,7 @@ from handrail.permissions.rules import Behaviour, Source
 from handrail.permissions.touch import Lookup
 from handrail.tools.permission import Decision
 
-LOOKUP = Lookup(resolve, locate, expand, exists)
+LOOKUP = Lookup(resolve, locate, expand, exists, beneath)
 CORPUS = Path(__file__).parent / "corpus"
 HOME = "/home/dev"
 PROJECT = "/home/dev/proj"

@@ -40,9 +40,9 @@ async def worked(
 
 @pytest.mark.proves("H2")
 async def test_hooks_hear_of_a_sub_agent_and_may_send_it_on(tmp_path: Path) -> None:
-    heard: list[dict[str, Any]] = []
+    heard: list[Mapping[str, Any]] = []
 
-    def listen(given: dict[str, Any]) -> dict[str, Any] | None:
+    def listen(given: Mapping[str, Any]) -> dict[str, Any] | None:
         heard.append(given)
         if given["hook_event_name"] == "SubagentStart":
             return {"hookSpecificOutput": {"hookEventName": "SubagentStart", "additionalContext": "Mind the gap."}}
@@ -74,7 +74,7 @@ async def test_hooks_hear_of_a_sub_agent_and_may_send_it_on(tmp_path: Path) -> N
 
 
 async def test_hooks_of_other_kinds_of_sub_agents_are_not_asked(tmp_path: Path) -> None:
-    heard: list[dict[str, Any]] = []
+    heard: list[Mapping[str, Any]] = []
     callbacks = {event: [HookCallback(heard.append, "Plan")] for event in ("SubagentStart", "SubagentStop")}
 
     await worked(tmp_path, [DELEGATE, said("Nothing."), said("Done.")], callbacks)

@@ -131,7 +131,8 @@ class Agent:
         folder = Path(cwd if cwd is not None else Path.cwd()).absolute()
         chosen = chosen_model(model, model_name, Wishes(provider, "", base_url, api_key, fallback_models), variables)
         custom = _checked(tuple(tools))
-        self._outfit = cache(outfit or partial(plain_outfit, variables, folder))
+        kept_as = session.path.stem if session else ""
+        self._outfit = cache(outfit or partial(plain_outfit, variables, folder, kept_as))
         catalog = make_catalog(
             variables=variables,
             custom=custom,

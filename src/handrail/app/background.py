@@ -1,4 +1,4 @@
-"""Background tasks of an agent: the model hears of them, and they end with it. Nothing is loaded if there are none."""
+"""What an agent's tools keep running: the model hears of tasks, and all ends with it. Nothing is loaded for nothing."""
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -8,16 +8,19 @@ from typing import Any
 from handrail.builtin.outfit import Outfit
 from handrail.conversation.messages import Attachment
 from handrail.loop.setup import Attach
+from handrail.records import record
 from handrail.tools.outcome import Outcome
 
-MODULE = "handrail.builtin.tasks"
+TASKS = "handrail.builtin.tasks"
+REPL = "handrail.builtin.repl.interpreter"
+FOREVER = 1e8
 
 
 def with_task_news(attach: Attach, outfit: Callable[[], Outfit]) -> Attach:
     """What was to be attached, and what background tasks have to say."""
 
     def attached(outcomes: Sequence[Outcome]) -> Iterable[Attachment]:
-        tasks = _loaded()
+        tasks = _loaded(TASKS)
         news: Iterable[Attachment] = tasks.tasks_of(outfit()).attachments() if tasks else ()
         return chain(attach(outcomes), news)
 
@@ -25,13 +28,43 @@ def with_task_news(attach: Attach, outfit: Callable[[], Outfit]) -> Attach:
 
 
 async def end_tasks(outfit: Callable[[], Outfit]) -> None:
-    """The session is over: its background tasks end."""
-    if tasks := _loaded():
+    """The session is over: its background tasks end, and its interpreter."""
+    if repl := _loaded(REPL):
+        await repl.close_interpreter(outfit())
+    if tasks := _loaded(TASKS):
         await tasks.close_tasks(outfit())
 
 
-def _loaded() -> Any:
-    """The module of tasks, if somebody has loaded it: a thread may be at it right now."""
-    module = sys.modules.get(MODULE)
+@record
+class TaskFacts:
+    """A background task as programs see it."""
+
+    id: str
+    kind: str
+    description: str
+    status: str
+    output: str
+
+
+def unheard_tasks(outfit: Callable[[], Outfit]) -> tuple[TaskFacts, ...]:
+    """Tasks of this run whose end the model does not know yet."""
+    tasks = _loaded(TASKS)
+    return tuple(_facts(task) for task in tasks.tasks_of(outfit()).all() if not task.told) if tasks else ()
+
+
+async def task_over(outfit: Callable[[], Outfit], task_id: str) -> TaskFacts:
+    """The task, when it has ended."""
+    task = _loaded(TASKS).tasks_of(outfit()).get(task_id)
+    await task.wait(FOREVER)
+    return _facts(task)
+
+
+def _facts(task: Any) -> TaskFacts:
+    return TaskFacts(task.id, task.kind, task.description or task.text[:200], task.status, str(task.output))
+
+
+def _loaded(name: str) -> Any:
+    """The module, if somebody has loaded it: a thread may be at it right now."""
+    module = sys.modules.get(name)
     half_made = module is not None and getattr(module.__spec__, "_initializing", False)
     return None if half_made else module

@@ -1,19 +1,21 @@
 """Sub-agents of a session: runs of the loop inside a run, with a conversation and a memory of files of their own."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from handrail.agents.definitions import BUILT_IN, NOT_FOR_SUBAGENTS, AgentDefinition, from_file, from_json
 from handrail.app.agent import Agent
-from handrail.app.commands import FAMILIES, MAX_FILE
+from handrail.app.commands import MAX_FILE, SOURCES, folders_for
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import Attachment
 from handrail.conversation.request import Chain
-from handrail.loop.events import RunEnded
+from handrail.conversation.stream import Usage
+from handrail.loop.events import MessageComplete, RunEnded
 from handrail.loop.limits import Limits
+from handrail.loop.run import Run
 from handrail.tools.context import AgentIdentity, ToolContext
 from handrail.tools.delegation import AgentNews, Report, Task
 from handrail.tools.events import CallQueued
@@ -26,13 +28,13 @@ ALIASES = frozenset({"sonnet", "opus", "haiku", "fable", "inherit"})
 
 
 def find_agents(
-    cwd: Path, env: Mapping[str, str], given: Mapping[str, Any]
+    cwd: Path, env: Mapping[str, str], given: Mapping[str, Any], sources: Collection[str] = SOURCES
 ) -> tuple[dict[str, AgentDefinition], list[str]]:
     """All sub-agents that hold in a folder, by name, and why others do not. What a program gives goes before files."""
     found: dict[str, AgentDefinition] = {}
     problems: list[str] = []
     candidates = [from_json(name, value, "--agents") for name, value in given.items()]
-    for each in (*candidates, *_files(cwd, env), *BUILT_IN):
+    for each in (*candidates, *_files(folders_for("agents", cwd, env, sources)), *BUILT_IN):
         if isinstance(each, str):
             problems.append(each)
         else:
@@ -40,10 +42,8 @@ def find_agents(
     return found, problems
 
 
-def _files(cwd: Path, env: Mapping[str, str]) -> Iterator[AgentDefinition | str]:
-    home = Path(env.get("HOME") or Path.home())
-    own = Path(env.get("HANDRAIL_CONFIG_DIR") or home / ".handrail").expanduser()
-    for folder in (*(cwd / family / "agents" for family in FAMILIES), own / "agents", home / ".claude" / "agents"):
+def _files(folders: Iterable[Path]) -> Iterator[AgentDefinition | str]:
+    for folder in folders:
         try:
             paths = sorted(folder.glob("*.md"))
         except OSError:
@@ -77,6 +77,7 @@ class Delegation:
         self._caller = caller
         self._options = options
         self._hooks = hooks
+        self._running: dict[str, Run] = {}
 
     def kinds(self) -> dict[str, bool]:
         """Which kinds there are, and whether each only reads."""
@@ -89,19 +90,34 @@ class Delegation:
         agent = self._agent(definition, task, identity, ctx)
         run = agent.run(task.prompt)
         ctx.abort.listen(lambda _reason: run.interrupt())
-        calls, ended = 0, None
+        calls, used, ended = 0, list[tuple[str, Usage]](), None
+        self._running[identity.id] = run
         try:
             async for event in run:
-                ctx.progress(AgentNews(task.description, event=event))
-                calls += isinstance(event, CallQueued)
-                if isinstance(event, RunEnded):
-                    ended = event
+                ctx.progress(AgentNews(task.description, event=event, agent=identity.id))
+                match event:
+                    case CallQueued():
+                        calls += 1
+                    case MessageComplete(message=message, usage=usage):
+                        used.append((message.model, usage))
+                    case RunEnded():
+                        ended = event
+                    case _:
+                        pass
         finally:
+            del self._running[identity.id]
             await run.aclose()
         assert ended is not None
         tokens = sum(spent.input_tokens + spent.output_tokens for spent in ended.spent.values())
         problem = (ended.problem or ended.why.value.replace("_", " ")) if ended.is_error else ""
-        return Report(identity.id, ended.text, calls, tokens, ended.seconds, problem)
+        return Report(identity.id, ended.text, calls, tokens, ended.seconds, problem, tuple(used))
+
+    def stop(self, agent_id: str) -> bool:
+        """Have a sub-agent stop; False = there is none of that id at work."""
+        run = self._running.get(agent_id)
+        if run is not None:
+            run.interrupt()
+        return run is not None
 
     def _agent(self, definition: AgentDefinition, task: Task, identity: AgentIdentity, ctx: ToolContext) -> Agent:
         caller = self._caller()

@@ -67,6 +67,11 @@ class FolderGate:
             self._gate = self._made()
         return self._gate
 
+    @property
+    def mode(self) -> str:
+        """The mode in force; empty as long as nothing had to be judged."""
+        return self._gate.policy().mode if self._gate else ""
+
     def set_mode(self, mode: str) -> str:
         """
         Change the mode of this session; the mode that is in force then.

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from handrail.app.gate import hider
+from handrail.app.sandboxing import make_sandbox
 from handrail.app.settings import Loaded, gathered, load, loaded_from
 from handrail.app.state import plain_outfit
 from handrail.builtin.outfit import Outfit
@@ -189,13 +190,18 @@ class Live:
 
 def outfit_of(live: Live, session: str = "", **more: Any) -> Callable[[], Outfit]:
     """What tools are handed: the variables of the settings, and the working folders as they are at the time."""
-    return lambda: replace(
-        plain_outfit(live.loaded.env, Path(live.places.cwd), session),
-        home=live.places.home,
-        working_dirs=live.folders,
-        hidden=hider(live.policy),
-        **more,
-    )
+
+    def made() -> Outfit:
+        plain = plain_outfit(live.loaded.env, Path(live.places.cwd), session)
+        common = {
+            "home": live.places.home,
+            "working_dirs": live.folders,
+            "hidden": hider(live.policy),
+            "sandbox": make_sandbox(live, plain.state),
+        }
+        return replace(plain, **{**common, **more})
+
+    return made
 
 
 def on_standard_error(note: str) -> None:

@@ -13,6 +13,8 @@ from handrail.tools.stand_in import Listed, loaded
 from handrail.tools.tool import McpInfo
 
 DEFAULT_DEFERRAL = Deferral()
+SIMPLE, YES = ("HANDRAIL_SIMPLE", "CLAUDE_CODE_SIMPLE"), ("1", "true")
+"""The variable that wants the small set of tools, and how it says so."""
 
 
 def make_catalog(
@@ -40,12 +42,17 @@ def make_catalog(
             entries=entries,
             custom=custom,
             mcp=mcp,
-            environment=environment or Environment(features=features, variables=variables),
+            environment=environment
+            or Environment(features=features, variables=variables, simple=_is_simple(variables)),
             denied=denied,
             deferral=deferral,
         )
     )
     return catalog
+
+
+def _is_simple(variables: Mapping[str, str]) -> bool:
+    return any(variables.get(name) in YES for name in SIMPLE)
 
 
 class _AnyInput:

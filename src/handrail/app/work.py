@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from handrail.app.agent import Agent
+from handrail.app.background import TaskFacts, task_over, unheard_tasks
 from handrail.app.compacting import Compactor
 from handrail.app.facts import GitProbe, gather
 from handrail.app.gate import GATE_MODULES, FolderGate
 from handrail.app.judge import ModelJudge
 from handrail.app.keeping import KeptRules
 from handrail.app.live import live_settings, on_standard_error, outfit_of
-from handrail.app.memory import places, read_memory, read_memory_near
+from handrail.app.memory import Switches, places, read_memory, read_memory_near
 from handrail.app.sessions import SessionWish, open_session
 from handrail.app.state import result_store, state_folder, undo_folder
 from handrail.app.wishes import thought, wishes_of
@@ -105,17 +106,21 @@ class Worker:
         loaded = self.live.loaded
         self._start_env = env
         env = loaded.env
-        opened = self._opened(work, env)
-        self.session = opened if isinstance(opened, Opened) else None
-        self.id = self.session.scribe.session_id if self.session else work.session.session_id or new_id()
         if not work.replay:
             work = replace(work, wishes=wishes_of(loaded, work.wishes))
         self._work = work
         self._cwd = work.cwd
         self._probe = GitProbe(work.cwd, env)
         self._where = places(work.cwd, env)
+        if "user" not in work.asked.sources:
+            self._where = self._where._replace(user=())
+        self._switches = Switches(project="project" in work.asked.sources)
         self._memory = Memory()
         self._model, name = open_model(work, env)
+        # a run that cannot even ask leaves no session behind
+        opened = self._opened(work, env)
+        self.session = opened if isinstance(opened, Opened) else None
+        self.id = self.session.scribe.session_id if self.session else work.session.session_id or new_id()
         self._spare: list[Provider] = []
         self._bill: list[tuple[str, Usage]] = []
         results = self._results(env)
@@ -203,7 +208,9 @@ class Worker:
     def _delegation(self) -> "Delegation":
         module = import_module("handrail.app.delegation")
         if self._delegate is None:
-            agents, problems = module.find_agents(self._cwd, self._start_env, self._work.agents)
+            agents, problems = module.find_agents(
+                self._cwd, self._start_env, self._work.agents, self._work.asked.sources
+            )
             for problem in problems:
                 self._work.told(problem)
             self._delegate = module.Delegation(agents, lambda: self.agent, self._shared, self.hooks)
@@ -248,9 +255,29 @@ class Worker:
         self.agent.set_mode(now)
         return now
 
-    def kinds(self) -> tuple[str, ...]:
-        """The kinds of sub-agents there are."""
-        return tuple(self._delegation().kinds())
+    @property
+    def mode(self) -> str:
+        """The permission mode in force."""
+        return self.gate.mode or self.live.loaded.mode.name
+
+    @property
+    def key_source(self) -> str:
+        """Where the credential for the model comes from; `none` if there is none."""
+        names = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY")
+        helper = "apiKeyHelper" if self.live.loaded.settings.get("apiKeyHelper") else "none"
+        return next((name for name in names if self.live.loaded.env.get(name)), helper)
+
+    def kinds(self) -> dict[str, str]:
+        """The kinds of sub-agents there are, and what each is for."""
+        return {agent.name: agent.description for agent in self._delegation().agents.values()}
+
+    def unheard_tasks(self) -> tuple[TaskFacts, ...]:
+        """Background tasks whose end the model does not know yet."""
+        return unheard_tasks(self.outfit)
+
+    async def task_over(self, task_id: str) -> TaskFacts:
+        """A background task, when it has ended."""
+        return await task_over(self.outfit, task_id)
 
     def memory_files(self) -> list[dict[str, Any]]:
         """The memory files that the model was told."""
@@ -258,11 +285,13 @@ class Worker:
 
     async def stop_task(self, task_id: str) -> None:
         """
-        End a background task.
+        End a background task, or a sub-agent.
 
         Raises:
             HandrailError: there is no such task.
         """
+        if self._delegate is not None and self._delegate.stop(task_id):
+            return
         task = import_module("handrail.builtin.tasks").tasks_of(self.outfit()).get(task_id)
         if task is None:
             raise HandrailError(f"There is no background task {task_id!r}.")
@@ -294,6 +323,7 @@ class Worker:
         for module in (*GATE_MODULES, "handrail.files.undo"):
             import_module(module)
         price_table()
+        self.outfit()
 
     async def aclose(self) -> None:
         """Stop what runs, end git and servers, close connections, the recording and the session."""
@@ -307,7 +337,7 @@ class Worker:
             self.session.scribe.close()
 
     def _opening(self) -> Iterable[Attachment]:
-        self._memory = read_memory(self._where)
+        self._memory = read_memory(self._where, self._switches)
         names = tuple(tool.name for tool in self.agent.tools.listed)
         facts = gather(self._cwd, self._probe, model=self.agent.model, tools=names)
         return (opening(facts, self._memory.files), *self._kinds())
@@ -324,7 +354,7 @@ class Worker:
         for outcome in outcomes:
             named = next((outcome.use.input[field] for field in FILE_FIELDS if field in outcome.use.input), None)
             if isinstance(named, str) and not outcome.result.is_error:
-                self._memory = read_memory_near(self._cwd / named, self._where, self._memory)
+                self._memory = read_memory_near(self._cwd / named, self._where, self._memory, self._switches)
         attachment = near_memory(self._memory.files[shown:])
         return () if attachment is None else (attachment,)
 

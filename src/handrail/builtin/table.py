@@ -1,5 +1,6 @@
 """All tools that come with handrail: the one list of them. A tool costs no import until it is called."""
 
+import os
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -24,16 +25,23 @@ def base_tools(
     outfit = cache(outfit)  # the tools of a session share it
     return (
         Entry("Agent", _made("agent", "Agent", outfit), feature="agents"),
-        Entry("Bash", _made("bash.tool", "Bash", outfit), simple=True),
+        Entry("Bash", _made("bash.tool", "Bash", outfit), simple=True, when=_not_by_repl),
         Entry("Edit", _made("edit", "Edit", outfit), simple=True),
-        Entry("Glob", _made("glob", "Glob", outfit), when=_no_embedded_search, simple=True),
-        Entry("Grep", _made("grep.tool", "Grep", outfit), when=_no_embedded_search, simple=True),
+        Entry("Glob", _made("glob", "Glob", outfit), simple=True, when=_has_search),
+        Entry("Grep", _made("grep.tool", "Grep", outfit), simple=True, when=_has_search),
         Entry("Monitor", _made("monitor", "Monitor", outfit), when=_has_background),
         Entry("NotebookEdit", _made("notebook_edit.tool", "NotebookEdit", outfit)),
+        Entry("PowerShell", _made("powershell", "PowerShell", outfit), when=_has_pwsh),
+        Entry("REPL", _made("repl.tool", "REPL", outfit), simple=True, when=_has_repl),
         Entry("Read", _made("read.tool", "Read", outfit), simple=True),
         Entry("Sleep", _made("sleep", "Sleep")),
+        Entry("TaskCreate", _made("todo.task_create", "TaskCreate", outfit), when=_has_task_list),
+        Entry("TaskGet", _made("todo.task_get", "TaskGet", outfit), when=_has_task_list),
+        Entry("TaskList", _made("todo.task_list", "TaskList", outfit), when=_has_task_list),
         Entry("TaskOutput", _made("task_output", "TaskOutput", outfit)),
         Entry("TaskStop", _made("task_stop", "TaskStop", outfit)),
+        Entry("TaskUpdate", _made("todo.task_update", "TaskUpdate", outfit), when=_has_task_list),
+        Entry("TodoWrite", _made("todo.todo_write", "TodoWrite", outfit), when=lambda here: not _has_task_list(here)),
         Entry("ToolSearch", _made("tool_search", "ToolSearch", catalog)),
         Entry("Write", _made("write", "Write", outfit), simple=True),
     )
@@ -43,9 +51,29 @@ def _has_background(environment: Environment) -> bool:
     return environment.variables.get("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "") not in {"1", "true"}
 
 
-def _no_embedded_search(environment: Environment) -> bool:
+def _has_search(environment: Environment) -> bool:
     """Where the shell brings a search of its own, ours would say the same thing twice."""
-    return environment.variables.get("HANDRAIL_EMBEDDED_SEARCH", "") not in {"1", "true"}
+    embedded = environment.variables.get("HANDRAIL_EMBEDDED_SEARCH", "") in {"1", "true"}
+    return not embedded and _not_by_repl(environment)
+
+
+def _has_task_list(environment: Environment) -> bool:
+    """One list or the other: two would say different things."""
+    return environment.variables.get("CLAUDE_CODE_ENABLE_TASKS", "") not in {"0", "false"}
+
+
+def _has_repl(environment: Environment) -> bool:
+    return environment.variables.get("HANDRAIL_REPL", "") in {"1", "true"}
+
+
+def _not_by_repl(environment: Environment) -> bool:
+    """In the small set, Python code takes the place of tools that run programs and look for files."""
+    return not (environment.simple and _has_repl(environment))
+
+
+def _has_pwsh(environment: Environment) -> bool:
+    folders = environment.variables.get("PATH", "").split(":")
+    return any(folder.startswith("/") and os.access(f"{folder}/pwsh", os.X_OK) for folder in folders)
 
 
 def _made(module: str, name: str, *needs: Callable[[], Any]) -> Callable[[], Listed]:

@@ -99,7 +99,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--json-schema", type=_schema, metavar="JSON", help="the answer must fit this JSON Schema")
     top.add_argument("--effort", choices=EFFORTS, help="how hard the model should think")
     top.add_argument("--thinking", choices=("adaptive", "disabled"), help="whether the model may reason first")
-    top.add_argument("--max-thinking-tokens", type=whole_number, metavar="N", help="how much it may reason")
+    top.add_argument("--max-thinking-tokens", type=number, metavar="N", help="how much it may reason; 0 = not at all")
     top.add_argument("--record", metavar="FILE", help="keep the model's answers in a cassette")
     top.add_argument("--replay", metavar="FILE", help="take the answers from a cassette; no network, no key")
     top.add_argument("--include-hook-events", action="store_true", help="stream-json: which hooks ran")
@@ -122,6 +122,7 @@ def _add_session_flags(top: argparse.ArgumentParser) -> None:
     top.add_argument("--fork-session", action="store_true", help="go on in a new session, leave the old one as it is")
     top.add_argument("--session-id", metavar="ID", default="", help="the id of the new session")
     top.add_argument("--resume-session-at", metavar="UUID", default="", help="go on from this message of it")
+    top.add_argument("--resume-drops-turn", metavar="UUID", default="", help="refuse if that leaves out other prompts")
     top.add_argument("-n", "--name", metavar="TITLE", default="", help="a title for the session")
     top.add_argument("--no-session-persistence", action="store_true", help="keep nothing of it")
 
@@ -138,6 +139,13 @@ def _add_program_flags(top: argparse.ArgumentParser) -> None:
     )
     top.add_argument("--replay-user-messages", action="store_true", help="stream-json: say prompts back")
     top.add_argument("--disable-slash-commands", action="store_true", help="take /words literally")
+
+
+def number(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
+    return value
 
 
 def whole_number(text: str) -> int:

@@ -36,6 +36,8 @@ STDIN_PATIENCE = 3.0
 ON_ITS_WAY = 0.05
 """By then the first request has left, and the model thinks: time to load the tools it may call."""
 
+STATES_WANTED = "CLAUDE_CODE_SDK_READS_SESSION_STATE"
+
 THINKING: dict[str | None, ThinkingMode] = {"adaptive": "adaptive", "disabled": "off", None: "default"}
 
 
@@ -117,7 +119,7 @@ async def serve(flags: Flags) -> int:
     service = Service(
         FileOut(sys.stdout.fileno()),
         lambda wishes, control: open_conversation(spec, os.environ, wishes, control),
-        Serving(replay=chosen.replay_user_messages),
+        Serving(replay=chosen.replay_user_messages, states=os.environ.get(STATES_WANTED) == "1"),
     )
     signals: list[int] = []
 
@@ -143,7 +145,7 @@ def said(prompt: str, chosen: argparse.Namespace, worker: Worker) -> UserMessage
         return message
     from handrail.app.commands import expanded, find_commands  # noqa: PLC0415  # few prompts are commands
 
-    return expanded(message, find_commands(Path.cwd(), worker.live.loaded.env))
+    return expanded(message, find_commands(Path.cwd(), worker.live.loaded.env, asked_for(chosen).sources))
 
 
 def work_for(chosen: argparse.Namespace) -> Work:
@@ -173,6 +175,7 @@ def work_for(chosen: argparse.Namespace) -> Work:
             newest=chosen.newest,
             fork=chosen.fork_session,
             upto=chosen.resume_session_at,
+            dropped=chosen.resume_drops_turn,
             name=chosen.name,
         ),
         agents=chosen.agents,
@@ -190,15 +193,17 @@ def options(chosen: argparse.Namespace) -> dict[str, Any]:
     mode = THINKING[chosen.thinking]
     every = builtin_names()
     wanted = every if chosen.tools is None or chosen.tools == ("default",) else chosen.tools
+    for name in sorted({*wanted} - every):
+        warn(f"--tools: there is no built-in tool {name!r} here; the others are used")
     # whoever names the tools wants them in full, and no search for others; those of servers may still be many
     deferral = {} if wanted is every or chosen.mcp_config else {"deferral": NO_DEFERRAL}
     return {
         **deferral,
         "limits": Limits(turns=chosen.max_turns, dollars=chosen.max_budget_usd),
         "output": chosen.json_schema,
-        "builtin_tools": list(wanted),
+        "builtin_tools": [name for name in wanted if name in every],
         "effort": chosen.effort,
-        "thinking": Thinking(mode, chosen.max_thinking_tokens),
+        "thinking": Thinking(mode, chosen.max_thinking_tokens) if chosen.max_thinking_tokens != 0 else Thinking("off"),
         "betas": chosen.betas,
     }
 
@@ -221,8 +226,8 @@ def printers_for(chosen: argparse.Namespace, worker: Worker) -> list[Printer]:
     lines = Lines(
         worker.id,
         partial=chosen.include_partial_messages,
-        mode=worker.live.loaded.mode.name,
         hook_events=chosen.include_hook_events,
+        facts=lambda: {"permissionMode": worker.mode, "apiKeySource": worker.key_source},
     )
     printers: list[Printer] = [printer_for(chosen.output_format, lines, sys.stdout, sys.stderr)]
     if chosen.debug or chosen.verbose:

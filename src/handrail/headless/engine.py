@@ -1,5 +1,6 @@
 """A worker behind the control protocol: what a program around it may ask, and what it asks that program."""
 
+import asyncio
 import json
 import logging
 import os
@@ -12,11 +13,14 @@ from handrail.app.commands import Command, expanded, find_commands
 from handrail.app.work import Work, Worker
 from handrail.errors import HandrailError
 from handrail.headless.control import Control, ControlError, Handler, Payload
-from handrail.headless.lines import Lines
+from handrail.headless.delegated import ended
+from handrail.headless.lines import Lines, fresh
 from handrail.headless.serve import Prompt, Wishes
+from handrail.headless.wire import new_id, system
 from handrail.loop.events import LoopEvent, MessageComplete, RequestSent
 from handrail.loop.windows import window_of
 from handrail.records import record
+from handrail.tools.events import CallFinished
 
 if TYPE_CHECKING:
     from handrail.hooks.specs import HookCallback
@@ -64,17 +68,36 @@ async def open_conversation(spec: Spec, env: Mapping[str, str], wishes: Wishes, 
     except BaseException:
         await worker.aclose()
         raise
-    lines = Lines(worker.id, partial=spec.partial, mode=worker.live.loaded.mode.name, hook_events=spec.hook_events)
-    commands = find_commands(work.cwd, worker.live.loaded.env) if spec.slash else {}
-    lines.facts = {
-        "mcp_servers": [
-            {"name": each["name"], "status": each["status"]}
-            for each in (worker.servers.status() if worker.servers else ())
-        ],
+    commands = find_commands(work.cwd, worker.live.loaded.env, work.asked.sources) if spec.slash else {}
+    lines = Lines(
+        worker.id,
+        partial=spec.partial,
+        hook_events=spec.hook_events,
+        whole_agents=wishes.fields.get("forwardSubagentText") is True,
+        facts=lambda: facts_of(worker, commands),
+        uuid_of=kept_ids(worker),
+    )
+    return Conversation(worker, lines, commands, control)
+
+
+def kept_ids(worker: Worker) -> Callable[[object], str]:
+    """The id under which a block or result is kept in the session, so that one can go on from it; else a new one."""
+    if worker.session is None:
+        return fresh
+    ids = worker.session.scribe.ids = dict[int, str]()
+    return lambda block: ids.pop(id(block), "") or new_id()
+
+
+def facts_of(worker: Worker, commands: Mapping[str, Command]) -> Payload:
+    """What is true of a conversation when a prompt of it begins."""
+    servers = worker.servers.status() if worker.servers else ()
+    return {
+        "mcp_servers": [{"name": each["name"], "status": each["status"]} for each in servers],
         "slash_commands": list(commands),
         "agents": list(worker.kinds()),
+        "permissionMode": worker.mode,
+        "apiKeySource": worker.key_source,
     }
-    return Conversation(worker, lines, commands)
 
 
 class Asking:
@@ -143,8 +166,9 @@ def callbacks_of(hooks: Mapping[str, Any], control: Control) -> "dict[str, Seque
             patience = float(matcher.get("timeout") or HOOK_PATIENCE)
             for name in matcher.get("hookCallbackIds") or ():
                 asked = _asked(control, str(name), patience)
+                strict = matcher.get("onFailure") not in (None, "continue")
                 made.setdefault(event, []).append(
-                    HookCallback(asked, matcher=str(matcher.get("matcher") or ""), timeout=patience)
+                    HookCallback(asked, str(matcher.get("matcher") or ""), "", patience, strict)
                 )
     return dict(made)
 
@@ -159,18 +183,21 @@ def _asked(control: Control, name: str, patience: float) -> Callable[[Mapping[st
             tool_use_id=given.get("tool_use_id"),
         )
 
+    ask.__qualname__ = name
     return ask
 
 
 class Conversation:
-    """A worker, its lines and its commands."""
+    """A worker, its lines and its commands. Through `control` it tells what happens while no prompt is worked on."""
 
-    def __init__(self, worker: Worker, lines: Lines, commands: Mapping[str, Command]) -> None:
+    def __init__(self, worker: Worker, lines: Lines, commands: Mapping[str, Command], control: Control) -> None:
         self.worker = worker
         self.writer = lines
         self._commands = commands
+        self._control = control
         self._ready = False
         self._tokens = 0
+        self._watched: dict[str, asyncio.Task[None]] = {}
 
     def greeting(self) -> Payload:
         """What the program learns when it says hello."""
@@ -179,7 +206,7 @@ class Conversation:
                 {"name": each.name, "description": each.description, "argumentHint": each.hint}
                 for each in self._commands.values()
             ],
-            "agents": [{"name": name} for name in self.worker.kinds()],
+            "agents": [{"name": name, "description": text} for name, text in self.worker.kinds().items()],
             "models": [{"value": self.worker.agent.model, "displayName": self.worker.agent.model, "description": ""}],
             "output_style": "default",
             "available_output_styles": ["default"],
@@ -197,9 +224,27 @@ class Conversation:
         try:
             async for event in run:
                 self._note(event, prompt.id)
+                if isinstance(event, CallFinished):
+                    await self._watch(event.outcome.use.id)
                 yield event
         finally:
             await run.aclose()
+
+    async def _watch(self, call_id: str) -> None:
+        """Tell of background tasks that have begun, and again when they end."""
+        for task in self.worker.unheard_tasks():
+            if task.id not in self._watched:
+                about = {"task_id": task.id, "tool_use_id": call_id, "task_type": task.kind}
+                await self._tell(system("task_started", description=task.description, **about))
+                self._watched[task.id] = asyncio.create_task(self._until_over(task.id, call_id))
+
+    async def _until_over(self, task_id: str, call_id: str) -> None:
+        task = await self.worker.task_over(task_id)
+        for line in ended(task.id, task.status, task.output, task.description, {"tool_use_id": call_id}):
+            await self._tell(line)
+
+    async def _tell(self, line: Payload) -> None:
+        await self._control.tell(self.writer.signed(line))
 
     def _note(self, event: LoopEvent, prompt_id: str) -> None:
         match event:
@@ -217,6 +262,9 @@ class Conversation:
         self.worker.agent.interrupt()
 
     async def aclose(self) -> None:
+        for task in self._watched.values():
+            task.cancel()
+        await asyncio.gather(*self._watched.values(), return_exceptions=True)
         await self.worker.aclose()
 
     def handlers(self) -> Mapping[str, Handler]:
@@ -235,7 +283,6 @@ class Conversation:
     async def _set_mode(self, request: Mapping[str, Any]) -> Payload:
         mode = str(request["mode"])
         now = self.worker.set_mode(MODE_NAMES.get(mode, mode))
-        self.writer.mode = now
         return {"mode": now}
 
     async def _set_model(self, request: Mapping[str, Any]) -> None:
@@ -268,10 +315,15 @@ class Conversation:
             "totalTokens": self._tokens,
             "maxTokens": window,
             "rawMaxTokens": window,
-            "percentage": round(100 * self._tokens / window),
+            "percentage": round(100 * self._tokens / window, 1),
             "model": model,
+            "isAutoCompactEnabled": True,
             "memoryFiles": self.worker.memory_files(),
-            "mcpTools": [{"name": tool.name} for tool in self.worker.agent.tools.listed if tool.mcp],
+            "mcpTools": [
+                {"name": tool.name, "serverName": tool.mcp.server}
+                for tool in self.worker.agent.tools.listed
+                if tool.mcp
+            ],
             "agents": [{"agentType": name} for name in self.worker.kinds()],
             "gridRows": [],
         }

@@ -73,7 +73,16 @@ def _callback(name: str, given: Function | HookCallback) -> Hook:
     condition = _condition({"if": one.condition} if one.condition else {}, CALLBACKS)
     seconds = _seconds({} if one.timeout is None else {"timeout": one.timeout}, event.timeout)
     at = f"{name} callback"
-    return Hook(name, Callback(one.function), CALLBACKS, at, matcher, condition, min(seconds, event.max_timeout))
+    return Hook(
+        name,
+        Callback(one.function),
+        CALLBACKS,
+        at,
+        matcher,
+        condition,
+        min(seconds, event.max_timeout),
+        blocks_on_failure=one.blocks_on_failure,
+    )
 
 
 CALLBACKS = HookSource("callback")

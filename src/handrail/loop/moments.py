@@ -52,7 +52,7 @@ class Moments:
         """What hooks want a sub-agent to know at its start."""
         return added(await self.fire("SubagentStart", **self._who()))
 
-    def _who(self) -> dict[str, str]:
+    def _who(self) -> dict[str, Any]:
         agent = self._dialogue.context.agent
         return {} if agent.is_main else {"agent_id": agent.id, "agent_type": agent.type}
 

@@ -330,6 +330,8 @@ class Run:
             if isinstance(message, UserMessage | Attachment):
                 self._tell(MessageAdded(message))
         for outcome in attempt.outcomes:
+            for model, usage in outcome.output.used if outcome.output else ():
+                self._ledger.enter(model, usage)
             if outcome.status is Status.DENIED and outcome.decision:
                 self._denials.append(Denial(outcome.use, outcome.decision.reason))
         self._guard = self._guard.after(attempt.outcomes)

@@ -51,6 +51,7 @@ class Lookup(NamedTuple):
     locate: Callable[[str, str], Place]
     expand: Callable[[str, str], tuple[Place, ...]]
     exists: Callable[[str, str], bool]
+    beneath: Callable[[str], tuple[str, ...] | None]
 
 
 def touch_of(

@@ -19,6 +19,7 @@ SILENT = "(The command said nothing.)"
 class Finished:
     """A command that is over."""
 
+    tool: str
     command: str
     end: End
     said: Said
@@ -105,9 +106,14 @@ def card(done: Finished, code: int, *, failed: bool) -> Card:
     """What a person sees."""
     detail = f"exit code {code}" if failed else done.meaning
     return Card(
-        title=f"Bash {done.command.partition(chr(10))[0][:200]}",
+        title=f"{done.tool} {first_line(done.command)}",
         detail=detail,
         body=done.said.text,
         body_kind="code",
         tone="bad" if failed else "plain",
     )
+
+
+def first_line(command: str) -> str:
+    """The command as a title."""
+    return command.partition("\n")[0][:200]

@@ -2,30 +2,31 @@
 
 import asyncio
 import os
-import secrets
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import ClassVar
 
 from pydantic import Field
 
 from handrail.builtin.bash.background import background
+from handrail.builtin.bash.consent import checked, settled
 from handrail.builtin.bash.destroying import destroys
 from handrail.builtin.bash.meaning import meaning
 from handrail.builtin.bash.needs import Needs
 from handrail.builtin.bash.reading import glance, remember
-from handrail.builtin.bash.result import Finished, result
+from handrail.builtin.bash.result import Finished, first_line, result
 from handrail.builtin.bash.shell import Prepared, Shell, moves, only_reads
-from handrail.builtin.command_output import limit_of, readable, said
+from handrail.builtin.command_output import limit_of, said
+from handrail.builtin.following import Kept, followed
 from handrail.builtin.outfit import Outfit
-from handrail.builtin.tasks import QUOTA, owned, tasks_of
+from handrail.builtin.tasks import QUOTA, tasks_of
 from handrail.conversation.blocks import Json
 from handrail.errors import ToolError
 from handrail.processes.spawn import End, Running, start_stored
-from handrail.records import record
-from handrail.shell.analysis import analyse
+from handrail.processes.wrapping import Where
 from handrail.tools.cards import Card
-from handrail.tools.context import Progress, RunContext, ToolContext
+from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.output import ContextChange, Output
 from handrail.tools.permission import Check, Refuse
 from handrail.tools.schema import Input
@@ -33,8 +34,6 @@ from handrail.tools.tool import PromptView, Tool
 
 DEFAULT_MS = 120_000
 MAX_MS = 600_000
-PROGRESS_SECONDS = 0.1
-PROGRESS_BYTES = 8_192
 REPORT_BYTES = 8_192
 NO_BACKGROUND = "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS"
 
@@ -49,14 +48,6 @@ class BashInput(Input):
     )
 
 
-@record
-class ShellProgress(Progress):
-    """What a running command said lately; `size` is how much it said in all."""
-
-    text: str = ""
-    size: int = 0
-
-
 class Bash(Tool[BashInput]):
     name = "Bash"
     search_hint = "shell command terminal execute program script git"
@@ -64,10 +55,11 @@ class Bash(Tool[BashInput]):
     error_cancels_siblings = True
     max_result_chars = None
     always_load = True
+    shell: ClassVar[type[Shell]] = Shell
 
     def __init__(self, outfit: Outfit) -> None:
         self._outfit = outfit
-        self._shell = Shell(outfit)
+        self._shell = self.shell(outfit)
         self._needs = Needs(outfit)
 
     def description(self, args: BashInput, view: PromptView) -> str:
@@ -75,19 +67,19 @@ class Bash(Tool[BashInput]):
 
     def summary(self, args: BashInput) -> str:
         first, newline, _ = args.command.partition("\n")
-        return f"Bash({first[:80]}{'...' if newline or len(first) > 80 else ''})"
+        return f"{self.name}({first[:80]}{'...' if newline or len(first) > 80 else ''})"
 
     def classifier_text(self, args: BashInput) -> str:
         return args.command
 
     def is_read_only(self, args: BashInput) -> bool:
-        return only_reads(analyse(args.command)) and not args.run_in_background
+        return only_reads(self._shell.analysed(args.command)) and not args.run_in_background
 
     def is_concurrency_safe(self, args: BashInput) -> bool:
-        return self.is_read_only(args) and not moves(analyse(args.command))
+        return self.is_read_only(args) and not moves(self._shell.analysed(args.command))
 
     def is_destructive(self, args: BashInput) -> bool:
-        return destroys(analyse(args.command))
+        return destroys(self._shell.analysed(args.command))
 
     async def validate(self, args: BashInput, ctx: ToolContext) -> Refuse | None:
         if not args.command.strip():
@@ -99,24 +91,25 @@ class Bash(Tool[BashInput]):
         return None
 
     async def check_permission(self, args: BashInput, ctx: ToolContext) -> Check:
-        return await self._needs.check(args.command, str(self._shell.start_folder(ctx.cwd)))
+        return await checked(self._shell, self._needs, args.command, ctx, wants_out=args.dangerouslyDisableSandbox)
 
     async def call(self, args: BashInput, ctx: ToolContext) -> Output:
         if args.run_in_background:
             return await self._in_background(args, ctx)
-        analysis = analyse(args.command)
+        analysis = self._shell.analysed(args.command)
+        standing = await settled(self._shell, args.command, ctx, wants_out=args.dangerouslyDisableSandbox)
         cwd = self._shell.start_folder(ctx.cwd)
         seen = glance(analysis, cwd)
         seconds = self.seconds(args)
-        kept = _Kept(self._outfit.state / "output")
-        report = _Report() if moves(analysis) else None
+        kept = Kept(self._outfit.state / "output")
+        report = _Report() if self._shell.tells_folder and moves(analysis) else None
         try:
             prepared = self._shell.prepared(
                 args.command,
                 str(cwd),
                 seconds,
                 report=report.fd if report else None,
-                sandbox=not args.dangerouslyDisableSandbox,
+                inside=standing.where is Where.INSIDE,
             )
             end = await self._run(prepared, kept.fd, ctx)
             change, notices = self._moved(ctx.cwd, cwd, report.read() if report else "")
@@ -129,19 +122,21 @@ class Bash(Tool[BashInput]):
             kept.close()
             if report:
                 report.close()
+        if standing.reason and not args.dangerouslyDisableSandbox:
+            notices.append(standing.reason)
         if prepared.sandboxed and self._outfit.sandbox and (why := self._outfit.sandbox.explain(shown.text, end.code)):
             notices.append(why)
         if seen and end.code == 0:
             remember(seen, ctx.files)
         path = kept.path if shown.cut else None
-        return result(Finished(args.command, end, shown, path, meant, seconds, notices), change)
+        return result(Finished(self.name, args.command, end, shown, path, meant, seconds, notices), change)
 
     async def _run(self, prepared: Prepared, store: int, ctx: ToolContext) -> End:
         nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         running: Running | None = None
         try:
             running = await start_stored(prepared.command, nothing, store, QUOTA)
-            return await _followed(running, store, ctx)
+            return await followed(running.wait(), store, ctx)
         except OSError as error:
             raise ToolError(
                 f"The command could not be started: {error.strerror}: {error.filename!r}. Change it, or ask the user."
@@ -181,7 +176,7 @@ class Bash(Tool[BashInput]):
             args.command,
             ctx,
             description=args.description or "",
-            sandbox=not args.dangerouslyDisableSandbox,
+            wants_out=args.dangerouslyDisableSandbox,
         )
         text = (
             f"It runs in the background as task {task.id}; its output goes to {task.output}. You are told when it ends."
@@ -195,13 +190,13 @@ class Bash(Tool[BashInput]):
                 "isImage": False,
                 "backgroundTaskId": task.id,
             },
-            card=Card(title=f"Bash {args.command.partition(chr(10))[0][:200]}", detail=f"background task {task.id}"),
+            card=Card(title=f"{self.name} {first_line(args.command)}", detail=f"background task {task.id}"),
         )
 
     def use_card(self, partial: Json) -> Card:
         command, description = partial.get("command"), partial.get("description")
         return Card(
-            title="Bash",
+            title=self.name,
             detail=str(description or "")[:200],
             body=command if isinstance(command, str) else "",
             body_kind="code",
@@ -213,45 +208,6 @@ class Bash(Tool[BashInput]):
 
 def _in_folder(run: RunContext, folder: Path) -> RunContext:
     return replace(run, cwd=folder)
-
-
-async def _followed(running: Running, store: int, ctx: ToolContext) -> End:
-    """How it ended; meanwhile what it says goes out as progress."""
-    ended = asyncio.ensure_future(running.wait())
-    told = 0
-    try:
-        while not (await asyncio.wait({ended}, timeout=PROGRESS_SECONDS))[0]:
-            size = os.fstat(store).st_size
-            if size > told:
-                start = max(told, size - PROGRESS_BYTES)
-                text = readable(os.pread(store, size - start, start).decode("utf-8", "replace"))
-                ctx.progress(ShellProgress(text.rstrip("\n").rpartition("\n")[2], None, text, size))
-                told = size
-        return ended.result()
-    finally:
-        ended.cancel()
-
-
-def open_store(path: Path) -> int:
-    """A new file for the output, which its owner alone can read."""
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-
-
-class _Kept:
-    """The file that gets the whole output; it stays only if that is wanted."""
-
-    def __init__(self, folder: Path) -> None:
-        try:
-            self.path = owned(folder) / f"{secrets.token_hex(8)}.txt"
-            self.fd = open_store(self.path)
-        except OSError as error:
-            raise ToolError(f"Nothing was run: output cannot be kept in {folder}: {error.strerror}.") from error
-        self.wanted = False
-
-    def close(self) -> None:
-        os.close(self.fd)
-        if not self.wanted:
-            self.path.unlink()
 
 
 class _Report:

@@ -1,0 +1,38 @@
+"""PowerShell: run a command line with pwsh, where it is installed. What it would do is not known beforehand."""
+
+import shutil
+
+from handrail.builtin.bash.shell import Shell
+from handrail.builtin.bash.tool import Bash, BashInput
+from handrail.shell.model import Analysis, Reason, Verdict
+from handrail.tools.context import ToolContext
+from handrail.tools.permission import NO_OPINION, Check
+
+NOT_ANALYSED = Reason(Verdict.NOT_UNDERSTOOD, "what PowerShell would do is not looked into", 0, 0, "", "")
+
+
+class Pwsh(Shell):
+    """PowerShell, without the profile of the user, and with nobody to ask."""
+
+    name = "pwsh"
+    tells_folder = False
+
+    def found(self) -> str:
+        return shutil.which("pwsh", path=self._outfit.env.get("PATH")) or ""
+
+    def analysed(self, text: str) -> Analysis:
+        return Analysis(text, text, problems=(NOT_ANALYSED,))
+
+    def argv(self, text: str, report: int | None) -> list[str]:
+        return [self.program, "-NoLogo", "-NoProfile", "-NonInteractive", "-Command", text]
+
+
+class PowerShell(Bash):
+    name = "PowerShell"
+    search_hint = "pwsh cmdlet command terminal execute script windows"
+    always_load = False
+    should_defer = True
+    shell = Pwsh
+
+    async def check_permission(self, args: BashInput, ctx: ToolContext) -> Check:
+        return NO_OPINION

@@ -1,0 +1,223 @@
+"""
+The interpreter of a session: one process that runs code, started when it is needed and again when it was lost.
+
+It runs under a keeper as every command does, so that it ends with the session, or with handrail, and all that its code
+has started with it.
+"""
+
+import asyncio
+import json
+import os
+import socket
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from handrail.builtin.bash.environment import as_hooks_left_it, ordinary
+from handrail.builtin.bash.shell import boxed
+from handrail.builtin.following import followed
+from handrail.builtin.outfit import Outfit
+from handrail.builtin.tasks import QUOTA
+from handrail.errors import ToolError
+from handrail.processes.spawn import Command, Running, start
+from handrail.records import record
+from handrail.tools.context import ToolContext
+
+KERNEL = str(Path(__file__).with_name("kernel.py"))
+CHUNK = 65_536
+DRAINED_CHUNKS = 32
+"""More than a pipe holds: what is still written after that belongs to the next call."""
+MAX_REPLY = 1_000_000
+INTERRUPTED = "the interpreter was started anew, because the call before was interrupted: what it knew is lost"
+
+
+@record
+class Answer:
+    """What came of code. `why` it is lost: empty, `timeout`, `full` (too much output), or `ended` with a code."""
+
+    value: str = ""
+    error: str = ""
+    why: str = ""
+    code: int = 0
+    stored: int = 0
+    lost: int = 0
+    notice: str = ""
+
+
+class Interpreter:
+    """Runs one piece of code at a time, whichever agent of the session asks."""
+
+    def __init__(self, outfit: Outfit) -> None:
+        self._outfit = outfit
+        self._kernel: Kernel | None = None
+        self._notice = ""
+        self._alone = asyncio.Lock()
+
+    async def run(self, code: str, seconds: float, store: int, ctx: ToolContext) -> Answer:
+        """
+        Run code; what it writes goes to the store. If it does not end in time, the interpreter is lost.
+
+        Raises:
+            ToolError: there is no interpreter and none can be started.
+        """
+        async with self._alone:
+            kernel = self._kernel = self._kernel or await self._started(ctx.cwd)
+            notice, self._notice = self._notice, ""
+            pump = _Pump(kernel, store)
+            try:
+                reply = await followed(_reply(kernel, code, pump, seconds), store, ctx)
+            except TimeoutError:
+                why, status = "timeout", await self._lose(kernel)
+            except EOFError:
+                why, status = "full" if pump.full else "ended", await self._lose(kernel)
+            except asyncio.CancelledError:
+                self._notice = INTERRUPTED
+                await self._lose(kernel)
+                raise
+            else:
+                return replace(reply, stored=pump.stored, lost=pump.lost, notice=notice)
+            return Answer(why=why, code=status, stored=pump.stored, lost=pump.lost, notice=notice)
+
+    async def end(self) -> None:
+        """End the process and all that it has started."""
+        if (kernel := self._kernel) is None:
+            return
+        if self._alone.locked():
+            await kernel.running.gone()  # whoever runs code in it learns of that and lets go of it
+        else:
+            await self._lose(kernel)
+
+    async def _lose(self, kernel: "Kernel") -> int:
+        """End it; its exit code."""
+        self._kernel = None
+        try:
+            return (await kernel.running.gone()).code
+        finally:
+            kernel.let_go()
+
+    async def _started(self, cwd: Path) -> "Kernel":
+        folder = str(cwd) if os.path.isdir(cwd) else self._outfit.working_dirs()[0]  # noqa: PTH112, ASYNC240
+        env = {**ordinary(as_hooks_left_it(self._outfit.env)), "PWD": folder}
+        prepared = boxed(Command([sys.executable, "-I", KERNEL], folder, env, grace=0.0), self._outfit.sandbox)
+        ours, theirs = socket.socketpair()
+        output, end = os.pipe()
+        ours.setblocking(False)
+        os.set_blocking(output, False)
+        try:
+            running = await start(prepared.command, theirs.fileno(), end, end)
+        except BaseException as error:
+            ours.close()
+            os.close(output)
+            prepared.close()
+            if isinstance(error, OSError):
+                raise ToolError(f"Python could not be started: {error.strerror}: {error.filename!r}.") from error
+            raise
+        finally:
+            theirs.close()
+            os.close(end)
+        return Kernel(running, ours, output, prepared.close)
+
+
+async def _reply(kernel: "Kernel", code: str, pump: "_Pump", seconds: float) -> Answer:
+    loop = asyncio.get_running_loop()
+    loop.add_reader(kernel.output, pump.read)
+    try:
+        async with asyncio.timeout(seconds):
+            return await kernel.ask(code)
+    finally:
+        loop.remove_reader(kernel.output)
+        pump.drain()
+
+
+class Kernel:
+    """The running process: the socket on which it is asked, and the pipe with what its code writes."""
+
+    def __init__(self, running: Running, control: socket.socket, output: int, close: Callable[[], None]) -> None:
+        self.running = running
+        self.output = output
+        self._control = control
+        self._close = close
+
+    async def ask(self, code: str) -> Answer:
+        """
+        Its reply.
+
+        Raises:
+            EOFError: it has ended, or does not say what it should.
+        """
+        loop = asyncio.get_running_loop()
+        heard = bytearray()
+        try:
+            await loop.sock_sendall(self._control, json.dumps({"code": code}).encode() + b"\n")
+            while not heard.endswith(b"\n") and len(heard) < MAX_REPLY:
+                data = await loop.sock_recv(self._control, CHUNK)
+                if not data:
+                    raise EOFError
+                heard += data
+            reply: dict[str, Any] = json.loads(heard)
+        except (ConnectionError, ValueError) as error:
+            raise EOFError from error
+        return Answer(str(reply.get("value", "")), str(reply.get("error", "")))
+
+    def let_go(self) -> None:
+        """It has ended."""
+        self._control.close()
+        os.close(self.output)
+        self._close()
+
+
+class _Pump:
+    """Moves what the code writes into the store, until the quota is used up."""
+
+    def __init__(self, kernel: Kernel, store: int) -> None:
+        self._kernel = kernel
+        self._store = store
+        self.stored = 0
+        self.lost = 0
+        self.full = False
+
+    def read(self) -> bool:
+        """Take some. False = there is nothing at the moment."""
+        try:
+            data = os.read(self._kernel.output, CHUNK)
+        except BlockingIOError:
+            return False
+        if not data:
+            asyncio.get_running_loop().remove_reader(self._kernel.output)
+            return False
+        self._keep(data)
+        return True
+
+    def drain(self) -> None:
+        """Take what has been written so far."""
+        for _ in range(DRAINED_CHUNKS):
+            if not self.read():
+                return
+
+    def _keep(self, data: bytes) -> None:
+        room = data[: max(0, QUOTA - self.stored)]
+        try:
+            written = os.write(self._store, room)
+        except OSError:
+            written = 0
+        self.stored += written
+        self.lost += len(data) - written
+        if self.stored >= QUOTA and not self.full:
+            self.full = True
+            self._kernel.running.stop()
+
+
+_OF_SESSIONS: dict[Path, Interpreter] = {}
+
+
+def interpreter_of(outfit: Outfit) -> Interpreter:
+    """The one interpreter of a session."""
+    return _OF_SESSIONS.setdefault(outfit.state, Interpreter(outfit))
+
+
+async def close_interpreter(outfit: Outfit) -> None:
+    """End the interpreter of a session that is over."""
+    if (interpreter := _OF_SESSIONS.pop(outfit.state, None)) is not None:
+        await interpreter.end()

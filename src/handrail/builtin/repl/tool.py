@@ -1,0 +1,120 @@
+"""REPL: run Python code in an interpreter that remembers what earlier calls defined."""
+
+from typing import Any
+
+from pydantic import Field
+
+from handrail.builtin.bash.result import signal_name
+from handrail.builtin.command_output import Said, limit_of, said
+from handrail.builtin.following import Kept
+from handrail.builtin.outfit import Outfit
+from handrail.builtin.repl.interpreter import Answer, interpreter_of
+from handrail.conversation.blocks import Json
+from handrail.tools.cards import Card
+from handrail.tools.context import ToolContext
+from handrail.tools.output import Output
+from handrail.tools.permission import Refuse
+from handrail.tools.schema import Input
+from handrail.tools.tool import PromptView, Tool
+
+DEFAULT_MS = 30_000
+MAX_MS = 600_000
+SILENT = "(The code said nothing.)"
+LOST = "What the interpreter knew is lost; the next call starts a new one"
+
+
+class ReplInput(Input):
+    code: str = Field(description="Python code.")
+    description: str | None = Field(default=None, description="What it does, in a few words.")
+    timeout: float = Field(default=DEFAULT_MS, gt=0, le=MAX_MS, description="Milliseconds until it is stopped.")
+
+
+class REPL(Tool[ReplInput]):
+    name = "REPL"
+    search_hint = "python code interpreter execute compute session state"
+    input_model = ReplInput
+    max_result_chars = None
+    always_load = True
+
+    def __init__(self, outfit: Outfit) -> None:
+        self._outfit = outfit
+
+    def description(self, args: ReplInput, view: PromptView) -> str:
+        return args.description or self.summary(args)
+
+    def summary(self, args: ReplInput) -> str:
+        first, newline, _ = args.code.strip().partition("\n")
+        return f"REPL({first[:80]}{'...' if newline or len(first) > 80 else ''})"
+
+    def classifier_text(self, args: ReplInput) -> str:
+        return args.code
+
+    async def validate(self, args: ReplInput, ctx: ToolContext) -> Refuse | None:
+        return None if args.code.strip() else Refuse("There is no code. Give Python code to run.")
+
+    async def call(self, args: ReplInput, ctx: ToolContext) -> Output:
+        limit = limit_of(self._outfit.env.get("BASH_MAX_OUTPUT_LENGTH", ""))
+        kept = Kept(self._outfit.state / "output")
+        try:
+            answer = await interpreter_of(self._outfit).run(args.code, args.timeout / 1000, kept.fd, ctx)
+            shown = said(kept.path, answer.stored, limit, limit // 3)
+            kept.wanted = shown.cut
+        finally:
+            kept.close()
+        return self._output(args, answer, shown, str(kept.path) if shown.cut else "")
+
+    def _output(self, args: ReplInput, answer: Answer, shown: Said, path: str) -> Output:
+        failed = bool(answer.error or answer.why)
+        parts = [shown.text.rstrip("\n"), answer.value, answer.error]
+        if path:
+            parts.append(f"The whole output is in {path}. Use Read with offset and limit for what you need.")
+        parts += [f"({notice})" for notice in self._notices(answer, args.timeout / 1000, shown)]
+        text = "\n".join(part for part in parts if part)
+        return Output(
+            text=text or ("" if shown.image else SILENT),
+            blocks=(shown.image,) if shown.image else (),
+            data=structured(answer, shown, path),
+            card=Card(
+                title=self.summary(args),
+                detail=answer.why or ("failed" if failed else args.description or ""),
+                body=text,
+                body_kind="code",
+                tone="bad" if failed else "plain",
+            ),
+            is_error=failed,
+        )
+
+    def _notices(self, answer: Answer, seconds: float, shown: Said) -> list[str]:
+        found = [answer.notice] if answer.notice else []
+        if answer.why == "timeout":
+            found.append(f"it was stopped because it took longer than {seconds:g} seconds. {LOST}")
+        elif answer.why == "full":
+            found.append(f"it was stopped because it wrote more than {answer.stored:,} bytes. {LOST}")
+        elif answer.why:
+            how = f"with exit code {answer.code}" if answer.code >= 0 else f"by {signal_name(-answer.code)}"
+            found.append(f"the interpreter ended {how}. {LOST}")
+        if answer.lost and answer.why != "full":
+            found.append(f"{answer.lost:,} bytes of output were lost, because they could not be written to the disk")
+        sandbox = self._outfit.sandbox
+        if sandbox and (answer.error or answer.why) and (why := sandbox.explain(f"{shown.text}\n{answer.error}", 1)):
+            found.append(why)
+        return found
+
+    def use_card(self, partial: Json) -> Card:
+        code, description = partial.get("code"), partial.get("description")
+        body = code if isinstance(code, str) else ""
+        return Card(title="REPL", detail=str(description or "")[:200], body=body, body_kind="code")
+
+    def tag(self, args: ReplInput) -> str:
+        return f"{args.timeout / 1000:g} s" if args.timeout != DEFAULT_MS else ""
+
+
+def structured(answer: Answer, shown: Said, path: str) -> dict[str, Any]:
+    """The result for programs."""
+    found: dict[str, Any] = {
+        "output": shown.text,
+        "result": answer.value or None,
+        "error": answer.error or None,
+        "interrupted": bool(answer.why),
+    }
+    return {**found, "persistedOutputPath": path} if path else found

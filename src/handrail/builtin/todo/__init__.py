@@ -1,0 +1,1 @@
+"""The task list of a session (TaskCreate, TaskGet, TaskUpdate, TaskList) and its older form, the list of TodoWrite."""
