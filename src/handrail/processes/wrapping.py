@@ -11,8 +11,8 @@ class Wrapped(Protocol):
     def argv(self) -> Sequence[str]: ...
 
     @property
-    def env(self) -> Mapping[str, str]:
-        """What changes in its environment."""
+    def env(self) -> Mapping[str, str | None]:
+        """What changes in its environment: a text sets a variable, None removes it."""
         ...
 
     @property

@@ -91,10 +91,10 @@ def boxed(command: Command, sandbox: Sandbox | None) -> Prepared:
     if sandbox is None:
         return Prepared(command, False, _nothing)
     wrapped = sandbox.wrap(list(command.argv), command.cwd)
+    changed: dict[str, str | None] = {**command.env, **wrapped.env}
+    env = {name: value for name, value in changed.items() if value is not None}
     fds = (*command.pass_fds, *wrapped.pass_fds)
-    return Prepared(
-        replace(command, argv=wrapped.argv, env={**command.env, **wrapped.env}, pass_fds=fds), True, wrapped.close
-    )
+    return Prepared(replace(command, argv=wrapped.argv, env=env, pass_fds=fds), True, wrapped.close)
 
 
 def only_reads(analysis: Analysis) -> bool:
