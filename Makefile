@@ -14,7 +14,7 @@ help: ## this list
 setup: ## make .venv ready (implied by all others)
 	@scripts/setup
 
-demo: setup ## watch real tool calls being scheduled, offline
+demo: setup ## watch an agent repair a project with the real tools, offline
 	@$(BIN)/handrail demo
 
 test: lint ## the whole gate: lint, types, layers, tests, coverage
@@ -59,6 +59,7 @@ bench: setup ## measure our own speed
 	@$(BIN)/python -m benchmarks.loop_bench
 	@$(BIN)/python -m benchmarks.hooks_bench
 	@$(BIN)/python -m benchmarks.edit_bench
+	@$(BIN)/python -m benchmarks.search_bench
 	@$(BIN)/python -m benchmarks.sandbox_bench
 
 bench-peers: setup ## measure beside other frameworks, in an environment of their own

@@ -31,6 +31,7 @@ from handrail.loop.events import BlockComplete, LoopEvent, RequestSent, ResultsC
 from handrail.testing.wire_answers import Spoken, anthropic_events
 
 DELTAS = 20_000
+AT_ONCE = 10
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 SYSTEM = "You are careful. " * 200
 
@@ -53,6 +54,8 @@ class Server:
 
     def __init__(self) -> None:
         self.asked: dict[str, int] = {}
+        self.sent: dict[str, float] = {}
+        self.gaps: dict[str, list[float]] = {}
         self.first_byte = 0.0
         self.deltas = body(Text("word " * DELTAS), piece=5)
 
@@ -66,13 +69,18 @@ class Server:
                 arrived = time.monotonic()
                 key = head.split(b" ")[1].decode()
                 number = self.asked[key] = self.asked.get(key, 0) + 1
+                if key in self.sent:
+                    self.gaps.setdefault(key, []).append(arrived - self.sent[key])
                 writer.write(HEAD)
-                await self.answer(key.split("/")[1], number, arrived, writer)
+                await self.answer(key.split("/")[1], number, arrived, writer, self.gaps.get(key, []))
                 writer.write(b"0\r\n\r\n")
                 await writer.drain()
+                self.sent[key] = time.monotonic()
         writer.close()
 
-    async def answer(self, what: str, number: int, arrived: float, writer: asyncio.StreamWriter) -> None:
+    async def answer(
+        self, what: str, number: int, arrived: float, writer: asyncio.StreamWriter, gaps: list[float]
+    ) -> None:
         """One answer."""
         kind, count, path = what.split("-", 2)
         if kind == "deltas":
@@ -87,6 +95,13 @@ class Server:
                 writer.write(frame(event))
         elif kind == "overlap":
             writer.write(frame(body(Text(json.dumps({"first_byte": self.first_byte, "next_request": arrived})))))
+        elif kind == "reads" and number <= int(count):
+            folder = bytes.fromhex(path).decode()
+            names = (f"{folder}/{number * AT_ONCE + at}.txt" for at in range(AT_ONCE))
+            calls = [ToolUse(f"c{number}-{at}", "Read", {"file_path": name}) for at, name in enumerate(names)]
+            writer.write(frame(body(Text("I read them."), *calls)))
+        elif kind == "reads":
+            writer.write(frame(body(Text(json.dumps(gaps)))))
         elif number <= int(count):
             call = ToolUse(f"c{number}", "Read", {"file_path": bytes.fromhex(path).decode()})
             writer.write(frame(body(Text("I read it."), call)))
@@ -224,6 +239,24 @@ async def turns(url: str, path: Path, count: int = 210, rounds: int = 9) -> None
     print(f"{'floor: turn 200 against turn 10':<48} ratio {late_floor / early_floor:5.2f}")
 
 
+async def reads(url: str, folder: Path, count: int = 30, rounds: int = 7) -> None:
+    """Ten reads in one turn: from the last byte of the answer to the next request, as the server sees it."""
+    for number in range((count + 1) * AT_ONCE):
+        (folder / f"{number}.txt").write_text(f"a line of file {number}\n" * 100)
+    what = f"reads-{count}-{str(folder).encode().hex()}"
+    sides: tuple[list[float], list[float]] = ([], [])
+    async with httpx2.AsyncClient(timeout=60) as client:
+        for number in range(rounds):
+            out = io.StringIO()
+            await by_hand(client, f"{url}/{what}/floor{number}", out)
+            said = json.loads(out.getvalue().splitlines()[-1])["text"]
+            sides[1].extend(json.loads(said)[5:])
+            async with an_agent(f"{url}/{what}/ours{number}", cwd=folder) as agent:
+                sides[0].extend(json.loads((await agent.ask("Go.")).text)[5:])
+    mine, base = (statistics.quantiles(side, n=4)[0] for side in sides)
+    report("ten reads, last byte to next request", mine, base, 2.0, 1e3, "ms")
+
+
 async def deltas(url: str) -> None:
     """A long answer in small pieces."""
     out = io.StringIO()
@@ -299,7 +332,7 @@ async def memory(url: str, path: Path, count: int = 1_000) -> None:
 
 def main() -> None:
     """All of it, or the parts named."""
-    wanted = sys.argv[1:] or ["turns", "deltas", "overlap", "memory"]
+    wanted = sys.argv[1:] or ["turns", "reads", "deltas", "overlap", "memory"]
     command = [sys.executable, __file__, "serve"]
     with (
         subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server,
@@ -311,6 +344,7 @@ def main() -> None:
         path.write_text("one\ntwo\nthree\n")
         parts: dict[str, Callable[[], Awaitable[None]]] = {
             "turns": lambda: turns(url, path),
+            "reads": lambda: reads(url, Path(folder)),
             "deltas": lambda: deltas(url),
             "overlap": lambda: overlap(url),
             "memory": lambda: memory(url, path),

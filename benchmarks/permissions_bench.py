@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from handrail.app.state import plain_outfit
 from handrail.builtin.read import Read
 from handrail.conversation.blocks import ToolUse
 from handrail.conversation.redact import make_redactor
@@ -23,7 +24,7 @@ from handrail.dispatch.approval.audit import Audit
 from handrail.dispatch.approval.gate import PolicyGate
 from handrail.dispatch.approval.live import LivePolicy
 from handrail.dispatch.gate import NOTHING_SAID, Request
-from handrail.files.paths import exists, expand, locate, resolve
+from handrail.files.paths import beneath, exists, expand, locate, resolve
 from handrail.permissions.case import Case, make_case
 from handrail.permissions.hidden import hidden
 from handrail.permissions.layers import decide
@@ -34,7 +35,7 @@ from handrail.tools.abort import AbortSignal
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.permission import Decision
 
-LOOKUP = Lookup(resolve, locate, expand, exists)
+LOOKUP = Lookup(resolve, locate, expand, exists, beneath)
 ROUNDS = 3_000
 USES = {
     "Read, inside": ToolUse("1", "Read", {"file_path": "src/app.py"}),
@@ -102,7 +103,7 @@ def gates(folder: str, policy: Policy) -> None:
 
 async def gate_cost(folder: str, policy: Policy, audit: Audit | None) -> float:
     gate = PolicyGate(LivePolicy(lambda: policy), audit=audit)
-    tool, use = Read(), USES["Read, inside"]
+    tool, use = Read(plain_outfit({}, Path(folder))), USES["Read, inside"]
     ctx = ToolContext(RunContext(Path(folder)), use, AbortSignal(), lambda _: None, refuse)
     request = Request(use, tool, tool.parse(use.input), ctx, read_only=True)
     samples = []

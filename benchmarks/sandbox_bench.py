@@ -1,104 +1,128 @@
 """
-What the sandbox costs: `true` and eight `sleep 0.2` at once, beside the same without a sandbox, in one run.
+What the sandbox costs: python -m benchmarks.sandbox_bench
 
-    python -m benchmarks.sandbox_bench
+Bash calls through the executor and the gate of a folder, as a model's are: `true`, and eight `sleep 0.2` in one answer,
+confined and not, in turns. Figures are medians, the lower quartile and the quietest moment.
 """
 
+import asyncio
 import os
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
+from handrail.app.gate import FolderGate
+from handrail.app.sandboxing import protected_names
+from handrail.app.state import plain_outfit
+from handrail.app.tools import make_catalog
+from handrail.conversation.blocks import ToolUse
+from handrail.dispatch.executor import ToolExecutor
+from handrail.dispatch.gate import Rails
+from handrail.dispatch.results import ResultStore
 from handrail.processes.sandbox.choose import Tried, tried
 from handrail.processes.sandbox.confine import Sandbox
-from handrail.processes.sandbox.plan import Protected
 from handrail.processes.sandbox.settings import read_settings
+from handrail.tools.context import RunContext
 
-ROUNDS = 40
-PROTECTED = Protected(
-    project=(
-        ".handrail", ".claude", ".vscode", ".idea", ".husky", ".cargo", ".devcontainer", ".yarn", ".mvn", ".mcp.json",
-        ".envrc", ".npmrc", ".gitmodules", ".pre-commit-config.yaml", ".yarnrc", ".yarnrc.yml",
-    ),
-    home=(".bashrc", ".profile"),
-)  # fmt: skip
+ROUNDS, SLEEPS = 40, 8
 
 
-def plain(argv: list[str], cwd: Path) -> None:
-    subprocess.run(argv, cwd=cwd, check=True, stdin=subprocess.DEVNULL)
+class Session:
+    """The tools of a session in a folder, with or without a sandbox."""
+
+    def __init__(self, project: Path, state: Path, sandbox: Sandbox | None) -> None:
+        env = {**os.environ, "HANDRAIL_STATE_DIR": str(state)}
+        outfit = replace(plain_outfit(env, project), sandbox=sandbox)
+        self.project = project
+        self.catalog = make_catalog(variables=env, outfit=lambda: outfit)
+        self.rails = Rails(FolderGate(project, env))
+        self.store = ResultStore(state / "results")
+
+    async def calls(self, *commands: str) -> None:
+        run = RunContext(self.project)
+        async with ToolExecutor(self.catalog.pool, run, self.store, rails=self.rails) as executor:
+            for at, command in enumerate(commands):
+                executor.add(ToolUse(f"c{at}", "Bash", {"command": command}))
+            outcomes = [outcome async for outcome in executor.rest()]
+        assert not any(outcome.result.is_error for outcome in outcomes), outcomes
 
 
-def confined(sandbox: Sandbox) -> Callable[[list[str], Path], None]:
-    def start(argv: list[str], cwd: Path) -> None:
-        with sandbox.wrap(argv, str(cwd)) as wrapped:
-            subprocess.run(wrapped.argv, cwd=cwd, check=True, stdin=subprocess.DEVNULL, pass_fds=wrapped.pass_fds)
-
-    return start
-
-
-def at_once(sandbox: Sandbox | None, cwd: Path) -> float:
-    """Seconds until eight sleeps that were started together have ended."""
-    start = time.perf_counter()
-    wrapped = [sandbox.wrap(["sleep", "0.2"], str(cwd)) for _ in range(8)] if sandbox else []
-    vectors = [(each.argv, each.pass_fds) for each in wrapped] or [(["sleep", "0.2"], ())] * 8
-    running = [subprocess.Popen(argv, cwd=cwd, stdin=subprocess.DEVNULL, pass_fds=fds) for argv, fds in vectors]
-    assert [process.wait() for process in running] == [0] * 8
-    for each in wrapped:
-        each.close()
-    return time.perf_counter() - start
-
-
-def spent(do: Callable[[], None]) -> float:
-    start = time.perf_counter()
-    do()
-    return time.perf_counter() - start
-
-
-def measure(method: Tried, project: Path, state: Path) -> None:
-    sandbox = Sandbox(
-        read_settings({"enabled": True}, folder=str(project), home=str(Path.home())),
-        home=os.path.realpath(Path.home()),
+def confining(method: Tried, project: Path, state: Path) -> Sandbox:
+    home = os.path.realpath(Path.home())
+    return Sandbox(
+        read_settings({"enabled": True}, folder=str(project), home=home),
+        home=home,
         working_dirs=lambda: (str(project),),
-        state=state,
-        protected=PROTECTED,
+        state=state / method.method.value,
+        protected=protected_names(),
         own=(str(state),),
         method=method,
     )
-    inside = confined(sandbox)
-    inside(["true"], project)
-    pairs = [(spent(lambda: plain(["true"], project)), spent(lambda: inside(["true"], project))) for _ in range(ROUNDS)]
-    bare, boxed = (statistics.median(each) * 1e3 for each in zip(*pairs, strict=True))
-    least = (min(boxed for _, boxed in pairs) - min(bare for bare, _ in pairs)) * 1e3
-    wrap = statistics.median(spent(lambda: sandbox.wrap(["true"], str(project)).close()) for _ in range(ROUNDS)) * 1e3
-    print(
-        f"{method.method.value}: true {bare:.1f} ms bare, {boxed:.1f} ms confined, "
-        f"{boxed - bare:.1f} ms more (bar 15), {least:.1f} at the quietest moment"
-    )
-    print(f"{method.method.value}: of that, wrap and close {wrap:.2f} ms")
-    sleeps = [(at_once(None, project), at_once(sandbox, project)) for _ in range(5)]
-    bare, boxed = (statistics.median(each) * 1e3 for each in zip(*sleeps, strict=True))
-    least = min(boxed for _, boxed in sleeps) * 1e3
-    print(
-        f"{method.method.value}: eight sleeps of 200 ms {bare:.0f} ms bare, {boxed:.0f} ms confined, "
-        f"{least:.0f} at the quietest moment (bar 300)"
-    )
-    sandbox.close()
+
+
+async def in_turns(rounds: int, *actions: Callable[[], Awaitable[None]]) -> list[list[float]]:
+    """Milliseconds of each, taken in turns so that a busy moment hits all alike."""
+    samples: list[list[float]] = [[] for _ in actions]
+    for _ in range(rounds):
+        for kept, action in zip(samples, actions, strict=True):
+            started = time.perf_counter()
+            await action()
+            kept.append((time.perf_counter() - started) * 1000)
+    return samples
+
+
+def shown(values: list[float]) -> str:
+    quarter = statistics.quantiles(values, n=4)[0]
+    return f"{statistics.median(values):6.1f} {quarter:6.1f} {min(values):6.1f}"
+
+
+async def measure(project: Path, state: Path, methods: list[Tried]) -> None:
+    sandboxes = [confining(method, project, state) for method in methods]
+    sessions = [Session(project, state, None), *(Session(project, state, sandbox) for sandbox in sandboxes)]
+    names = ["bare", *(method.method.value for method in methods)]
+    for session in sessions:
+        await session.calls("true")
+        await session.calls(*["true"] * SLEEPS)  # as many keepers as will be needed
+    trues = await in_turns(ROUNDS, *(partial(session.calls, "true") for session in sessions))
+    print("Bash true, ms                         median  quart.    best")
+    for name, values in zip(names, trues, strict=True):
+        print(f"  {name:34} {shown(values)}")
+    for name, values in zip(names[1:], trues[1:], strict=True):
+        more = [boxed - bare for boxed, bare in zip(sorted(values), sorted(trues[0]), strict=True)]
+        print(f"  {name + ', more than bare (bar 15)':34} {shown(more)}")
+    sleeps = await in_turns(8, *(partial(session.calls, *["sleep 0.2"] * SLEEPS) for session in sessions))
+    print("eight sleeps of 200 ms (bar 225 bare, 300 confined)")
+    for name, values in zip(names, sleeps, strict=True):
+        print(f"  {name:34} {shown(values)}")
+    for sandbox in sandboxes:
+        wraps = [own_part(sandbox, project) for _ in range(ROUNDS)]
+        print(f"  {sandbox.method.method.value + ', wrap and close':34} {shown(wraps)}")
+        sandbox.close()
+
+
+def own_part(sandbox: Sandbox, project: Path) -> float:
+    """Milliseconds of what handrail itself does for a confined command."""
+    started = time.perf_counter()
+    sandbox.wrap(["true"], str(project)).close()
+    return (time.perf_counter() - started) * 1000
 
 
 def main() -> int:
+    for method in tried():
+        if not method.works:
+            print(f"{method.method.value}: not measured, {method.reason}")
     with tempfile.TemporaryDirectory() as folder:
         project, state = Path(folder).resolve() / "project", Path(folder).resolve() / "state"
         project.mkdir()
         subprocess.run(["git", "init", "-q", str(project)], check=True)
-        for method in tried():
-            if method.works:
-                measure(method, project, state)
-            else:
-                print(f"{method.method.value}: not measured, {method.reason}")
+        asyncio.run(measure(project, state, [method for method in tried() if method.works]))
+    print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
     return 0
 
 

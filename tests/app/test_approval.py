@@ -186,8 +186,11 @@ def test_the_code_is_part_of_the_prompt_and_of_every_answer() -> None:
 
 
 async def test_in_auto_mode_the_classifier_of_an_agent_is_asked(tmp_path: Path) -> None:
-    shell = Bash()
-    model = ScriptedModel([[use("1", "Bash", command="npm test")], [say("Done.")]])
+    class Other(Bash):
+        name = "OtherShell"
+
+    shell = Other()
+    model = ScriptedModel([[use("1", "OtherShell", command="npm test")], [say("Done.")]])
     policy = Policy.empty(str(tmp_path.resolve()), "/h").with_flags(Flags(auto_available=True)).with_mode("auto")
     gate = FolderGate(tmp_path, ENV, policy=lambda: policy, judge=Classifier().now(Ruling(safe=True, reason="fine")))
     agent = Agent(model, [shell], rails=Rails(gate), cwd=tmp_path, env=ENV)

@@ -10,6 +10,7 @@ import pytest
 
 from handrail.app.work import Work, Worker
 from handrail.conversation.blocks import Text, ToolUse
+from handrail.conversation.messages import Attachment
 from handrail.loop.events import Compacted, RunEnded
 from handrail.providers.choose import Wishes
 from handrail.testing.model_server import ModelServer, Reply
@@ -113,7 +114,8 @@ async def test_what_was_recorded_is_answered_again_without_a_server(
     assert first.text == second.text == "It says content."
     assert again.agent.model == MODEL
     assert [type(message) for message in again.agent.messages] == [type(message) for message in worker.agent.messages]
-    assert len(again.agent.messages) == 5  # with the facts about the surroundings
+    attached = [message.kind for message in again.agent.messages if isinstance(message, Attachment)]
+    assert attached == ["context", "agents", "tools"]
     assert str(folder) not in tape.read_text()
 
 

@@ -253,7 +253,8 @@ def test_a_file_must_have_been_read(tool: Edit, ctx: ToolContext) -> None:
     with pytest.raises(ToolError, match=r"^refused: 'f' has not been read yet\. Read it first, then change it\.$"):
         edit(tool, ctx, "one", "two")
 
-    Read().call_blocking(Read().parse({"file_path": "f"}), ctx)
+    reader = Read(plain_outfit({}, ctx.cwd))
+    reader.call_blocking(reader.parse({"file_path": "f"}), ctx)
     edit(tool, ctx, "one", "two")
     assert (ctx.cwd / "f").read_text() == "two"
 
@@ -369,7 +370,7 @@ async def test_edits_of_one_file_follow_each_other_and_each_sees_the_one_before(
 ) -> None:
     for name in ("a", "b"):
         (run.cwd / name).write_text("0")
-    pool = assemble(Ingredients(custom=(tool, Read())))
+    pool = assemble(Ingredients(custom=(tool, Read(plain_outfit({}, run.cwd)))))
     rails = Rails(CarefulGate(FixedApprover()))
     async with ToolExecutor(pool, run, ResultStore(tmp_path / "results"), rails=rails) as executor:
         for name in ("a", "b"):

@@ -54,7 +54,9 @@ def test_the_list_names_every_built_in_tool_and_there_is_no_other() -> None:
         "Bash",
         "Edit",
         "Glob",
+        "Grep",
         "Monitor",
+        "NotebookEdit",
         "PowerShell",
         "REPL",
         "Read",
@@ -129,11 +131,21 @@ def names(**environment: Any) -> list[str]:
     return [tool.name for tool in assemble(what)]
 
 
+@pytest.mark.proves("B6")
+@pytest.mark.parametrize(("value", "there"), [("", True), ("0", True), ("1", False), ("true", False)])
+def test_our_search_gives_way_to_one_that_the_shell_brings(value: str, there: bool) -> None:
+    offered = set(names(variables={"HANDRAIL_EMBEDDED_SEARCH": value} if value else {}))
+
+    assert ({"Glob", "Grep"} <= offered) is there
+    assert offered.isdisjoint({"Glob", "Grep"}) is not there
+    assert "Read" in offered
+
+
 @pytest.mark.proves("B9")
 def test_simple_mode_has_the_small_set_and_with_repl_code_takes_the_place_of_commands_and_searches() -> None:
     repl = {"HANDRAIL_REPL": "1"}
 
-    assert names(simple=True) == ["Bash", "Edit", "Glob", "Read", "Write"]
+    assert names(simple=True) == ["Bash", "Edit", "Glob", "Grep", "Read", "Write"]
     assert names(simple=True, variables=repl) == ["Edit", "REPL", "Read", "Write"]
     assert set(names(variables=repl)) == {*names(), "REPL"}
     assert {"Bash", "Sleep", "TaskCreate"} < set(names())
@@ -167,7 +179,7 @@ def test_what_is_always_sent_stays_small() -> None:
     always = [tool for tool in pool.listed if not tool.should_defer]
     sent = serialise([Definition(tool.name, definition_json(tool, PLAIN_VIEW)) for tool in always])
 
-    assert {"Bash", "Edit", "Glob", "Read", "Write", "ToolSearch"} <= {tool.name for tool in always}
+    assert {"Bash", "Edit", "Glob", "Grep", "Read", "Write", "ToolSearch"} <= {tool.name for tool in always}
     assert len(sent) <= MAX_SENT_BYTES
 
 
@@ -184,8 +196,8 @@ def unexpected():
 catalog = Catalog(Ingredients(entries=base_tools(lambda: catalog, unexpected), deferral=Deferral(mode="on")))
 catalog.pool.definitions(PLAIN_VIEW)
 catalog.search("wait", 3)
-print(sorted({"pydantic", "pydantic_core", "handrail.builtin.read"} & sys.modules.keys()))
-catalog.pool.find("Read")
+print(sorted({"pydantic", "pydantic_core", "handrail.builtin.sleep"} & sys.modules.keys()))
+catalog.pool.find("Sleep")
 print(sorted(name for name in sys.modules if name.startswith("handrail.builtin.")))
 """
 
@@ -196,5 +208,5 @@ def test_a_tool_costs_no_import_until_it_is_called() -> None:
 
     before, after = done.stdout.splitlines()
     assert before == "[]"
-    assert "'handrail.builtin.read'" in after
+    assert "'handrail.builtin.sleep'" in after
     assert "'handrail.builtin.glob'" not in after

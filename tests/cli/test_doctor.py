@@ -2,6 +2,7 @@
 
 import json
 import os
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,8 @@ import pytest
 
 from handrail.cli import doctor
 from handrail.cli.doctor import Here, State, findings
+from handrail.config.trust import TrustStore
+from handrail.processes.sandbox.choose import Method, Tried
 
 
 def run(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -68,17 +71,22 @@ def test_windows_and_other_versions_of_python_are_problems(tmp_path: Path) -> No
     assert ("system", "3.10 is not supported. Use 3.11, 3.12 or 3.13.") in said
 
 
+def write(folder: Path, content: str, name: str = "settings.json") -> None:
+    (folder / ".handrail").mkdir(parents=True, exist_ok=True)
+    (folder / ".handrail" / name).write_text(content)
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("{", "cannot be read"),
-        ("[]", "Write an object."),
-        ('{"sandbox": {"filesystem": {"denyRead": "x"}}}', "sandbox.filesystem.denyRead is 'x'"),
+        ("{", ".handrail/settings.json:1"),
+        ("[]", "object"),
+        ('{"sandbox": {"filesystem": {"denyRead": "x"}}}', "denyRead"),
+        ('{"permissions": {"deny": ["Bash("]}}', "permissions.deny[0] is 'Bash(' - the bracket is not closed"),
     ],
 )
 def test_a_broken_settings_file_is_a_problem(tmp_path: Path, content: str, said: str) -> None:
-    (tmp_path / ".handrail").mkdir()
-    (tmp_path / ".handrail" / "settings.json").write_text(content)
+    write(tmp_path, content)
 
     done = run(cwd=tmp_path)
 
@@ -97,17 +105,70 @@ def test_a_good_settings_file_is_named(tmp_path: Path) -> None:
     assert str(tmp_path / ".claude" / "settings.json") in done.stdout
 
 
-def test_a_sandbox_that_is_wanted_and_does_not_work_is_a_problem(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def use(where: Here) -> tuple[State, str]:
+    return next((each.state, each.text) for each in doctor.sandbox(where) if each.name == "use")
+
+
+@pytest.mark.parametrize(
+    ("section", "works", "state", "said"),
+    [
+        ({}, True, State.OFF, "not confined"),
+        ({"enabled": False}, True, State.OFF, "not confined"),
+        ({"enabled": True}, True, State.OK, "need no consent inside"),
+        ({"enabled": True, "autoAllowBashIfSandboxed": False}, True, State.OK, "need consent all the same"),
+        ({"enabled": True}, False, State.PROBLEM, "asked about, and not confined"),
+        ({"enabled": True, "allowUnsandboxedCommands": False}, False, State.PROBLEM, "no command runs"),
+        ({"enabled": True, "filesystem": {"denyRead": ["a*b"]}}, True, State.PROBLEM, "until this is corrected"),
+    ],
+)
+def test_whether_commands_are_confined_is_what_the_settings_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, section: dict[str, Any], works: bool, state: State, said: str
 ) -> None:
-    monkeypatch.setattr(doctor, "best", lambda: None)
-    monkeypatch.setattr(doctor, "tried", lambda: ())
-    assert problems(here(tmp_path)) == []
+    found = Tried(Method.BUBBLEWRAP, works, "tried")
+    monkeypatch.setattr(doctor, "best", lambda: found if works else None)
+    monkeypatch.setattr(doctor, "tried", lambda: (found,))
+    write(tmp_path / "home", json.dumps({"sandbox": section}))
 
-    (tmp_path / ".handrail").mkdir()
-    (tmp_path / ".handrail" / "settings.json").write_text('{"sandbox": {"enabled": true}}')
+    found_state, text = use(here(tmp_path))
 
-    assert [area for area, _ in problems(here(tmp_path))] == ["sandbox"]
+    assert found_state is state
+    assert said in text
+
+
+def test_what_waits_for_trust_is_said(tmp_path: Path) -> None:
+    def said() -> list[tuple[State, str]]:
+        return [(each.state, each.text) for each in doctor.trust(here(tmp_path))]
+
+    assert said() == [(State.OK, "brings nothing that needs trust")]
+
+    write(tmp_path, '{"permissions": {"allow": ["Bash"]}}')
+    ((state, text),) = said()
+    assert (state, "is not trusted, so 1 of its settings does not count: permissions.allow" in text) == (
+        State.NOTE,
+        True,
+    )
+
+    live = here(tmp_path).live
+    assert live is not None
+    TrustStore(live.places.state).trust(live.places.cwd, live.loaded.settings.items)
+    assert said() == [(State.OK, "trusted: what it brings counts (1)")]
+
+
+@pytest.mark.parametrize("command", [["call", "Bash", '{"command": "ls"}'], ["trust"]])
+def test_the_state_folder_that_handrail_makes_is_for_its_owner_only(tmp_path: Path, command: list[str]) -> None:
+    state = tmp_path / "new" / "state"
+    env = {**os.environ, "HOME": str(tmp_path), "HANDRAIL_STATE_DIR": str(state)}
+    subprocess.run(
+        [sys.executable, "-m", "handrail", *command],
+        cwd=tmp_path,
+        env=env,
+        check=True,
+        capture_output=True,
+        umask=0o022,
+    )
+
+    assert stat.S_IMODE(state.stat().st_mode) == 0o700
+    assert not [path for path in state.rglob("*") if path.stat().st_mode & 0o077]
 
 
 def test_a_state_folder_that_others_can_open_is_a_problem(tmp_path: Path) -> None:

@@ -210,6 +210,11 @@ def test_places_that_overlap_are_two_unless_all_are_replaced() -> None:
     assert find(source, Encoding(), "aa", overlapping=False).spans == [(0, 2)]
 
 
+def test_a_pair_of_return_and_line_feed_is_one_line_end() -> None:
+    assert find(Source.of(b"a\r\nb"), Encoding(), "\n", overlapping=True).spans == [(1, 3)]
+    assert find(Source.of(b"a\r\nb"), Encoding(), "a\r", overlapping=True).spans == []
+
+
 def test_half_a_character_is_no_place() -> None:
     """The second byte of these characters is an ASCII letter or the first of another."""
     assert find(Source.of("表ソ".encode("cp932")), Encoding("cp932"), "\\", overlapping=True).spans == []

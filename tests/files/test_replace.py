@@ -186,7 +186,9 @@ def test_a_file_in_a_folder_that_cannot_be_written_is_rewritten_in_place(
 
 @pytest.mark.proves("J6")
 @pytest.mark.parametrize("how", ["written", "exchanged", "removed"])
-def test_a_change_by_somebody_else_between_reading_and_writing_is_not_overwritten(tmp_path: Path, how: str) -> None:
+def test_a_change_by_somebody_else_between_reading_and_writing_is_not_overwritten(
+    tmp_path: Path, undo: Undo, how: str
+) -> None:
     file = tmp_path / "file"
     file.write_bytes(b"old")
 
@@ -199,8 +201,9 @@ def test_a_change_by_somebody_else_between_reading_and_writing_is_not_overwritte
         else:
             file.unlink()
         with pytest.raises(ChangedError, match="just now"):
-            target.write(lambda: iter((b"ours",)), sha(b"old"), None, NOTE)
+            target.write(lambda: iter((b"ours",)), sha(b"old"), undo, NOTE)
 
+    assert how == "removed" or read(undo.folder).changes == (), "what did not happen is not to be undone"
     assert [path.read_bytes() for path in tmp_path.iterdir()] == {"written": [b"NEW"], "exchanged": [b"old"]}.get(
         how, []
     )

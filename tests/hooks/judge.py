@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from handrail.dispatch.gate import Approver, Evidence, Request
-from handrail.files.paths import exists, expand, locate, resolve
+from handrail.files.paths import beneath, exists, expand, locate, resolve
 from handrail.permissions.case import Facts, make_case
 from handrail.permissions.layers import decide
 from handrail.permissions.policy import Policy
@@ -13,7 +13,7 @@ from handrail.permissions.rules import Behaviour, Source
 from handrail.permissions.touch import Lookup
 from handrail.tools.permission import Decision, Verdict
 
-LOOKUP = Lookup(resolve, locate, expand, exists)
+LOOKUP = Lookup(resolve, locate, expand, exists, beneath)
 
 
 class RuleGate:

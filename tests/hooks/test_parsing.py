@@ -97,13 +97,20 @@ def test_a_malformed_hook_of_an_event_without_a_say_is_only_reported() -> None:
     assert [problem.kind for problem in parsed.problems] == ["unsupported"]
 
 
-@pytest.mark.parametrize("name", [*sorted(UNSUPPORTED), "preToolUse", "Bogus"])
+@pytest.mark.parametrize("name", [*sorted(UNSUPPORTED), "PreTolUse", "Bogus"])
 def test_events_without_a_moment_here_are_reported(name: str) -> None:
     parsed = parse_hooks(one({"type": "command", "command": "x"}, name), HERE)
 
     [problem] = parsed.problems
     assert (parsed.hooks, problem.kind, problem.at) == ((), "unsupported", f"hooks.{name}")
-    assert ("Did you mean PreToolUse?" in problem.message) == (name == "preToolUse")
+    assert ("Did you mean PreToolUse?" in problem.message) == (name == "PreTolUse")
+
+
+@pytest.mark.parametrize("name", sorted(EVENTS))
+def test_old_settings_may_spell_an_event_with_a_small_first_letter(name: str) -> None:
+    parsed = parse_hooks(one({"type": "command", "command": "x"}, name[0].lower() + name[1:]), HERE)
+
+    assert ([hook.event for hook in parsed.hooks], parsed.problems) == ([name], ())
 
 
 @pytest.mark.proves("R9")

@@ -230,6 +230,7 @@ PURE = Lookup(
     locate=nowhere,
     expand=lambda path, cwd: (nowhere(path, cwd),),
     exists=lambda _path, _cwd: True,
+    beneath=lambda _folder: (),
 )
 TEXTS = (
     "Bash", "Bash(ls:*)", "Bash(rm:*)", "Bash(make *)", "Bash(git push:*)", "Bash(* --version)", "Read", "Read(.env)",

@@ -202,3 +202,31 @@ def test_no_mode_or_rule_makes_a_protected_place_clear(tmp_path: Path) -> None:
 
     assert [touch.clear for touch in world.case("Write", {"file_path": ".git/config"}).touches] == [False]
     assert [touch.clear for touch in world.case("Write", {"file_path": "src/a.py"}).touches] == [True]
+
+
+STATE = "/home/dev/.local/state/handrail/runs/7"
+
+
+@pytest.mark.parametrize("mode", ["default", "acceptEdits", "plan", "dontAsk"])
+def test_what_the_session_keeps_for_itself_may_be_read_and_nothing_else(mode: str, tmp_path: Path) -> None:
+    world = World(tmp_path, mode=mode, kept=[STATE])
+    world.file(f"{STATE}/big.txt", "x")
+    world.file(f"{STATE}-of-another/big.txt", "x")
+    world.link(f"{STATE}/leads-out", "/home/dev/diary.txt")
+    no = {"plan": "deny", "dontAsk": "deny"}.get(mode, "ask")
+
+    assert world.says("Read", {"file_path": f"{STATE}/big.txt"}) == "allow"
+    assert world.bash(f"tail -n 5 {STATE}/big.txt") == "allow"
+    assert world.says("Write", {"file_path": f"{STATE}/big.txt", "content": ""}) == no
+    for command in (f"rm {STATE}/big.txt", f"echo x > {STATE}/big.txt", f"cp a {STATE}/b"):
+        assert world.bash(command) == no, command
+    assert world.says("Read", {"file_path": f"{STATE}-of-another/big.txt"}) != "allow"
+    assert world.says("Read", {"file_path": f"{STATE}/../8/big.txt"}) != "allow"
+    assert world.says("Read", {"file_path": f"{STATE}/leads-out"}) != "allow"
+
+
+def test_a_deny_rule_also_holds_for_what_the_session_keeps(tmp_path: Path) -> None:
+    world = World(tmp_path, kept=[STATE], rules={"deny": ["Read(~/.local/**)"]})
+    world.file(f"{STATE}/big.txt", "x")
+
+    assert world.says("Read", {"file_path": f"{STATE}/big.txt"}) == "deny"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from handrail.conversation.blocks import ToolUse
-from handrail.files.paths import exists, expand, locate, resolve
+from handrail.files.paths import beneath, exists, expand, locate, resolve
 from handrail.permissions.case import Case, Facts, make_case
 from handrail.permissions.layers import decide, outcome
 from handrail.permissions.policy import Flags, Policy
@@ -17,7 +17,7 @@ from handrail.permissions.rules import Behaviour, Source
 from handrail.permissions.touch import Lookup
 from handrail.tools.permission import Decision
 
-LOOKUP = Lookup(resolve, locate, expand, exists)
+LOOKUP = Lookup(resolve, locate, expand, exists, beneath)
 CORPUS = Path(__file__).parent / "corpus"
 HOME = "/home/dev"
 PROJECT = "/home/dev/proj"
@@ -39,6 +39,7 @@ class World:
     mode: str = "default"
     rules: Mapping[str, Sequence[str]] = field(default_factory=dict)
     source_dir: str = ""
+    kept: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         self.root = Path(os.path.realpath(self.root))
@@ -84,7 +85,7 @@ class World:
     def policy(self) -> Policy:
         source = Source("project", ".handrail/settings.json", 1, self.at(self.source_dir or PROJECT))
         policy = Policy.empty(self.at(self.cwd), self.at(self.home)).with_flags(ALL_MODES)
-        policy = policy.with_directories(map(self.at, self.working_dirs))
+        policy = policy.with_directories(map(self.at, self.working_dirs)).with_kept(map(self.at, self.kept))
         for kind, texts in self.rules.items():
             policy = policy.adding(Behaviour(kind), texts, source)
         return policy.with_mode(self.mode)

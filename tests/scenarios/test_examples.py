@@ -67,6 +67,10 @@ PLAYED: dict[str, tuple[list[Reply], str]] = {
         [said('{"name": "Ada Lovelace"}'), said('{"name": "Ada Lovelace", "born": 1815}')],
         "Ada Lovelace was born in 1815\n",
     ),
+    "embedded": (
+        [Reply((ToolUse("1", "Glob", {"pattern": "*.py"}),)), said("There is a.py.")],
+        "success - There is a.py.\n",
+    ),
     "without_async": ([said("Hello."), said("Goodbye.")], "Hello.\nGoodbye.\n"),
 }
 

@@ -1,5 +1,7 @@
 """The timeline, drawn from events."""
 
+import pytest
+
 from handrail.conversation.blocks import Text, ToolResult, ToolUse
 from handrail.tools.context import Progress
 from handrail.tools.events import CallEvent, CallFinished, CallProgress, CallQueued, CallStarted
@@ -35,7 +37,7 @@ def test_each_call_becomes_a_row_in_the_order_of_the_calls() -> None:
 
 
 def test_rows_show_waiting_running_and_what_is_remarkable() -> None:
-    drawn = draw([Talk(0.0, 0.5), *spans(EVENTS, {})], width=47)
+    drawn = draw([Talk(0.0, 0.5), *spans(EVENTS, {})], width=48)
 
     assert drawn.splitlines() == [
         "model  ▒▒▒▒▒▒▒▒▒▒               500 ms streaming",
@@ -69,3 +71,14 @@ def test_a_long_label_is_cut() -> None:
     drawn = draw([Talk(0.0, 1.0), Span("x" * 80, 0.0, 0.0, 1.0, "ok")], width=80)
 
     assert drawn.splitlines()[1].startswith("x" * 31 + "...  ")
+
+
+@pytest.mark.parametrize("width", [48, 60, 80, 100, 200])
+def test_no_line_is_wider_than_asked_for(width: int) -> None:
+    rows: list[Row] = [
+        Talk(0.0, 12.0),
+        Span("x" * 80, 0.0, 0.0, 1.0, "ok"),
+        Span("y" * 80, 0.0, None, 1.0, "discarded"),
+    ]
+
+    assert max(map(len, draw(rows, width).splitlines())) == width

@@ -29,6 +29,7 @@ from handrail.conversation.messages import Message, UserMessage
 from handrail.conversation.request import Chain, Effort, History, Thinking, ToolChoice
 from handrail.dispatch.executor import DEFAULT_SCHEDULING
 from handrail.dispatch.gate import Rails
+from handrail.dispatch.results import ResultStore
 from handrail.dispatch.schedule import Scheduling
 from handrail.errors import HandrailError, ToolDefinitionError
 from handrail.hooks.texts import reminder
@@ -39,7 +40,7 @@ from handrail.loop.run import Run
 from handrail.loop.setup import Attach, Choose, Compact, Opening, Options, Setup, StructuredOutput, nothing_attached
 from handrail.providers.choose import Wishes
 from handrail.sessions.store import Opened
-from handrail.tools.context import RunContext, RunOptions
+from handrail.tools.context import AgentIdentity, RunContext, RunOptions
 from handrail.tools.permission import NoRules
 from handrail.tools.pool import NO_DEFERRAL, AnyTool, Deferral, Denied, Pool, nothing_denied
 from handrail.tools.tool import McpInfo, PromptView, Tool
@@ -119,6 +120,10 @@ class Agent:
         env: Mapping[str, str] | None = None,
         denied: Denied = nothing_denied,
         mode: str = "default",
+        identity: AgentIdentity = AgentIdentity(),  # noqa: B008  # frozen
+        features: frozenset[str] = frozenset(),
+        mcp: tuple[AnyTool, ...] = (),
+        results: ResultStore | None = None,
     ) -> None:
         if rails is not None and (policy is not None or can_use_tool is not None):
             raise HandrailError("policy and can_use_tool make rails of their own. Give either them or rails.")
@@ -135,12 +140,24 @@ class Agent:
             denied=_either(_left_out(builtin_tools, policy), denied),
             planning=mode == "plan",
             outfit=self._outfit,
+            features=features,
+            mcp=mcp,
         )
         names = tuple(tool.name for tool in catalog.pool.listed)
         options = RunOptions(model=chosen.name, thinking=thinking.mode, tools=names)
         self._close_model = chosen.close
         self._hooks = hooks
-        rails = rails or Rails(FolderGate(folder, variables, policy=_always(policy), can_use_tool=can_use_tool))
+        store = results or result_store(variables)
+        rails = rails or Rails(
+            FolderGate(
+                folder,
+                variables,
+                policy=_always(policy),
+                can_use_tool=can_use_tool,
+                kept=lambda: (store.folder, self._outfit().state),
+                session=session.scribe.session_id if session else "",
+            )
+        )
         if hooks is not None:  # only who has hooks pays for them
             rails = import_module("handrail.app.hooks").hooked(rails, hooks, variables)
         self._setup = Setup(
@@ -160,15 +177,15 @@ class Agent:
             choose=choose,
             structured=_structured(output),
         )
-        context = RunContext(folder, permissions=NoRules(mode=mode), options=options)
+        context = RunContext(folder, permissions=NoRules(mode=mode), agent=identity, options=options)
         past = History(history if session is None else session.messages)
         if session is not None:
             past.scribe = session.scribe
             if session.rebuilt.note:
                 past.append(session.rebuilt.note)
-        self._dialogue = Dialogue(catalog, context, result_store(variables), past, chain=chain or new_chain())
+        self._dialogue = Dialogue(catalog, context, store, past, chain=chain or new_chain())
         self._current: Callable[[], Run | None] = lambda: None
-        if hooks is not None:
+        if hooks is not None and identity.is_main:
             hooks.wake = partial(_wake, self._dialogue.mailbox)
 
     @property
@@ -185,6 +202,40 @@ class Agent:
     def model(self) -> str:
         """The name of the model that is asked."""
         return self._setup.model_name
+
+    @property
+    def asked_model(self) -> Streaming:
+        """The model itself."""
+        return self._setup.model
+
+    @property
+    def rails(self) -> Rails:
+        """Who has a say in each call."""
+        return self._setup.rails
+
+    @property
+    def chain(self) -> Chain:
+        """The chain of requests of this conversation."""
+        return self._dialogue.chain
+
+    @property
+    def context(self) -> RunContext:
+        """What its calls share now."""
+        return self._dialogue.context
+
+    def set_model(self, model: Streaming, name: str) -> None:
+        """Ask another model from the next request of the next prompt on."""
+        chosen = chosen_model(model, name, Wishes(), {})
+        self._setup = replace(self._setup, model=chosen.model, model_name=chosen.name, cost=chosen.cost)
+
+    def set_mode(self, mode: str) -> None:
+        """What tools and hooks are told of the mode from now on; the rails have to be told themselves."""
+        permissions = NoRules(self._dialogue.context.permissions.version + 1, mode)
+        self._dialogue.context = replace(self._dialogue.context, permissions=permissions)
+
+    def offer(self, mcp: tuple[AnyTool, ...]) -> None:
+        """These are the tools of servers from the next request on."""
+        self._dialogue.catalog.refresh(mcp=mcp)
 
     def run(self, prompt: Prompt, *, limits: Limits | None = None) -> Run:
         """

@@ -8,10 +8,12 @@ from typing import Any
 from handrail.builtin.outfit import Outfit
 from handrail.conversation.messages import Attachment
 from handrail.loop.setup import Attach
+from handrail.records import record
 from handrail.tools.outcome import Outcome
 
 TASKS = "handrail.builtin.tasks"
 REPL = "handrail.builtin.repl.interpreter"
+FOREVER = 1e8
 
 
 def with_task_news(attach: Attach, outfit: Callable[[], Outfit]) -> Attach:
@@ -33,5 +35,36 @@ async def end_tasks(outfit: Callable[[], Outfit]) -> None:
         await tasks.close_tasks(outfit())
 
 
-def _loaded(module: str) -> Any:
-    return sys.modules.get(module)
+@record
+class TaskFacts:
+    """A background task as programs see it."""
+
+    id: str
+    kind: str
+    description: str
+    status: str
+    output: str
+
+
+def unheard_tasks(outfit: Callable[[], Outfit]) -> tuple[TaskFacts, ...]:
+    """Tasks of this run whose end the model does not know yet."""
+    tasks = _loaded(TASKS)
+    return tuple(_facts(task) for task in tasks.tasks_of(outfit()).all() if not task.told) if tasks else ()
+
+
+async def task_over(outfit: Callable[[], Outfit], task_id: str) -> TaskFacts:
+    """The task, when it has ended."""
+    task = _loaded(TASKS).tasks_of(outfit()).get(task_id)
+    await task.wait(FOREVER)
+    return _facts(task)
+
+
+def _facts(task: Any) -> TaskFacts:
+    return TaskFacts(task.id, task.kind, task.description or task.text[:200], task.status, str(task.output))
+
+
+def _loaded(name: str) -> Any:
+    """The module, if somebody has loaded it: a thread may be at it right now."""
+    module = sys.modules.get(name)
+    half_made = module is not None and getattr(module.__spec__, "_initializing", False)
+    return None if half_made else module

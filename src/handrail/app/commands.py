@@ -7,7 +7,7 @@ The nearest file of a name counts: the project's before the user's. A command is
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from handrail.files.frontmatter import read_head
 from handrail.records import record
 
 FAMILIES = (".handrail", ".claude")
+SOURCES = ("project", "user")
 MAX_FILE = 200_000
 MAX_COMMANDS = 1_000
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_:.-]*")
@@ -36,13 +37,18 @@ class Command:
     source: str = ""
 
 
-def find_commands(cwd: Path, env: Mapping[str, str]) -> dict[str, Command]:
-    """All commands that hold in a folder, by name."""
+def folders_for(kind: str, cwd: Path, env: Mapping[str, str], sources: Collection[str]) -> list[Path]:
+    """Where people write down commands or agents, the nearest first; `sources` are project and user, or one of them."""
     home = Path(env.get("HOME") or Path.home())
     own = Path(env.get("HANDRAIL_CONFIG_DIR") or home / ".handrail").expanduser()
-    folders = [*(cwd / family / "commands" for family in FAMILIES), own / "commands", home / ".claude" / "commands"]
+    project = [cwd / family / kind for family in FAMILIES] if "project" in sources else []
+    return project + ([own / kind, home / ".claude" / kind] if "user" in sources else [])
+
+
+def find_commands(cwd: Path, env: Mapping[str, str], sources: Collection[str] = SOURCES) -> dict[str, Command]:
+    """All commands that hold in a folder, by name."""
     found: dict[str, Command] = {}
-    for folder in folders:
+    for folder in folders_for("commands", cwd, env, sources):
         for command in _in(folder):
             found.setdefault(command.name, command)
     return found

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from handrail.conversation.messages import AssistantMessage, Message
+from handrail.files.owned import owned_folder
 from handrail.loop.compaction import (
     CHARACTERS_PER_TOKEN,
     DEFAULT_POLICY,
@@ -123,7 +124,7 @@ def save_all(saves: Sequence[Save]) -> bool:
     """Write files for their owner only; False if one cannot be written, and then nothing must leave the history."""
     try:
         for save in saves:
-            save.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            owned_folder(save.path.parent)
             with open(save.path, "wb", opener=_owner_only) as file:
                 file.write(save.data)
     except OSError as error:

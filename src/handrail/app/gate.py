@@ -1,18 +1,20 @@
 """The gate of a working folder: what lies in it may be read; what changes things or lies elsewhere is asked for."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from os.path import realpath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from handrail.app.state import state_folder
-from handrail.dispatch.gate import Evidence, Gate, Request
+from handrail.dispatch.gate import Evidence, Request
+from handrail.errors import HandrailError
 from handrail.tools.permission import Decision
 
 GATE_MODULES = ("handrail.permissions.policy", "handrail.dispatch.approval.gate", "handrail.dispatch.approval.audit")
 
 if TYPE_CHECKING:
+    from handrail.dispatch.approval.gate import PolicyGate
     from handrail.dispatch.approval.model_judge import Judge
     from handrail.dispatch.approval.question import Handler, PermissionHooks, Persist
     from handrail.dispatch.approval.sdk import CanUseTool
@@ -23,7 +25,8 @@ class FolderGate:
     """
     Judges by the permission language, which is loaded with the first call: no first request waits for it.
 
-    `policy` is asked before every call, so that settings may change; without it there are no rules.
+    `policy` is asked before every call, so that settings may change; without it there are no rules. `kept` gives the
+    folders of the session's own files, such as big results, which may be read. `session` is its id in the audit log.
     """
 
     def __init__(
@@ -38,6 +41,8 @@ class FolderGate:
         judge: "Judge | None" = None,
         persist: "Persist | None" = None,
         audited: bool = True,
+        kept: Callable[[], Iterable[Path]] = tuple,
+        session: str = "",
     ) -> None:
         self._cwd = realpath(cwd)
         self._env = env
@@ -48,20 +53,48 @@ class FolderGate:
         self._judge = judge
         self._persist = persist
         self._audited = audited
-        self._gate: Gate | None = None
+        self._kept = kept
+        self._session = session
+        self._gate: PolicyGate | None = None
 
     async def decide(self, request: Request, evidence: Evidence) -> Decision:
+        return await self.made.decide(request, evidence)
+
+    @property
+    def made(self) -> "PolicyGate":
+        """The gate itself, which is made when it is first needed."""
         if self._gate is None:
             self._gate = self._made()
-        return await self._gate.decide(request, evidence)
+        return self._gate
 
-    def _made(self) -> Gate:
+    @property
+    def mode(self) -> str:
+        """The mode in force; empty as long as nothing had to be judged."""
+        return self._gate.policy().mode if self._gate else ""
+
+    def set_mode(self, mode: str) -> str:
+        """
+        Change the mode of this session; the mode that is in force then.
+
+        Raises:
+            HandrailError: there is no such mode, or it cannot be entered.
+        """
+        try:
+            policy = self.made.policy.apply(lambda policy: policy.with_mode(mode))
+        except ValueError as error:
+            raise HandrailError(str(error)) from error
+        if policy.mode != mode:
+            raise HandrailError(f"The mode {mode!r} cannot be entered here; {policy.mode!r} stays.")
+        return policy.mode
+
+    def _made(self) -> "PolicyGate":
         approval = "handrail.dispatch.approval"
         live = import_module(f"{approval}.live").LivePolicy(self._policy or self._no_rules(), self._persist)
+        live.apply(lambda policy: policy.with_kept(map(realpath, self._kept())))
         handler = self._handler
         if self._can_use_tool is not None:
             handler = import_module(f"{approval}.sdk").Callback(self._can_use_tool)
-        made: Gate = import_module(f"{approval}.gate").PolicyGate(
+        made: PolicyGate = import_module(f"{approval}.gate").PolicyGate(
             live,
             handler,
             hooks=self._hooks,
@@ -80,7 +113,8 @@ class FolderGate:
         if not self._audited:
             return None
         redactor = import_module("handrail.conversation.redact").make_redactor(self._env)
-        return import_module("handrail.dispatch.approval.audit").Audit(state_folder(self._env) / "audit", redactor)
+        folder = state_folder(self._env) / "audit"
+        return import_module("handrail.dispatch.approval.audit").Audit(folder, redactor, session=self._session)
 
 
 def hider(policy: "Callable[[], Policy]") -> Callable[[str], bool]:

@@ -2,17 +2,18 @@
 
 import os
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from handrail.app.settings import Loaded
 from handrail.app.state import state_folder
 from handrail.dispatch.gate import Rails
 from handrail.dispatch.hooking import CallHooks
 from handrail.errors import HandrailError
 from handrail.hooks.asking import Surroundings
 from handrail.hooks.runner import Hooks
-from handrail.hooks.specs import HookSource
+from handrail.hooks.specs import HookCallback, HookSource
 from handrail.records import record
 
 # Of several hooks that rewrite one input the last counts: nearer files come after farther ones, the policy last of all.
@@ -93,3 +94,58 @@ def _may_run(source: HookSource, wishes: HookWishes) -> bool:
 def _rank(name: str) -> int:
     kind = name.partition(":")[0]
     return ORDER.index(kind) if kind in ORDER else 0
+
+
+def session_hooks(
+    loaded: Loaded,
+    env: Mapping[str, str],
+    project: Path,
+    callbacks: Mapping[str, Sequence[HookCallback]],
+    *,
+    session_id: str,
+    transcript: str,
+) -> Hooks:
+    """The hooks that the settings of a session name, and functions of the program around it."""
+    wishes = wishes_of(loaded)
+    surroundings = Surroundings(
+        env,
+        str(project),
+        session_id=session_id,
+        transcript=transcript,
+        folder=hook_folder(env),
+        urls=wishes.urls,
+        variables=wishes.variables,
+    )
+    return Hooks(
+        sources=in_order(sources_of(loaded), wishes),
+        callbacks=callbacks,
+        surroundings=surroundings,
+        strict=wishes.strict,
+    )
+
+
+def reload_hooks(hooks: Hooks, loaded: Loaded) -> None:
+    """The settings have changed, and with them perhaps their hooks."""
+    hooks.reload(in_order(sources_of(loaded), wishes_of(loaded)))
+
+
+def sources_of(loaded: Loaded) -> list[tuple[HookSource, object]]:
+    """The sections of the settings, each with its place. Those of folders that are not trusted are not among them."""
+    return [
+        (
+            HookSource(each.source, ".claude" if each.family == ".claude" else ".handrail", each.file, each.folder),
+            each.section,
+        )
+        for each in loaded.hooks
+    ]
+
+
+def wishes_of(loaded: Loaded) -> HookWishes:
+    """What the settings say about hooks besides the hooks themselves."""
+    settings = loaded.settings
+    urls, variables = settings.get("allowedHttpHookUrls"), settings.get("httpHookAllowedEnvVars")
+    return HookWishes(
+        strict=settings.get("strictHooks") is not False,
+        urls=None if urls is None else tuple(urls),
+        variables=None if variables is None else tuple(variables),
+    )

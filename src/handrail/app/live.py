@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from handrail.app.gate import hider
+from handrail.app.sandboxing import make_sandbox
 from handrail.app.settings import Loaded, gathered, load, loaded_from
 from handrail.app.state import plain_outfit
 from handrail.builtin.outfit import Outfit
@@ -187,14 +188,20 @@ class Live:
                 self._told(rule_note(problem, self.loaded.settings))
 
 
-def outfit_of(live: Live) -> Callable[[], Outfit]:
+def outfit_of(live: Live, session: str = "", **more: Any) -> Callable[[], Outfit]:
     """What tools are handed: the variables of the settings, and the working folders as they are at the time."""
-    return lambda: replace(
-        plain_outfit(live.loaded.env, Path(live.places.cwd)),
-        home=live.places.home,
-        working_dirs=live.folders,
-        hidden=hider(live.policy),
-    )
+
+    def made() -> Outfit:
+        plain = plain_outfit(live.loaded.env, Path(live.places.cwd), session)
+        common = {
+            "home": live.places.home,
+            "working_dirs": live.folders,
+            "hidden": hider(live.policy),
+            "sandbox": make_sandbox(live, plain.state),
+        }
+        return replace(plain, **{**common, **more})
+
+    return made
 
 
 def on_standard_error(note: str) -> None:
@@ -203,10 +210,16 @@ def on_standard_error(note: str) -> None:
 
 
 def live_settings(
-    cwd: Path | str, env: Mapping[str, str], state: Path, asked: Asked, told: Callable[[str], None]
+    cwd: Path | str,
+    env: Mapping[str, str],
+    state: Path,
+    asked: Asked,
+    told: Callable[[str], None],
+    *,
+    heard: Callable[[str], None] = lambda _source: None,
 ) -> Live:
     """The settings of a session in a folder; what a person should know is told at once."""
-    live = Live(places_for(cwd, env, state), env, asked, told=told)
+    live = Live(places_for(cwd, env, state), env, asked, told=told, heard=heard)
     for note in live.loaded.notes():
         told(note)
     return live

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from handrail.builtin.outfit import Outfit
 from handrail.conversation.redact import make_redactor
 from handrail.dispatch.results import ResultStore
+from handrail.sessions.log import Durability
 from handrail.sessions.store import Store
 
 if TYPE_CHECKING:
@@ -36,9 +37,11 @@ def result_store(variables: Mapping[str, str]) -> ResultStore:
     return ResultStore(state_folder(variables) / "results" / _of_this_run())
 
 
-def session_store(variables: Mapping[str, str], patterns: Iterable[str] = ()) -> Store:
+def session_store(
+    variables: Mapping[str, str], patterns: Iterable[str] = (), durability: Durability = "process"
+) -> Store:
     """Where this person's sessions are kept; `patterns` are further secrets to be taken out."""
-    return Store(state_folder(variables) / "sessions", make_redactor(variables, patterns))
+    return Store(state_folder(variables) / "sessions", make_redactor(variables, patterns), durability)
 
 
 def plain_outfit(variables: Mapping[str, str], cwd: Path | None = None, session: str = "") -> Outfit:

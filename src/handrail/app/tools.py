@@ -13,6 +13,8 @@ from handrail.tools.stand_in import Listed, loaded
 from handrail.tools.tool import McpInfo
 
 DEFAULT_DEFERRAL = Deferral()
+SIMPLE, YES = ("HANDRAIL_SIMPLE", "CLAUDE_CODE_SIMPLE"), ("1", "true")
+"""The variable that wants the small set of tools, and how it says so."""
 
 
 def make_catalog(
@@ -24,6 +26,8 @@ def make_catalog(
     denied: Denied = nothing_denied,
     outfit: Callable[[], Outfit] | None = None,
     planning: bool = False,
+    features: frozenset[str] = frozenset(),
+    mcp: tuple[AnyTool, ...] = (),
 ) -> Catalog:
     """
     The catalog of a run; nothing is loaded before its pool is asked for.
@@ -37,7 +41,9 @@ def make_catalog(
         Ingredients(
             entries=entries,
             custom=custom,
-            environment=environment or Environment(variables=variables, simple=_is_simple(variables)),
+            mcp=mcp,
+            environment=environment
+            or Environment(features=features, variables=variables, simple=_is_simple(variables)),
             denied=denied,
             deferral=deferral,
         )
@@ -46,7 +52,7 @@ def make_catalog(
 
 
 def _is_simple(variables: Mapping[str, str]) -> bool:
-    return variables.get("HANDRAIL_SIMPLE", "") in {"1", "true"}
+    return any(variables.get(name) in YES for name in SIMPLE)
 
 
 class _AnyInput:

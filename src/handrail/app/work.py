@@ -1,27 +1,33 @@
 """An agent at work in a folder: told where it is and what people wrote down for it, kept within its window."""
 
+import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
+from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from handrail.app.agent import Agent
+from handrail.app.background import TaskFacts, task_over, unheard_tasks
 from handrail.app.compacting import Compactor
 from handrail.app.facts import GitProbe, gather
 from handrail.app.gate import GATE_MODULES, FolderGate
 from handrail.app.judge import ModelJudge
 from handrail.app.keeping import KeptRules
 from handrail.app.live import live_settings, on_standard_error, outfit_of
-from handrail.app.memory import places, read_memory, read_memory_near
-from handrail.app.state import result_store, state_folder
+from handrail.app.memory import Switches, places, read_memory, read_memory_near
+from handrail.app.sessions import SessionWish, open_session
+from handrail.app.state import result_store, state_folder, undo_folder
 from handrail.app.wishes import thought, wishes_of
 from handrail.config.asked import NOTHING_ASKED, Asked
 from handrail.conversation.messages import Attachment, Message
 from handrail.conversation.request import History, Request
 from handrail.conversation.stream import Usage
 from handrail.dispatch.gate import Rails
+from handrail.dispatch.results import ResultStore
+from handrail.errors import HandrailError
 from handrail.loop.aside import ask_aside
 from handrail.loop.memory import Memory
 from handrail.loop.prompt import near_memory, opening, system_parts, system_prompt
@@ -30,16 +36,38 @@ from handrail.providers.choose import Wishes, choose, open_provider
 from handrail.providers.client import Provider
 from handrail.providers.cost import price_table
 from handrail.records import record
+from handrail.sessions.log import Durability
+from handrail.sessions.rebuild import Rebuilt
+from handrail.sessions.scribe import new_id
+from handrail.sessions.store import Opened
+from handrail.tools.context import ToolContext
+from handrail.tools.delegation import Report, Task
 from handrail.tools.outcome import Outcome
+from handrail.tools.pool import Deferral
 from handrail.tools.stand_in import fetch
+
+if TYPE_CHECKING:
+    from handrail.app.delegation import Delegation
+    from handrail.app.servers import Carry, Servers
+    from handrail.dispatch.approval.question import PermissionHooks
+    from handrail.dispatch.approval.sdk import CanUseTool
+    from handrail.hooks.runner import Hooks
+    from handrail.hooks.specs import HookCallback
 
 FILE_FIELDS = ("file_path", "notebook_path")
 NO_WISHES = Wishes()
+NOT_KEPT = SessionWish(keep=False)
 
 
 @record
 class Work:
-    """Where, with which model, and what the model is told. `system` replaces our prompt; "" = no prompt at all."""
+    """
+    Where, with which model, and what the model is told. `system` replaces our prompt; "" = no prompt at all.
+
+    `can_use_tool` is asked about what the rules leave open; `callbacks` are hooks that are functions, by event;
+    `agents` are sub-agents as programs give them; `servers` are MCP servers by scope, and `carry` reaches those that
+    live in the program around us; with `strict_servers` no others are used.
+    """
 
     cwd: Path
     wishes: Wishes = NO_WISHES
@@ -51,31 +79,69 @@ class Work:
     asked: Asked = NOTHING_ASKED
     told: Callable[[str], None] = on_standard_error
     """Hears what a person should know about the settings."""
+    session: SessionWish = NOT_KEPT
+    can_use_tool: "CanUseTool | None" = None
+    callbacks: "Mapping[str, Sequence[HookCallback]]" = field(default_factory=dict)
+    agents: Mapping[str, Any] = field(default_factory=dict)
+    servers: Mapping[str, Any] = field(default_factory=dict)
+    strict_servers: bool = False
+    carry: "Carry | None" = None
 
 
 class Worker:
     """
-    An agent in a folder and what belongs to it: the git that is asked for facts, the connection, the recording.
+    An agent in a folder and what belongs to it: settings, session, hooks, servers, git for facts, the connection.
 
     Raises:
         ProviderSetupError, CassetteError: the model cannot be asked.
         SettingsError: policy or flags cannot be used.
+        SessionError: the session cannot be read or written.
     """
 
     def __init__(self, work: Work, env: Mapping[str, str], **options: Any) -> None:
-        self.live = live_settings(work.cwd, env, state_folder(env), work.asked, work.told)
+        self.hooks: Hooks | None = None
+        self._news: set[asyncio.Future[Any]] = set()
+        self._delegate: Delegation | None = None
+        self.live = live_settings(work.cwd, env, state_folder(env), work.asked, work.told, heard=self._settings_changed)
         loaded = self.live.loaded
+        self._start_env = env
         env = loaded.env
         if not work.replay:
             work = replace(work, wishes=wishes_of(loaded, work.wishes))
+        self._work = work
         self._cwd = work.cwd
         self._probe = GitProbe(work.cwd, env)
         self._where = places(work.cwd, env)
+        if "user" not in work.asked.sources:
+            self._where = self._where._replace(user=())
+        self._switches = Switches(project="project" in work.asked.sources)
         self._memory = Memory()
         self._model, name = open_model(work, env)
+        # a run that cannot even ask leaves no session behind
+        opened = self._opened(work, env)
+        self.session = opened if isinstance(opened, Opened) else None
+        self.id = self.session.scribe.session_id if self.session else work.session.session_id or new_id()
+        self._spare: list[Provider] = []
         self._bill: list[tuple[str, Usage]] = []
-        self._compactor = Compactor(self._summarise, result_store(env).folder)
+        results = self._results(env)
+        self._compactor = Compactor(self._summarise, results.folder)
         parts = system_parts(replacement=work.system or "", addition=work.addition, interactive=work.interactive)
+        self.hooks = self._made_hooks(env)
+        self.gate = FolderGate(
+            work.cwd,
+            env,
+            policy=self.live.policy,
+            can_use_tool=work.can_use_tool,
+            hooks=call_hooks(self.hooks) if self.hooks else None,
+            judge=ModelJudge(self._model, name),
+            persist=KeptRules(self.live),
+            kept=lambda: (results.folder, self.outfit().state, *self._hook_texts()),
+            session=self.id,
+        )
+        shared: dict[str, Any] = {"env": env, "compact": self._shorten, "results": results}
+        self.outfit = cache(outfit_of(self.live, self.id, delegate=_Late(self._delegation), **self._variables(env)))
+        self._shared = {**shared, "outfit": self.outfit}
+        self.servers: Servers | None = None
         self.agent = Agent(
             self._model,
             model_name=name,
@@ -83,43 +149,203 @@ class Worker:
             cwd=work.cwd,
             opening=self._opening,
             attach=self._attach,
-            compact=self._shorten,
-            rails=Rails(
-                FolderGate(
-                    work.cwd,
-                    env,
-                    policy=self.live.policy,
-                    judge=ModelJudge(self._model, name),
-                    persist=KeptRules(self.live),
-                )
-            ),
-            env=env,
+            rails=Rails(self.gate),
             denied=self.live.denied,
             mode=loaded.mode.name,
-            outfit=outfit_of(self.live),
-            **{**options, **thought(loaded, options)},
+            hooks=self.hooks,
+            session=self.session,
+            history=opened.messages if isinstance(opened, Rebuilt) else (),
+            features=frozenset({"agents"}),
+            **self._shared,
+            **{"deferral": deferral_of(env), **options, **thought(loaded, options)},
         )
+
+    # What belongs to it
+
+    def _opened(self, work: Work, env: Mapping[str, str]) -> Opened | Rebuilt | None:
+        settings = self.live.loaded.settings
+        durability: Durability = "power" if settings.get("durability") == "power" else "process"
+        return open_session(work.session, work.cwd, env, patterns=settings.get("redact") or (), durability=durability)
+
+    def _results(self, env: Mapping[str, str]) -> ResultStore:
+        """Big results lie beside the session, so that they can still be read when it is resumed."""
+        if self.session is None:
+            return result_store(env)
+        return ResultStore(self.session.path.with_suffix("") / "tool-results")
+
+    def _made_hooks(self, env: Mapping[str, str]) -> "Hooks | None":
+        loaded = self.live.loaded
+        if not loaded.hooks and not self._work.callbacks:
+            return None
+        transcript = str(self.session.path) if self.session else ""
+        made: Hooks = import_module("handrail.app.hooks").session_hooks(
+            loaded, env, self._cwd, self._work.callbacks, session_id=self.id, transcript=transcript
+        )
+        for problem in made.problems:
+            self._work.told(str(problem))
+        return made
+
+    def _hook_texts(self) -> Iterable[Path]:
+        """Where the whole of what hooks said too lengthily lies."""
+        folder = self.hooks.surroundings.folder if self.hooks else None
+        return () if folder is None else (folder,)
+
+    def _settings_changed(self, source: str) -> None:
+        if self.hooks is None:
+            return
+        import_module("handrail.app.hooks").reload_hooks(self.hooks, self.live.loaded)
+        if self.hooks.wants("ConfigChange"):
+            fired = self.hooks.fire("ConfigChange", {"source": f"{source}_settings"}, self.agent.context)
+            self._news.add(task := asyncio.ensure_future(fired))
+            task.add_done_callback(self._news.discard)
+
+    def _variables(self, env: Mapping[str, str]) -> dict[str, Any]:
+        """What hooks of the session's start may set for later commands reaches these through a file."""
+        file = self.hooks.surroundings.env_file if self.hooks else None
+        return {} if file is None else {"env": {**env, "CLAUDE_ENV_FILE": str(file)}}
+
+    def _delegation(self) -> "Delegation":
+        module = import_module("handrail.app.delegation")
+        if self._delegate is None:
+            agents, problems = module.find_agents(
+                self._cwd, self._start_env, self._work.agents, self._work.asked.sources
+            )
+            for problem in problems:
+                self._work.told(problem)
+            self._delegate = module.Delegation(agents, lambda: self.agent, self._shared, self.hooks)
+        made: Delegation = self._delegate
+        return made
+
+    async def connect(self) -> None:
+        """Connect the MCP servers, if there are any, and offer their tools."""
+        work, settings = self._work, self.live.loaded.settings
+        others = {} if work.strict_servers else settings.servers
+        if not work.servers and not others:
+            return
+        made: Servers = import_module("handrail.app.servers").Servers(self.live.loaded.env, self._cwd, work.carry)
+        made.add(work.servers, "dynamic")
+        made.add(others, "project")
+        self.servers = made
+        for note in await made.connect():
+            work.told(note)
+        self.agent.offer(made.tools)
+
+    async def set_model(self, name: str) -> None:
+        """
+        Ask another model from the next prompt on; an empty name means the one of the start.
+
+        Raises:
+            ProviderSetupError: it cannot be asked.
+        """
+        work = replace(self._work, wishes=replace(self._work.wishes, model=name or self._work.wishes.model))
+        model, chosen = open_model(work, self.live.loaded.env)
+        self._spare.append(self._model)
+        self._model = model
+        self.agent.set_model(model, chosen)
+
+    def set_mode(self, mode: str) -> str:
+        """
+        Change the permission mode.
+
+        Raises:
+            HandrailError: it cannot be entered.
+        """
+        now = self.gate.set_mode(mode)
+        self.agent.set_mode(now)
+        return now
+
+    @property
+    def mode(self) -> str:
+        """The permission mode in force."""
+        return self.gate.mode or self.live.loaded.mode.name
+
+    @property
+    def key_source(self) -> str:
+        """Where the credential for the model comes from; `none` if there is none."""
+        names = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY")
+        helper = "apiKeyHelper" if self.live.loaded.settings.get("apiKeyHelper") else "none"
+        return next((name for name in names if self.live.loaded.env.get(name)), helper)
+
+    def kinds(self) -> dict[str, str]:
+        """The kinds of sub-agents there are, and what each is for."""
+        return {agent.name: agent.description for agent in self._delegation().agents.values()}
+
+    def unheard_tasks(self) -> tuple[TaskFacts, ...]:
+        """Background tasks whose end the model does not know yet."""
+        return unheard_tasks(self.outfit)
+
+    async def task_over(self, task_id: str) -> TaskFacts:
+        """A background task, when it has ended."""
+        return await task_over(self.outfit, task_id)
+
+    def memory_files(self) -> list[dict[str, Any]]:
+        """The memory files that the model was told."""
+        return [{"path": str(file.path), "tokens": len(file.text) // 4} for file in self._memory.files]
+
+    async def stop_task(self, task_id: str) -> None:
+        """
+        End a background task, or a sub-agent.
+
+        Raises:
+            HandrailError: there is no such task.
+        """
+        if self._delegate is not None and self._delegate.stop(task_id):
+            return
+        task = import_module("handrail.builtin.tasks").tasks_of(self.outfit()).get(task_id)
+        if task is None:
+            raise HandrailError(f"There is no background task {task_id!r}.")
+        await task.stop()
+
+    def rewind(self, message_id: str) -> dict[str, Any]:
+        """
+        Bring files back to what they held before this message of the user.
+
+        Raises:
+            HandrailError: nothing is known of the message, or a file was changed by somebody else since.
+        """
+        undo, restore = import_module("handrail.files.undo"), import_module("handrail.files.restore")
+        folder = undo_folder(self.live.loaded.env) / self.id
+        done = restore.go_back(folder, restore.number_of(undo.read(folder), message_id))
+        return {"restored": list(done.restored)}
+
+    def mark(self, message_id: str) -> None:
+        """From here on changes of files belong to this message of the user."""
+        undo = self.outfit().undo
+        if undo is not None:
+            undo.point(message_id)
 
     def get_ready(self) -> None:
         """Import what the first call of a tool will need. Meant for a thread, while the model thinks."""
         for module in self.agent.tools.modules():
             fetch(module)
             time.sleep(0.001)  # a call that came meanwhile need not wait for the others
-        for module in GATE_MODULES:
+        for module in (*GATE_MODULES, "handrail.files.undo"):
             import_module(module)
         price_table()
+        self.outfit()
 
     async def aclose(self) -> None:
-        """Stop what runs, end git, close connections and the recording."""
+        """Stop what runs, end git and servers, close connections, the recording and the session."""
         self._probe.close()
         await self.agent.aclose()
-        await self._model.aclose()
+        if self.servers is not None:
+            await self.servers.aclose()
+        for model in (*self._spare, self._model):
+            await model.aclose()
+        if self.session is not None:
+            self.session.scribe.close()
 
     def _opening(self) -> Iterable[Attachment]:
-        self._memory = read_memory(self._where)
+        self._memory = read_memory(self._where, self._switches)
         names = tuple(tool.name for tool in self.agent.tools.listed)
         facts = gather(self._cwd, self._probe, model=self.agent.model, tools=names)
-        return (opening(facts, self._memory.files),)
+        return (opening(facts, self._memory.files), *self._kinds())
+
+    def _kinds(self) -> Iterable[Attachment]:
+        if "Agent" not in {tool.name for tool in self.agent.tools.listed}:
+            return ()
+        note: Attachment = import_module("handrail.app.delegation").kinds_note(self._delegation().agents)
+        return (note,)
 
     def _attach(self, outcomes: Sequence[Outcome]) -> Iterable[Attachment]:
         """Memory that stands near the files that were just read."""
@@ -127,7 +353,7 @@ class Worker:
         for outcome in outcomes:
             named = next((outcome.use.input[field] for field in FILE_FIELDS if field in outcome.use.input), None)
             if isinstance(named, str) and not outcome.result.is_error:
-                self._memory = read_memory_near(self._cwd / named, self._where, self._memory)
+                self._memory = read_memory_near(self._cwd / named, self._where, self._memory, self._switches)
         attachment = near_memory(self._memory.files[shown:])
         return () if attachment is None else (attachment,)
 
@@ -147,6 +373,37 @@ class Worker:
         answer = await ask_aside(self._model, Request(self._asked, History(messages)))
         self._bill.append((answer.model, answer.usage))
         return "" if answer.failure else answer.text
+
+
+class _Late:
+    """Sub-agents that are looked for when the first one is wanted."""
+
+    def __init__(self, made: "Callable[[], Delegation]") -> None:
+        self._made = made
+
+    def kinds(self) -> dict[str, bool]:
+        return self._made().kinds()
+
+    async def work(self, task: Task, ctx: ToolContext) -> Report:
+        return await self._made().work(task, ctx)
+
+
+def call_hooks(hooks: "Hooks") -> "PermissionHooks":
+    """The hooks as those know them who ask for permission."""
+    made: PermissionHooks = import_module("handrail.dispatch.hooking").CallHooks(hooks)
+    return made
+
+
+def deferral_of(env: Mapping[str, str]) -> Deferral:
+    """Which definitions wait until they are searched for, as ENABLE_TOOL_SEARCH says; by default all that may."""
+    wish, _, share = env.get("ENABLE_TOOL_SEARCH", "").partition(":")
+    match wish:
+        case "false" | "0":
+            return Deferral(mode="off")
+        case "auto":
+            return Deferral(share=int(share) / 100) if share.isdecimal() else Deferral()
+        case _:
+            return Deferral(mode="on")
 
 
 def open_model(work: Work, env: Mapping[str, str]) -> tuple[Provider, str]:

@@ -4,7 +4,6 @@ from pydantic import Field
 
 from handrail.builtin.outfit import Outfit
 from handrail.conversation.blocks import Text
-from handrail.errors import ToolError
 from handrail.tools.cards import Card
 from handrail.tools.context import ToolContext
 from handrail.tools.delegation import Delegate, Task
@@ -64,7 +63,8 @@ class Agent(Tool[AgentInput]):
         task = Task(args.subagent_type, args.prompt, args.description, args.model)
         report = await self._delegate.work(task, ctx)
         if report.problem and not report.text:
-            raise ToolError(f"The sub-agent {args.subagent_type} did not finish: {report.problem}")
+            text = f"The sub-agent {args.subagent_type} did not finish: {report.problem}"
+            return Output(text=text, is_error=True, used=report.used)
         took = f"{report.calls} calls, {report.tokens:,} tokens, {report.seconds:.1f} s"
         ending = f" It stopped early: {report.problem}" if report.problem else ""
         return Output(
@@ -78,5 +78,5 @@ class Agent(Tool[AgentInput]):
                 "totalTokens": report.tokens,
             },
             card=Card(title=f"{args.subagent_type}: {args.description}", detail=took, body=report.text),
-            is_error=False,
+            used=report.used,
         )

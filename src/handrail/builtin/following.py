@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from handrail.builtin.command_output import readable
-from handrail.builtin.tasks import owned
 from handrail.errors import ToolError
+from handrail.files.owned import owned_folder
 from handrail.records import record
 from handrail.tools.context import Progress, ToolContext
 
@@ -32,7 +32,7 @@ class Kept:
 
     def __init__(self, folder: Path) -> None:
         try:
-            self.path = owned(folder) / f"{secrets.token_hex(8)}.txt"
+            self.path = owned_folder(folder) / f"{secrets.token_hex(8)}.txt"
             self.fd = open_store(self.path)
         except OSError as error:
             raise ToolError(f"Nothing was run: output cannot be kept in {folder}: {error.strerror}.") from error

@@ -1,17 +1,20 @@
-"""Glob: find files by name pattern, newest first."""
+"""Glob: find files by name pattern, newest first; without a pattern, list a folder."""
 
 import os
-import re
-from collections.abc import Callable, Iterator, Sequence
-from fnmatch import translate
-from itertools import takewhile
-from pathlib import Path
-from typing import TypeAlias
+import posixpath
+import time
+from collections.abc import Iterator
+from functools import partial
+from itertools import chain
 
 from pydantic import Field
 
+from handrail.builtin.outfit import Outfit, nothing_hidden
+from handrail.builtin.searching.patterns import fixed_start, for_ripgrep, matcher
+from handrail.builtin.searching.program import VERSION_CONTROL, Folder, Program, newest_first, one_line, seen_from
 from handrail.errors import ToolError
-from handrail.files.paths import real_path
+from handrail.files.paths import real_path, resolve
+from handrail.records import record
 from handrail.tools.access import Access
 from handrail.tools.cards import Card
 from handrail.tools.context import RunContext, ToolContext
@@ -20,17 +23,25 @@ from handrail.tools.schema import Input
 from handrail.tools.tool import Tool
 
 MAX_FILES = 100
-MAX_SEEN = 200_000
-MAX_ALTERNATIVES = 500
-BRACES = re.compile(r"\{([^{}]*)\}")
-
-Parts: TypeAlias = tuple[str, ...]
-ANY_FOLDERS = None
+MAX_ENTRIES = 1_000
+NO_IGNORE = "CLAUDE_CODE_GLOB_NO_IGNORE"
+OFF = frozenset({"0", "false", "no", "off"})
 
 
 class GlobInput(Input):
-    pattern: str = Field(min_length=1, max_length=1000, description="Glob pattern, for example src/**/*.py.")
+    pattern: str = Field(
+        default="", max_length=1000, description="For example src/**/*.{ts,tsx}; left out: list the folder."
+    )
     path: str = Field(default=".", description="Folder to search in; the working folder if left out.")
+
+
+@record
+class Found:
+    """The newest files first, how many there are in all, and how many places could not be looked at."""
+
+    names: list[str]
+    total: int = 0
+    unreadable: int = 0
 
 
 class Glob(Tool[GlobInput]):
@@ -41,6 +52,9 @@ class Glob(Tool[GlobInput]):
     always_load = True
     blocking = True
 
+    def __init__(self, outfit: Outfit) -> None:
+        self._outfit = outfit
+
     def is_read_only(self, args: GlobInput) -> bool:
         return True
 
@@ -48,135 +62,94 @@ class Glob(Tool[GlobInput]):
         return True
 
     def access(self, args: GlobInput, run: RunContext) -> Access:
-        folder, _ = place_to_search(run.cwd, args)
-        return Access.of(reads=[str(real_path(run.cwd, str(folder)))])
+        folder, _ = place_to_search(args)
+        return Access.of(reads=[str(real_path(run.cwd, folder))])
 
     def summary(self, args: GlobInput) -> str:
-        return f"Glob({args.pattern})"
+        return f"Glob({args.pattern or args.path})"
 
     def call_blocking(self, args: GlobInput, ctx: ToolContext) -> Output:
-        root, pattern = place_to_search(ctx.cwd, args)
-        unreadable: list[OSError] = []
-        found = newest_first(root, matcher(pattern), ctx, unreadable)
-        if len(unreadable) == 1 and not found and unreadable[0].filename == str(root):
-            raise ToolError(f"{str(root)!r} cannot be searched: {unreadable[0].strerror}. Give another folder as path.")
-        text = listing(found, _as_seen_from(ctx.cwd, root), len(unreadable))
-        return Output(text=text, card=Card(title=f"Glob {args.pattern}", detail=f"{len(found)} files"))
+        began = time.monotonic()
+        spelling, pattern = place_to_search(args)
+        place = ctx.decided_place(spelling) or resolve(spelling, str(ctx.cwd), self._outfit.home)
+        folder = Folder.at(place)
+        if folder.real != place.real:
+            folder.close()
+            raise ToolError(f"{spelling!r} cannot be searched: Not a directory. Give another folder as path.")
+        with folder:
+            base = seen_from(ctx.cwd, place)
+            found = self._matching(folder, pattern, ctx) if pattern else self._entries(folder)
+        names = [f"{base.rstrip('/')}/{name}" if base else name for name in found.names]
+        data = {
+            "filenames": names,
+            "numFiles": len(names),
+            "durationMs": round((time.monotonic() - began) * 1000),
+            "truncated": found.total > len(names),
+            "totalMatches": found.total,
+            "countIsComplete": True,
+        }
+        text = listing(names, found.total - len(names), found.unreadable)
+        return Output(text=text, data=data, card=Card(title=self.summary(args), detail=f"{found.total} files"))
+
+    def _matching(self, folder: Folder, pattern: str, ctx: ToolContext) -> Found:
+        before, rest = fixed_start(pattern)
+        if folder.below(before) is None:
+            return Found([])
+        globs, exact = for_ripgrep(rest)
+        if not globs:
+            return Found([])
+        with Program(self._arguments(globs, rest), folder, self._outfit, ctx.abort) as program:
+            names: Iterator[bytes] = chain.from_iterable(program.pieces(b"\0"))
+            if not exact or self._respects_ignore_files:
+                fits = matcher(rest)
+                names = (name for name in names if fits(tuple(os.fsdecode(name[2:]).split("/"))))
+            if self._outfit.hidden is not nothing_hidden:
+                names = filter(partial(self._shows, folder), names)
+            newest, total = newest_first(folder, names, MAX_FILES)
+            if program.complaint and not program.unreadable:
+                raise ToolError(f"{pattern!r} cannot be searched for: {program.complaint.decode(errors='replace')}")
+            start = "".join(f"{part}/" for part in before)
+            return Found([start + os.fsdecode(name[2:]) for name in newest], total, program.unreadable)
+
+    def _arguments(self, globs: list[str], pattern: str) -> list[str]:
+        """Where ignore files count, no glob is handed over: it would bring back what they leave out."""
+        given = [f"--glob={glob}" for glob in globs] if not self._respects_ignore_files else []
+        kept = set(pattern.split("/"))
+        given += [f"--glob=!{name}" for name in VERSION_CONTROL if name not in kept]
+        ignore = [] if self._respects_ignore_files else ["--no-ignore"]
+        return ["--no-config", "--files", "--null", "--hidden", *ignore, *given, "--", "./"]
+
+    @property
+    def _respects_ignore_files(self) -> bool:
+        return self._outfit.env.get(NO_IGNORE, "").lower() in OFF
+
+    def _entries(self, folder: Folder) -> Found:
+        """What lies directly in the folder, folders first and with a slash."""
+        with os.scandir(folder.descriptor) as entries:
+            found = sorted((not entry.is_dir(), entry.name) for entry in entries)
+        shown = [(file, name) for file, name in found if self._shows(folder, os.fsencode(name))]
+        return Found([name if file else f"{name}/" for file, name in shown[:MAX_ENTRIES]], len(shown))
+
+    def _shows(self, folder: Folder, name: bytes) -> bool:
+        return not self._outfit.hidden(f"{folder.real.rstrip('/')}/{os.fsdecode(name.removeprefix(b'./'))}")
 
 
-def place_to_search(cwd: Path, args: GlobInput) -> tuple[Path, str]:
-    """The folder and the pattern below it. An absolute pattern brings its own folder: all before its first wildcard."""
-    if not args.pattern.startswith("/"):
-        return cwd / args.path, args.pattern
-    parts = [part for part in args.pattern.split("/") if part]
-    fixed = list(takewhile(lambda part: not set(part) & set("*?[{"), parts[:-1]))
-    return Path("/", *fixed), "/".join(parts[len(fixed) :])
+def place_to_search(args: GlobInput) -> tuple[str, str]:
+    """The folder and the pattern below it. A pattern that leaves the folder brings its own: all before a wildcard."""
+    if not args.pattern.startswith(("/", "~/")) and ".." not in args.pattern.split("/"):
+        return args.path, args.pattern
+    fixed, rest = fixed_start(args.pattern)
+    if args.pattern.startswith("/"):
+        return "/" + "/".join(fixed), rest
+    start = "/".join(fixed)
+    return start if args.pattern.startswith("~/") else posixpath.join(args.path, start), rest
 
 
-def newest_first(
-    root: Path, matches: Callable[[Parts], bool], ctx: ToolContext, unreadable: list[OSError]
-) -> list[Parts]:
-    """Files below the root that match, the last changed one first."""
-    found: list[tuple[int, Parts]] = []
-    for seen, (parts, entry) in enumerate(files_below(root, unreadable)):
-        if ctx.abort.aborted:
-            break
-        if seen >= MAX_SEEN:
-            raise ToolError(f"More than {MAX_SEEN:,} files lie below {str(root)!r}. Search in a folder further down.")
-        if matches(parts):
-            try:
-                found.append((-entry.stat(follow_symlinks=False).st_mtime_ns, parts))
-            except FileNotFoundError:
-                continue  # it went away in the meantime
-    return [parts for _, parts in sorted(found)]
-
-
-def files_below(root: Path, unreadable: list[OSError]) -> Iterator[tuple[Parts, os.DirEntry[str]]]:
-    """Whatever is no folder, with its way from the root; links to folders are neither followed nor listed."""
-    waiting: list[tuple[str, Parts]] = [(str(root), ())]
-    while waiting:
-        folder, way = waiting.pop()
-        try:
-            entries = list(os.scandir(folder))
-        except (OSError, ValueError) as error:
-            unreadable.append(error if isinstance(error, OSError) else OSError(0, str(error), folder))
-            continue
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
-                waiting.append((entry.path, (*way, entry.name)))
-            elif not (entry.is_symlink() and os.path.isdir(entry.path)):  # noqa: PTH112  # it never raises
-                yield (*way, entry.name), entry
-
-
-def matcher(pattern: str) -> Callable[[Parts], bool]:
-    """
-    Tells whether a path, given as its parts, fits the pattern.
-
-    `*`, `?` and `[a-z]` stay within one name, `**` as a whole name stands for any folders, `{a,b}` for either.
-    Every step goes forward, so that no pattern can make it slow.
-    """
-    ways = [_names(alternative) for alternative in alternatives(pattern)]
-    return lambda parts: any(_fits(parts, names) for names in ways)
-
-
-def alternatives(pattern: str) -> list[str]:
-    """The pattern with its braces spelled out. A brace without a partner stands for itself."""
-    done: dict[str, None] = {}
-    waiting = [pattern]
-    while waiting:
-        one = waiting.pop()
-        if braces := BRACES.search(one):
-            waiting += [one[: braces.start()] + choice + one[braces.end() :] for choice in braces[1].split(",")]
-        else:
-            done[one] = None
-        if len(done) + len(waiting) > MAX_ALTERNATIVES:
-            raise ToolError(f"{pattern!r} has more than {MAX_ALTERNATIVES} alternatives. Use * or several searches.")
-    return list(done)
-
-
-def _names(pattern: str) -> list[re.Pattern[str] | None]:
-    parts = [part for part in pattern.split("/") if part not in {"", "."}]
-    if ".." in parts:
-        raise ToolError(f"{pattern!r} leads upwards. Give the folder as path, and a pattern below it.")
-    if pattern.endswith("/"):
-        parts.append("**")
-    names = [ANY_FOLDERS if part == "**" else re.compile(translate(part)) for part in parts]
-    return [*names, re.compile(translate("*"))] if names and names[-1] is ANY_FOLDERS else names
-
-
-def _fits(parts: Parts, names: Sequence[re.Pattern[str] | None]) -> bool:
-    """Walks both sides; after a mismatch the last `**` takes one more folder, earlier ones need not be tried again."""
-    at = index = 0
-    retry: tuple[int, int] | None = None
-    while at < len(parts):
-        name = names[index] if index < len(names) else None
-        if index < len(names) and name is ANY_FOLDERS:
-            index += 1
-            retry = (at + 1, index)
-        elif name is not None and name.match(parts[at]):
-            at, index = at + 1, index + 1
-        elif retry is not None:
-            at, index = retry
-            retry = (at + 1, index)
-        else:
-            return False
-    return index == len(names)
-
-
-def _as_seen_from(cwd: Path, root: Path) -> Path:
-    return root.relative_to(cwd) if root.is_relative_to(cwd) else root
-
-
-def listing(files: list[Parts], folder: Path, unreadable: int) -> str:
+def listing(names: list[str], more: int, unreadable: int) -> str:
     """One path a line, as Read takes it, with a word about what was left out."""
-    lines = [line(str(folder.joinpath(*parts))) for parts in files[:MAX_FILES]] or ["No file matches."]
-    if len(files) > MAX_FILES:
-        lines.append(f"({len(files) - MAX_FILES} more files match. Use a narrower pattern to see them.)")
+    lines = [one_line(name) for name in names] or ["No file matches."]
+    if more:
+        lines.append(f"({more:,} more files match. Use a narrower pattern to see them.)")
     if unreadable:
         lines.append(f"({unreadable} folders could not be read.)")
     return "\n".join(lines)
-
-
-def line(path: str) -> str:
-    """A path on one line: one with line breaks or undecodable bytes in it is quoted like a Python string."""
-    return path if path.isprintable() else repr(path)

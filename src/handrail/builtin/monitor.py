@@ -5,6 +5,7 @@ from typing import Any
 from pydantic import Field
 
 from handrail.builtin.bash.background import background
+from handrail.builtin.bash.consent import checked
 from handrail.builtin.bash.needs import Needs
 from handrail.builtin.bash.shell import Shell
 from handrail.builtin.outfit import Outfit
@@ -51,7 +52,7 @@ class Monitor(Tool[MonitorInput]):
         return None
 
     async def check_permission(self, args: MonitorInput, ctx: ToolContext) -> Check:
-        return await self._needs.check(args.command or "", str(self._shell.start_folder(ctx.cwd)))
+        return await checked(self._shell, self._needs, args.command or "", ctx)
 
     async def call(self, args: MonitorInput, ctx: ToolContext) -> Output:
         task = await background(

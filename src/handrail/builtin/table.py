@@ -27,11 +27,13 @@ def base_tools(
         Entry("Agent", _made("agent", "Agent", outfit), feature="agents"),
         Entry("Bash", _made("bash.tool", "Bash", outfit), simple=True, when=_not_by_repl),
         Entry("Edit", _made("edit", "Edit", outfit), simple=True),
-        Entry("Glob", _made("glob", "Glob"), simple=True, when=_not_by_repl),
+        Entry("Glob", _made("glob", "Glob", outfit), simple=True, when=_has_search),
+        Entry("Grep", _made("grep.tool", "Grep", outfit), simple=True, when=_has_search),
         Entry("Monitor", _made("monitor", "Monitor", outfit), when=_has_background),
+        Entry("NotebookEdit", _made("notebook_edit.tool", "NotebookEdit", outfit)),
         Entry("PowerShell", _made("powershell", "PowerShell", outfit), when=_has_pwsh),
         Entry("REPL", _made("repl.tool", "REPL", outfit), simple=True, when=_has_repl),
-        Entry("Read", _made("read", "Read"), simple=True),
+        Entry("Read", _made("read.tool", "Read", outfit), simple=True),
         Entry("Sleep", _made("sleep", "Sleep")),
         Entry("TaskCreate", _made("todo.task_create", "TaskCreate", outfit), when=_has_task_list),
         Entry("TaskGet", _made("todo.task_get", "TaskGet", outfit), when=_has_task_list),
@@ -47,6 +49,12 @@ def base_tools(
 
 def _has_background(environment: Environment) -> bool:
     return environment.variables.get("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "") not in {"1", "true"}
+
+
+def _has_search(environment: Environment) -> bool:
+    """Where the shell brings a search of its own, ours would say the same thing twice."""
+    embedded = environment.variables.get("HANDRAIL_EMBEDDED_SEARCH", "") in {"1", "true"}
+    return not embedded and _not_by_repl(environment)
 
 
 def _has_task_list(environment: Environment) -> bool:

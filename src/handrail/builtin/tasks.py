@@ -20,6 +20,7 @@ from handrail.builtin.outfit import Outfit
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import Attachment
 from handrail.errors import HandrailError
+from handrail.files.owned import owned_folder
 from handrail.processes.spawn import Command, End, Running, start_stored
 
 VERSION = 1
@@ -128,7 +129,7 @@ class Tasks:
         Raises:
             OSError: it could not be started.
         """
-        owned(self.folder)
+        owned_folder(self.folder)
         task = Task(
             self.folder, id=secrets.token_hex(4), kind=kind, text=text, description=description, cwd=command.cwd
         )
@@ -180,12 +181,6 @@ def _notices(task: Task) -> list[str]:
     return lines
 
 
-def owned(folder: Path) -> Path:
-    """A folder that nobody but its owner can look into."""
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    return folder
-
-
 def _remembered(folder: Path) -> list[Task]:
     """Tasks of an earlier run of the session."""
     found: list[Task] = []
@@ -214,6 +209,8 @@ def tasks_of(outfit: Outfit) -> Tasks:
 
 
 async def close_tasks(outfit: Outfit) -> None:
-    """End the background tasks of a session that is over."""
+    """End the background tasks of a session that is over, and its sandbox."""
     if (tasks := _OF_SESSIONS.pop(outfit.state, None)) is not None:
         await tasks.aclose()
+    if outfit.sandbox is not None:
+        outfit.sandbox.close()

@@ -5,11 +5,13 @@ import asyncio
 import json
 import os
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from pydantic_core import to_jsonable_python
 
+from handrail.app.background import end_tasks
 from handrail.app.calling import call_once
 from handrail.app.live import live_settings, outfit_of
 from handrail.app.state import state_folder
@@ -29,8 +31,16 @@ def run(chosen: argparse.Namespace) -> int:
     raw = parsed(sys.stdin.read() if chosen.input == "-" else chosen.input)
     live = live_settings(Path.cwd(), os.environ, state_folder(os.environ), asked_for(chosen), warn)
     env = live.loaded.env
-    catalog = make_catalog(variables=env, denied=live.denied, outfit=outfit_of(live))
-    outcome = asyncio.run(call_once(catalog, chosen.tool, raw, Path.cwd(), env, live=live))
+    outfit = cache(outfit_of(live))
+    catalog = make_catalog(variables=env, denied=live.denied, outfit=outfit)
+
+    async def called() -> Outcome:
+        try:
+            return await call_once(catalog, chosen.tool, raw, Path.cwd(), env, live=live)
+        finally:
+            await end_tasks(outfit)
+
+    outcome = asyncio.run(called())
     if chosen.json:
         print(json.dumps(as_json(outcome), ensure_ascii=False))
     else:

@@ -16,7 +16,11 @@ from enum import Enum
 from importlib.util import find_spec
 from pathlib import Path
 
+from handrail.app.live import Live
+from handrail.app.settings import ignored_note
 from handrail.app.state import state_folder
+from handrail.config.places import places_for
+from handrail.errors import SettingsError
 from handrail.processes.sandbox.choose import best, tried
 from handrail.processes.sandbox.limits import EVERYWHERE, LIMITS, PROTECTS
 from handrail.processes.sandbox.settings import read_settings
@@ -42,15 +46,31 @@ class Finding:
     text: str
 
 
-@record
 class Here:
     """Where the doctor looks."""
 
-    variables: Mapping[str, str]
-    cwd: Path
-    home: Path
-    system: str = platform.system()
-    version: tuple[int, int] = sys.version_info[:2]
+    def __init__(
+        self,
+        variables: Mapping[str, str],
+        cwd: Path,
+        home: Path,
+        system: str = platform.system(),
+        version: tuple[int, int] = sys.version_info[:2],
+    ) -> None:
+        self.variables = variables
+        self.system = system
+        self.version = version
+        self.rules: list[str] = []
+        """What is wrong with rules."""
+        self.refusal = ""
+        """Why the settings cannot be used at all; then `live` is None."""
+        env = {**variables, "HOME": str(home)}
+        self.live: Live | None = None
+        try:
+            self.live = Live(places_for(cwd, env, state_folder(variables)), env, told=self.rules.append)
+            self.live.policy()
+        except SettingsError as error:
+            self.refusal = str(error)
 
 
 Check = Callable[[Here], Iterable[Finding]]
@@ -119,57 +139,72 @@ def packages(_here: Here) -> Iterator[Finding]:
 
 
 def sandbox(here: Here) -> Iterator[Finding]:
-    """Which ways to confine commands work here, and what the best of them does and does not do."""
+    """Which ways to confine commands work here, whether they are used, and what the best of them does and does not."""
     for each in tried():
         yield Finding("sandbox", each.method.value, State.OK if each.works else State.OFF, each.reason)
     chosen = best()
+    yield Finding("sandbox", "use", *_use(here, works=chosen is not None))
     if chosen is None:
-        wanted = any(_section(path).get("enabled") is True for path in settings_paths(here))
         way = "Install the package bubblewrap." if here.system == "Linux" else "Commands run with all your rights."
-        text = f"None works here. {way}"
-        yield Finding("sandbox", "protection", State.PROBLEM if wanted else State.OFF, text)
+        yield Finding("sandbox", "protection", State.OFF, f"None works here. {way}")
         return
     yield Finding("sandbox", "protection", State.OK, PROTECTS[chosen.method])
-    yield Finding("sandbox", "use", State.NOTE, 'It is used when the settings say {"sandbox": {"enabled": true}}.')
     for limit in (*LIMITS[chosen.method], *EVERYWHERE):
         yield Finding("sandbox", "limit", State.NOTE, limit)
 
 
-# Settings and state
+def _use(here: Here, *, works: bool) -> tuple[State, str]:
+    """What the settings of this folder say about it."""
+    live = here.live
+    if live is None:
+        return State.NOTE, "It is not known whether it is used, because the settings cannot be."
+    wanted = read_settings(live.loaded.sandbox, folder=live.places.cwd, home=live.places.home)
+    if wanted.broken:
+        return State.PROBLEM, f"No command runs until this is corrected: {' '.join(wanted.problems)}"
+    if not wanted.enabled:
+        return State.OFF, 'Commands are not confined here. {"sandbox": {"enabled": true}} in the settings changes that.'
+    if works:
+        consent = "need no consent" if wanted.auto_allow else "need consent all the same"
+        return State.OK, f"Commands are confined in this folder, and {consent} inside."
+    if wanted.allow_unsandboxed:
+        return (
+            State.PROBLEM,
+            "The settings want it, and none works here: commands are asked about, and not confined.",
+        )
+    return State.PROBLEM, "The settings want it, and none works here: no command runs."
 
 
-def settings_paths(here: Here) -> list[Path]:
-    """Where settings may lie."""
-    moved = here.variables.get("HANDRAIL_CONFIG_DIR")
-    config = Path(moved).expanduser() if moved else here.home / ".handrail"
-    names = ("settings.json", "settings.local.json")
-    project = [here.cwd / folder / name for folder in (".handrail", ".claude") for name in names]
-    return [Path("/etc/handrail/settings.json"), config / names[0], here.home / ".claude" / names[0], *project]
+# Settings, trust and state
 
 
 def settings(here: Here) -> Iterator[Finding]:
     """The settings files that exist, and what is wrong with them."""
-    for path in settings_paths(here):
-        if not path.exists():
-            continue
-        try:
-            value = json.loads(path.read_text("utf-8-sig"))
-        except (OSError, ValueError) as error:
-            yield Finding("settings", str(path), State.PROBLEM, f"cannot be read: {error}")
-            continue
-        if not isinstance(value, dict):
-            yield Finding("settings", str(path), State.PROBLEM, f"holds {value!r:.60}. Write an object.")
-            continue
-        wrong = read_settings(value.get("sandbox"), folder=str(here.cwd), home=str(here.home)).problems
-        yield Finding("settings", str(path), State.PROBLEM if wrong else State.OK, " ".join(wrong) or "found")
+    if here.live is None:
+        yield Finding("settings", "policy", State.PROBLEM, here.refusal)
+        return
+    found = here.live.loaded.problems
+    for spot in (*here.live.places.policy_spots(), *here.live.places.spots()):
+        if spot.file.exists():
+            wrong = any(problem.file == spot.shown for problem in found)
+            text = "see below" if wrong else "found"
+            yield Finding("settings", str(spot.file), State.NOTE if wrong else State.OK, text)
+    for problem in found:
+        yield Finding("settings", "file", State.NOTE if problem.hint else State.PROBLEM, str(problem))
+    for rule in here.rules:
+        yield Finding("settings", "rule", State.PROBLEM, rule)
 
 
-def _section(path: Path) -> dict[str, object]:
-    try:
-        value = json.loads(path.read_text("utf-8-sig"))["sandbox"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return {}  # `settings` says what is wrong with it
-    return value if isinstance(value, dict) else {}
+def trust(here: Here) -> Iterator[Finding]:
+    """Whether what this folder brings with it counts."""
+    if here.live is None:
+        return
+    known, folder = here.live.loaded.settings, here.live.places.cwd
+    if not known.items:
+        yield Finding("trust", folder, State.OK, "brings nothing that needs trust")
+    elif not known.ignored:
+        yield Finding("trust", folder, State.OK, f"trusted: what it brings counts ({len(known.items)})")
+    for note in ignored_note(known):
+        yield Finding("trust", folder, State.NOTE, note)
 
 
 def state(here: Here) -> Iterator[Finding]:
@@ -199,6 +234,7 @@ CHECKS: tuple[Check, ...] = (
     packages,
     sandbox,
     settings,
+    trust,
     state,
 )
 """What the doctor looks at. A new check is one line here: it is given a `Here` and yields findings."""

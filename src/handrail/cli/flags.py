@@ -14,23 +14,13 @@ PROVIDERS = ("anthropic", "openai", "openai-responses")
 # what other programs pass that has no effect yet: flag -> how many values follow it
 LATER_FLAGS = {
     "--agent": 1,
-    "--agents": 1,
     "--bare": 0,
-    "--betas": 1,
-    "--continue": 0,
     "--debug-file": 1,
-    "--disable-slash-commands": 0,
-    "--fork-session": 0,
-    "--mcp-config": 1,
-    "--name": 1,
-    "--no-session-persistence": 0,
-    "--permission-prompt-tool": 1,
     "--plugin-dir": 1,
-    "--replay-user-messages": 0,
-    "--resume": 1,
     "--safe-mode": 0,
-    "--session-id": 1,
-    "--strict-mcp-config": 0,
+    "--session-mirror": 0,
+    "--task-budget": 1,
+    "--thinking-display": 1,
     "--worktree": 0,
 }
 
@@ -91,7 +81,9 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("-p", "--print", metavar="PROMPT", nargs="?", const="", dest="prompt", help="answer and leave")
     top.add_argument("words", nargs="*", metavar="PROMPT", help=argparse.SUPPRESS)
     top.add_argument("--output-format", choices=("text", "json", "stream-json"), default="text", help="what is printed")
-    top.add_argument("--input-format", choices=("text",), default="text", help="what is read (stream-json comes later)")
+    top.add_argument("--input-format", choices=("text", "stream-json"), default="text", help="what is read")
+    _add_session_flags(top)
+    _add_program_flags(top)
     top.add_argument("--model", default="", help="name of the model; each provider has a default")
     top.add_argument("--fallback-model", type=_names, default=(), help="to try when the first is overloaded")
     top.add_argument("--provider", choices=PROVIDERS, default="", help="wire format; told from the model if left out")
@@ -99,13 +91,15 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--max-turns", type=whole_number, metavar="N", help="end after N answers")
     top.add_argument("--max-budget-usd", type=amount, metavar="USD", help="end when this much is spent")
     top.add_argument("--system-prompt", metavar="TEXT", help="instead of the built-in one")
+    top.add_argument("--system-prompt-file", metavar="FILE", help="the same, from a file")
     top.add_argument("--append-system-prompt", metavar="TEXT", default="", help="after the built-in one")
+    top.add_argument("--append-system-prompt-file", metavar="FILE", help="the same, from a file")
     top.add_argument("--tools", type=_names, metavar="A,B", help='only these tools; "" = none, default = all')
     add_flags(top)
     top.add_argument("--json-schema", type=_schema, metavar="JSON", help="the answer must fit this JSON Schema")
     top.add_argument("--effort", choices=EFFORTS, help="how hard the model should think")
     top.add_argument("--thinking", choices=("adaptive", "disabled"), help="whether the model may reason first")
-    top.add_argument("--max-thinking-tokens", type=whole_number, metavar="N", help="how much it may reason")
+    top.add_argument("--max-thinking-tokens", type=number, metavar="N", help="how much it may reason; 0 = not at all")
     top.add_argument("--record", metavar="FILE", help="keep the model's answers in a cassette")
     top.add_argument("--replay", metavar="FILE", help="take the answers from a cassette; no network, no key")
     top.add_argument("--include-hook-events", action="store_true", help="stream-json: which hooks ran")
@@ -116,6 +110,42 @@ def parser() -> argparse.ArgumentParser:
         extra: dict[str, Any] = {"nargs": "?", "const": True} if values else {"action": "store_true"}
         top.add_argument(flag, dest="later" + flag, help=argparse.SUPPRESS, **extra)
     return top
+
+
+def _add_session_flags(top: argparse.ArgumentParser) -> None:
+    top.add_argument(
+        "-c", "--continue", action="store_true", dest="newest", help="go on with this folder's newest session"
+    )
+    top.add_argument(
+        "-r", "--resume", metavar="ID", default="", help="go on with a session: id, beginning of it, title"
+    )
+    top.add_argument("--fork-session", action="store_true", help="go on in a new session, leave the old one as it is")
+    top.add_argument("--session-id", metavar="ID", default="", help="the id of the new session")
+    top.add_argument("--resume-session-at", metavar="UUID", default="", help="go on from this message of it")
+    top.add_argument("--resume-drops-turn", metavar="UUID", default="", help="refuse if that leaves out other prompts")
+    top.add_argument("-n", "--name", metavar="TITLE", default="", help="a title for the session")
+    top.add_argument("--no-session-persistence", action="store_true", help="keep nothing of it")
+
+
+def _add_program_flags(top: argparse.ArgumentParser) -> None:
+    top.add_argument(
+        "--mcp-config", metavar="FILE|JSON", action="extend", nargs="+", default=[], help="MCP servers to use"
+    )
+    top.add_argument("--strict-mcp-config", action="store_true", help="no MCP servers but those")
+    top.add_argument("--agents", type=_schema, metavar="JSON", default={}, help="sub-agents, by name")
+    top.add_argument("--betas", type=_names, metavar="A,B", default=(), help="beta features of the provider")
+    top.add_argument(
+        "--permission-prompt-tool", metavar="TOOL", default="", help="stdio, or an MCP tool, is asked for permission"
+    )
+    top.add_argument("--replay-user-messages", action="store_true", help="stream-json: say prompts back")
+    top.add_argument("--disable-slash-commands", action="store_true", help="take /words literally")
+
+
+def number(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
+    return value
 
 
 def whole_number(text: str) -> int:

@@ -12,18 +12,22 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from handrail.app.sessions import SessionWish
 from handrail.app.tools import builtin_names
 from handrail.app.work import Work, Worker
 from handrail.cli.flags import Flags, read_flags
 from handrail.cli.permission_flags import asked_for, warn
+from handrail.conversation.blocks import Text
+from handrail.conversation.messages import UserMessage
 from handrail.conversation.request import Thinking, ThinkingMode
 from handrail.errors import HandrailError
 from handrail.headless.debug import DebugPrinter
-from handrail.headless.lines import Lines, new_id
+from handrail.headless.lines import Lines
 from handrail.headless.printer import Printer, printer_for
 from handrail.loop.events import RequestSent, RunEnded
 from handrail.loop.limits import Limits
 from handrail.providers.choose import Wishes
+from handrail.tools.pool import NO_DEFERRAL
 
 FAILED, USAGE, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 MAX_STDIN = 10_000_000
@@ -31,6 +35,8 @@ STDIN_PATIENCE = 3.0
 """How long a pipe that nobody writes to is waited for when there is a prompt already."""
 ON_ITS_WAY = 0.05
 """By then the first request has left, and the model thinks: time to load the tools it may call."""
+
+STATES_WANTED = "CLAUDE_CODE_SDK_READS_SESSION_STATE"
 
 THINKING: dict[str | None, ThinkingMode] = {"adaptive": "adaptive", "disabled": "off", None: "default"}
 
@@ -43,10 +49,12 @@ def run(arguments: Sequence[str]) -> int:
         return USAGE
     for warning in flags.warnings:
         warn(warning)
-    if flags.chosen.prompt is None and flags.chosen.output_format == "text":
+    if flags.chosen.prompt is None and flags.chosen.output_format == flags.chosen.input_format == "text":
         warn("the interactive terminal has not come yet. Use -p with a prompt.")
         return USAGE
     try:
+        if flags.chosen.input_format == "stream-json":
+            return asyncio.run(serve(flags))
         prompt = prompt_of(flags.chosen)
         if not prompt:
             warn('there is no prompt. Give one: handrail -p "What does this project do?", or pipe it in.')
@@ -61,7 +69,7 @@ async def work(flags: Flags, prompt: str) -> int:
     """Let the agent work on the prompt and print what happens."""
     chosen = flags.chosen
     worker = Worker(work_for(chosen), os.environ, **options(chosen))
-    printers = printers_for(chosen)
+    printers = printers_for(chosen, worker)
     signals: list[int] = []
 
     def stop(number: int) -> None:
@@ -75,12 +83,13 @@ async def work(flags: Flags, prompt: str) -> int:
         loop.add_signal_handler(number, stop, number)
     ended: RunEnded | None = None
     try:
-        async for event in worker.agent.run(prompt):
+        await worker.connect()
+        async for event in worker.agent.run(said(prompt, chosen, worker)):
             for printer in printers:
                 printer.hear(event)
             match event:
                 case RequestSent(turn=1, attempt=1):
-                    loop.call_later(ON_ITS_WAY, threading.Thread(target=worker.get_ready).start)
+                    loop.call_later(ON_ITS_WAY, threading.Thread(target=worker.get_ready, daemon=True).start)
                 case RunEnded():
                     ended = event
                 case _:
@@ -92,13 +101,86 @@ async def work(flags: Flags, prompt: str) -> int:
     return FAILED if ended is None or ended.is_error else 0
 
 
+async def serve(flags: Flags) -> int:
+    """Let another program drive the agent over standard input and output."""
+    from handrail.headless.engine import Spec, open_conversation  # noqa: PLC0415  # only programs pay for it
+    from handrail.headless.serve import Service, Serving  # noqa: PLC0415
+    from handrail.headless.streams import FileLines, FileOut  # noqa: PLC0415
+
+    chosen = flags.chosen
+    spec = Spec(
+        work_for(chosen),
+        options(chosen),
+        ask=chosen.permission_prompt_tool,
+        partial=chosen.include_partial_messages,
+        hook_events=chosen.include_hook_events,
+        slash=not chosen.disable_slash_commands,
+    )
+    service = Service(
+        FileOut(sys.stdout.fileno()),
+        lambda wishes, control: open_conversation(spec, os.environ, wishes, control),
+        Serving(replay=chosen.replay_user_messages, states=os.environ.get(STATES_WANTED) == "1"),
+    )
+    signals: list[int] = []
+
+    def stop(number: int) -> None:
+        signals.append(number)
+        service.stop()
+        if len(signals) > 1:
+            os._exit(INTERRUPTED)
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop, number)
+    code = await service.serve(FileLines(sys.stdin.fileno()))
+    if signals:
+        return TERMINATED if signals[0] == signal.SIGTERM else INTERRUPTED
+    return code
+
+
+def said(prompt: str, chosen: argparse.Namespace, worker: Worker) -> UserMessage:
+    """The prompt; a command at its beginning is put in full."""
+    message = UserMessage((Text(prompt),))
+    if chosen.disable_slash_commands or not prompt.startswith("/"):
+        return message
+    from handrail.app.commands import expanded, find_commands  # noqa: PLC0415  # few prompts are commands
+
+    return expanded(message, find_commands(Path.cwd(), worker.live.loaded.env, asked_for(chosen).sources))
+
+
 def work_for(chosen: argparse.Namespace) -> Work:
     """Where to work, with which model, and what to tell it."""
+    cwd = Path.cwd()
+    servers: dict[str, Any] = {}
+    for config in chosen.mcp_config:
+        from handrail.app.servers import read_servers  # noqa: PLC0415  # only those who have some pay for it
+
+        servers |= read_servers(config, cwd)
     return Work(
-        cwd=Path.cwd(),
+        cwd=cwd,
         wishes=Wishes(chosen.provider, chosen.model, chosen.base_url, "", chosen.fallback_model),
-        system=chosen.system_prompt,
-        addition=chosen.append_system_prompt,
+        system=chosen.system_prompt if chosen.system_prompt_file is None else text_of(chosen.system_prompt_file),
+        addition="\n\n".join(
+            part
+            for part in (
+                chosen.append_system_prompt,
+                text_of(chosen.append_system_prompt_file) if chosen.append_system_prompt_file else "",
+            )
+            if part
+        ),
+        session=SessionWish(
+            keep=not chosen.no_session_persistence and not chosen.replay,
+            session_id=chosen.session_id,
+            resume=chosen.resume,
+            newest=chosen.newest,
+            fork=chosen.fork_session,
+            upto=chosen.resume_session_at,
+            dropped=chosen.resume_drops_turn,
+            name=chosen.name,
+        ),
+        agents=chosen.agents,
+        servers=servers,
+        strict_servers=chosen.strict_mcp_config,
         record=chosen.record and Path(chosen.record),
         replay=chosen.replay and Path(chosen.replay),
         asked=asked_for(chosen),
@@ -111,18 +193,42 @@ def options(chosen: argparse.Namespace) -> dict[str, Any]:
     mode = THINKING[chosen.thinking]
     every = builtin_names()
     wanted = every if chosen.tools is None or chosen.tools == ("default",) else chosen.tools
+    for name in sorted({*wanted} - every):
+        warn(f"--tools: there is no built-in tool {name!r} here; the others are used")
+    # whoever names the tools wants them in full, and no search for others; those of servers may still be many
+    deferral = {} if wanted is every or chosen.mcp_config else {"deferral": NO_DEFERRAL}
     return {
+        **deferral,
         "limits": Limits(turns=chosen.max_turns, dollars=chosen.max_budget_usd),
         "output": chosen.json_schema,
-        "builtin_tools": list(wanted),
+        "builtin_tools": [name for name in wanted if name in every],
         "effort": chosen.effort,
-        "thinking": Thinking(mode, chosen.max_thinking_tokens),
+        "thinking": Thinking(mode, chosen.max_thinking_tokens) if chosen.max_thinking_tokens != 0 else Thinking("off"),
+        "betas": chosen.betas,
     }
 
 
-def printers_for(chosen: argparse.Namespace) -> list[Printer]:
+def text_of(file: str) -> str:
+    """
+    What a file says.
+
+    Raises:
+        HandrailError: it cannot be read.
+    """
+    try:
+        return Path(file).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise HandrailError(f"{file!r} cannot be read: {error}. Give a text file in UTF-8.") from error
+
+
+def printers_for(chosen: argparse.Namespace, worker: Worker) -> list[Printer]:
     """Who hears the events of the run."""
-    lines = Lines(new_id(), partial=chosen.include_partial_messages, hook_events=chosen.include_hook_events)
+    lines = Lines(
+        worker.id,
+        partial=chosen.include_partial_messages,
+        hook_events=chosen.include_hook_events,
+        facts=lambda: {"permissionMode": worker.mode, "apiKeySource": worker.key_source},
+    )
     printers: list[Printer] = [printer_for(chosen.output_format, lines, sys.stdout, sys.stderr)]
     if chosen.debug or chosen.verbose:
         printers.append(DebugPrinter(sys.stderr, everything=bool(chosen.debug)))

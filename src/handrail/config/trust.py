@@ -18,6 +18,7 @@ from handrail.config.files import locked, replace_file
 from handrail.config.places import trust_file
 from handrail.config.widening import Item, fingerprint
 from handrail.errors import SettingsError
+from handrail.files.owned import owned_folder
 from handrail.records import record
 
 VERSION = 1
@@ -93,7 +94,7 @@ class TrustStore:
         return tuple(sorted(filter(None, map(_read, files)), key=lambda known: known.folder))
 
     def _write(self, made: Record) -> None:
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        owned_folder(self._folder)
         content = {
             "version": VERSION,
             "folder": made.folder,

@@ -1,11 +1,11 @@
 """The call of the tool itself: in a thread if it blocks, and within its time limit."""
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
-from handrail.dispatch.flags import abort
+from handrail.dispatch.flags import abort, flag
 from handrail.dispatch.threads import in_thread
 from handrail.errors import HandrailError
 from handrail.tools.abort import AbortReason
@@ -25,8 +25,17 @@ def invoke(tool: AnyTool, args: Any, ctx: ToolContext) -> Awaitable[Output]:
     Raises:
         TimedOutError: it took longer than it may. A blocking tool is told by `ctx.abort`; it cannot be forced.
     """
-    call = in_thread(partial(tool.call_blocking, args, ctx)) if tool.blocking else tool.call(args, ctx)
+    call = _blocking(tool, args, ctx) if tool.blocking else tool.call(args, ctx)
     return call if tool.timeout is None else _within(tool.timeout, call, ctx)
+
+
+def _blocking(tool: AnyTool, args: Any, ctx: ToolContext) -> Awaitable[Output]:
+    work = partial(tool.call_blocking, args, ctx)
+    return _at_once(work) if flag(partial(tool.is_quick, ctx=ctx), args) else in_thread(work)
+
+
+async def _at_once(work: Callable[[], Output]) -> Output:
+    return work()
 
 
 async def _within(seconds: float, call: Awaitable[Output], ctx: ToolContext) -> Output:

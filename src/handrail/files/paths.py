@@ -49,6 +49,7 @@ class Place:
 
 
 MAX_MATCHES = 1_000
+MAX_BENEATH = 50_000
 
 URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 DRIVE = re.compile(r"[A-Za-z]:(?:[\\/]|\Z)")
@@ -104,6 +105,17 @@ def expand(pattern: str, cwd: str) -> tuple[Place, ...]:
     except (OSError, ValueError, re.error) as error:
         return (Place(pattern, plain(text), plain(text), False, Kind.MISSING, f"cannot be looked at: {error}", 0),)
     return tuple(found) or (locate(pattern, cwd),)
+
+
+def beneath(folder: str) -> tuple[str, ...] | None:
+    """Every path in a folder, seen from it, without following links; None if there are too many to look at."""
+    found: list[str] = []
+    for top, folders, files in os.walk(folder):
+        start = top[len(folder) :].strip("/")
+        found += [posixpath.join(start, name) for name in (*folders, *files)]
+        if len(found) > MAX_BENEATH:
+            return None
+    return tuple(found)
 
 
 def expanded(spelling: str, home: str) -> str:

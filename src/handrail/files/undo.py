@@ -29,6 +29,7 @@ from typing import Any
 from handrail.errors import HandrailError
 from handrail.files.copying import copy
 from handrail.files.journal import Note, State
+from handrail.files.owned import owned_folder
 from handrail.records import record
 
 FORMAT = "handrail undo"
@@ -190,7 +191,7 @@ class Undo:
     def _prepare(self) -> None:
         """Make the folder with its first line, or go on with what is there."""
         if not self._open:
-            (self.folder / "content").mkdir(mode=0o700, parents=True, exist_ok=True)
+            owned_folder(self.folder / "content")
             for folder in (self.folder.parent, self.folder):
                 folder.chmod(0o700)
             self._start()

@@ -15,6 +15,9 @@ from handrail.headless.streams import ClosedError, Out
 
 log = logging.getLogger(__name__)
 
+SETTLING = 0.5
+"""Seconds for which the end waits for answers that are still being made."""
+
 Payload: TypeAlias = dict[str, Any]
 Handler: TypeAlias = Callable[[Mapping[str, Any]], Awaitable[Payload | None]]
 Find: TypeAlias = Callable[[str], Awaitable[Handler | None]]
@@ -65,6 +68,13 @@ class Control:
             raise ControlError(f"{subtype} cannot be asked: the other side has gone.") from error
         finally:
             self._open.pop(name, None)
+
+    async def tell(self, line: Mapping[str, Any]) -> None:
+        """Send a line that answers nothing; nobody may be there to read it any more."""
+        try:
+            await self._out.send(line)
+        except ClosedError:
+            self._closed = True
 
     async def _take_back(self, name: str) -> None:
         if not self._closed:
@@ -135,7 +145,11 @@ class Control:
             if not answer.done():
                 answer.set_exception(ControlError("the other side has gone."))
 
-    async def settled(self) -> None:
-        """Wait until every question that arrived is answered."""
-        while self._answering:
+    async def settled(self, patience: float = SETTLING) -> None:
+        """Wait until every question that arrived is answered; what takes too long is given up."""
+        if self._answering:
+            await asyncio.wait(list(self._answering.values()), timeout=patience)
+        for task in list(self._answering.values()):
+            task.cancel()
+        if self._answering:
             await asyncio.wait(list(self._answering.values()))

@@ -4,7 +4,8 @@ import json
 from typing import Literal, Protocol, TextIO, TypeAlias
 
 from handrail.conversation.plain import plain
-from handrail.headless.lines import Lines, news_of, problem_of, result
+from handrail.headless.lines import Lines, news_of
+from handrail.headless.wire import problem_of, result
 from handrail.loop.events import LoopEvent, RunEnded
 
 Format: TypeAlias = Literal["text", "json", "stream-json"]

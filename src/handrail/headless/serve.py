@@ -12,16 +12,17 @@ import asyncio
 import json
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, Protocol, TypeAlias
 
+from handrail.conversation.blocks import Text
 from handrail.conversation.coding import user_blocks
 from handrail.conversation.messages import UserMessage
 from handrail.errors import HandrailError
 from handrail.headless.control import Control, Handler, Payload
 from handrail.headless.lines import Lines as Writer
-from handrail.headless.lines import new_id
 from handrail.headless.streams import MAX_INCOMING, ClosedError, Lines, Out
+from handrail.headless.wire import failed, new_id, system
 from handrail.loop.events import LoopEvent, RunEnded
 from handrail.records import record
 
@@ -42,11 +43,16 @@ NOTHING_WISHED = Wishes({}, {}, {})
 
 @record
 class Prompt:
-    """A message of the user as it came. `literal`: no commands are to be found in it."""
+    """
+    A message of the user as it came. `literal`: no commands are to be found in it.
+
+    `problem` says why it cannot be worked on; such a message gets its result as well.
+    """
 
     message: UserMessage
     id: str
     literal: bool = False
+    problem: str = ""
 
 
 class Engine(Protocol):
@@ -77,33 +83,24 @@ OpenEngine: TypeAlias = Callable[[Wishes, Control], Awaitable[Engine]]
 
 @record
 class Serving:
-    """How the lines are written. `replay`: prompts are said back when they are taken."""
+    """
+    How the lines are written. `replay`: prompts are said back when they are taken.
+
+    `states`: it is told when work begins and when there is none left, for programs that keep the input open so long.
+    """
 
     replay: bool = False
     patience: float = 60.0
+    states: bool = False
 
 
-NO_WISHES_OF_LINES = Serving()
-
-
-async def serve(lines: Lines, out: Out, open_engine: OpenEngine, serving: Serving = NO_WISHES_OF_LINES) -> int:
-    """Serve a program until its input ends or it goes away. The exit code: 1 if the last result was an error."""
-    service = Service(out, open_engine, serving)
-    listening = asyncio.create_task(service.listen(lines))
-    try:
-        return await service.work()
-    except ClosedError:
-        return 1  # nobody is left to be told
-    finally:
-        listening.cancel()
-        await asyncio.gather(listening, return_exceptions=True)
-        await service.aclose()
+PLAIN_SERVING = Serving()
 
 
 class Service:
-    """See the module docstring. `interrupt` may be called from outside, for example on a signal."""
+    """See the module docstring. `stop` may be called from outside, for example on a signal."""
 
-    def __init__(self, out: Out, open_engine: OpenEngine, serving: Serving) -> None:
+    def __init__(self, out: Out, open_engine: OpenEngine, serving: Serving = PLAIN_SERVING) -> None:
         self._out = out
         self._open_engine = open_engine
         self._serving = serving
@@ -113,15 +110,40 @@ class Service:
         self._news = asyncio.Event()
         self._ended = False
         self._code = 0
+        self._state = "idle"
+        self._beginning = False
+        self._stopped_early = False
         self._control = Control(out, self._handler, patience=serving.patience)
+
+    async def serve(self, lines: Lines) -> int:
+        """Serve a program until its input ends or it goes away. The exit code: 1 if the last result was an error."""
+        listening = asyncio.create_task(self._listen(lines))
+        try:
+            return await self._work()
+        except ClosedError:
+            return 1  # nobody is left to be told
+        finally:
+            listening.cancel()
+            await asyncio.gather(listening, return_exceptions=True)
+            await self._aclose()
+
+    def stop(self) -> None:
+        """End soon: what is being worked on is interrupted, and what waits is not begun."""
+        self._prompts.clear()
+        self._end()
+        if self._engine is not None:
+            self._engine.interrupt()
 
     # What comes in
 
-    async def listen(self, lines: Lines) -> None:
+    async def _listen(self, lines: Lines) -> None:
         """Take lines until there are no more."""
         while (line := await lines.next()) is not None:
             if line.strip():
                 self._take(line)
+        self._end()
+
+    def _end(self) -> None:
         self._ended = True
         self._control.close()
         self._news.set()
@@ -146,58 +168,80 @@ class Service:
                 log.error("a line without a type was ignored: %.200r", line)
 
     def _queue(self, line: Mapping[str, Any], content: object) -> None:
-        try:
-            message = UserMessage(user_blocks(content))
-        except (KeyError, TypeError) as error:
-            log.error("a message was ignored, because it is not understood: %s", error)
-            return
         given = line.get("uuid")
         prompt_id = given if isinstance(given, str) and given else new_id()
-        self._prompts.append(Prompt(message, prompt_id, line.get("client_composed") is True))
+        try:
+            message, problem = UserMessage(user_blocks(content)), ""
+        except (KeyError, TypeError) as error:
+            message, problem = UserMessage(()), f"The message is not understood: {error}"
+        if not problem and not any(not isinstance(block, Text) or block.text.strip() for block in message.content):
+            problem = "The message is empty."
+        self._prompts.append(Prompt(message, prompt_id, line.get("client_composed") is True, problem))
         self._news.set()
 
     # What goes on
 
-    async def work(self) -> int:
+    async def _work(self) -> int:
         """Work on prompts, one after the other, until there are none and none can come."""
         while True:
             while not self._prompts:
+                await self._tell_state("idle")
                 if self._ended:
                     await self._control.settled()
                     return self._code
                 self._news.clear()
                 await self._news.wait()
-            await self._answer(self._prompts.popleft())
+            prompt = self._prompts.popleft()
+            await self._tell_state("running")
+            self._beginning, self._stopped_early = True, False
+            await self._answer(prompt)
+            self._beginning = False
+
+    async def _tell_state(self, state: str) -> None:
+        """Whether there is work, for those who asked to be told."""
+        if self._serving.states and state != self._state:
+            self._state = state
+            line = system("session_state_changed", state=state, sdk_host_only=True)
+            await self._out.send(self._engine.writer.signed(line) if self._engine else line)
 
     async def _answer(self, prompt: Prompt) -> None:
         try:
             engine = await self.engine()
         except HandrailError as error:
-            self._code = 1
             await self._out.send(failed(str(error)))
             return
         if self._serving.replay:
             await self._out.send(engine.writer.said(prompt.message, prompt.id))
-        async for event in engine.run(prompt):
-            for line in engine.writer.of(event):
-                await self._out.send(line)
-            if isinstance(event, RunEnded):
-                self._code = 1 if event.is_error else 0
+        if prompt.problem:
+            self._code = 1
+            await self._out.send(failed(prompt.problem, engine.writer.session_id))
+            return
+        try:
+            async for event in engine.run(prompt):
+                self._beginning = False
+                if self._stopped_early:
+                    self._stopped_early = False
+                    engine.interrupt()
+                for line in engine.writer.of(event):
+                    await self._out.send(line)
+                if isinstance(event, RunEnded):
+                    self._code = 1 if event.is_error else 0
+        except ClosedError:
+            raise
+        except HandrailError as error:  # for example a session that can no longer be written
+            self._code = 1
+            await self._out.send(failed(str(error), engine.writer.session_id))
 
     async def engine(self, wishes: Wishes = NOTHING_WISHED) -> Engine:
         """The conversation; it begins with the first thing that needs it."""
         async with self._opening:
             if self._engine is None:
+                self._code = 1  # until it has begun
                 self._engine = await self._open_engine(wishes, self._control)
+                self._code = 0
             return self._engine
 
-    def interrupt(self) -> None:
-        """Stop what is being worked on."""
-        if self._engine is not None:
-            self._engine.interrupt()
-
-    async def aclose(self) -> None:
-        """Let go of everything."""
+    async def _aclose(self) -> None:
         self._control.close()
         if self._engine is not None:
             await self._engine.aclose()
@@ -216,24 +260,7 @@ class Service:
         return (await self.engine(wishes)).greeting()
 
     async def _stop(self, _request: Mapping[str, Any]) -> Payload:
-        self.interrupt()
+        self._stopped_early = self._beginning  # the prompt was taken, and there is nothing yet to be stopped
+        if self._engine is not None:
+            self._engine.interrupt()
         return {}
-
-
-def failed(problem: str, *, errors: Sequence[str] = ()) -> Payload:
-    """The result of a prompt that could not even be begun."""
-    return {
-        "type": "result",
-        "subtype": "error_during_execution",
-        "is_error": True,
-        "duration_ms": 0,
-        "duration_api_ms": 0,
-        "num_turns": 0,
-        "result": problem,
-        "errors": [problem, *errors],
-        "session_id": "",
-        "uuid": new_id(),
-        "permission_denials": [],
-        "total_cost_usd": 0.0,
-        "usage": {},
-    }

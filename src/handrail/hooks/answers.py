@@ -87,7 +87,7 @@ def answer_of(event: Event, reply: Reply) -> Answer:
     except _InvalidError as error:
         if reply.code == BLOCKED:
             return blocked(event, NOTHING, reply.errors)
-        return failed(f"its output is not valid: {error}")
+        return failed(f"gave an output that is not valid: {error}")
     if reply.code == BLOCKED:
         return blocked(event, answer, reply.errors)
     if reply.code == 0:

@@ -14,6 +14,7 @@ import h11
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from handrail.errors import HandrailError
+from handrail.files.owned import owned_folder
 from handrail.hooks.answers import NOTHING, Answer, Reply, answer_of, failed, read_output
 from handrail.hooks.events import EVENTS
 from handrail.hooks.http import filled_headers, post
@@ -108,7 +109,7 @@ def _variables(body: Body, where: Surroundings) -> Mapping[str, str]:
     project = where.project or body.cwd
     env = {**where.env, "CLAUDE_PROJECT_DIR": project, "HANDRAIL_PROJECT_DIR": project}
     if body.event == "SessionStart" and where.env_file is not None:
-        where.env_file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        owned_folder(where.env_file.parent)
         env["CLAUDE_ENV_FILE"] = env["HANDRAIL_ENV_FILE"] = str(where.env_file)
     return env
 

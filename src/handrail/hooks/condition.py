@@ -3,14 +3,14 @@
 from functools import lru_cache
 
 from handrail.conversation.blocks import ToolUse
-from handrail.files.paths import exists, expand, locate, resolve
+from handrail.files.paths import beneath, exists, expand, locate, resolve
 from handrail.permissions.case import make_case
 from handrail.permissions.matching import matching
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import Behaviour, Rule
 from handrail.permissions.touch import Lookup
 
-LOOKUP = Lookup(resolve, locate, expand, exists)
+LOOKUP = Lookup(resolve, locate, expand, exists, beneath)
 
 
 def holds(rule: Rule, use: ToolUse, cwd: str, home: str) -> bool:

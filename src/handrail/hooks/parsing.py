@@ -73,10 +73,24 @@ def _callback(name: str, given: Function | HookCallback) -> Hook:
     condition = _condition({"if": one.condition} if one.condition else {}, CALLBACKS)
     seconds = _seconds({} if one.timeout is None else {"timeout": one.timeout}, event.timeout)
     at = f"{name} callback"
-    return Hook(name, Callback(one.function), CALLBACKS, at, matcher, condition, min(seconds, event.max_timeout))
+    return Hook(
+        name,
+        Callback(one.function),
+        CALLBACKS,
+        at,
+        matcher,
+        condition,
+        min(seconds, event.max_timeout),
+        blocks_on_failure=one.blocks_on_failure,
+    )
 
 
 CALLBACKS = HookSource("callback")
+
+
+def older(name: object) -> str:
+    """The name of an event that old settings spell with a small first letter: preToolUse."""
+    return name[:1].upper() + name[1:] if isinstance(name, str) else ""
 
 
 class _Group(NamedTuple):
@@ -98,8 +112,8 @@ class _Reader:
             self.problem("hooks", f"is {shown(section)}, not an object of events")
             return
         for name, groups in section.items():
-            if name in EVENTS:
-                self.groups(EVENTS[name], groups)
+            if event := EVENTS.get(name) or EVENTS.get(older(name)):
+                self.groups(event, groups)
             elif name in UNSUPPORTED:
                 self.problem(f"hooks.{name}", "hooks of this event are not supported and never run", "unsupported")
             else:

@@ -132,7 +132,7 @@ class Hooks:
             "hook_event_name": event,
             "permission_mode": run.permissions.mode,
         }
-        if run.agent.id != "main":
+        if not run.agent.is_main:
             about |= {"agent_id": run.agent.id, "agent_type": run.agent.type}
         return about | dict(fields)
 

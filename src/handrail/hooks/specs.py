@@ -81,13 +81,15 @@ class HookCallback:
     """
     A function to ask, and when: `matcher` and `condition` as in settings (`condition` is their `if`).
 
-    It takes the input as a dict and returns an output or None; it may be async. `timeout` is in seconds.
+    It takes the input as a dict and returns an output or None; it may be async. `timeout` is in seconds. With
+    `blocks_on_failure` a function that raises, hangs or gives nonsense blocks instead of leaving it to others.
     """
 
     function: Function
     matcher: str = ""
     condition: str = ""
     timeout: float | None = None
+    blocks_on_failure: bool = False
 
 
 @record

@@ -5,6 +5,8 @@ import re
 from hashlib import sha256
 from pathlib import Path
 
+from handrail.files.owned import owned_folder
+
 MAX_TEXT = 10_000
 
 # compiled when first used: many programs have no hooks
@@ -35,7 +37,7 @@ def _kept(text: str, folder: Path | None) -> str:
     data = text.encode("utf-8", "backslashreplace")
     path = folder / f"hook-{sha256(data).hexdigest()[:16]}.txt"
     try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        owned_folder(folder)
         path.unlink(missing_ok=True)  # a link planted here must not lead the text elsewhere
         with open(path, "xb", opener=_owner_only) as file:
             file.write(data)

@@ -48,6 +48,14 @@ class Moments:
         """What hooks want the model to know at the start, or after the history was replaced by a summary."""
         return added(await self.fire("SessionStart", source=source, model=model))
 
+    async def subagent_starts(self) -> tuple[Attachment, ...]:
+        """What hooks want a sub-agent to know at its start."""
+        return added(await self.fire("SubagentStart", **self._who()))
+
+    def _who(self) -> dict[str, Any]:
+        agent = self._dialogue.context.agent
+        return {} if agent.is_main else {"agent_id": agent.id, "agent_type": agent.type}
+
     async def prompt(self, message: UserMessage) -> "Answer | None":
         """What hooks think of the user's words."""
         return await self.fire("UserPromptSubmit", prompt=words(message))
@@ -69,7 +77,8 @@ class Moments:
 
     async def stopping(self, text: str, left: float | None) -> "tuple[Answer | None, bool]":
         """What hooks think of stopping here, and whether they keep the run from it."""
-        event = "Stop" if self._dialogue.context.agent.id == "main" else "SubagentStop"
+        who = self._who()
+        event = "SubagentStop" if who else "Stop"
         answer = await self.fire(
             event,
             left,
@@ -77,6 +86,7 @@ class Moments:
             last_assistant_message=text,
             background_tasks=[],
             session_crons=[],
+            **who,
         )
         if answer is None or answer.block is None or answer.stop is not None:
             return answer, False

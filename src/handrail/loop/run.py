@@ -207,7 +207,9 @@ class Run:
         self._add_all((*said, *self._setup.attach(())))
 
     async def _received(self) -> Sequence[Attachment]:
-        """What hooks add to the start of the session and to the prompt. They may refuse the prompt."""
+        """What hooks add to the start of the session and to the prompt. They may refuse the prompt of a person."""
+        if not self._dialogue.context.agent.is_main:
+            return await self._moments.subagent_starts()
         said: tuple[Attachment, ...] = ()
         if not self._dialogue.opened:
             self._dialogue.opened = True
@@ -328,6 +330,8 @@ class Run:
             if isinstance(message, UserMessage | Attachment):
                 self._tell(MessageAdded(message))
         for outcome in attempt.outcomes:
+            for model, usage in outcome.output.used if outcome.output else ():
+                self._ledger.enter(model, usage)
             if outcome.status is Status.DENIED and outcome.decision:
                 self._denials.append(Denial(outcome.use, outcome.decision.reason))
         self._guard = self._guard.after(attempt.outcomes)

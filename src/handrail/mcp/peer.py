@@ -1,9 +1,12 @@
 """How an MCP server is spoken to: JSON-RPC requests and notifications, over whatever carries them."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol, TypeAlias
 
 from handrail.errors import HandrailError
+
+NOTICE_PATIENCE = 10.0
 
 Message: TypeAlias = dict[str, Any]
 OnProgress: TypeAlias = Callable[[Mapping[str, Any]], None]
@@ -48,10 +51,17 @@ class ExchangePeer:
     ) -> Mapping[str, Any]:
         self._number += 1
         message = {"jsonrpc": "2.0", "id": self._number, "method": method, "params": dict(params)}
-        return result_of(await self._exchange(message), method)
+        try:
+            return result_of(await asyncio.wait_for(self._exchange(message), patience), method)
+        except TimeoutError as error:
+            raise McpError(f"{method} was not answered in {patience:g} s.") from error
 
     async def notify(self, method: str, params: Mapping[str, Any]) -> None:
-        await self._exchange({"jsonrpc": "2.0", "method": method, "params": dict(params)})
+        message = {"jsonrpc": "2.0", "method": method, "params": dict(params)}
+        try:
+            await asyncio.wait_for(self._exchange(message), NOTICE_PATIENCE)
+        except TimeoutError as error:
+            raise McpError(f"{method} was not taken in {NOTICE_PATIENCE:g} s.") from error
 
     async def aclose(self) -> None:
         """There is nothing to let go of."""

@@ -16,7 +16,8 @@ log = logging.getLogger(__name__)
 
 MAX_LINE = 32 * 1024 * 1024
 LAST_WORDS = 20
-GRACE = 2.0
+GRACE = 0.4
+"""Twice this at most is waited for a server that is told to end: the program around us waits for us."""
 
 
 class StdioPeer:

@@ -7,11 +7,12 @@ by itself it does nothing but read the input.
 
 import posixpath
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from handrail.conversation.blocks import ToolUse
 from handrail.files.paths import Place, plain
+from handrail.permissions.contents import unnamed
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import ALIASES, READERS, SHELLS, WRITERS, mcp_of
 from handrail.permissions.shell import REMOVERS, Part, in_background, parts_of
@@ -169,6 +170,7 @@ def shell_touches(analysis: Analysis, policy: Policy, lookup: Lookup) -> Iterato
             yield Touch(None, Access.READ, segment.name, at, doubt=ELSEWHERE)
         for word in segment.writes:
             yield from finder.touches(segment, word, Access.WRITE, at)
+        yield from unnamed(segment, at, partial(finder.places, segment), policy, lookup)
         if segment.name in REMOVERS:
             yield from finder.removed(segment, at)
         if not segment.entry or segment.does(Does.UNLISTED):

@@ -17,14 +17,19 @@ PROTECTED_FOLDERS = frozenset(
     (".handrail", ".git", ".vscode", ".idea", ".husky", ".cargo", ".devcontainer", ".yarn", ".mvn", ".claude", "git~1")
 )
 PROTECTED_PAIRS = frozenset(((".config", "git"),))
-PROTECTED_FILES = frozenset(
+# Read in a home folder only, by shells and programs that start.
+STARTUP_FILES = frozenset(
     (
-        ".gitconfig", ".gitmodules", ".envrc", ".npmrc", ".pre-commit-config.yaml", ".pre-commit-config.yml",
-        ".mcp.json", ".claude.json",
         ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".login", ".inputrc",
         ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".cshrc", ".tcshrc", ".kshrc",
         ".xinitrc", ".xprofile", ".xsession", ".xsessionrc", ".pam_environment", ".direnvrc",
-        ".gdbinit", ".lldbinit", ".pythonrc", ".pypirc", ".condarc", ".curlrc", ".wgetrc", ".netrc",
+        ".pythonrc", ".pypirc", ".condarc", ".curlrc", ".wgetrc", ".netrc", ".gitconfig",
+    )
+)  # fmt: skip
+PROTECTED_FILES = STARTUP_FILES | frozenset(
+    (
+        ".gitmodules", ".envrc", ".npmrc", ".pre-commit-config.yaml", ".pre-commit-config.yml",
+        ".mcp.json", ".claude.json", ".gdbinit", ".lldbinit",
     )
 )  # fmt: skip
 PROTECTED_START = ".yarnrc"

@@ -40,7 +40,11 @@ NO_FLAGS = Flags()
 
 @dataclass(frozen=True, slots=True)  # not a record: the index is left out of comparing
 class Policy:
-    """One snapshot. `cwd`, `home` and `working_dirs` are absolute real paths."""
+    """
+    One snapshot. `cwd`, `home`, `working_dirs` and `kept` are absolute real paths.
+
+    `kept` are folders of the session's own files, such as big results: they may be read, and nothing else.
+    """
 
     cwd: str
     home: str
@@ -52,9 +56,12 @@ class Policy:
     plan_file: str = ""
     flags: Flags = NO_FLAGS
     version: int = 0
+    kept: tuple[str, ...] = ()
     index: Indexes = field(default_factory=dict, repr=False, compare=False)
     prefixes: tuple[str, ...] = field(default=(), repr=False, compare=False)
     """The working folders as beginnings of paths that end with a slash."""
+    read_prefixes: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    """The same, with the folders that may only be read."""
 
     @classmethod
     def empty(cls, cwd: str = "", home: str = "/") -> "Policy":
@@ -106,6 +113,10 @@ class Policy:
         """These working folders, the first of which is the main one."""
         return _indexed(replace(self, working_dirs=tuple(dict.fromkeys(folders)), version=self.version + 1))
 
+    def with_kept(self, folders: Iterable[str]) -> "Policy":
+        """These folders of the session's own files."""
+        return _indexed(replace(self, kept=tuple(dict.fromkeys(folders)), version=self.version + 1))
+
     def with_cwd(self, cwd: str) -> "Policy":
         """Another current folder; the working folders stay."""
         return self if cwd == self.cwd else _indexed(replace(self, cwd=cwd, version=self.version + 1))
@@ -132,5 +143,14 @@ def mode_of_subagent(parent: str, own: str) -> str:
 def _indexed(policy: Policy) -> Policy:
     anchors = Anchors(policy.cwd, policy.home, policy.working_dirs)
     index = {kind: RuleIndex([r for r in policy.rules if r.behaviour is kind], kind, anchors) for kind in Behaviour}
-    prefixes = tuple(folder if folder.endswith("/") else folder + "/" for folder in policy.working_dirs)
-    return replace(policy, index=MappingProxyType(index), prefixes=prefixes)
+    prefixes = _beginnings(policy.working_dirs)
+    return replace(
+        policy,
+        index=MappingProxyType(index),
+        prefixes=prefixes,
+        read_prefixes=prefixes + _beginnings(policy.kept),
+    )
+
+
+def _beginnings(folders: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(folder if folder.endswith("/") else folder + "/" for folder in folders)

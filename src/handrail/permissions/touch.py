@@ -51,6 +51,7 @@ class Lookup(NamedTuple):
     locate: Callable[[str, str], Place]
     expand: Callable[[str, str], tuple[Place, ...]]
     exists: Callable[[str, str], bool]
+    beneath: Callable[[str], tuple[str, ...] | None]
 
 
 def touch_of(
@@ -64,7 +65,7 @@ def touch_of(
     touch = Touch(place, access, shown, part, redirected, paths_of(place), protected=guard)
     if access in (Access.REMOVE, Access.MAYBE):
         return touch._replace(clear=True)
-    found = doubt(place, policy.prefixes, writes=not reads)
+    found = doubt(place, policy.read_prefixes if reads else policy.prefixes, writes=not reads)
     return touch._replace(doubt=found, clear=not guard and lets(policy, touch, found))
 
 

@@ -249,7 +249,7 @@ def message(*parts: "Any") -> bytes:
 class Job:
     """What to start and how long it may go on, as it comes over the socket."""
 
-    __slots__ = ("argv", "cwd", "env", "grace", "linger", "path", "quota", "targets", "timeout")
+    __slots__ = ("argv", "cwd", "env", "grace", "linger", "path", "quota", "restrictions", "targets", "timeout")
 
     def __init__(
         self,
@@ -263,6 +263,7 @@ class Job:
         grace: float,
         linger: float,
         quota: int | None,
+        restrictions: "dict[str, Any] | None",
     ) -> None:
         self.path = path
         self.argv = argv
@@ -275,6 +276,8 @@ class Job:
         self.linger = linger
         self.quota = quota
         """How many bytes of output are kept in the store. None = there is no store."""
+        self.restrictions = restrictions
+        """What the command's process does to itself before it becomes the command."""
 
 
 class Keeper:
@@ -327,13 +330,15 @@ class Keeper:
         free = max(HIGH, *job.targets) + 1
         if free > HIGH + 1:
             self.fds = [fcntl(fd, F_DUPFD_CLOEXEC, free) for fd in self.fds]
-        actions: list[tuple[int, int, int]] = []
-        if self.store:
-            actions += [(os.POSIX_SPAWN_DUP2, self.store.end, 1), (os.POSIX_SPAWN_DUP2, self.store.end, 2)]
-        actions += [(os.POSIX_SPAWN_DUP2, fd, target) for fd, target in zip(self.fds, job.targets, strict=True)]
-        pid = os.posix_spawn(
-            job.path, job.argv, job.env, file_actions=actions, setsid=True, setsigmask=(), setsigdef=DEFAULTED
-        )
+        ends = [(self.store.end, 1), (self.store.end, 2)] if self.store else []
+        ends += zip(self.fds, job.targets, strict=True)
+        if job.restrictions:
+            pid = _restricted(job, ends)
+        else:
+            actions = [(os.POSIX_SPAWN_DUP2, fd, target) for fd, target in ends]
+            pid = os.posix_spawn(
+                job.path, job.argv, job.env, file_actions=actions, setsid=True, setsigmask=(), setsigdef=DEFAULTED
+            )
         for fd in self.fds:
             os.close(fd)
         if self.store:
@@ -397,6 +402,35 @@ class Keeper:
         if fd == self.call.fileno() and self.status is None:
             self.why = self.why or "stopped"
         return False
+
+
+def _restricted(job: Job, ends: list[tuple[int, int]]) -> int:
+    """The command in a process that restricts itself first. It says on a pipe why it could not, or closes it."""
+    from handrail.processes.restrict import restrict, usual_signals  # noqa: PLC0415  # few commands need it
+
+    assert job.restrictions
+    ours, theirs = os.pipe()
+    pid = os.fork()
+    if not pid:
+        try:
+            os.setsid()
+            for fd, target in ends:
+                os.dup2(fd, target)
+            usual_signals(DEFAULTED)
+            restrict(job.restrictions)
+            os.execve(job.path, job.argv, job.env)  # noqa: S606  # that is what it is for
+        except OSError as error:
+            os.write(theirs, marshal.dumps((error.errno or 0, os.fsencode(error.filename or job.path))))
+        finally:
+            os._exit(127)
+    os.close(theirs)
+    with open(ours, "rb") as report:  # noqa: PTH123  # a descriptor
+        failure = report.read()
+    if failure:
+        os.waitpid(pid, 0)
+        number, name = marshal.loads(failure)  # noqa: S302  # from our own child
+        raise OSError(number, os.strerror(number), os.fsdecode(name))
+    return pid
 
 
 def _pidfd(pid: int) -> int:

@@ -5,6 +5,7 @@ import os
 from collections.abc import Mapping, Sequence
 
 from handrail.processes.spawn import Command, Running, start
+from handrail.processes.wrapping import Restrictions
 from handrail.records import record
 
 CHUNK = 65_536
@@ -30,6 +31,7 @@ async def run(
     stdin: bytes = b"",
     timeout: float | None,  # noqa: ASYNC109  # it is the keeper's clock that counts, also when this loop stands still
     max_bytes: int,
+    restrictions: Restrictions = None,
 ) -> Ended:
     """
     Run a program in a session of its own. When this returns or is cancelled, no process of it lives.
@@ -42,9 +44,12 @@ async def run(
     feed, out, err = _Feed(stdin), _Collected(max_bytes), _Collected(max_bytes)
     ends = (feed, out, err)
     try:
-        running = await start(Command(argv, cwd, env, timeout), feed.theirs, out.theirs, err.theirs)
         for end in ends:
-            end.begin()
+            end.begin()  # what it reads shall be there when it starts
+        command = Command(argv, cwd, env, timeout, restrictions=restrictions)
+        running = await start(command, feed.theirs, out.theirs, err.theirs)
+        for end in ends:
+            end.hand_over()
         code, timed_out = await _ended(running)
         out.finish()
         err.finish()
@@ -72,17 +77,25 @@ class _Pipe:
         os.set_blocking(ours, False)
 
     def begin(self) -> None:
-        """The program has its end: watch ours."""
-        os.close(self.theirs)
-        self.theirs = -1
+        """Watch our end."""
+
+    def hand_over(self) -> None:
+        """The program has its end."""
+        if self.theirs >= 0:
+            os.close(self.theirs)
+            self.theirs = -1
 
     def close(self) -> None:
-        for fd in (self.ours, self.theirs):
-            if fd >= 0:
-                self._loop.remove_reader(fd)
-                self._loop.remove_writer(fd)
-                os.close(fd)
-        self.ours = self.theirs = -1
+        self.done()
+        self.hand_over()
+
+    def done(self) -> None:
+        """Nothing more comes or goes."""
+        if self.ours >= 0:
+            self._loop.remove_reader(self.ours)
+            self._loop.remove_writer(self.ours)
+            os.close(self.ours)
+            self.ours = -1
 
 
 class _Feed(_Pipe):
@@ -94,7 +107,6 @@ class _Feed(_Pipe):
         self._rest = memoryview(data)
 
     def begin(self) -> None:
-        super().begin()
         self._loop.add_writer(self.ours, self._write)
         self._write()
 
@@ -106,7 +118,7 @@ class _Feed(_Pipe):
         except BrokenPipeError:
             self._rest = self._rest[:0]  # it does not want to know
         if not self._rest:
-            self.close()
+            self.done()
 
 
 class _Collected(_Pipe):
@@ -119,7 +131,6 @@ class _Collected(_Pipe):
         self._room = room
 
     def begin(self) -> None:
-        super().begin()
         self._loop.add_reader(self.ours, self._read)
 
     def finish(self) -> None:
@@ -133,7 +144,7 @@ class _Collected(_Pipe):
         except BlockingIOError:
             return False
         if not data:
-            self.close()
+            self.done()
         room = self._room - len(self.data)
         self.data += data[:room]
         self.cut = self.cut or len(data) > room

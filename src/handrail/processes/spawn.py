@@ -12,6 +12,7 @@ from select import select
 
 from handrail.processes.keeper import COMMAND, SWEEP, message
 from handrail.processes.nursery import NURSERY
+from handrail.processes.wrapping import Restrictions
 from handrail.records import record
 
 GRACE = 0.5
@@ -33,6 +34,8 @@ class Command:
     """For what the command leaves behind to end by itself, for example a `tee` that it did not wait for."""
     pass_fds: Sequence[int] = ()
     """Descriptors that it gets under the same numbers."""
+    restrictions: Restrictions = None
+    """What its process does to itself before it becomes the program."""
 
 
 @record
@@ -194,6 +197,7 @@ async def _started(command: Command, fds: Sequence[int], targets: Sequence[int],
             "grace": command.grace,
             "linger": command.linger,
             "quota": quota,
+            "restrictions": command.restrictions,
         }
     )
     ours, theirs = socket.socketpair()

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from handrail.errors import SessionError
+from handrail.files.owned import owned_folder
 from handrail.records import record
 
 Record: TypeAlias = dict[str, Any]
@@ -36,7 +37,7 @@ class Log:
         self.path = path
         self._durable = durability == "power"
         try:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            owned_folder(path.parent)
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         except OSError as error:
             raise SessionError(f"The session {path} cannot be written: {error.strerror}.") from error

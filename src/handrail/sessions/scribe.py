@@ -65,6 +65,8 @@ class SessionScribe:
         self._results: dict[str, ToolResult] = {}
         self.next_id = ""
         """The id that the next message of the user gets; empty = a new one."""
+        self.ids: dict[int, str] | None = None
+        """If somebody wants them: the ids of the lines of blocks and results, by the identity of these objects."""
         if log.new:
             self._own("opened", version=VERSION, cwd=cwd, **({"parent": parent} if parent else {}))
 
@@ -93,6 +95,7 @@ class SessionScribe:
         self._blocks[slot] = block
         message = {"id": message_id, "type": "message", "role": "assistant", "model": model}
         self._line("assistant", {**message, "content": [block_value(block)], "stop_reason": None}, slot=slot)
+        self._remember(block)
 
     def discarded(self) -> None:
         """The blocks since the last message are void."""
@@ -110,6 +113,7 @@ class SessionScribe:
         """The call is over."""
         self._results[result.tool_use_id] = result
         self._line("user", _said("user", (result,)))
+        self._remember(result)
 
     def adopt(self, messages: Sequence[Message]) -> None:
         """Begin with a conversation that was had elsewhere."""
@@ -142,6 +146,10 @@ class SessionScribe:
         if unwritten:
             self._line("user", _said("user", unwritten), uuid=self.next_id or new_id())
             self.next_id = ""
+
+    def _remember(self, block: AssistantBlock | ToolResult) -> None:
+        if self.ids is not None and self._last is not None:
+            self.ids[id(block)] = self._last
 
     def _line(self, kind: str, message: Value, **extra: Any) -> None:
         line = {"type": kind, "uuid": new_id(), "parentUuid": self._last, **extra, "message": message}

@@ -261,11 +261,11 @@ class Reading:
     def place(self) -> None:
         """Gives every operand its role."""
         entry = self.entry
+        if not self.operands:
+            self.always(entry.alone)
         if entry.expression:
             self.effects += self.expression(entry.expression)
             return
-        if not self.operands:
-            self.always(entry.alone)
         left = list(self.operands)
         for wanted in entry.operands:
             use = self.wanted(wanted)

@@ -35,6 +35,11 @@ class AgentIdentity:
     id: str = "main"
     type: str = "main"
 
+    @property
+    def is_main(self) -> bool:
+        """Whether it is no sub-agent."""
+        return self.id == "main"
+
 
 @record
 class RunOptions:

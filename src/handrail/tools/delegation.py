@@ -2,6 +2,7 @@
 
 from typing import Protocol
 
+from handrail.conversation.stream import Usage
 from handrail.records import record
 from handrail.tools.context import Progress, ToolContext
 
@@ -18,7 +19,11 @@ class Task:
 
 @record
 class Report:
-    """What it said in the end, and what it took. `problem` says why it did not come to an end by itself."""
+    """
+    What it said in the end, and what it took: `used` has the tokens of each answer, by model.
+
+    `problem` says why it did not come to an end by itself.
+    """
 
     agent_id: str
     text: str
@@ -26,13 +31,15 @@ class Report:
     tokens: int = 0
     seconds: float = 0.0
     problem: str = ""
+    used: tuple[tuple[str, Usage], ...] = ()
 
 
 @record
 class AgentNews(Progress):
-    """Something that happened in a sub-agent: `event` is an event of its own run."""
+    """Something that happened in the sub-agent of the id `agent`: `event` is an event of its own run."""
 
     event: object = None
+    agent: str = ""
 
 
 class Delegate(Protocol):

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from handrail.conversation.blocks import Json, ResultBlock
 from handrail.conversation.messages import Message
+from handrail.conversation.stream import Usage
 from handrail.records import record
 from handrail.tools.cards import Card
 from handrail.tools.context import RunContext
@@ -38,6 +39,8 @@ class Output:
     context_change: ContextChange | None = None
     mcp: McpMeta | None = None
     is_error: bool = False
+    used: tuple[tuple[str, Usage], ...] = ()
+    """Tokens that the call itself used of models, answer by answer: they are on the bill of the run."""
 
 
 def json_text(data: object) -> str:

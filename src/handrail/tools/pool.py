@@ -181,6 +181,8 @@ def assemble(what: Ingredients) -> Pool:
     loaded = [_loaded(entry) for entry in what.entries if _wanted(entry, what)]
     own = _chosen((*loaded, *what.custom), what.denied, frozenset())
     mcp = _chosen(what.mcp, what.denied, {name for tool in own for name in (tool.name, *tool.aliases)})
+    if what.deferral.mode != "off" and not any(map(_can_wait, (*own, *mcp))):
+        own = [tool for tool in own if tool.name != SEARCH_TOOL]  # there is nothing to search for
     held = _held_back(own, mcp, what)
     return Pool(sorted(own, key=BY_NAME), sorted(mcp, key=BY_NAME), held, what.activated)
 

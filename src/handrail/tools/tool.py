@@ -140,6 +140,10 @@ class Tool(ABC, Generic[In]):
         """Whether it can work in the present environment."""
         return True
 
+    def is_quick(self, args: In, ctx: ToolContext) -> bool:
+        """Whether a blocking call takes less time than handing it to a thread would."""
+        return False
+
     def is_read_only(self, args: In) -> bool:
         """Whether this call changes nothing."""
         return False

@@ -12,7 +12,8 @@ from handrail.tools.events import CallEvent, CallFinished, CallProgress, CallQue
 
 RUNNING, WAITING, STREAMING = "█", "·", "▒"
 LEGEND = f"{STREAMING} the model talks   {WAITING} waits   {RUNNING} runs"
-LABEL_MAX = 34
+LABEL_MAX, COLUMNS_MIN = 34, 20
+NOTE = 23  # columns of the note behind a bar, with the gaps before and after the bar
 HEARD_LATE = 0.005  # seconds: the end of an answer is heard a moment after it came
 
 
@@ -59,8 +60,9 @@ def draw(rows: Sequence[Row], width: int) -> str:
     """The rows as text of the given width, with a scale below. A call is early if it began before its answer ended."""
     begin = min(_beginning(row) for row in rows)
     end = max(_end(row) for row in rows)
-    label = min(max(5, *(len(row.label) for row in rows if isinstance(row, Span)), 5), LABEL_MAX)
-    columns = max(width - label - 22, 20)
+    longest = max((len(row.label) for row in rows if isinstance(row, Span)), default=0)
+    label = max(min(longest, LABEL_MAX, width - NOTE - COLUMNS_MIN), len("model"))
+    columns = max(width - label - NOTE, COLUMNS_MIN)
     scale = columns / max(end - begin, 1e-9)
 
     def bar(*parts: tuple[str, float, float]) -> str:

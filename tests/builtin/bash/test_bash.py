@@ -5,6 +5,7 @@ import base64
 import os
 import stat
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from handrail.builtin.bash.shell import Shell
 from handrail.builtin.bash.tool import Bash
 from handrail.builtin.following import ShellProgress
 from handrail.conversation.blocks import Image
+from handrail.processes.wrapping import UNCONFINED, Standing, Where
 from handrail.shell import analyse
 from handrail.tools.abort import AbortReason
 from handrail.tools.context import Progress, ToolContext
@@ -181,7 +183,7 @@ DANGEROUS = {
 
 def test_a_command_that_only_reads_gets_a_clean_environment(tmp_path: Path) -> None:
     session = Session(tmp_path, {**DANGEROUS, "PATH": ".::bin:/usr/bin:/bin:", "LANG": "C.UTF-8", "LC_ALL": "C"})
-    found = Shell(session.outfit).prepared("ls", "/", None).command.env
+    found = Shell(session.outfit).prepared("ls", "/", None, inside=False).command.env
 
     assert set(found) & {*DANGEROUS} == set()
     assert (found["HOME"], found["LANG"], found["LC_ALL"]) == (str(session.home), "C.UTF-8", "C")
@@ -491,17 +493,24 @@ class Box:
     def __init__(self) -> None:
         self.closed = 0
 
+    async def standing(self, commands: Sequence[Sequence[str]] | None, *, wants_out: bool = False) -> Standing:
+        return UNCONFINED if wants_out else Standing(Where.INSIDE)
+
     def wrap(self, argv: list[str], cwd: str) -> "Box.Wrapped":
         return Box.Wrapped(self, ["/usr/bin/env", "BOXED=1", *argv])
 
     def explain(self, output: str, code: int) -> str:
         return "the sandbox kept it from the file" if "Permission denied" in output else ""
 
+    def close(self) -> None:
+        self.closed += 1
+
     class Wrapped:
         def __init__(self, box: "Box", argv: list[str]) -> None:
             self.box, self.argv = box, argv
-            self.env = {"FROM_BOX": "yes"}
+            self.env = {"FROM_BOX": "yes", "LANG": None}
             self.pass_fds: tuple[int, ...] = ()
+            self.restrictions = None
 
         def close(self) -> None:
             self.box.closed += 1

@@ -1,5 +1,6 @@
 """A home, a project in it, a neighbour, and a sandbox around the project; commands run in it for real."""
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -8,8 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from handrail.processes.run import run as keeper_run
 from handrail.processes.sandbox.choose import Tried, tried
-from handrail.processes.sandbox.confine import Sandbox
+from handrail.processes.sandbox.confine import Sandbox, Wrapped
 from handrail.processes.sandbox.domains import Public
 from handrail.processes.sandbox.plan import Protected
 from handrail.processes.sandbox.settings import SandboxSettings, read_settings
@@ -96,10 +98,12 @@ def changed(changes: dict[str, str | None], home: Path) -> dict[str, str]:
 def run(sandbox: Sandbox, script: str, cwd: Path, *, unprivileged: bool = False) -> subprocess.CompletedProcess[str]:
     """The script under `sh` in the sandbox; standard error goes to standard output."""
     with sandbox.wrap(["sh", "-c", script], str(cwd)) as wrapped:
+        if wrapped.restrictions:
+            return asyncio.run(restricted(wrapped, cwd))
         return subprocess.run(
             wrapped.argv,
             cwd=cwd,
-            env={**changed(dict(wrapped.env), cwd), "GIT_CONFIG_GLOBAL": os.devnull, "PYTHON": sys.executable},
+            env=environment(wrapped, cwd),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -111,6 +115,25 @@ def run(sandbox: Sandbox, script: str, cwd: Path, *, unprivileged: bool = False)
             group=1234 if unprivileged else None,
             extra_groups=[] if unprivileged else None,
         )
+
+
+async def restricted(wrapped: Wrapped, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """What restricts itself is started by a keeper."""
+    script = ["sh", "-c", f"exec 2>&1; {wrapped.argv[-1]}"]
+    ended = await keeper_run(
+        script,
+        cwd=str(cwd),
+        env=environment(wrapped, cwd),
+        timeout=30,
+        max_bytes=1 << 20,
+        restrictions=wrapped.restrictions,
+    )
+    assert not ended.timed_out
+    return subprocess.CompletedProcess(script, ended.code, ended.stdout.decode())
+
+
+def environment(wrapped: Wrapped, home: Path) -> dict[str, str]:
+    return {**changed(dict(wrapped.env), home), "GIT_CONFIG_GLOBAL": os.devnull, "PYTHON": sys.executable}
 
 
 def method(name: str) -> Tried | None:

@@ -67,7 +67,7 @@ def test_they_go_by_themselves_when_no_command_is_left(tmp_path: Path, monkeypat
     assert path.exists()
     occupied.release()
     for thread in threading.enumerate():
-        if isinstance(thread, threading.Timer):
+        if thread.name == "handrail sandbox tidying":
             thread.join()
 
     assert not path.exists()

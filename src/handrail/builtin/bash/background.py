@@ -1,8 +1,10 @@
 """Starting a command line in the background, for Bash and Monitor."""
 
+from handrail.builtin.bash.consent import settled
 from handrail.builtin.bash.shell import Shell
 from handrail.builtin.tasks import Task, Tasks
 from handrail.errors import ToolError
+from handrail.processes.wrapping import Where
 from handrail.tools.context import ToolContext
 
 
@@ -15,10 +17,12 @@ async def background(
     *,
     description: str = "",
     seconds: float | None = None,
-    sandbox: bool = True,
+    wants_out: bool = False,
 ) -> Task:
     """The task that runs the command line from now on."""
-    prepared = shell.prepared(text, str(shell.start_folder(ctx.cwd)), seconds, sandbox=sandbox)
+    standing = await settled(shell, text, ctx, wants_out=wants_out)
+    inside = standing.where is Where.INSIDE
+    prepared = shell.prepared(text, str(shell.start_folder(ctx.cwd)), seconds, inside=inside)
     try:
         return await tasks.start(kind, text, description, prepared.command, prepared.close)
     except OSError as error:

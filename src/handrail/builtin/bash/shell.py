@@ -8,9 +8,9 @@ from typing import ClassVar
 
 from handrail.builtin.bash.environment import as_hooks_left_it, clean, ordinary
 from handrail.builtin.outfit import Outfit
-from handrail.errors import ToolError
+from handrail.errors import SandboxError, ToolError
 from handrail.processes.spawn import Command
-from handrail.processes.wrapping import Sandbox
+from handrail.processes.wrapping import UNCONFINED, Sandbox, Standing
 from handrail.records import record
 from handrail.shell.analysis import analyse
 from handrail.shell.model import Analysis, Verdict
@@ -52,10 +52,20 @@ class Shell:
         """The program and its arguments."""
         return [self.program, "-c", text if report is None else f"trap 'pwd -P >&{report}' EXIT; {text}"]
 
+    async def standing(self, text: str, *, wants_out: bool = False) -> Standing:
+        """Where a command line would run."""
+        box = self._outfit.sandbox
+        return UNCONFINED if box is None else await box.standing(programs(self.analysed(text)), wants_out=wants_out)
+
     def prepared(
-        self, text: str, cwd: str, seconds: float | None, *, report: int | None = None, sandbox: bool = True
+        self, text: str, cwd: str, seconds: float | None, *, report: int | None = None, inside: bool
     ) -> Prepared:
-        """The command line ready to start; `report` is a descriptor that is told the last working folder."""
+        """
+        The command line ready to start; `report` is a descriptor that is told the last working folder.
+
+        Raises:
+            ToolError: there is no shell, or the command cannot be confined.
+        """
         if not self.program:
             raise ToolError(f"{self.name} is not installed here. Install it, or use other tools.")
         analysis = self.analysed(text)
@@ -63,7 +73,7 @@ class Shell:
         env = clean(given, analysis.requires) if only_reads(analysis) else ordinary(given)
         fds = () if report is None else (report,)
         command = Command(self.argv(text, report), cwd, {**env, "PWD": cwd}, seconds, pass_fds=fds)
-        return boxed(command, self._outfit.sandbox if sandbox else None)
+        return boxed(command, self._outfit.sandbox if inside else None)
 
     def start_folder(self, cwd: Path) -> Path:
         """Where a command starts: the working folder, or the project if that is wanted or the folder is gone."""
@@ -87,19 +97,35 @@ class Shell:
 
 
 def boxed(command: Command, sandbox: Sandbox | None) -> Prepared:
-    """The command in the sandbox, if there is one."""
+    """
+    The command in the sandbox, if there is one.
+
+    Raises:
+        ToolError: it cannot be confined.
+    """
     if sandbox is None:
         return Prepared(command, False, _nothing)
-    wrapped = sandbox.wrap(list(command.argv), command.cwd)
+    try:
+        wrapped = sandbox.wrap(list(command.argv), command.cwd)
+    except SandboxError as error:
+        raise ToolError(f"Nothing was run. {error}") from error
     changed: dict[str, str | None] = {**command.env, **wrapped.env}
     env = {name: value for name, value in changed.items() if value is not None}
     fds = (*command.pass_fds, *wrapped.pass_fds)
-    return Prepared(replace(command, argv=wrapped.argv, env=env, pass_fds=fds), True, wrapped.close)
+    confined = replace(command, argv=wrapped.argv, env=env, pass_fds=fds, restrictions=wrapped.restrictions)
+    return Prepared(confined, True, wrapped.close)
 
 
 def only_reads(analysis: Analysis) -> bool:
     """Whether the command line surely changes nothing."""
     return analysis.verdict is Verdict.READ_ONLY and bool(analysis.segments)
+
+
+def programs(analysis: Analysis) -> list[list[str]] | None:
+    """The words of each program that the line would start; None if it is not fully understood."""
+    if analysis.problems:
+        return None
+    return [[word.literal or str(word) for word in segment.argv] for segment in analysis.segments]
 
 
 def moves(analysis: Analysis) -> bool:

@@ -10,6 +10,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from handrail.builtin.bash.background import background
+from handrail.builtin.bash.consent import checked, settled
 from handrail.builtin.bash.destroying import destroys
 from handrail.builtin.bash.meaning import meaning
 from handrail.builtin.bash.needs import Needs
@@ -23,6 +24,7 @@ from handrail.builtin.tasks import QUOTA, tasks_of
 from handrail.conversation.blocks import Json
 from handrail.errors import ToolError
 from handrail.processes.spawn import End, Running, start_stored
+from handrail.processes.wrapping import Where
 from handrail.tools.cards import Card
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.output import ContextChange, Output
@@ -89,12 +91,13 @@ class Bash(Tool[BashInput]):
         return None
 
     async def check_permission(self, args: BashInput, ctx: ToolContext) -> Check:
-        return await self._needs.check(args.command, str(self._shell.start_folder(ctx.cwd)))
+        return await checked(self._shell, self._needs, args.command, ctx, wants_out=args.dangerouslyDisableSandbox)
 
     async def call(self, args: BashInput, ctx: ToolContext) -> Output:
         if args.run_in_background:
             return await self._in_background(args, ctx)
         analysis = self._shell.analysed(args.command)
+        standing = await settled(self._shell, args.command, ctx, wants_out=args.dangerouslyDisableSandbox)
         cwd = self._shell.start_folder(ctx.cwd)
         seen = glance(analysis, cwd)
         seconds = self.seconds(args)
@@ -106,7 +109,7 @@ class Bash(Tool[BashInput]):
                 str(cwd),
                 seconds,
                 report=report.fd if report else None,
-                sandbox=not args.dangerouslyDisableSandbox,
+                inside=standing.where is Where.INSIDE,
             )
             end = await self._run(prepared, kept.fd, ctx)
             change, notices = self._moved(ctx.cwd, cwd, report.read() if report else "")
@@ -119,6 +122,8 @@ class Bash(Tool[BashInput]):
             kept.close()
             if report:
                 report.close()
+        if standing.reason and not args.dangerouslyDisableSandbox:
+            notices.append(standing.reason)
         if prepared.sandboxed and self._outfit.sandbox and (why := self._outfit.sandbox.explain(shown.text, end.code)):
             notices.append(why)
         if seen and end.code == 0:
@@ -171,7 +176,7 @@ class Bash(Tool[BashInput]):
             args.command,
             ctx,
             description=args.description or "",
-            sandbox=not args.dangerouslyDisableSandbox,
+            wants_out=args.dangerouslyDisableSandbox,
         )
         text = (
             f"It runs in the background as task {task.id}; its output goes to {task.output}. You are told when it ends."

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from handrail.builtin.outfit import Outfit
-from handrail.builtin.tasks import owned
 from handrail.builtin.todo.items import Item, Items
 from handrail.errors import ToolError
+from handrail.files.owned import owned_folder
 
 Result = TypeVar("Result")
 Content: TypeAlias = dict[str, Any]
@@ -77,7 +77,7 @@ class Shelf:
 
     @asynccontextmanager
     async def _alone(self) -> AsyncIterator[None]:
-        lock = owned(self.path.parent) / "lock"
+        lock = owned_folder(self.path.parent) / "lock"
         fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
             await _locked(fd, lock)

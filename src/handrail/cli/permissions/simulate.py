@@ -29,6 +29,17 @@ PROPOSED = Source("proposed")
 
 
 @record
+class Surroundings:
+    """Where a call was made."""
+
+    cwd: str
+    home: str
+    folders: tuple[str, ...]
+    kept: tuple[str, ...]
+    mode: str
+
+
+@record
 class Recorded:
     """A call as the log has it: `before` is what the policy said then, `agreed` whether a person said yes."""
 
@@ -37,7 +48,7 @@ class Recorded:
     before: str
     agreed: bool
     refused: bool
-    surroundings: tuple[str, str, tuple[str, ...], str]
+    surroundings: Surroundings
     cut: bool
 
 
@@ -83,10 +94,10 @@ class Replay:
     def judge(self, call: Recorded, extra: tuple[str, ...] = ()) -> tuple[Case, Decision]:
         return judge(call.use, self._in(call.surroundings, extra), call.facts)
 
-    def _made(self, surroundings: tuple[str, str, tuple[str, ...], str], extra: tuple[str, ...]) -> Policy:
-        cwd, home, folders, mode = surroundings
-        policy = Policy.empty(cwd, home).with_flags(self._own.flags).with_directories(folders)
-        policy = policy.with_rules((*self._own.rules, *self._own.problems)).with_mode(self._mode or mode)
+    def _made(self, there: Surroundings, extra: tuple[str, ...]) -> Policy:
+        policy = Policy.empty(there.cwd, there.home).with_flags(self._own.flags)
+        policy = policy.with_directories(there.folders).with_kept(there.kept)
+        policy = policy.with_rules((*self._own.rules, *self._own.problems)).with_mode(self._mode or there.mode)
         return policy.adding(Behaviour.ALLOW, extra, PROPOSED) if extra else policy
 
 
@@ -150,7 +161,9 @@ def recorded(line: Mapping[str, Any]) -> Recorded:
         before="ask" if asked else decision,
         agreed=asked and decision == "allow" and line["by"] not in ("hooks", "classifier", "rules"),
         refused=asked and decision == "deny" and line["by"] in ("person", "callback", "coordinator"),
-        surroundings=(line["cwd"], line["home"], tuple(line["working_dirs"]), line["mode"]),
+        surroundings=Surroundings(
+            line["cwd"], line["home"], tuple(line["working_dirs"]), tuple(line.get("kept", ())), line["mode"]
+        ),
         cut="[redacted:" in text or " more characters]" in text,
     )
 

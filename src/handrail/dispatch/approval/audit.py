@@ -21,6 +21,7 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from handrail.conversation.redact import Redactor
 from handrail.dispatch.gate import Request
+from handrail.files.owned import owned_folder
 from handrail.permissions.case import Case, Facts
 from handrail.records import record
 from handrail.tools.permission import Decision, Opinion, Update, Verdict
@@ -121,7 +122,7 @@ class Audit:
         self._size += written
 
     def _open(self) -> None:
-        self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        owned_folder(self.file.parent)
         make_room(self.file.parent, self._max_folder)
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
         self._fd = os.open(self.file, flags, 0o600)
@@ -148,6 +149,8 @@ class Audit:
             "working_dirs": policy.working_dirs,
             "micros": [round(entry.judging * 1e6), round(entry.waiting * 1e6)],
         }
+        if policy.kept:
+            line["kept"] = policy.kept
         if entry.asked:
             line["asked"] = True
         if case.touches:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from handrail.conversation.blocks import ToolUse
 from handrail.dispatch.flags import flag
 from handrail.dispatch.gate import Evidence, Request
-from handrail.files.paths import exists, expand, locate, resolve
+from handrail.files.paths import beneath, exists, expand, locate, resolve
 from handrail.permissions.case import Case, Facts, make_case
 from handrail.permissions.layers import decide
 from handrail.permissions.policy import Policy
@@ -14,7 +14,7 @@ from handrail.permissions.touch import Lookup
 from handrail.shell.model import Analysis
 from handrail.tools.permission import Decision
 
-LOOKUP = Lookup(resolve, locate, expand, exists)
+LOOKUP = Lookup(resolve, locate, expand, exists, beneath)
 
 Conditions = Callable[[Analysis, str], Awaitable[tuple[str, ...]]]
 """Which conditions of a command line do not hold in a folder: the requirements that its analysis names."""

@@ -10,7 +10,7 @@ import stat
 from collections.abc import Callable, Iterator
 
 from handrail.errors import SandboxError
-from handrail.processes.sandbox.plan import Access, Plan, Reach, covered, upwards
+from handrail.processes.sandbox.plan import Access, Plan, Reach, covered
 
 Look = Callable[[str], int]
 """The file type of a path, links not followed; 0 when there is nothing."""
@@ -44,17 +44,15 @@ def arguments(
         made.append("--disable-userns")
     if plan.reach is not Reach.HOST:
         made.append("--unshare-net")
-    empty: list[str] = []
-    folders_above = {folder for path, _ in plan.marks for folder in upwards(path)[1:]}
+    # bwrap reads the table of mounts for every bind, so what only makes it longer comes last
+    last = ["--dev", "/dev", "--proc", "/proc", *(WITHOUT_SYSCTL if as_root else ())]
     for path, access in plan.marks:
         options = [*OCCUPY, path] if path in occupied else mount(plan, path, access, look(path))
-        if "--tmpfs" in options and path not in folders_above:
-            empty += options  # bwrap reads the table of mounts for every bind, so what only makes it longer comes last
+        if "--tmpfs" in options and path not in plan.parents:
+            last += options
         else:
             made += options
-        if path == "/":
-            made += ["--dev", "/dev", "--proc", "/proc", *(WITHOUT_SYSCTL if as_root else ())]
-    made += empty
+    made += last
     if plan.reach is Reach.PROXY and proxy:
         made += ["--ro-bind", proxy, RELAY_SOCKET]
     return made

@@ -1,10 +1,11 @@
 """The face for whoever starts commands: `Sandbox.wrap` turns an argument vector into one that is confined."""
 
+import asyncio
 import os
 import stat
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import lru_cache
 from pathlib import Path
@@ -17,31 +18,43 @@ from handrail.processes.sandbox.choose import Method, Tried, best, tried
 from handrail.processes.sandbox.domains import Public
 from handrail.processes.sandbox.explain import explain
 from handrail.processes.sandbox.git import git_folders
-from handrail.processes.sandbox.occupy import Occupied, placeholder
-from handrail.processes.sandbox.places import DROPPED_VARIABLES
+from handrail.processes.sandbox.occupy import Occupied, unoccupied
+from handrail.processes.sandbox.places import DROPPED_VARIABLES, SYSTEM
 from handrail.processes.sandbox.plan import Access, Plan, Protected, Reach, Surroundings, make_plan
 from handrail.processes.sandbox.seccomp import IN_OWN_NETWORK, seccomp_filter
 from handrail.processes.sandbox.settings import SandboxSettings
+from handrail.processes.sandbox.where import standing
+from handrail.processes.wrapping import Restrictions, Standing
 
 RELAY_PORT = 3128
 RELAY = Path(__file__).with_name("relay.py")
 
-Start: TypeAlias = tuple[list[str], tuple[int, ...]]
+INTERPRETER: str = getattr(sys, "_base_executable", sys.executable)
+"""Not the one of a virtual environment, which may lie in a folder that commands can write."""
+
+Start: TypeAlias = tuple[list[str], tuple[int, ...], Restrictions]
 _plan = lru_cache(maxsize=8)(make_plan)
 
 
 class Wrapped:
     """A confined command: what to start, what changes in its environment, which descriptors it needs."""
 
-    __slots__ = ("_stack", "argv", "env", "pass_fds")
+    __slots__ = ("_stack", "argv", "env", "pass_fds", "restrictions")
 
     def __init__(
-        self, argv: list[str], env: Mapping[str, str | None], pass_fds: tuple[int, ...], stack: ExitStack
+        self,
+        argv: list[str],
+        env: Mapping[str, str | None],
+        pass_fds: tuple[int, ...],
+        restrictions: Restrictions,
+        stack: ExitStack,
     ) -> None:
         self.argv = argv
         self.env = env
         """Changes: a text sets the variable, None removes it."""
         self.pass_fds = pass_fds
+        self.restrictions = restrictions
+        """What the keeper has to restrict it to."""
         self._stack = stack
 
     def close(self) -> None:
@@ -82,6 +95,7 @@ class Sandbox:
         self._tmp = state / "tmp"
         self._public = public
         self._method = method
+        self._obstacle: str | None = None
         self._lock = threading.Lock()
         self._stack = ExitStack()
         self._occupied = Occupied()
@@ -97,12 +111,21 @@ class Sandbox:
         """
         found = self._method or best()
         if found is None:
-            reasons = "; ".join(each.reason for each in tried()) or f"{sys.platform} is not supported"
-            raise SandboxError(
-                f"The sandbox is enabled, but none works here: {reasons}. "
-                "`handrail doctor` says more; sandbox.enabled = false turns it off."
-            )
+            raise SandboxError(f"{self.obstacle()}. `handrail doctor` says more; sandbox.enabled = false turns it off.")
         return found
+
+    def obstacle(self) -> str:
+        """Why nothing could confine commands here; empty if something can. Tries it out the first time."""
+        if self._method or best():
+            return ""
+        reasons = "; ".join(each.reason for each in tried()) or f"{sys.platform} is not supported"
+        return f"the sandbox is enabled, but none works here: {reasons}"
+
+    async def standing(self, commands: Sequence[Sequence[str]] | None, *, wants_out: bool = False) -> Standing:
+        """Where a command line runs, and whether consent is needed for that."""
+        if self._obstacle is None and self.settings.enabled:
+            self._obstacle = await asyncio.to_thread(self.obstacle)
+        return standing(self.settings, commands, wants_out=wants_out, obstacle=self._obstacle or "")
 
     def plan(self) -> Plan:
         """What commands may do at present; made anew when the working folders or their git folders have changed."""
@@ -133,18 +156,17 @@ class Sandbox:
             raise SandboxError(f"{cwd!r} is not visible in the sandbox. Run the command in a working folder.")
         self._tmp.mkdir(0o700, parents=True, exist_ok=True)
         with ExitStack() as stack:
-            made, fds = self._started(method, plan, argv, stack)
-            return Wrapped(made, environment(plan, method.method), fds, stack.pop_all())
+            made, fds, restrictions = self._started(method, plan, argv, stack)
+            return Wrapped(made, environment(plan, method.method), fds, restrictions, stack.pop_all())
 
     def _started(self, method: Tried, plan: Plan, argv: list[str], stack: ExitStack) -> Start:
         match method.method:
             case Method.BUBBLEWRAP:
                 return _bubblewrap(method.program, plan, argv, stack, occupied=self._occupied, proxy=self.proxy(plan))
             case Method.LANDLOCK:
-                orders = _in_memory(landlock.orders(plan, children), stack)
-                return [*landlock.launcher(orders), *argv], (orders,)
+                return argv, (), landlock.orders(plan, children)
             case Method.SEATBELT:
-                return seatbelt.wrapped(plan, argv), ()
+                return seatbelt.wrapped(plan, argv), (), None
 
     def explain(self, output: str, code: int) -> str:
         """What the sandbox had to do with a failure, for the model; nothing if it had nothing to do with it."""
@@ -188,9 +210,10 @@ def look(path: str) -> int:
         return 0
 
 
-def unoccupied(path: str) -> int:
-    """Like `look`, but what only keeps a name occupied counts as nothing."""
-    return 0 if placeholder(path) else look(path)
+def shown(path: str) -> int:
+    """Like `look`, but what only root can open needs nobody to hide it."""
+    kind = look(path)
+    return 0 if kind == stat.S_IFREG and path in SYSTEM and not os.access(path, os.R_OK) else kind
 
 
 def children(path: str) -> list[str]:
@@ -218,7 +241,7 @@ def _bubblewrap(
     rules = seccomp_filter(IN_OWN_NETWORK)
     options = bubblewrap.arguments(
         plan,
-        look,
+        shown,
         occupied=folders,
         as_root=os.geteuid() == 0,
         disable_userns=rules is None,
@@ -230,7 +253,7 @@ def _bubblewrap(
         options += ["--seccomp", str(fds[0])]
     if proxy:
         options += ["--ro-bind", str(RELAY), bubblewrap.RELAY_PROGRAM]
-        relay = [landlock.INTERPRETER, "-ISE", bubblewrap.RELAY_PROGRAM, bubblewrap.RELAY_SOCKET, str(RELAY_PORT)]
+        relay = [INTERPRETER, "-ISE", bubblewrap.RELAY_PROGRAM, bubblewrap.RELAY_SOCKET, str(RELAY_PORT)]
         argv = [*relay, *argv]
-    fds.append(_in_memory(b"".join(os.fsencode(option) + b"\0" for option in options), stack))
-    return [program, "--args", str(fds[-1]), "--", *argv], tuple(fds)
+    fds.append(_in_memory(os.fsencode("\0".join((*options, ""))), stack))
+    return [program, "--args", str(fds[-1]), "--", *argv], tuple(fds), None

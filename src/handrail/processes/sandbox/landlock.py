@@ -8,11 +8,11 @@ altogether, because Landlock does not look at sockets in the file system.
 """
 
 import ctypes
-import json
+import os
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache
-from pathlib import Path
+from typing import Any
 
 from handrail.processes.sandbox.plan import Access, Plan, upwards
 from handrail.processes.sandbox.seccomp import seccomp_filter
@@ -28,9 +28,6 @@ FOR_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV
 READING = EXECUTE | READ_FILE | READ_DIR
 WRITING = (ALL_OF_VERSION_3 & ~MAKE_DEVICES) | READING
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "fd", "stdin", "stdout", "stderr")
-
-INTERPRETER: str = getattr(sys, "_base_executable", sys.executable)
-"""Not the one of a virtual environment, which may lie in a folder that commands can write."""
 
 Children = Callable[[str], list[str]]
 """The paths directly in a folder, links left out; nothing for a file or what cannot be listed."""
@@ -70,22 +67,15 @@ def rules(plan: Plan, children: Children) -> list[tuple[str, int]]:
     return [*reading, *writing, *devices, (plan.tmp, WRITING)]
 
 
-def orders(plan: Plan, children: Children) -> bytes:
-    """What the launcher has to do, as it reads it."""
+def orders(plan: Plan, children: Children) -> dict[str, Any]:
+    """What `processes.restrict` has to do, as plain data."""
     program = seccomp_filter(())
     assert program is not None, "this kind of machine was not chosen for Landlock"
     handled = ALL_OF_VERSION_3 | (IOCTL_DEV if version() >= 5 else 0)
-    return json.dumps(
-        {
-            "version": version(),
-            "handled": handled,
-            "for_files": FOR_FILES,
-            "rules": [(path, rights & handled) for path, rights in rules(plan, children)],
-            "filter": program.hex(),
-        }
-    ).encode("utf-8", "surrogateescape")
-
-
-def launcher(orders_fd: int) -> list[str]:
-    """The start of an argument vector that confines itself before it becomes the command."""
-    return [INTERPRETER, "-ISE", str(Path(__file__).with_name("launcher.py")), str(orders_fd)]
+    return {
+        "version": version(),
+        "handled": handled,
+        "for_files": FOR_FILES,
+        "rules": [(os.fsencode(path), rights & handled) for path, rights in rules(plan, children)],
+        "filter": program,
+    }

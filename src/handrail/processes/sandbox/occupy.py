@@ -12,6 +12,7 @@ import fcntl
 import os
 import stat
 import threading
+import time
 from collections.abc import Iterable
 from contextlib import suppress
 
@@ -19,6 +20,7 @@ from handrail.processes.sandbox.places import GIT_NEUTRAL
 
 FOLDER_MODE, FILE_MODE = 0o1555, 0o1444
 """Not writable, and with a bit that nobody sets on a file or an empty folder of their own."""
+PLACEHOLDERS = (stat.S_IFDIR | FOLDER_MODE, stat.S_IFREG | FILE_MODE)
 LINGER = 1.0
 """Seconds, because the next command often comes soon, and making and removing costs more than keeping."""
 
@@ -29,14 +31,14 @@ class Occupied:
     def __init__(self) -> None:
         self._held: dict[str, int] = {}
         self._users = 0
-        self._timer: threading.Timer | None = None
+        self._until = 0.0
+        self._tidying = False
         self._lock = threading.Lock()
 
     def take(self, paths: Iterable[str]) -> frozenset[str]:
         """Keep these names occupied until `release`; the answer is those of them that are folders."""
         with self._lock:
             self._users += 1
-            self._cancel()
             for path in paths:
                 self._keep(path)
             return frozenset(path for path in self._held if _name(path) not in GIT_NEUTRAL)
@@ -45,15 +47,14 @@ class Occupied:
         """One command less needs them."""
         with self._lock:
             self._users -= 1
-            if self._users == 0 and self._held:
-                self._timer = threading.Timer(LINGER, self._rest)
-                self._timer.daemon = True
-                self._timer.start()
+            self._until = time.monotonic() + LINGER
+            if self._users == 0 and self._held and not self._tidying:
+                self._tidying = True
+                threading.Thread(target=self._tidy, name="handrail sandbox tidying", daemon=True).start()
 
     def close(self) -> None:
         """Remove what nobody else holds, now."""
         with self._lock:
-            self._cancel()
             self._drop()
 
     def _keep(self, path: str) -> None:
@@ -65,15 +66,17 @@ class Occupied:
         if held is not None:
             self._held[path] = held
 
-    def _rest(self) -> None:
-        with self._lock:
-            if self._users == 0:
-                self._drop()
-
-    def _cancel(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+    def _tidy(self) -> None:
+        """Wait until nobody has needed them for a while. One thread does that for many commands."""
+        while True:
+            with self._lock:
+                left = self._until - time.monotonic()
+                if self._users or left <= 0:
+                    self._tidying = False  # whoever still runs begins again when it ends
+                    if not self._users:
+                        self._drop()
+                    return
+            time.sleep(left)
 
     def _drop(self) -> None:
         while self._held:
@@ -87,12 +90,18 @@ class Occupied:
 def placeholder(path: str) -> bool:
     """Whether what lies there is one of ours."""
     try:
-        mode = os.lstat(path).st_mode
+        return os.lstat(path).st_mode in PLACEHOLDERS
     except OSError:
         return False
-    return (stat.S_ISDIR(mode) and stat.S_IMODE(mode) == FOLDER_MODE) or (
-        stat.S_ISREG(mode) and stat.S_IMODE(mode) == FILE_MODE
-    )
+
+
+def unoccupied(path: str) -> int:
+    """The file type of a path; 0 when there is nothing, or only something that keeps the name occupied."""
+    try:
+        mode = os.lstat(path).st_mode
+    except OSError:
+        return 0
+    return 0 if mode in PLACEHOLDERS else stat.S_IFMT(mode)
 
 
 def _hold(path: str) -> int | None:

@@ -79,6 +79,8 @@ class Plan:
     reach: Reach
     allowed: tuple[Domain, ...] = ()
     denied: tuple[Domain, ...] = ()
+    parents: frozenset[str] = frozenset()
+    """The folders above marks."""
 
     def access(self, path: str) -> Access:
         """What a command may do with this real path."""
@@ -107,8 +109,9 @@ def make_plan(settings: SandboxSettings, around: Surroundings) -> Plan:
     """
     refuse(settings, around)
     rules = _Rules(settings, around)
+    marks = tuple(rules.marks())
     return Plan(
-        marks=tuple(rules.marks()),
+        marks=marks,
         guarded=tuple(sorted(rules.guarded)),
         pinned=tuple(sorted(rules.pinned)),
         tmp=around.tmp,
@@ -116,6 +119,7 @@ def make_plan(settings: SandboxSettings, around: Surroundings) -> Plan:
         reach=reach(settings),
         allowed=settings.network.allowed,
         denied=settings.network.denied,
+        parents=frozenset(folder for path, _ in marks for folder in upwards(path)[1:]),
     )
 
 

@@ -9,7 +9,7 @@ import errno
 import platform
 import socket
 import struct
-from collections.abc import Iterable
+from functools import cache
 
 # Numbers of the calls on x86_64 and on aarch64.
 DENIED = {
@@ -39,7 +39,8 @@ ALLOW, REFUSE = 0x7FFF0000, 0x00050000
 IN_OWN_NETWORK = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, getattr(socket, "AF_NETLINK", 16))
 
 
-def seccomp_filter(families: Iterable[int], machine: str = platform.machine()) -> bytes | None:
+@cache
+def seccomp_filter(families: tuple[int, ...], machine: str = platform.machine()) -> bytes | None:
     """The program for this kind of machine, which lets sockets of these families be made; None if it is not known."""
     if machine not in ARCHITECTURES:
         return None

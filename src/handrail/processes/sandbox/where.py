@@ -1,17 +1,32 @@
 """Where a command runs: in the sandbox, outside with consent, or not at all. Purely decided."""
 
 from collections.abc import Sequence
-from enum import Enum
 
 from handrail.processes.sandbox.settings import SandboxSettings
+from handrail.processes.wrapping import UNCONFINED, Standing, Where
+
+LEAVES = "it asks to run outside the sandbox"
+KEPT_IN = "It may not leave the sandbox: sandbox.allowUnsandboxedCommands is false"
 
 
-class Where(Enum):
-    """The answer. Outside, the usual consent is needed; inside, `auto_allow` of the settings may spare it."""
-
-    INSIDE = "inside"
-    OUTSIDE = "outside"
-    REFUSED = "refused"
+def standing(
+    settings: SandboxSettings, commands: Sequence[Sequence[str]] | None, *, wants_out: bool, obstacle: str
+) -> Standing:
+    """Where a command line runs, and whether consent is needed for that. `obstacle`: why no sandbox works here."""
+    if not settings.enabled:
+        return UNCONFINED
+    if settings.broken:
+        return Standing(Where.REFUSED, reason=f"the sandbox settings are not understood: {' '.join(settings.problems)}")
+    place = where(settings, commands, wants_out=wants_out)
+    if place is Where.REFUSED:
+        return Standing(place, reason=KEPT_IN)
+    if place is Where.OUTSIDE:
+        return Standing(place, reason=LEAVES if where(settings, commands) is Where.INSIDE else "")
+    if not obstacle:
+        return Standing(place, spares=settings.auto_allow)
+    if settings.allow_unsandboxed:
+        return Standing(Where.OUTSIDE, reason=f"{obstacle}, so this runs with all your rights")
+    return Standing(Where.REFUSED, reason=f"{obstacle}, and sandbox.allowUnsandboxedCommands is false")
 
 
 def where(settings: SandboxSettings, commands: Sequence[Sequence[str]] | None, *, wants_out: bool = False) -> Where:

@@ -1,0 +1,215 @@
+"""
+MCP servers of a session: connected side by side, reported when they fail, never fatal.
+
+    {"mcpServers": {"db": {"command": "uvx", "args": ["db-mcp"], "env": {"TOKEN": "${DB_TOKEN}"}}}}
+"""
+
+import asyncio
+import json
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from handrail.conversation.blocks import Text
+from handrail.errors import HandrailError
+from handrail.mcp.peer import ExchangePeer, McpError, Message, Peer
+from handrail.mcp.server import Server, connect
+from handrail.mcp.stdio import StdioPeer
+from handrail.mcp.tools import McpTool, tools_of
+
+VARIABLE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")
+START_PATIENCE, CALL_PATIENCE = 30.0, 600.0
+
+Carry = Callable[[str, Message], Awaitable[Message]]
+"""Brings a message to a server of that name in the program that drives us, and its answer back."""
+
+
+class Connection:
+    """One configured server and how it stands."""
+
+    def __init__(self, name: str, config: Mapping[str, Any], scope: str) -> None:
+        self.name = name
+        self.config = config
+        self.scope = scope
+        self.status = "pending"
+        self.error = ""
+        self.server: Server | None = None
+        self.tools: tuple[McpTool, ...] = ()
+        self.problems: tuple[str, ...] = ()
+
+
+class Servers:
+    """The servers of one session. `carry` reaches those that live in the program around us."""
+
+    def __init__(self, env: Mapping[str, str], cwd: Path, carry: Carry | None = None) -> None:
+        self._env = env
+        self._cwd = str(cwd)
+        self._carry = carry
+        self._connections: dict[str, Connection] = {}
+
+    def add(self, servers: Mapping[str, Any], scope: str) -> None:
+        """Configure servers; one of the same name that is there already stays."""
+        for name, config in servers.items():
+            if isinstance(config, Mapping):
+                self._connections.setdefault(name, Connection(name, config, scope))
+
+    def __bool__(self) -> bool:
+        return bool(self._connections)
+
+    @property
+    def tools(self) -> tuple[McpTool, ...]:
+        """The tools of all servers that can be used now."""
+        return tuple(tool for each in self._connections.values() if each.status == "connected" for tool in each.tools)
+
+    def status(self) -> list[dict[str, Any]]:
+        """How each server stands, in the form that programs ask for."""
+        return [_status(each) for each in self._connections.values()]
+
+    async def connect(self) -> tuple[str, ...]:
+        """Connect all that are not yet; what a person should know about them."""
+        waiting = [each for each in self._connections.values() if each.status == "pending"]
+        await asyncio.gather(*map(self._connect, waiting))
+        failed = [f"the MCP server {each.name!r} is not used: {each.error}" for each in waiting if each.error]
+        odd = [
+            f"a tool of the MCP server {each.name!r} is left out: {why}" for each in waiting for why in each.problems
+        ]
+        return (*failed, *odd)
+
+    async def reconnect(self, name: str) -> None:
+        """
+        End a connection and make it anew.
+
+        Raises:
+            HandrailError: there is no such server, or it cannot be reached.
+        """
+        connection = self._known(name)
+        await self._let_go(connection)
+        connection.status = "pending"
+        await self._connect(connection)
+        if connection.error:
+            raise HandrailError(connection.error)
+
+    async def toggle(self, name: str, *, enabled: bool) -> None:
+        """Switch a server off or on again."""
+        connection = self._known(name)
+        if not enabled:
+            await self._let_go(connection)
+            connection.status = "disabled"
+        elif connection.status == "disabled":
+            await self.reconnect(name)
+
+    async def ask(self, name: str, tool: str, given: Mapping[str, Any]) -> str:
+        """The text that a tool answers, outside of any conversation; empty if it cannot be asked."""
+        server = self._known(name).server
+        if server is None:
+            return ""
+        try:
+            output = await server.call(tool, given, "", lambda _news: None)
+        except McpError as error:
+            return str(error)
+        return "".join(block.text for block in output.blocks if isinstance(block, Text))
+
+    async def aclose(self) -> None:
+        """End all connections."""
+        await asyncio.gather(*map(self._let_go, self._connections.values()))
+
+    def _known(self, name: str) -> Connection:
+        if name not in self._connections:
+            raise HandrailError(
+                f"There is no MCP server {name!r}. There are: {', '.join(self._connections) or 'none'}."
+            )
+        return self._connections[name]
+
+    async def _connect(self, connection: Connection) -> None:
+        connection.error = ""
+        peer: Peer | None = None
+        try:
+            peer = await self._peer(connection)
+            connection.server = await connect(
+                connection.name,
+                peer,
+                patience=_seconds(self._env.get("MCP_TIMEOUT"), START_PATIENCE),
+                call_patience=_seconds(
+                    connection.config.get("timeout") or self._env.get("MCP_TOOL_TIMEOUT"), CALL_PATIENCE
+                ),
+            )
+        except HandrailError as error:
+            connection.status, connection.error = "failed", str(error)
+            if peer is not None:
+                await peer.aclose()
+            return
+        connection.tools, connection.problems = tools_of(connection.server)
+        connection.status = "connected"
+
+    async def _peer(self, connection: Connection) -> Peer:
+        config, name = connection.config, connection.name
+        match config.get("type", "stdio"):
+            case "sdk":
+                carry = self._carry
+                if carry is None:
+                    raise McpError("it lives in a program that drives handrail, and there is none.")
+                return ExchangePeer(lambda message: carry(name, message))
+            case "stdio" if isinstance(config.get("command"), str):
+                argv = [config["command"], *map(str, config.get("args") or ())]
+                given = {key: str(value) for key, value in (config.get("env") or {}).items()}
+                env = {**self._env, "CLAUDE_PROJECT_DIR": self._cwd, "HANDRAIL_PROJECT_DIR": self._cwd}
+                env |= {key: self._filled(value) for key, value in given.items()}
+                return await StdioPeer.start(name, [self._filled(word) for word in argv], env, self._cwd)
+            case "stdio":
+                raise McpError("it has no command. Servers with a url need a type: http, sse or ws.")
+            case kind:
+                raise McpError(f"servers of the type {kind!r} have not come yet; stdio servers can be used.")
+
+    def _filled(self, text: str) -> str:
+        """`${NAME}` and `${NAME:-default}` from the environment; what is not set stays as it is."""
+        return VARIABLE.sub(lambda found: self._env.get(found["name"], found["default"] or found[0]), text)
+
+    async def _let_go(self, connection: Connection) -> None:
+        server, connection.server = connection.server, None
+        connection.tools = ()
+        if server is not None:
+            await server.aclose()
+
+
+def read_servers(text: str, cwd: Path) -> Mapping[str, Any]:
+    """
+    The servers of a --mcp-config: a file, or JSON.
+
+    Raises:
+        HandrailError: it cannot be read, or holds no servers.
+    """
+    inline = text.strip().startswith("{")
+    try:
+        value = json.loads(text if inline else (cwd / text).expanduser().read_text("utf-8-sig"))
+    except OSError as error:
+        raise HandrailError(f"--mcp-config: {text!r} cannot be read: {error.strerror}.") from error
+    except ValueError as error:
+        raise HandrailError(f"--mcp-config: this is not JSON: {error}.") from error
+    servers = value.get("mcpServers") if isinstance(value, dict) else None
+    if not isinstance(servers, dict):
+        raise HandrailError(
+            '--mcp-config: there are no servers in it. Write {"mcpServers": {"name": {"command": ...}}}.'
+        )
+    return servers
+
+
+def _status(connection: Connection) -> dict[str, Any]:
+    status: dict[str, Any] = {"name": connection.name, "status": connection.status, "scope": connection.scope}
+    if connection.error:
+        status["error"] = connection.error
+    if connection.server is not None:
+        status["serverInfo"] = dict(connection.server.info)
+        status["tools"] = [
+            {"name": tool.mcp.tool if tool.mcp else tool.name, "annotations": tool.annotations}
+            for tool in connection.tools
+        ]
+    return status
+
+
+def _seconds(milliseconds: object, default: float) -> float:
+    try:
+        value = float(str(milliseconds)) / 1000 if milliseconds is not None else default
+    except ValueError:
+        return default
+    return value if 0 < value < float("inf") else default

@@ -1,0 +1,212 @@
+"""
+Grep: find text in files, newest files first.
+
+Ripgrep is asked twice: first which files match, which it says without reading them to the end; then, for the page that
+is wanted, what stands in them. So nothing unbounded is held, and what a rule hides is never shown.
+"""
+
+import os
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing
+from itertools import chain, islice
+from pathlib import Path
+
+from handrail.builtin.grep.lines import Writer, events
+from handrail.builtin.grep.query import GrepInput, choosing, matching, refusal
+from handrail.builtin.outfit import Outfit, nothing_hidden
+from handrail.builtin.searching.program import Folder, Program, newest_first, one_line, seen_from
+from handrail.files.paths import Place, real_path, resolve
+from handrail.records import record
+from handrail.tools.access import Access
+from handrail.tools.cards import Card
+from handrail.tools.context import RunContext, ToolContext
+from handrail.tools.output import Output
+from handrail.tools.tool import Tool
+
+FILES_AT_ONCE = 300
+
+
+@record
+class Page:
+    """The entries that are shown, and whether there are more behind them."""
+
+    entries: list[str]
+    more: bool
+
+
+@record
+class Search:
+    """One call: what is asked, where, and how the files that are found are told."""
+
+    args: GrepInput
+    folder: Folder
+    target: str
+    base: str
+    outfit: Outfit
+    ctx: ToolContext
+
+    def told(self, name: bytes) -> str:
+        """A file as the model can read it."""
+        path = os.fsdecode(name.removeprefix(b"./"))
+        return one_line(f"{self.base.rstrip('/')}/{path}" if self.base else path)
+
+    def shows(self, name: bytes) -> bool:
+        """Whether no rule hides the file."""
+        return not self.outfit.hidden(f"{self.folder.real.rstrip('/')}/{os.fsdecode(name.removeprefix(b'./'))}")
+
+    def visible(self, names: Iterable[bytes]) -> Iterable[bytes]:
+        """The names that may be seen."""
+        return names if self.outfit.hidden is nothing_hidden else filter(self.shows, names)
+
+    def program(self, how: list[str], targets: list[bytes] | None = None) -> Program:
+        """A run over the whole place, or over some files of it."""
+        where = targets if targets is not None else [os.fsencode(self.target)]
+        which = [] if targets is not None else list(choosing(self.args))
+        return Program([*how, *matching(self.args), *which, "--", *where], self.folder, self.outfit, self.ctx.abort)
+
+
+class Grep(Tool[GrepInput]):
+    name = "Grep"
+    search_hint = "find text contents regex rg ripgrep"
+    input_model = GrepInput
+    max_result_chars = None
+    always_load = True
+    blocking = True
+
+    def __init__(self, outfit: Outfit) -> None:
+        self._outfit = outfit
+
+    def is_read_only(self, args: GrepInput) -> bool:
+        return True
+
+    def is_concurrency_safe(self, args: GrepInput) -> bool:
+        return True
+
+    def access(self, args: GrepInput, run: RunContext) -> Access:
+        return Access.of(reads=[str(real_path(run.cwd, args.path))])
+
+    def summary(self, args: GrepInput) -> str:
+        return f"Grep({args.pattern[:60]})"
+
+    def call_blocking(self, args: GrepInput, ctx: ToolContext) -> Output:
+        place = ctx.decided_place(args.path) or resolve(args.path, str(ctx.cwd), self._outfit.home)
+        with Folder.at(place) as folder:
+            search = _search(args, folder, place, self._outfit, ctx)
+            if args.output_mode == "count":
+                return counted(search)
+            files = matching_files(search)
+            if args.output_mode == "files_with_matches":
+                return listed(search, files)
+            return lines_of(search, files)
+
+
+def _search(args: GrepInput, folder: Folder, place: Place, outfit: Outfit, ctx: ToolContext) -> Search:
+    shown = seen_from(ctx.cwd, place)
+    if folder.real == place.real:
+        return Search(args, folder, "./", shown, outfit, ctx)
+    return Search(args, folder, f"./{Path(place.real).name}", shown.rpartition("/")[0], outfit, ctx)
+
+
+def matching_files(search: Search) -> list[bytes]:
+    """The files that match, newest first."""
+    with search.program(["--files-with-matches", "--null"]) as program:
+        names, _ = newest_first(search.folder, search.visible(chain.from_iterable(program.pieces(b"\0"))))
+        _check(search, program)
+        return names
+
+
+def _check(search: Search, program: Program) -> None:
+    """Ripgrep complains about its arguments before it looks at any file, and about files one by one."""
+    if program.complaint and not program.unreadable:
+        raise refusal(search.args, program.complaint)
+
+
+def listed(search: Search, files: list[bytes]) -> Output:
+    """The files alone."""
+    page = paged(search.args, map(search.told, files))
+    files_word = f"Found {len(files):,} file{'' if len(files) == 1 else 's'}"
+    text = "\n".join([files_word, *page.entries, *paging_note(search.args, page)]) if files else "No file matches."
+    data = {"mode": "files_with_matches", "numFiles": len(files), "filenames": page.entries}
+    return _output(search.args, text, data, files_word)
+
+
+def counted(search: Search) -> Output:
+    """How many lines match in each file, and in all."""
+    with search.program(["--count", "--null", "--with-filename"]) as program:
+        counts = dict(numbered(program.pieces(b"\n")))
+        _check(search, program)
+    shown, _ = newest_first(search.folder, search.visible(counts))
+    page = paged(search.args, (f"{search.told(name)}:{counts[name]}" for name in shown))
+    total = sum(counts[name] for name in shown)
+    summary = f"{total:,} matching lines in {len(shown):,} files"
+    text = "\n".join([*page.entries, f"Total: {summary}", *paging_note(search.args, page)]) if shown else "No match."
+    data = {"mode": "count", "numFiles": len(shown), "numMatches": total, "content": "\n".join(page.entries)}
+    return _output(search.args, text, data, summary)
+
+
+def numbered(pieces: Iterable[list[bytes]]) -> Iterator[tuple[bytes, int]]:
+    """Name and number from `name NUL number`, where a name may hold line breaks."""
+    name = b""
+    for piece in chain.from_iterable(pieces):
+        before, found, number = piece.partition(b"\0")
+        if found:
+            yield name + before, int(number)
+            name = b""
+        else:
+            name += piece + b"\n"
+
+
+def lines_of(search: Search, files: list[bytes]) -> Output:
+    """The lines that match, with what was asked for around them."""
+    with closing(_lines(search, files)) as lines:
+        page = paged(search.args, lines)
+    text = "\n".join([*page.entries, *paging_note(search.args, page)]) or "No match."
+    data = {
+        "mode": "content",
+        "numFiles": len(files),
+        "numLines": len(page.entries),
+        "content": "\n".join(page.entries),
+    }
+    return _output(search.args, text, data, f"{len(page.entries)} lines")
+
+
+def _lines(search: Search, files: list[bytes]) -> Generator[str]:
+    how = ["--json", "--threads=1"]  # with one thread the files are taken in the order given
+    if search.args.lines_before:
+        how.append(f"--before-context={search.args.lines_before}")
+    if search.args.lines_after:
+        how.append(f"--after-context={search.args.lines_after}")
+    writer = Writer(search.args, search.told)
+    waiting = iter(files)
+    while some := list(islice(waiting, FILES_AT_ONCE)):
+        with search.program(how, some) as program:
+            for event in events(program.chunks()):
+                yield from writer.lines(event)
+
+
+def paged(args: GrepInput, entries: Iterable[str]) -> Page:
+    """The asked part of the entries, as far as it fits."""
+    room = args.max_chars
+    shown: list[str] = []
+    rest = islice(entries, args.offset, None)
+    for entry in rest:
+        room -= len(entry) + 1
+        if (args.head_limit and len(shown) >= args.head_limit) or (room < 0 and shown):
+            return Page(shown, more=True)
+        shown.append(entry)
+    return Page(shown, more=False)
+
+
+def paging_note(args: GrepInput, page: Page) -> list[str]:
+    """What to do about the rest."""
+    if page.more:
+        upto = args.offset + len(page.entries)
+        return [f"(Entries {args.offset + 1:,} to {upto:,} are shown, more follow. Go on with offset={upto}.)"]
+    if args.offset and not page.entries:
+        return [f"(There is nothing behind entry {args.offset:,}.)"]
+    return []
+
+
+def _output(args: GrepInput, text: str, data: dict[str, object], detail: str) -> Output:
+    limits = {"appliedLimit": args.head_limit, "appliedOffset": args.offset}
+    return Output(text=text, data={**data, **limits}, card=Card(title=f"Grep {args.pattern[:60]}", detail=detail))

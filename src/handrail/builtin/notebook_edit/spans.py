@@ -1,0 +1,61 @@
+"""Where the values of a JSON text stand in it, so that one of them can be changed and no other character is."""
+
+import json
+import re
+from typing import Any
+
+from handrail.records import record
+
+BLANKS = re.compile(r"[ \t\n\r]*")
+DECODER = json.JSONDecoder()
+
+
+@record
+class Span:
+    """A value, and from where to where it is written."""
+
+    value: Any
+    start: int
+    end: int
+    key_start: int = 0
+    """For a member of an object: where its key begins."""
+
+
+def value_at(text: str, at: int) -> Span:
+    """The value that begins at the next character that is not blank."""
+    start = _skip(text, at)
+    value, end = DECODER.raw_decode(text, start)
+    return Span(value, start, end)
+
+
+def members(text: str, start: int) -> dict[str, Span]:
+    """The members of the object that begins there; of a key that occurs twice the last one, as everybody does."""
+    found: dict[str, Span] = {}
+    at = _skip(text, start + 1)
+    while text[at] != "}":
+        key = value_at(text, at)
+        value = value_at(text, _skip(text, key.end) + 1)
+        found[key.value] = Span(value.value, value.start, value.end, key.start)
+        at = _next(text, value.end)
+    return found
+
+
+def elements(text: str, start: int) -> list[Span]:
+    """The elements of the list that begins there."""
+    found: list[Span] = []
+    at = _skip(text, start + 1)
+    while text[at] != "]":
+        found.append(value_at(text, at))
+        at = _next(text, found[-1].end)
+    return found
+
+
+def _next(text: str, end: int) -> int:
+    """Where the next item begins, or the closing bracket stands."""
+    at = _skip(text, end)
+    return _skip(text, at + 1) if text[at] == "," else at
+
+
+def _skip(text: str, at: int) -> int:
+    found = BLANKS.match(text, at)
+    return found.end() if found else at

@@ -1,0 +1,128 @@
+"""NotebookEdit: change one cell of a notebook, and not one character besides."""
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from handrail.builtin.changing import access_to, check_wanted, diff_card, known_digest, patch_data, place_of, refusal
+from handrail.builtin.notebook_edit.cells import CellType, Sheet, Written
+from handrail.builtin.outfit import Outfit
+from handrail.builtin.read.notebook import MAX_FILE_BYTES, cells_of
+from handrail.conversation.blocks import Json
+from handrail.errors import ToolError
+from handrail.files.diff import Hunk, hunks, split
+from handrail.files.journal import Note
+from handrail.files.paths import Kind
+from handrail.files.replace import Target
+from handrail.files.text import UTF8
+from handrail.tools.access import Access
+from handrail.tools.cards import Card
+from handrail.tools.context import RunContext, ToolContext
+from handrail.tools.output import Output
+from handrail.tools.permission import Refuse
+from handrail.tools.schema import Input
+from handrail.tools.tool import Tool
+
+MARK = b"\xef\xbb\xbf"
+DONE = {"replace": "Replaced", "insert": "Inserted", "delete": "Deleted"}
+
+
+class NotebookEditInput(Input):
+    notebook_path: str = Field(description="The .ipynb file.")
+    new_source: str = Field(description="The cell's new text; not used by delete.")
+    cell_id: str = Field(default="", description="The cell; with insert, the new one comes after it, else first.")
+    cell_type: CellType | None = Field(default=None, description="Needed to insert.")
+    edit_mode: Literal["replace", "insert", "delete"] = Field(default="replace", description="What to do.")
+
+
+class NotebookEdit(Tool[NotebookEditInput]):
+    name = "NotebookEdit"
+    search_hint = "change jupyter ipynb cell code markdown"
+    input_model = NotebookEditInput
+    should_defer = True
+    blocking = True
+
+    def __init__(self, outfit: Outfit) -> None:
+        self._outfit = outfit
+
+    def access(self, args: NotebookEditInput, run: RunContext) -> Access:
+        return access_to(args.notebook_path, run, self._outfit)
+
+    def summary(self, args: NotebookEditInput) -> str:
+        return f"NotebookEdit({args.notebook_path})"
+
+    def classifier_text(self, args: NotebookEditInput) -> str:
+        return f"{args.notebook_path}: {args.new_source}"
+
+    def use_card(self, partial: Json) -> Card:
+        path, source = (partial.get(name) for name in ("notebook_path", "new_source"))
+        detail = path if isinstance(path, str) else ""
+        return Card(title=self.name, detail=detail, body=source if isinstance(source, str) else "", body_kind="code")
+
+    async def validate(self, args: NotebookEditInput, ctx: ToolContext) -> Refuse | None:
+        place = place_of(args.notebook_path, ctx, self._outfit)
+        if not args.notebook_path.lower().endswith(".ipynb"):
+            return Refuse(f"{args.notebook_path!r} is not a .ipynb file. Use Edit for other files.")
+        if args.edit_mode == "insert" and args.cell_type is None:
+            return Refuse("To insert a cell, give its cell_type: code or markdown.")
+        if args.edit_mode != "insert" and not args.cell_id:
+            return Refuse(f"cell_id is missing: say which cell to {args.edit_mode}. Read shows the ids.")
+        if place.kind in (Kind.MISSING, Kind.LINK):
+            return Refuse(f"{args.notebook_path!r} does not exist. Look for it with Glob, or make it with Write.")
+        return refusal(place, ctx.files)
+
+    def call_blocking(self, args: NotebookEditInput, ctx: ToolContext) -> Output:
+        with Target(place_of(args.notebook_path, ctx, self._outfit)) as target:
+            if not target.exists:
+                raise ToolError(f"{args.notebook_path!r} was removed just now. Look for it with Glob.")
+            digest = known_digest(target, ctx.files)
+            before = _content(target)
+            cells_of(before, args.notebook_path)
+            mark = MARK if before.startswith(MARK) else b""
+            text = before.removeprefix(mark).decode()
+            done = changed(Sheet(text, args.notebook_path), args)
+            after = mark + UTF8.encode(done.text, args.notebook_path)
+            check_wanted(ctx, args.notebook_path)
+            written = target.write(lambda: iter((after,)), digest, self._outfit.undo, Note(self.name, ctx.use.id))
+            ctx.files.note(Path(target.place.real), written.stat, written.digest)
+        patch = hunks(split(text), split(done.text))
+        return result(args, done, patch, written.notice)
+
+
+def _content(target: Target) -> bytes:
+    source = target.source
+    if source.size > MAX_FILE_BYTES:
+        raise ToolError(f"{target.shown!r} has {source.size:,} bytes; {MAX_FILE_BYTES:,} is the most. Use a program.")
+    return source.read(0, source.size)
+
+
+def changed(sheet: Sheet, args: NotebookEditInput) -> Written:
+    """
+    The notebook after the edit.
+
+    Raises:
+        ToolError: there is no such cell.
+    """
+    index = sheet.find(args.cell_id) if args.cell_id else None
+    if args.edit_mode == "insert":
+        return sheet.insert(index, args.new_source, args.cell_type or "code")
+    assert index is not None
+    if args.edit_mode == "delete":
+        return sheet.delete(index)
+    return sheet.replace(index, args.new_source, args.cell_type)
+
+
+def result(args: NotebookEditInput, done: Written, patch: list[Hunk], notice: str) -> Output:
+    """What the model, people and programs learn of it."""
+    text = f"{DONE[args.edit_mode]} cell {done.cell} ({done.cell_type}) of {args.notebook_path}."
+    data = {
+        "notebook_path": args.notebook_path,
+        "cell_id": done.cell,
+        "cell_type": done.cell_type,
+        "edit_mode": args.edit_mode,
+        "new_source": args.new_source,
+        "structuredPatch": patch_data(patch),
+    }
+    card = diff_card("NotebookEdit", args.notebook_path, patch)
+    return Output(text="\n".join(filter(None, [text, notice])), data=data, card=card)

@@ -1,0 +1,134 @@
+"""Jupyter notebooks as a model reads them: cells under their ids, with what they put out."""
+
+import binascii
+import json
+import re
+from base64 import b64decode
+from collections.abc import Iterator
+from typing import Any
+
+from handrail.builtin.read import images
+from handrail.builtin.read.text import MAX_BYTES, Wanted, size
+from handrail.conversation.blocks import Image, ResultBlock, Text
+from handrail.errors import ToolError
+
+MAX_FILE_BYTES = 100_000_000
+MAX_OUTPUT = 10_000
+MAX_PICTURES = 20
+ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+
+
+def cells_of(data: bytes, name: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """
+    The notebook and its cells.
+
+    Raises:
+        ToolError: it is none.
+    """
+    try:
+        notebook = json.loads(data.decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        raise ToolError(f"{name!r} is not a notebook: it is not JSON ({error}). Look at it with a program.") from error
+    cells = notebook.get("cells") if isinstance(notebook, dict) else None
+    if not isinstance(cells, list) or not all(isinstance(cell, dict) for cell in cells):
+        raise ToolError(f"{name!r} is not a notebook of format 4: it has no list of cells. Look at it with a program.")
+    return notebook, cells
+
+
+def cell_id(cell: dict[str, Any], index: int) -> str:
+    """The name that a cell is addressed by; older formats give none, so it is counted."""
+    own = cell.get("id")
+    return own if isinstance(own, str) and own else f"cell-{index}"
+
+
+def joined(value: Any) -> str:
+    """Text that the format allows as one string or a list of lines."""
+    if isinstance(value, list):
+        return "".join(part for part in value if isinstance(part, str))
+    return value if isinstance(value, str) else ""
+
+
+def show(data: bytes, wanted: Wanted, name: str) -> tuple[tuple[ResultBlock, ...], int, int]:
+    """The blocks of the asked cells, how many these are, and how many there are. `wanted` counts cells."""
+    notebook, cells = cells_of(data, name)
+    language = _language(notebook)
+    asked = list(enumerate(cells))[wanted.first - 1 :][: wanted.limit]
+    blocks: list[ResultBlock] = []
+    room, pictures, shown = MAX_BYTES, MAX_PICTURES, 0
+    for index, cell in asked:
+        made = list(_cell(cell, index, language))
+        needed = sum(size(block.text) for block in made if isinstance(block, Text))
+        if needed > room and shown:
+            break
+        if needed > room:
+            made = [Text(f"{made[0].text[: MAX_BYTES // 4]}\n[cut]")] if isinstance(made[0], Text) else []
+        room -= needed
+        shown += 1
+        for block in made:
+            pictures -= isinstance(block, Image)
+            if pictures >= 0 or isinstance(block, Text):
+                blocks.append(block)
+    upto = wanted.first + shown - 1
+    if shown < len(asked):
+        notice = f"PARTIAL: cells {wanted.first} to {upto} of {len(cells)}; read on with offset={upto + 1}."
+        blocks.insert(0, Text(notice))
+    if not blocks:
+        blocks = [Text(f"{name} has {len(cells)} cells, none of them from cell {wanted.first} on.")]
+    return merged(blocks), shown, len(cells)
+
+
+def merged(blocks: list[ResultBlock]) -> tuple[ResultBlock, ...]:
+    """The same with neighbouring texts as one."""
+    out: list[ResultBlock] = []
+    for block in blocks:
+        if isinstance(block, Text) and out and isinstance(out[-1], Text):
+            out[-1] = Text(f"{out[-1].text}\n{block.text}")
+        else:
+            out.append(block)
+    return tuple(out)
+
+
+def _language(notebook: dict[str, Any]) -> str:
+    metadata = notebook.get("metadata")
+    info = metadata.get("language_info") if isinstance(metadata, dict) else None
+    name = info.get("name") if isinstance(info, dict) else None
+    return name if isinstance(name, str) else "python"
+
+
+def _cell(cell: dict[str, Any], index: int, language: str) -> Iterator[ResultBlock]:
+    kind = cell.get("cell_type")
+    about = f' type="{kind}"' if kind != "code" else f' language="{language}"' if language != "python" else ""
+    yield Text(f'<cell id="{cell_id(cell, index)}"{about}>\n{joined(cell.get("source"))}\n</cell>')
+    outputs = cell.get("outputs")
+    for output in outputs if isinstance(outputs, list) else ():
+        if isinstance(output, dict):
+            yield from _output(output)
+
+
+def _output(output: dict[str, Any]) -> Iterator[ResultBlock]:
+    match output.get("output_type"):
+        case "stream":
+            text = joined(output.get("text"))
+        case "error":
+            trace = output.get("traceback")
+            text = "\n".join(map(str, trace)) if isinstance(trace, list) else str(output.get("evalue", ""))
+        case _:
+            data = output.get("data")
+            data = data if isinstance(data, dict) else {}
+            yield from _pictures(data)
+            text = joined(data.get("text/plain")) or joined(data.get("text/markdown")) or joined(data.get("text/html"))
+    text = ESCAPES.sub("", text)
+    if len(text) > MAX_OUTPUT:
+        text = f"{text[:MAX_OUTPUT]}\n[{len(text) - MAX_OUTPUT:,} more characters]"
+    if text:
+        yield Text(f"<output>\n{text.removesuffix(chr(10))}\n</output>")
+
+
+def _pictures(data: dict[str, Any]) -> Iterator[ResultBlock]:
+    for kind in ("image/png", "image/jpeg", "image/gif", "image/webp"):
+        if encoded := joined(data.get(kind)):
+            try:
+                yield images.fitted(b64decode(encoded), "output").block
+            except (ToolError, binascii.Error) as error:
+                yield Text(f"<output>\n[an image that cannot be shown: {error}]\n</output>")
+            return

@@ -1,0 +1,117 @@
+"""Opening what was decided on, and saying what is wrong when that cannot be read."""
+
+import difflib
+import os
+import stat
+from pathlib import Path
+from typing import NoReturn, Self
+
+from handrail.builtin.outfit import Outfit
+from handrail.errors import ToolError
+from handrail.files.copying import digest
+from handrail.files.paths import Kind, Place, open_decided, resolve
+from handrail.files.source import Source
+from handrail.tools.context import ToolContext
+
+MAX_SIZELESS = 8_000_000
+MAX_NEIGHBOURS = 5_000
+NO_FILE = {
+    Kind.FOLDER: "is a folder. List it with Glob: give it as path and no pattern.",
+    Kind.DEVICE: "is a pipe, socket or device. Read takes regular files only.",
+    Kind.PIPE: "is a pipe, socket or device. Read takes regular files only.",
+    Kind.SOCKET: "is a pipe, socket or device. Read takes regular files only.",
+}
+
+
+class Opened:
+    """A regular file, held open: how it looked before it was read, and its bytes."""
+
+    def __init__(self, descriptor: int, place: Place) -> None:
+        self._descriptor = descriptor
+        self.name = place.spelling
+        self.path = Path(place.real)
+        self.stat = os.fstat(descriptor)
+        if not stat.S_ISREG(self.stat.st_mode):
+            kind = Kind.FOLDER if stat.S_ISDIR(self.stat.st_mode) else Kind.DEVICE
+            raise ToolError(f"{self.name!r} {NO_FILE[kind]}")
+        self.source = Source(descriptor, self.stat.st_size) if self.stat.st_size else self._without_size()
+
+    def _without_size(self) -> Source:
+        """Files of the kernel say that they are empty and are not."""
+        parts: list[bytes] = []
+        while part := os.read(self._descriptor, 1 << 20):
+            parts.append(part)
+            if sum(map(len, parts)) > MAX_SIZELESS:
+                raise ToolError(f"{self.name!r} does not end after {MAX_SIZELESS:,} bytes. Use a program.")
+        return Source.of(b"".join(parts))
+
+    @classmethod
+    def decided(cls, spelling: str, ctx: ToolContext, outfit: Outfit) -> "Opened":
+        """
+        The file of a call.
+
+        Raises:
+            ToolError: with what is there instead, and what was perhaps meant.
+        """
+        if "\0" in spelling:
+            raise ToolError(
+                f"{spelling!r} cannot be a path: it holds what no file name can hold. Give the name of a file."
+            )
+        place = ctx.decided_place(spelling) or resolve(spelling, str(ctx.cwd), outfit.home)
+        if place.kind in NO_FILE:
+            raise ToolError(f"{spelling!r} {NO_FILE[place.kind]}")
+        if place.kind is not Kind.FILE:
+            missing(place, outfit)
+        try:
+            # somebody may put a pipe in its place now: opening it would wait for a writer
+            descriptor = open_decided(place, os.O_RDONLY | os.O_NONBLOCK)
+        except FileNotFoundError:
+            missing(place, outfit)
+        except OSError as error:
+            unreadable(spelling, error.strerror or str(error), error)
+        try:
+            return cls(descriptor, place)
+        except OSError as error:
+            os.close(descriptor)
+            unreadable(spelling, error.strerror or str(error), error)
+        except ToolError:
+            os.close(descriptor)
+            raise
+
+    def digest(self) -> str:
+        """The hash of everything in it."""
+        return digest(self._descriptor)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._descriptor)
+
+
+def unreadable(spelling: str, problem: str, error: OSError) -> NoReturn:
+    raise ToolError(f"{spelling!r} cannot be read: {problem}. Read another file, or ask the user.") from error
+
+
+def missing(place: Place, outfit: Outfit) -> NoReturn:
+    """There is no such file; perhaps one of a similar name."""
+    if place.problem.startswith("cannot be looked at: "):
+        problem = place.problem.partition("] ")[2].partition(": '")[0]
+        raise ToolError(f"{place.spelling!r} cannot be read: {problem}. Read another file, or ask the user.")
+    folder = Path(place.real).parent
+    near = difflib.get_close_matches(Path(place.real).name, _neighbours(folder, outfit), n=3, cutoff=0.6)
+    hint = f" Did you mean {' or '.join(map(repr, near))} in the same folder?" if near else " Use Glob to find it."
+    where = "" if folder.is_dir() else f" Its folder {str(folder)!r} does not exist either."
+    raise ToolError(f"{place.spelling!r} does not exist.{where}{hint}")
+
+
+def _neighbours(folder: Path, outfit: Outfit) -> list[str]:
+    """Names in a folder of the work that no rule hides; of other folders nothing is told."""
+    if not any(folder == Path(inside) or folder.is_relative_to(inside) for inside in outfit.working_dirs()):
+        return []
+    try:
+        with os.scandir(folder) as entries:
+            names = [entry.name for entry, _ in zip(entries, range(MAX_NEIGHBOURS), strict=False)]
+    except OSError:
+        return []
+    return [name for name in names if not outfit.hidden(str(folder / name))]

@@ -1,0 +1,121 @@
+"""PDFs page by page: the text of each page and a picture of it."""
+
+import re
+from base64 import b64encode
+from threading import Lock
+from typing import Any
+
+from handrail.builtin.read import images
+from handrail.builtin.read.text import MAX_BYTES as MAX_TEXT
+from handrail.builtin.read.text import size
+from handrail.conversation.blocks import Image, ResultBlock, Text
+from handrail.errors import ToolError
+
+try:
+    import pypdfium2
+
+    WITH_PDFIUM = True
+except ImportError:
+    WITH_PDFIUM = False
+
+MAX_FILE_BYTES = 100_000_000
+MAX_UNASKED = 10
+MAX_AT_ONCE = 20
+MAX_PICTURES = 10_000_000
+SIDE = 1_100
+"""Pixels of the longer side of a page: fine print can be read, and a page costs about 1,200 tokens."""
+RANGE = re.compile(r"\s*(\d+)\s*(?:(-)\s*(\d*))?\s*")
+PDFIUM = Lock()
+"""The library must not be used by two threads at once."""
+
+
+def wanted_pages(pages: str, count: int, name: str) -> range:
+    """
+    The pages that are asked for, counted from 0.
+
+    Raises:
+        ToolError: there are too many, or no such pages.
+    """
+    if not pages:
+        if count > MAX_UNASKED:
+            raise ToolError(
+                f"{name!r} has {count:,} pages. Say which, at most {MAX_AT_ONCE} at once, for example pages='1-5'."
+            )
+        return range(count)
+    found = RANGE.fullmatch(pages)
+    if not found:
+        raise ToolError(f"pages is {pages!r}. Give one range, for example '3' or '1-5'.")
+    first = int(found[1])
+    last = int(found[3]) if found[3] else (count if found[2] else first)
+    if not 1 <= first <= last or first > count:
+        raise ToolError(f"pages is {pages!r}, but {name!r} has pages 1 to {count:,}. Ask for some of these.")
+    last = min(last, count)
+    if last - first + 1 > MAX_AT_ONCE:
+        raise ToolError(f"pages is {pages!r}; {MAX_AT_ONCE} pages is the most for one call. Ask for fewer.")
+    return range(first - 1, last)
+
+
+def show(data: bytes, pages: str, name: str) -> tuple[tuple[ResultBlock, ...], int, int]:
+    """The blocks of the asked pages, how many these are, and how many there are."""
+    if not WITH_PDFIUM:
+        raise ToolError(f"{name!r} is a PDF. Ask the user to install handrail[pdf], or use a program like pdftotext.")
+    with PDFIUM:
+        try:
+            document = pypdfium2.PdfDocument(data)
+        except pypdfium2.PdfiumError as error:
+            if "password" in str(error).lower():
+                raise ToolError(f"{name!r} is encrypted and needs a password. Ask the user for a copy.") from error
+            raise ToolError(f"{name!r} is a broken PDF: {error}. Read another file.") from error
+        try:
+            wanted = wanted_pages(pages, len(document), name)
+            return _blocks(document, wanted), len(wanted), len(document)
+        finally:
+            document.close()
+
+
+def _blocks(document: Any, wanted: range) -> tuple[ResultBlock, ...]:
+    blocks: list[ResultBlock] = []
+    room, pictures = MAX_TEXT, MAX_PICTURES
+    for number in wanted:
+        head = f"Page {number + 1} of {len(document)}"
+        try:
+            page = document[number]
+        except pypdfium2.PdfiumError:
+            blocks.append(Text(f"{head} is broken."))
+            continue
+        try:
+            text = _text(page)
+            fits = size(text) <= room
+            room -= size(text) if fits else 0
+            blocks.append(Text(f"{head}:\n{text}" if fits else f"{head}: its text is left out, it was too much."))
+            picture = _picture(page) if pictures > 0 else None
+            if picture:
+                pictures -= len(picture.data)
+                blocks.append(picture)
+        finally:
+            page.close()
+    return tuple(blocks)
+
+
+def _text(page: Any) -> str:
+    try:
+        text_page = page.get_textpage()
+    except pypdfium2.PdfiumError:
+        return ""
+    try:
+        return str(text_page.get_text_bounded()).replace("\r\n", "\n").replace("\0", "").strip()
+    finally:
+        text_page.close()
+
+
+def _picture(page: Any) -> Image | None:
+    """The page as people see it; None without Pillow."""
+    if not images.WITH_PILLOW:
+        return None
+    longer = max(*page.get_size(), 1.0)
+    try:
+        bitmap = page.render(scale=SIDE / longer)
+    except (pypdfium2.PdfiumError, ValueError):
+        return None
+    data, _, kind = images.encoded(bitmap.to_pil().convert("RGB"))
+    return Image(b64encode(data).decode(), kind)

@@ -1,0 +1,148 @@
+"""Read: what a file holds, in a form that a model can take in."""
+
+import os
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+from pydantic import Field
+
+from handrail.builtin.outfit import Outfit
+from handrail.builtin.read.formats import HEAD, kind_of
+from handrail.builtin.read.opening import Opened
+from handrail.builtin.read.text import Wanted, show
+from handrail.builtin.read.unchanged import stub
+from handrail.conversation.blocks import ResultBlock, Text
+from handrail.errors import ToolError
+from handrail.files.paths import Kind, real_path
+from handrail.files.text import detect
+from handrail.tools.access import Access
+from handrail.tools.cards import Card
+from handrail.tools.context import RunContext, ToolContext
+from handrail.tools.output import Output
+from handrail.tools.schema import Input
+from handrail.tools.tool import Tool
+
+HELD_BYTES = 4_000_000
+QUICK_BYTES = 64 * 1024
+SLOW = (".pdf", ".ipynb", ".png", ".jpg", ".jpeg", ".gif", ".webp")
+
+
+class ReadInput(Input):
+    file_path: str = Field(description="The file to read; relative paths start at the working folder.")
+    offset: int = Field(default=1, ge=0, description="First line, counted from 1; in a notebook, first cell.")
+    limit: int | None = Field(default=None, gt=0, description="How many of them.")
+    pages: str = Field(default="", max_length=50, description="Pages of a PDF: 3 or 1-5; at most 20.")
+
+
+class Read(Tool[ReadInput]):
+    name = "Read"
+    aliases = ("FileRead", "FileReadTool", "read_file", "NotebookRead")
+    search_hint = "show open view file contents text image pdf"
+    input_model = ReadInput
+    max_result_chars = None
+    always_load = True
+    blocking = True
+
+    def __init__(self, outfit: Outfit) -> None:
+        self._outfit = outfit
+
+    def is_read_only(self, args: ReadInput) -> bool:
+        return True
+
+    def is_concurrency_safe(self, args: ReadInput) -> bool:
+        return True
+
+    def access(self, args: ReadInput, run: RunContext) -> Access:
+        return Access.of(reads=[str(real_path(run.cwd, args.file_path))])
+
+    def summary(self, args: ReadInput) -> str:
+        return f"Read({args.file_path})"
+
+    def is_quick(self, args: ReadInput, ctx: ToolContext) -> bool:
+        """A small text: threads that take turns with the event loop cost more than reading it."""
+        place = ctx.decided_place(args.file_path)
+        if place is None or place.kind is not Kind.FILE or place.real.lower().endswith(SLOW):
+            return False
+        try:
+            return os.stat(place.real, follow_symlinks=False).st_size <= QUICK_BYTES  # noqa: PTH116  # a hot line
+        except OSError:
+            return False
+
+    def call_blocking(self, args: ReadInput, ctx: ToolContext) -> Output:
+        with Opened.decided(args.file_path, ctx, self._outfit) as file:
+            head = file.source.read(0, HEAD)
+            read_before = ctx.files.get(file.path) is not None
+            special = FORMATS.get(kind_of(args.file_path, head))
+            if args.pages and special is not _pdf:
+                raise ToolError(f"{args.file_path!r} is no PDF, so it has no pages. Use offset and limit.")
+            output = special(file, args) if special else _text(file, args)
+            _remember(file, ctx)
+        if read_before:
+            return stub(args.file_path, output, ctx) or output
+        return output
+
+
+def _remember(file: Opened, ctx: ToolContext) -> None:
+    if file.source.size <= HELD_BYTES:
+        ctx.files.record(file.path, file.stat, file.source.read(0, file.source.size))
+    elif not ctx.files.unchanged(file.path, file.stat):
+        ctx.files.note(file.path, file.stat, file.digest())
+
+
+def _text(file: Opened, args: ReadInput) -> Output:
+    encoding = detect(window for _, _, window in file.source.windows())
+    if encoding is None:
+        raise ToolError(
+            f"{file.name!r} is a binary file of {file.source.size:,} bytes; Read shows text, images, PDFs and "
+            "notebooks. Use a program such as file or xxd."
+        )
+    part = show(file.source, encoding, Wanted(args.offset, args.limit), args.file_path)
+    first = max(args.offset, 1)
+    about = {"filePath": args.file_path, "numLines": part.lines, "startLine": first, "totalLines": part.total}
+    return _output(args, (Text(part.text),), {"type": "text", "file": about}, f"{part.lines} lines")
+
+
+def _image(file: Opened, args: ReadInput) -> Output:
+    images = _module("images")
+    picture = images.fitted(_whole(file, images.MAX_FILE_BYTES), args.file_path)
+    data = {"type": "image", "file": {"filePath": args.file_path, "type": picture.block.media_type}}
+    return _output(args, (Text(picture.note), picture.block), data, "image")
+
+
+def _pdf(file: Opened, args: ReadInput) -> Output:
+    pdf = _module("pdf")
+    blocks, shown, total = pdf.show(_whole(file, pdf.MAX_FILE_BYTES), args.pages, args.file_path)
+    data = {"type": "pdf", "file": {"filePath": args.file_path, "numPages": shown, "totalPages": total}}
+    return _output(args, blocks, data, f"{shown} of {total} pages")
+
+
+def _notebook(file: Opened, args: ReadInput) -> Output:
+    notebook = _module("notebook")
+    content = _whole(file, notebook.MAX_FILE_BYTES)
+    blocks, shown, total = notebook.show(content, Wanted(args.offset, args.limit), args.file_path)
+    data = {"type": "notebook", "file": {"filePath": args.file_path, "numCells": shown, "totalCells": total}}
+    return _output(args, blocks, data, f"{shown} of {total} cells")
+
+
+FORMATS = {"image": _image, "pdf": _pdf, "notebook": _notebook}
+
+
+def _module(name: str) -> ModuleType:
+    """What reads a format costs its import when a file of that format is read."""
+    return import_module(f"handrail.builtin.read.{name}")
+
+
+def _whole(file: Opened, bound: int) -> bytes:
+    if file.source.size > bound:
+        raise ToolError(
+            f"{file.name!r} has {file.source.size:,} bytes; {bound:,} is the most for its kind. Use a program."
+        )
+    return file.source.read(0, file.source.size)
+
+
+def _output(args: ReadInput, blocks: tuple[ResultBlock, ...], data: Any, detail: str) -> Output:
+    card = Card(title=f"Read {args.file_path}", detail=detail)
+    if len(blocks) == 1 and isinstance(blocks[0], Text):
+        return Output(text=blocks[0].text, data=data, card=card)
+    return Output(blocks=blocks, data=data, card=card)

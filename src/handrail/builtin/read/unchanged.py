@@ -1,0 +1,53 @@
+"""
+Reading the same thing twice: the second result points at the first, if that still stands in the conversation.
+
+The rule is safe whatever was shortened or replaced there: the new result is made, and only when the last result for the
+same input is in the history with exactly the same content is it not said again.
+"""
+
+from collections.abc import Iterator
+
+from handrail.conversation.blocks import ResultBlock, Text, ToolResult, ToolUse
+from handrail.conversation.messages import AssistantMessage, UserMessage
+from handrail.tools.context import ToolContext
+from handrail.tools.output import Output, sendable
+
+WORTH_IT = 400
+
+
+def stub(name: str, output: Output, ctx: ToolContext) -> Output | None:
+    """What to say instead of the same content again; None = it is not there, or too short to matter."""
+    blocks = output.blocks or (Text(output.text),)
+    if _length(blocks) < WORTH_IT:
+        return None
+    same = tuple(Text(sendable(block.text)) if isinstance(block, Text) else block for block in blocks)
+    text = f"{name} is unchanged since you read it: the result of call {{}} still holds."
+    for call, result in _earlier(ctx):
+        if result.is_error:
+            continue
+        if result.content == same:
+            data = {"type": "file_unchanged", "file": {"filePath": name}}
+            return Output(text=text.format(call), data=data, card=output.card)
+        if not result.text.startswith(f"{name} is unchanged"):
+            return None  # something else was shown last
+    return None
+
+
+def _length(blocks: tuple[ResultBlock, ...]) -> int:
+    return sum(len(block.text) if isinstance(block, Text) else WORTH_IT for block in blocks)
+
+
+def _earlier(ctx: ToolContext) -> Iterator[tuple[str, ToolResult]]:
+    """The results of the same input to the same tool, the last one first."""
+    results: dict[str, ToolResult] = {}
+    spoken = (message for message in reversed(ctx.history) if isinstance(message, UserMessage | AssistantMessage))
+    for message in spoken:
+        for block in reversed(message.content):
+            if isinstance(block, ToolResult):
+                results[block.tool_use_id] = block
+            elif isinstance(block, ToolUse) and block.id in results and _same(block, ctx.use):
+                yield block.id, results[block.id]
+
+
+def _same(one: ToolUse, other: ToolUse) -> bool:
+    return (one.name, one.input) == (other.name, other.input)

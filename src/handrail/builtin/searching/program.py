@@ -1,0 +1,207 @@
+"""
+The program that walks a tree and looks into files: ripgrep, started and read in bounded pieces, killed on abort.
+
+PATH comes first, then the `rg` that was installed with us, then a stand-in in Python that takes the same arguments.
+"""
+
+import os
+import re
+import selectors
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from heapq import nsmallest
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from handrail.builtin.outfit import Outfit
+from handrail.errors import ToolError
+from handrail.files.paths import Kind, Place, decided_folder, open_decided
+from handrail.tools.abort import AbortSignal
+
+CHUNK = 1 << 18
+MAX_LIST_BYTES = 64_000_000
+MAX_COMPLAINT = 20_000
+VERSION_CONTROL = (".git", ".hg", ".svn", ".bzr", ".jj", ".sl")
+HANDED_ON = ("HOME", "LANG", "LC_ALL", "PATH", "XDG_CONFIG_HOME")
+UNREADABLE = re.compile(rb"\(os error \d+\)$", re.MULTILINE)
+STAND_IN = (sys.executable, "-I", "-m", "handrail.builtin.searching.standin")
+
+
+class Folder:
+    """The folder of a search, held open: what was decided on is what is searched, whatever is renamed meanwhile."""
+
+    def __init__(self, descriptor: int, real: str) -> None:
+        self.descriptor = descriptor
+        self.real = real
+
+    @classmethod
+    def at(cls, place: Place) -> "Folder":
+        """The folder at a place, or the one that holds it when it is a file."""
+        if place.kind is Kind.MISSING:
+            raise _unsearchable(place, place.problem or "No such file or directory")
+        try:
+            if place.kind is Kind.FOLDER:
+                return cls(open_decided(place, os.O_RDONLY | os.O_DIRECTORY), place.real)
+            return cls(decided_folder(place), str(Path(place.real).parent))
+        except OSError as error:
+            raise _unsearchable(place, error.strerror or str(error)) from error
+
+    def below(self, parts: Sequence[str]) -> "Folder | None":
+        """A folder further down, reached without following links; None = there is none. This one is closed."""
+        for name in parts:
+            try:
+                inner = os.open(
+                    name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self.descriptor
+                )
+            except (OSError, ValueError):
+                return None
+            os.close(self.descriptor)
+            self.descriptor = inner
+            self.real = f"{self.real.rstrip('/')}/{name}"
+        return self
+
+    @property
+    def cwd(self) -> str:
+        """Where a program is started to be in it."""
+        return f"/proc/self/fd/{self.descriptor}" if sys.platform == "linux" else self.real
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of it."""
+        os.close(self.descriptor)
+
+
+def _unsearchable(place: Place, problem: str) -> ToolError:
+    return ToolError(f"{place.spelling!r} cannot be searched: {problem}. Give another folder as path.")
+
+
+def seen_from(cwd: Path, place: Place) -> str:
+    """How a place is told to the model: relative to the working folder where it lies in it."""
+    # behind a link, going up by text and going up for real lead to different places
+    path = place.real if ".." in place.spelling.split("/") else place.absolute
+    if path == str(cwd):
+        return ""
+    return path[len(str(cwd)) + 1 :] if path.startswith(f"{cwd}/") else path
+
+
+def one_line(path: str) -> str:
+    """A path on one line: one with line breaks or undecodable bytes in it is quoted like a Python string."""
+    return path if path.isprintable() else repr(path)
+
+
+def newest_first(folder: Folder, names: Iterable[bytes], count: int | None = None) -> tuple[list[bytes], int]:
+    """
+    The names by time of change, the last changed one first, and how many there are; what has gone away is left out.
+
+    `count`: so many are enough, which is cheaper than all of them in order.
+    """
+    found: list[tuple[int, bytes]] = []
+    look, descriptor = os.stat, folder.descriptor
+    for name in names:
+        try:
+            found.append((-look(name, dir_fd=descriptor, follow_symlinks=False).st_mtime_ns, name))
+        except OSError:
+            continue
+    chosen = sorted(found) if count is None or len(found) <= count else nsmallest(count, found)
+    return [name for _, name in chosen], len(found)
+
+
+class Program:
+    """One run of the program. Use it in a `with`: it is dead when the block ends."""
+
+    def __init__(self, argv: Sequence[str | bytes], folder: Folder, outfit: Outfit, abort: AbortSignal) -> None:
+        start = searcher(outfit)
+        try:
+            self._process = subprocess.Popen(  # noqa: S603  # no shell, and only our own arguments
+                [*start, *argv],
+                cwd=folder.cwd,
+                env={name: outfit.env[name] for name in HANDED_ON if name in outfit.env},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                process_group=0,
+            )
+        except OSError as error:
+            raise ToolError(f"{start[0]!r} cannot be started: {error.strerror}. Search in another way.") from error
+        self.complaint = b""
+        self._abort = abort
+        abort.listen(lambda _reason: self._process.kill())
+        if abort.aborted:  # it may have been set between the two looks of `listen`
+            self._process.kill()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._process.kill()
+        for stream in (self._process.stdout, self._process.stderr):
+            if stream:
+                stream.close()
+        self._process.wait()
+
+    def chunks(self) -> Iterator[bytes]:
+        """What it writes, as it comes."""
+        assert self._process.stdout
+        assert self._process.stderr
+        output, complaints = self._process.stdout.fileno(), self._process.stderr.fileno()
+        with selectors.DefaultSelector() as open_ends:
+            open_ends.register(output, selectors.EVENT_READ)
+            open_ends.register(complaints, selectors.EVENT_READ)
+            while open_ends.get_map() and not self._abort.aborted:
+                for key, _ in open_ends.select():
+                    data = os.read(key.fd, CHUNK)
+                    if not data:
+                        open_ends.unregister(key.fd)
+                    elif key.fd == output:
+                        yield data
+                    elif len(self.complaint) < MAX_COMPLAINT:
+                        self.complaint += data
+
+    def pieces(self, end: bytes) -> Iterator[list[bytes]]:
+        """What it writes, cut at a byte that ends each piece, many at a time."""
+        rest, size = b"", 0
+        for chunk in self.chunks():
+            size += len(chunk)
+            if size > MAX_LIST_BYTES:
+                raise ToolError(f"More than {MAX_LIST_BYTES:,} bytes of file names were found. Search further down.")
+            *whole, rest = (rest + chunk).split(end)
+            yield whole
+
+    @property
+    def unreadable(self) -> int:
+        """How many files and folders it could not look at."""
+        return len(UNREADABLE.findall(self.complaint))
+
+
+@lru_cache(maxsize=8)
+def _found(path: str, not_in: tuple[str, ...]) -> tuple[str, ...]:
+    """
+    The words that start it. Folders of the project and relative ones are passed over: whoever wrote the project must
+    not choose what runs.
+    """
+    for folder in path.split(os.pathsep):
+        real = os.path.realpath(folder) + "/"
+        if folder.startswith("/") and not any(real.startswith(f"{inside}/") for inside in not_in):
+            candidate = f"{real}rg"
+            if os.access(candidate, os.X_OK) and Path(candidate).is_file():
+                return (candidate,)
+    packaged = Path(sys.executable).with_name("rg")
+    return (str(packaged),) if os.access(packaged, os.X_OK) else STAND_IN
+
+
+def searcher(outfit: Outfit) -> tuple[str, ...]:
+    """The words that start the program. `HANDRAIL_RG` names one, or says `off` for the stand-in."""
+    if chosen := outfit.env.get("HANDRAIL_RG"):
+        return STAND_IN if chosen == "off" else (chosen,)
+    return _found(outfit.env.get("PATH", os.defpath), outfit.working_dirs())

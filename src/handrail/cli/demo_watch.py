@@ -1,0 +1,108 @@
+"""What the demo shows: words and calls as they come, and afterwards the pictures of the whole run."""
+
+import asyncio
+import textwrap
+from collections.abc import Callable
+
+from handrail.conversation.blocks import Json, Text, ToolUse
+from handrail.conversation.plain import plain
+from handrail.conversation.stream import MessageEnd
+from handrail.loop.events import BlockComplete, LoopEvent, RequestSent, RunEnded
+from handrail.tools.events import CallEvent, CallFinished, CallProgress, CallQueued, CallStarted
+from handrail.tools.outcome import Outcome, Status
+from handrail.tools.permission import Opinion
+from handrail.tui.timeline import Row, Span, Talk, draw, spans
+
+Say = Callable[[str], None]
+
+
+class Watch:
+    """Says what happens, in lines of at most `width` columns, and remembers it."""
+
+    def __init__(self, say: Say, width: int) -> None:
+        self._now = asyncio.get_running_loop().time
+        self._say = say
+        self._width = width
+        self._turns: list[tuple[Talk, list[CallEvent]]] = []
+        self._labels: dict[str, str] = {}
+        self._outcomes: dict[str, Outcome] = {}
+        self.ended: RunEnded | None = None
+
+    def hear(self, event: LoopEvent) -> None:
+        """One event of the run."""
+        match event:
+            case RequestSent():
+                self._turns.append((Talk(self._now()), []))
+            case MessageEnd():
+                self._turns[-1][0].ended = self._now()
+            case BlockComplete(block=Text(text)):
+                self._say(wrapped(f"Model: {text}", self._width, "       "))
+            case BlockComplete(block=ToolUse() as use):
+                self._labels[use.id] = label(use)
+            case CallQueued() | CallStarted() | CallProgress():
+                self._turns[-1][1].append(event)
+            case CallFinished(outcome):
+                self._turns[-1][1].append(event)
+                self._outcomes[outcome.use.id] = outcome
+                self._say(self._finished(outcome))
+            case RunEnded():
+                self.ended = event
+            case _:
+                pass
+
+    def _finished(self, outcome: Outcome) -> str:
+        if outcome.status is Status.DENIED and outcome.decision:
+            why = max(outcome.decision.opinions, key=lambda each: each.strength)
+            return wrapped(f"  {label(outcome.use)}: refused by the {opinion(why)}", self._width, "    ")
+        return clipped(f"  {label(outcome.use)}: {gist(outcome)}", self._width)
+
+    def timeline(self) -> str:
+        """The calls against the stream, answer by answer."""
+        rows: list[Row] = []
+        for talk, events in self._turns:
+            calls: list[Span] = spans(events, self._labels)
+            rows += [talk, *calls]
+        return draw(rows, self._width)
+
+    def trace(self) -> str:
+        """The decision on every call, in call order, with each opinion that was heard and where its rule is written."""
+        lines: list[str] = []
+        for outcome in (self._outcomes[each] for each in self._labels if each in self._outcomes):
+            if outcome.decision is None:
+                continue
+            verdict = "refused" if outcome.status is Status.DENIED else "allowed"
+            lines.append(clipped(f"{verdict}  {label(outcome.use)}", self._width))
+            lines += [wrapped(f"         {opinion(each)}", self._width, " " * 11) for each in outcome.decision.opinions]
+        return "\n".join(lines)
+
+
+def label(use: ToolUse) -> str:
+    """The call as one would write it."""
+    return plain(f"{use.name} {first_value(use.input)}".strip())
+
+
+def first_value(values: Json) -> str:
+    return next((str(value) for value in values.values()), "")
+
+
+def gist(outcome: Outcome) -> str:
+    """A result in a line: its first one; of a program the last, where it says how it went."""
+    lines = outcome.result.text.strip().splitlines() or ["done"]
+    shown = lines[-1] if outcome.use.name == "Bash" else lines[0]
+    more = f" (+{len(lines) - 1} lines)" if len(lines) > 1 else ""
+    return plain(" ".join(shown.split())) + more
+
+
+def opinion(said: Opinion) -> str:
+    """What one layer said: the rule with file and line, or else the reason."""
+    return f"{said.layer}: {said.source}" if said.source else f"{said.layer}: {said.verdict.value}, {said.reason}"
+
+
+def wrapped(text: str, width: int, indent: str) -> str:
+    """The text in lines that fit; all but the first begin with the indent."""
+    return textwrap.fill(plain(text), max(width, 40), subsequent_indent=indent, break_on_hyphens=False)
+
+
+def clipped(text: str, width: int) -> str:
+    """One line that fits."""
+    return text if len(text) <= width else f"{text[: width - 3]}..."

@@ -1,0 +1,92 @@
+"""Work that was handed on, as tasks: when it begins, how far it is, how it ended."""
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from handrail.conversation.blocks import ToolUse
+from handrail.conversation.stream import Usage, UsageUpdate
+from handrail.headless.wire import Line, assistant, system, tool_result
+from handrail.loop.events import BlockComplete, MessageComplete
+from handrail.tools.delegation import AgentNews
+from handrail.tools.events import CallFinished, CallQueued
+from handrail.tools.outcome import Outcome, Status
+
+ENDINGS = {Status.OK: "completed", Status.CANCELLED: "killed", Status.DISCARDED: "killed"}
+TOLD = {"killed": "stopped", "unknown": "stopped"}
+"""What a notification calls the end of a task that did not end by itself."""
+NO_FILE = ""
+NOTHING_USED = Usage()
+
+
+@dataclass(slots=True)
+class _Working:
+    task_id: str
+    description: str
+    began: float
+    calls: int = 0
+    tokens: int = 0
+    used: Usage = NOTHING_USED
+
+    def usage(self) -> Line:
+        return {
+            "total_tokens": self.tokens,
+            "tool_uses": self.calls,
+            "duration_ms": round((time.monotonic() - self.began) * 1000),
+        }
+
+
+class SubAgents:
+    """
+    The sub-agents at work, by the call that each of them works for.
+
+    What they do is told as part of that call; what they say and think only with `whole`.
+    """
+
+    def __init__(self, *, whole: bool = False) -> None:
+        self.whole = whole
+        self._open: dict[str, _Working] = {}
+
+    def heard(self, call_id: str, news: AgentNews) -> Iterator[Line]:
+        """Something has happened inside of one."""
+        working = self._open.get(call_id)
+        if working is None:
+            working = self._open[call_id] = _Working(news.agent, news.message, time.monotonic())
+            about = {"tool_use_id": call_id, "task_type": "local_agent"}
+            yield system("task_started", task_id=news.agent, description=news.message, **about)
+        match news.event:
+            case UsageUpdate(used):
+                working.used = used
+            case MessageComplete(usage=used):
+                working.tokens += used.whole_input + used.whole_output
+            case BlockComplete(block=block) if self.whole or isinstance(block, ToolUse):
+                yield {**assistant(news.event, working.used), "parent_tool_use_id": call_id}
+            case CallQueued(use=use):
+                working.calls += 1
+                yield system(
+                    "task_progress",
+                    task_id=working.task_id,
+                    description=working.description,
+                    tool_use_id=call_id,
+                    usage=working.usage(),
+                    last_tool_name=use.name,
+                )
+            case CallFinished(outcome=outcome):
+                yield {**tool_result(outcome), "parent_tool_use_id": call_id}
+            case _:
+                pass
+
+    def over(self, outcome: Outcome) -> Iterator[Line]:
+        """A call has ended, and with it the sub-agent that worked for it, if there was one."""
+        working = self._open.pop(outcome.use.id, None)
+        if working is not None:
+            status = ENDINGS.get(outcome.status, "failed")
+            more = {"tool_use_id": outcome.use.id, "usage": working.usage()}
+            yield from ended(working.task_id, status, NO_FILE, working.description, more)
+
+
+def ended(task_id: str, status: str, output_file: str, summary: str, more: Mapping[str, object]) -> Iterator[Line]:
+    """The two lines that tell of the end of a task."""
+    yield system("task_updated", task_id=task_id, patch={"status": status, "end_time": round(time.time() * 1000)})
+    told = TOLD.get(status, status)
+    yield system("task_notification", task_id=task_id, status=told, output_file=output_file, summary=summary, **more)

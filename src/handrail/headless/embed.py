@@ -1,0 +1,68 @@
+"""
+The protocol of `handrail --input-format stream-json` inside another program, over any pair of streams.
+
+    await serve(StreamLines(reader), StreamOut(writer), Work(cwd=folder))
+
+Several conversations may be served at once in one process, each with its own streams and its own work.
+"""
+
+import asyncio
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from handrail.app.work import Work
+from handrail.headless.engine import Spec, open_conversation
+from handrail.headless.serve import PLAIN_SERVING, Service, Serving
+from handrail.headless.streams import ClosedError, Lines, Out, line_bytes
+
+
+class StreamLines:
+    """Lines of a stream of asyncio's. One that is longer than the stream's limit ends the conversation."""
+
+    def __init__(self, reader: asyncio.StreamReader) -> None:
+        self._reader = reader
+
+    async def next(self) -> bytes | None:
+        try:
+            line = await self._reader.readline()
+        except (ValueError, OSError):
+            return None
+        return line.removesuffix(b"\n") if line else None
+
+
+class StreamOut:
+    """Lines to a stream of asyncio's, each at once, waiting for a slow reader."""
+
+    def __init__(self, writer: asyncio.StreamWriter) -> None:
+        self._writer = writer
+
+    async def send(self, line: Mapping[str, Any]) -> None:
+        try:
+            self._writer.write(line_bytes(line))
+            await self._writer.drain()
+        except OSError as error:
+            raise ClosedError(f"The output cannot be written: {error}.") from error
+
+
+async def serve(
+    lines: Lines,
+    out: Out,
+    work: Work,
+    *,
+    env: Mapping[str, str] | None = None,
+    ask: str = "stdio",
+    partial: bool = False,
+    serving: Serving = PLAIN_SERVING,
+    **options: Any,
+) -> int:
+    """
+    Serve one conversation until its input ends; 0, or 1 if its last result was an error.
+
+    `env` holds keys, HOME and HANDRAIL_STATE_DIR (default: this process's). `ask`: who is asked for permission, "" for
+    nobody, `stdio` for the other side, or an MCP tool. `options` are those of Agent.
+    """
+    variables = os.environ if env is None else env
+    spec = Spec(work, options, ask=ask, partial=partial)
+    service = Service(out, lambda wishes, control: open_conversation(spec, variables, wishes, control), serving)
+    return await service.serve(lines)

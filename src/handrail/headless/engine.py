@@ -1,0 +1,335 @@
+"""A worker behind the control protocol: what a program around it may ask, and what it asks that program."""
+
+import asyncio
+import json
+import logging
+import os
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from handrail.app.commands import Command, expanded, find_commands
+from handrail.app.work import Work, Worker
+from handrail.errors import HandrailError
+from handrail.headless.control import Control, ControlError, Handler, Payload
+from handrail.headless.delegated import ended
+from handrail.headless.lines import Lines, fresh
+from handrail.headless.serve import Prompt, Wishes
+from handrail.headless.wire import new_id, system
+from handrail.loop.events import LoopEvent, MessageComplete, RequestSent
+from handrail.loop.windows import window_of
+from handrail.records import record
+from handrail.tools.events import CallFinished
+
+if TYPE_CHECKING:
+    from handrail.hooks.specs import HookCallback
+
+log = logging.getLogger(__name__)
+
+HUMAN_PATIENCE = 3600.0
+HOOK_PATIENCE = 600.0
+CALL_PATIENCE = 600.0
+MODE_NAMES = {"manual": "default"}
+
+
+@record
+class Spec:
+    """What the command line wants. `ask`: who is asked for permission, "" nobody, `stdio`, or an MCP tool by name."""
+
+    work: Work
+    options: Mapping[str, Any]
+    ask: str = ""
+    partial: bool = False
+    hook_events: bool = False
+    slash: bool = True
+
+
+async def open_conversation(spec: Spec, env: Mapping[str, str], wishes: Wishes, control: Control) -> "Conversation":
+    """
+    A conversation whose permissions, hooks and servers reach the program around it.
+
+    Raises:
+        HandrailError: it cannot be begun with these wishes.
+    """
+    asking = Asking(control)
+    callbacks = callbacks_of(wishes.hooks, control) if wishes.hooks else {}
+    work = replace(
+        spec.work,
+        callbacks=callbacks,
+        agents={**spec.work.agents, **wishes.agents},
+        carry=asking.carry,
+        can_use_tool={"": None, "stdio": asking.can_use_tool}.get(spec.ask, asking.prompt_tool),
+    )
+    worker = Worker(work, env, **spec.options)
+    asking.worker, asking.tool = worker, spec.ask
+    try:
+        await worker.connect()
+    except BaseException:
+        await worker.aclose()
+        raise
+    commands = find_commands(work.cwd, worker.live.loaded.env, work.asked.sources) if spec.slash else {}
+    lines = Lines(
+        worker.id,
+        partial=spec.partial,
+        hook_events=spec.hook_events,
+        whole_agents=wishes.fields.get("forwardSubagentText") is True,
+        facts=lambda: facts_of(worker, commands),
+        uuid_of=kept_ids(worker),
+    )
+    return Conversation(worker, lines, commands, control)
+
+
+def kept_ids(worker: Worker) -> Callable[[object], str]:
+    """The id under which a block or result is kept in the session, so that one can go on from it; else a new one."""
+    if worker.session is None:
+        return fresh
+    ids = worker.session.scribe.ids = dict[int, str]()
+    return lambda block: ids.pop(id(block), "") or new_id()
+
+
+def facts_of(worker: Worker, commands: Mapping[str, Command]) -> Payload:
+    """What is true of a conversation when a prompt of it begins."""
+    servers = worker.servers.status() if worker.servers else ()
+    return {
+        "mcp_servers": [{"name": each["name"], "status": each["status"]} for each in servers],
+        "slash_commands": list(commands),
+        "agents": list(worker.kinds()),
+        "permissionMode": worker.mode,
+        "apiKeySource": worker.key_source,
+    }
+
+
+class Asking:
+    """Questions to the program around us. Without an answer the answer is no."""
+
+    def __init__(self, control: Control) -> None:
+        self._control = control
+        self.worker: Worker | None = None
+        self.tool = ""
+
+    async def can_use_tool(self, name: str, given: Mapping[str, Any], question: Any) -> Payload:
+        """Ask whether a call may run."""
+        try:
+            return await self._control.ask(
+                "can_use_tool",
+                patience=HUMAN_PATIENCE,
+                tool_name=name,
+                input=dict(given),
+                tool_use_id=question.use.id,
+                permission_suggestions=[dict(each) for each in question.suggestions] or None,
+                blocked_path=question.blocked_path or None,
+                decision_reason=question.reason,
+                title=question.summary,
+                agent_id=None if question.agent.id == "main" else question.agent.id,
+            )
+        except ControlError as error:
+            return {"behavior": "deny", "message": f"Nobody answered whether this may run: {error}"}
+
+    async def prompt_tool(self, name: str, given: Mapping[str, Any], question: Any) -> Payload:
+        """Ask an MCP tool, which answers with the same object as text."""
+        tool = self.worker.agent.tools.find(self.tool) if self.worker else None
+        servers = self.worker.servers if self.worker else None
+        if tool is None or tool.mcp is None or servers is None:
+            return {"behavior": "deny", "message": f"There is no MCP tool {self.tool!r} that could be asked."}
+        asked = {"tool_name": name, "input": dict(given), "tool_use_id": question.use.id}
+        text = await servers.ask(tool.mcp.server, tool.mcp.tool, asked)
+        try:
+            answer = json.loads(text)
+        except ValueError:
+            answer = None
+        if isinstance(answer, dict):
+            return answer
+        return {"behavior": "deny", "message": f"{self.tool} gave no answer that can be understood."}
+
+    async def carry(self, server: str, message: dict[str, Any]) -> dict[str, Any]:
+        """Bring a message to a server that lives in the program around us."""
+        try:
+            answer = await self._control.ask("mcp_message", patience=CALL_PATIENCE, server_name=server, message=message)
+        except ControlError as error:
+            return {"jsonrpc": "2.0", "id": message.get("id"), "error": {"code": -32000, "message": str(error)}}
+        said = answer.get("mcp_response")
+        return said if isinstance(said, dict) else {}
+
+
+def callbacks_of(hooks: Mapping[str, Any], control: Control) -> "dict[str, Sequence[HookCallback]]":
+    """Hooks that are functions of the program around us."""
+    from handrail.hooks.events import EVENTS  # noqa: PLC0415  # only programs with hooks pay for it
+    from handrail.hooks.specs import HookCallback  # noqa: PLC0415
+
+    made: dict[str, list[HookCallback]] = {}
+    for event, matchers in hooks.items():
+        if event not in EVENTS:
+            log.warning("hooks of the event %r are not supported", event)
+            continue
+        for matcher in matchers or ():
+            patience = float(matcher.get("timeout") or HOOK_PATIENCE)
+            for name in matcher.get("hookCallbackIds") or ():
+                asked = _asked(control, str(name), patience)
+                strict = matcher.get("onFailure") not in (None, "continue")
+                made.setdefault(event, []).append(
+                    HookCallback(asked, str(matcher.get("matcher") or ""), "", patience, strict)
+                )
+    return dict(made)
+
+
+def _asked(control: Control, name: str, patience: float) -> Callable[[Mapping[str, Any]], Awaitable[Payload]]:
+    async def ask(given: Mapping[str, Any]) -> Payload:
+        return await control.ask(
+            "hook_callback",
+            patience=patience,
+            callback_id=name,
+            input=dict(given),
+            tool_use_id=given.get("tool_use_id"),
+        )
+
+    ask.__qualname__ = name
+    return ask
+
+
+class Conversation:
+    """A worker, its lines and its commands. Through `control` it tells what happens while no prompt is worked on."""
+
+    def __init__(self, worker: Worker, lines: Lines, commands: Mapping[str, Command], control: Control) -> None:
+        self.worker = worker
+        self.writer = lines
+        self._commands = commands
+        self._control = control
+        self._ready = False
+        self._tokens = 0
+        self._watched: dict[str, asyncio.Task[None]] = {}
+
+    def greeting(self) -> Payload:
+        """What the program learns when it says hello."""
+        return {
+            "commands": [
+                {"name": each.name, "description": each.description, "argumentHint": each.hint}
+                for each in self._commands.values()
+            ],
+            "agents": [{"name": name, "description": text} for name, text in self.worker.kinds().items()],
+            "models": [{"value": self.worker.agent.model, "displayName": self.worker.agent.model, "description": ""}],
+            "output_style": "default",
+            "available_output_styles": ["default"],
+            "account": {},
+            "pid": os.getpid(),
+            "hook_on_failure_supported": True,
+        }
+
+    async def run(self, prompt: Prompt) -> AsyncIterator[LoopEvent]:
+        """Work on a prompt; a command at its beginning is put in full."""
+        message = prompt.message if prompt.literal else expanded(prompt.message, self._commands)
+        if self.worker.session is not None:
+            self.worker.session.scribe.next_id = prompt.id
+        run = self.worker.agent.run(message)
+        try:
+            async for event in run:
+                self._note(event, prompt.id)
+                if isinstance(event, CallFinished):
+                    await self._watch(event.outcome.use.id)
+                yield event
+        finally:
+            await run.aclose()
+
+    async def _watch(self, call_id: str) -> None:
+        """Tell of background tasks that have begun, and again when they end."""
+        for task in self.worker.unheard_tasks():
+            if task.id not in self._watched:
+                about = {"task_id": task.id, "tool_use_id": call_id, "task_type": task.kind}
+                await self._tell(system("task_started", description=task.description, **about))
+                self._watched[task.id] = asyncio.create_task(self._until_over(task.id, call_id))
+
+    async def _until_over(self, task_id: str, call_id: str) -> None:
+        task = await self.worker.task_over(task_id)
+        for line in ended(task.id, task.status, task.output, task.description, {"tool_use_id": call_id}):
+            await self._tell(line)
+
+    async def _tell(self, line: Payload) -> None:
+        await self._control.tell(self.writer.signed(line))
+
+    def _note(self, event: LoopEvent, prompt_id: str) -> None:
+        match event:
+            case RequestSent(turn=1, attempt=1):
+                self.worker.mark(prompt_id)
+                if not self._ready:
+                    self._ready = True
+                    threading.Thread(target=self.worker.get_ready, daemon=True).start()
+            case MessageComplete(usage=usage):
+                self._tokens = usage.whole_input + usage.whole_output
+            case _:
+                pass
+
+    def interrupt(self) -> None:
+        self.worker.agent.interrupt()
+
+    async def aclose(self) -> None:
+        for task in self._watched.values():
+            task.cancel()
+        await asyncio.gather(*self._watched.values(), return_exceptions=True)
+        await self.worker.aclose()
+
+    def handlers(self) -> Mapping[str, Handler]:
+        """What it can be asked while it works."""
+        return {
+            "set_permission_mode": self._set_mode,
+            "set_model": self._set_model,
+            "mcp_status": self._mcp_status,
+            "mcp_reconnect": self._mcp_reconnect,
+            "mcp_toggle": self._mcp_toggle,
+            "get_context_usage": self._context_usage,
+            "stop_task": self._stop_task,
+            "rewind_files": self._rewind,
+        }
+
+    async def _set_mode(self, request: Mapping[str, Any]) -> Payload:
+        mode = str(request["mode"])
+        now = self.worker.set_mode(MODE_NAMES.get(mode, mode))
+        return {"mode": now}
+
+    async def _set_model(self, request: Mapping[str, Any]) -> None:
+        await self.worker.set_model(str(request.get("model") or ""))
+
+    async def _mcp_status(self, _request: Mapping[str, Any]) -> Payload:
+        return {"mcpServers": self.worker.servers.status() if self.worker.servers else []}
+
+    async def _mcp_reconnect(self, request: Mapping[str, Any]) -> None:
+        await self._servers().reconnect(str(request["serverName"]))
+        self.worker.agent.offer(self._servers().tools)
+
+    async def _mcp_toggle(self, request: Mapping[str, Any]) -> None:
+        await self._servers().toggle(str(request["serverName"]), enabled=request.get("enabled") is True)
+        self.worker.agent.offer(self._servers().tools)
+
+    def _servers(self) -> Any:
+        if self.worker.servers is None:
+            raise HandrailError("There are no MCP servers in this session.")
+        return self.worker.servers
+
+    async def _context_usage(self, _request: Mapping[str, Any]) -> Payload:
+        model = self.worker.agent.model
+        window = window_of(model)
+        return {
+            "categories": [
+                {"name": "Messages", "tokens": self._tokens, "color": "text"},
+                {"name": "Free space", "tokens": max(window - self._tokens, 0), "color": "inactive"},
+            ],
+            "totalTokens": self._tokens,
+            "maxTokens": window,
+            "rawMaxTokens": window,
+            "percentage": round(100 * self._tokens / window, 1),
+            "model": model,
+            "isAutoCompactEnabled": True,
+            "memoryFiles": self.worker.memory_files(),
+            "mcpTools": [
+                {"name": tool.name, "serverName": tool.mcp.server}
+                for tool in self.worker.agent.tools.listed
+                if tool.mcp
+            ],
+            "agents": [{"agentType": name} for name in self.worker.kinds()],
+            "gridRows": [],
+        }
+
+    async def _stop_task(self, request: Mapping[str, Any]) -> None:
+        await self.worker.stop_task(str(request["task_id"]))
+
+    async def _rewind(self, request: Mapping[str, Any]) -> Payload:
+        return self.worker.rewind(str(request["user_message_id"]))

@@ -1,0 +1,68 @@
+"""Stream events the way the Messages API sends them, whatever provider they came from."""
+
+from collections.abc import Iterator
+
+from handrail.conversation.stream import BlockEnd, BlockStart, Delta, MessageEnd, MessageStart, Usage, UsageUpdate
+from handrail.headless.wire import Line, usage
+from handrail.loop.events import LoopEvent
+
+
+class RawEvents:
+    """Remembers of an answer what its later events need: the kinds of its blocks, and the newest counts."""
+
+    def __init__(self) -> None:
+        self._kinds: dict[int, str] = {}
+        self._usage = Usage()
+        self._unsaid: MessageStart | None = None
+
+    def of(self, event: LoopEvent) -> Iterator[Line]:
+        """The raw events that tell of an event."""
+        match event:
+            case MessageStart():
+                self._unsaid, self._usage = event, Usage()  # what it counts comes next, and belongs into it
+            case UsageUpdate(used):
+                self._usage = used
+                yield from self._start()
+            case BlockStart(slot, kind):
+                yield from self._start()
+                self._kinds[slot] = kind
+                yield {"type": "content_block_start", "index": slot, "content_block": _opening(event)}
+            case Delta(slot, text):
+                delta = _delta(self._kinds.get(slot, "text"), text)
+                yield {"type": "content_block_delta", "index": slot, "delta": delta}
+            case BlockEnd(slot):
+                yield {"type": "content_block_stop", "index": slot}
+            case MessageEnd(stop_reason):
+                yield from self._start()
+                delta = {"stop_reason": stop_reason, "stop_sequence": None}
+                yield {"type": "message_delta", "delta": delta, "usage": usage(self._usage)}
+                yield {"type": "message_stop"}
+            case _:
+                pass
+
+    def _start(self) -> Iterator[Line]:
+        start, self._unsaid = self._unsaid, None
+        if start is not None:
+            message = {"id": start.id, "type": "message", "role": "assistant", "model": start.model, "content": []}
+            counts = usage(self._usage)
+            yield {"type": "message_start", "message": {**message, "stop_reason": None, "usage": counts}}
+
+
+def _opening(event: BlockStart) -> Line:
+    match event.kind:
+        case "tool_use":
+            return {"type": "tool_use", "id": event.id, "name": event.name, "input": {}}
+        case "thinking":
+            return {"type": "thinking", "thinking": "", "signature": ""}
+        case _:
+            return {"type": "text", "text": ""}
+
+
+def _delta(kind: str, text: str) -> Line:
+    match kind:
+        case "tool_use":
+            return {"type": "input_json_delta", "partial_json": text}
+        case "thinking":
+            return {"type": "thinking_delta", "thinking": text}
+        case _:
+            return {"type": "text_delta", "text": text}

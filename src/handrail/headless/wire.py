@@ -1,0 +1,202 @@
+"""The parts of JSON lines: blocks, counts, results, in the shape that programs around agents already read."""
+
+import os
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from handrail.app.answers import WHAT_HAPPENED
+from handrail.conversation.coding import OWN, Block, block_value
+from handrail.conversation.stream import StreamFailure, Usage
+from handrail.loop.events import BlockComplete, RunEnded
+from handrail.loop.spending import Spent
+from handrail.loop.state import Why
+from handrail.loop.windows import window_of
+from handrail.tools.outcome import Outcome
+
+Line = dict[str, Any]
+
+SUBTYPES = {
+    Why.COMPLETED: "success",
+    Why.REFUSED: "success",
+    Why.HOOK_STOPPED: "success",
+    Why.MODEL_FAILED: "success",  # readers expect an API failure as an erroneous success with its status
+    Why.MAX_TURNS: "error_max_turns",
+    Why.MAX_DOLLARS: "error_max_budget_usd",
+    Why.UNFIT_ANSWERS: "error_max_structured_output_retries",
+}
+FAILURES = {401: "authentication_failed", 402: "billing_error", 403: "authentication_failed", 429: "rate_limit"}
+SYNTHETIC = "<synthetic>"
+"""The model of words that no model said."""
+
+
+def new_id() -> str:
+    """A random id in the usual form; the uuid module costs start-up time."""
+    digits = bytearray(os.urandom(16))
+    digits[6], digits[8] = digits[6] & 0x0F | 0x40, digits[8] & 0x3F | 0x80
+    text = digits.hex()
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def system(subtype: str, **values: Any) -> Line:
+    """Something that neither the user nor the model said."""
+    return {"type": "system", "subtype": subtype, **values}
+
+
+def user(content: Iterable[Block]) -> Line:
+    """What goes to the model."""
+    seconds = time.time()
+    moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
+    return {
+        "type": "user",
+        "message": {"role": "user", "content": [wire_block(block) for block in content]},
+        "parent_tool_use_id": None,
+        "timestamp": f"{moment}.{int(seconds % 1 * 1000):03d}Z",
+    }
+
+
+def assistant(event: BlockComplete, used: Usage) -> Line:
+    """One block of an answer, with what is known of its tokens by now."""
+    message = {
+        "id": event.message_id,
+        "type": "message",
+        "role": "assistant",
+        "model": event.model,
+        "content": [wire_block(event.block)],
+        "stop_reason": None,
+        "stop_sequence": None,
+        "usage": usage(used),
+    }
+    return {"type": "assistant", "message": message, "parent_tool_use_id": None}
+
+
+def model_failure(failure: StreamFailure, text: str) -> Line:
+    """The words in place of an answer that never came; `error` tells programs of which kind it is."""
+    message = {
+        "id": f"msg_{new_id()}",
+        "type": "message",
+        "role": "assistant",
+        "model": SYNTHETIC,
+        "content": [{"type": "text", "text": text}],
+        "stop_reason": None,
+        "stop_sequence": None,
+        "usage": usage(Usage()),
+    }
+    return {"type": "assistant", "message": message, "parent_tool_use_id": None, "error": error_kind(failure)}
+
+
+def error_kind(failure: StreamFailure) -> str:
+    """A failure of the model under one of the few names that programs know."""
+    status = failure.status or 0
+    return FAILURES.get(status) or (
+        "server_error" if status >= 500 else "invalid_request" if 400 <= status < 500 else "unknown"
+    )
+
+
+def tool_result(outcome: Outcome) -> Line:
+    """The result of a call, and its data for programs."""
+    line = user([outcome.result])
+    data = outcome.output.data if outcome.output else None
+    line["tool_use_result"] = f"Error: {outcome.result.text}" if outcome.result.is_error else jsonable(data)
+    return line
+
+
+def jsonable(value: object) -> Any:
+    """The value as JSON has it; what it has no word for becomes text."""
+    from pydantic_core import to_jsonable_python  # noqa: PLC0415  # no first request waits for it
+
+    return to_jsonable_python(value, fallback=str)
+
+
+def wire_block(block: Block) -> Line:
+    """A block in the Messages format, without what only we understand."""
+    value = block_value(block)
+    value.pop(OWN, None)
+    return value
+
+
+def usage(used: Usage) -> Line:
+    """Token counts under the names readers know; what the provider did not say is zero."""
+    return {
+        "input_tokens": used.fresh_input,
+        "output_tokens": used.whole_output,
+        "cache_read_input_tokens": used.cache_read_tokens or 0,
+        "cache_creation_input_tokens": used.cache_write_tokens or 0,
+    }
+
+
+def result(event: RunEnded) -> Line:
+    """The one result of a run."""
+    line: Line = {
+        "type": "result",
+        "subtype": SUBTYPES.get(event.why, "error_during_execution"),
+        "is_error": event.is_error,
+        "duration_ms": round(event.seconds * 1000),
+        "duration_api_ms": round(event.model_seconds * 1000),
+        "num_turns": event.turns,
+        "result": problem_of(event) or event.text if event.is_error else event.text,
+        "stop_reason": event.stop_reason or None,
+        "terminal_reason": event.why.value,
+        "total_cost_usd": event.dollars,
+        "usage": _total(event.spent),
+        "modelUsage": {model: _model_usage(model, spent) for model, spent in event.spent.items()},
+        "permission_denials": [
+            {"tool_name": d.use.name, "tool_use_id": d.use.id, "tool_input": jsonable(d.use.input)}
+            for d in event.denials
+        ],
+    }
+    if event.structured is not None:
+        line["structured_output"] = jsonable(event.structured)
+    if event.failure and event.failure.status:
+        line["api_error_status"] = event.failure.status
+    if event.is_error:
+        line["errors"] = [problem_of(event)]
+    return line
+
+
+def failed(problem: str, session_id: str = "") -> Line:
+    """The result of a prompt that could not even be begun."""
+    return {
+        "type": "result",
+        "subtype": "error_during_execution",
+        "is_error": True,
+        "duration_ms": 0,
+        "duration_api_ms": 0,
+        "num_turns": 0,
+        "result": problem,
+        "errors": [problem],
+        "session_id": session_id,
+        "uuid": new_id(),
+        "permission_denials": [],
+        "total_cost_usd": 0.0,
+        "usage": usage(Usage()),
+        "modelUsage": {},
+    }
+
+
+def problem_of(event: RunEnded) -> str:
+    """What went wrong, in one line; the reason's name where nobody said more."""
+    said = (event.problem, event.failure.message if event.failure else "")
+    return ": ".join(part for part in said if part) or WHAT_HAPPENED.get(event.why, event.why.value)
+
+
+def _total(spent: Mapping[str, Spent]) -> Line:
+    every = list(spent.values())
+    return {
+        "input_tokens": sum(s.input_tokens for s in every),
+        "output_tokens": sum(s.output_tokens for s in every),
+        "cache_read_input_tokens": sum(s.cache_read_tokens for s in every),
+        "cache_creation_input_tokens": sum(s.cache_write_tokens for s in every),
+    }
+
+
+def _model_usage(model: str, spent: Spent) -> Line:
+    return {
+        "inputTokens": spent.input_tokens,
+        "outputTokens": spent.output_tokens,
+        "cacheReadInputTokens": spent.cache_read_tokens,
+        "cacheCreationInputTokens": spent.cache_write_tokens,
+        "webSearchRequests": 0,
+        "costUSD": spent.dollars,
+        "contextWindow": window_of(model),
+    }

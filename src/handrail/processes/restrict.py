@@ -1,0 +1,80 @@
+"""
+What a keeper's child does to itself before it becomes a command: Landlock, seccomp, no capabilities, no way back.
+
+Runs in the keeper, which has to be fast: only the cheapest modules are imported here. What cannot be done as ordered
+raises before the command starts.
+"""
+
+import ctypes
+import os
+from struct import pack
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+OPENAT2, CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 437, 444, 445, 446
+DEATH_SIGNAL, SECCOMP, DROP_BOUND, NO_NEW_PRIVILEGES = 1, 22, 24, 38
+PATH_BENEATH, FILTER_MODE, KILL, SET_MASK = 1, 2, 9, 2
+SCOPES = 0b11  # abstract sockets and signals
+NETWORK = 0b11  # TCP bind and connect
+HERE = -100
+# a link on the way, or a folder that has become one, leads to what nobody has looked at
+WITHOUT_LINKS = pack("=QQQ", os.O_PATH | os.O_CLOEXEC if hasattr(os, "O_PATH") else 0, 0, 0x04)
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def checked(answer: int, doing: str) -> int:
+    """The answer of a system call."""
+    if answer < 0:
+        raise OSError(ctypes.get_errno(), doing, doing)
+    return answer
+
+
+def restrict(orders: "Mapping[str, Any]") -> None:
+    """Take on the restrictions of `landlock.orders`, for this process and all that it starts."""
+    checked(LIBC.prctl(DEATH_SIGNAL, KILL, 0, 0, 0), "prctl")
+    without_capabilities()
+    checked(LIBC.prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0), "no_new_privs")
+    version = orders["version"]
+    attributes = pack("=QQQ", orders["handled"], NETWORK, SCOPES)[: 24 if version >= 6 else 16 if version >= 4 else 8]
+    ruleset = checked(LIBC.syscall(CREATE_RULESET, attributes, len(attributes), 0), "landlock_create_ruleset")
+    for path, rights in orders["rules"]:
+        allow(ruleset, path, rights, orders["for_files"])
+    checked(LIBC.syscall(RESTRICT_SELF, ruleset, 0), "landlock_restrict_self")
+    os.close(ruleset)
+    filtered(orders["filter"])
+
+
+def allow(ruleset: int, path: bytes, rights: int, for_files: int) -> None:
+    opened = LIBC.syscall(OPENAT2, HERE, path, WITHOUT_LINKS, len(WITHOUT_LINKS))
+    if opened < 0:
+        return  # gone, never there, or a link: no right is given
+    # the rights of a folder do not fit a file
+    if LIBC.syscall(ADD_RULE, ruleset, PATH_BENEATH, pack("=Qi", rights, opened), 0) < 0:
+        rule = pack("=Qi", rights & for_files, opened)
+        checked(LIBC.syscall(ADD_RULE, ruleset, PATH_BENEATH, rule, 0), "landlock_add_rule")
+    os.close(opened)
+
+
+def without_capabilities() -> None:
+    """As root, what is executed would get them all back."""
+    number = 0
+    while LIBC.prctl(DROP_BOUND, number, 0, 0, 0) == 0:
+        number += 1
+
+
+def filtered(program: bytes) -> None:
+    """Install a seccomp filter."""
+    lines = ctypes.create_string_buffer(program, len(program))
+    wanted = pack("@HP", len(program) // 8, ctypes.addressof(lines))
+    checked(LIBC.prctl(SECCOMP, FILTER_MODE, wanted, 0, 0), "seccomp")
+
+
+def usual_signals(defaulted: tuple[int, ...]) -> None:
+    """What Python changed, and what was blocked in the keeper, is as in any other program."""
+    for number in defaulted:
+        LIBC.signal(number, None)
+    LIBC.sigprocmask(SET_MASK, bytes(128), None)

@@ -1,0 +1,174 @@
+"""The protocol on standard input and output of a real process: the end of the input, signals, readers that leave."""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from handrail.conversation.blocks import Text, ToolUse
+from handrail.testing.model_server import ModelServer, Reply
+
+pytestmark = pytest.mark.anyio
+
+ARGUMENTS = ("--output-format", "stream-json", "--verbose", "--input-format", "stream-json")
+
+
+class Driven:
+    """A process behind the protocol."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.process = process
+
+    def say(self, *lines: Any) -> None:
+        assert self.process.stdin is not None
+        for line in lines:
+            text = line if isinstance(line, str) else json.dumps(line)
+            self.process.stdin.write(text.encode() + b"\n")
+
+    def prompt(self, text: str) -> None:
+        self.say({"type": "user", "message": {"role": "user", "content": text}})
+
+    def end(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+
+    async def until(self, kind: str) -> list[dict[str, Any]]:
+        """All lines up to one of that type; up to the end if there is none."""
+        assert self.process.stdout is not None
+        seen: list[dict[str, Any]] = []
+        async for line in self.process.stdout:
+            seen.append(json.loads(line))
+            if seen[-1]["type"] == kind:
+                break
+        return seen
+
+
+@asynccontextmanager
+async def driven(folder: Path, server: ModelServer, *more: str) -> AsyncIterator[Driven]:
+    own = {name: value for name, value in os.environ.items() if not name.startswith(("ANTHROPIC_", "OPENAI_"))}
+    env = {**own, "ANTHROPIC_BASE_URL": server.url, "HOME": str(folder), "HANDRAIL_STATE_DIR": str(folder / "state")}
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "handrail", *ARGUMENTS, *more),
+        cwd=folder,
+        env=env,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        limit=2_000_000,
+    )
+    with anyio.fail_after(60):
+        try:
+            yield Driven(process)
+        finally:
+            if process.returncode is None:
+                process.kill()
+            await process.communicate()
+
+
+async def test_the_end_of_the_input_lets_what_waits_be_answered_and_ends_at_once(tmp_path: Path) -> None:
+    async with ModelServer([Reply((Text("A."),)), Reply((Text("B."),))]) as server, driven(tmp_path, server) as d:
+        d.prompt("one")
+        d.prompt("two")
+        d.end()
+        first = await d.until("result")
+        second = await d.until("result")
+        rest = await d.until("nothing")
+        await d.process.wait()
+
+    assert (first[-1]["result"], second[-1]["result"], rest) == ("A.", "B.", [])
+    assert d.process.returncode == 0
+
+
+async def test_without_a_word_it_ends_without_a_word(tmp_path: Path) -> None:
+    async with ModelServer() as server, driven(tmp_path, server) as d:
+        d.end()
+        assert await d.until("nothing") == []
+        assert await d.process.wait() == 0
+
+
+async def test_lines_that_make_no_sense_are_passed_over_and_unknown_requests_answered(tmp_path: Path) -> None:
+    async with ModelServer([Reply((Text("Fine."),))]) as server, driven(tmp_path, server) as d:
+        d.say("not json", "[]", '{"no": "type"}', {"type": "poem"}, {"type": "control_response"}, "")
+        d.say({"type": "control_request", "request_id": "r1", "request": {"subtype": "dance"}})
+        d.prompt("hi")
+        lines = await d.until("result")
+
+    [answer] = [line["response"] for line in lines if line["type"] == "control_response"]
+    assert (answer["subtype"], answer["request_id"]) == ("error", "r1")
+    assert lines[-1]["result"] == "Fine."
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+async def test_a_signal_stops_what_runs_and_tells_the_result(tmp_path: Path, number: int, code: int) -> None:
+    os.mkfifo(tmp_path / "told")
+    use = ToolUse("t1", "Bash", {"command": "sleep 600 & echo $! > told; wait"})
+    async with (
+        ModelServer([Reply((use,))]) as server,
+        driven(tmp_path, server, "--allowedTools", "Bash") as d,
+    ):
+        d.prompt("go")
+        pid = int(await anyio.Path(tmp_path / "told").read_text())
+        d.process.send_signal(number)
+        lines = await d.until("result")
+        assert await d.process.wait() == code
+
+    assert lines[-1]["terminal_reason"] == "aborted_tools"
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+async def test_a_reader_that_leaves_ends_it_and_what_it_started(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "told")
+    use = ToolUse("t1", "Bash", {"command": "sleep 600 & echo $! > told; sleep 0.2"})
+    async with (
+        ModelServer([Reply((use,)), Reply((Text("Done."),))]) as server,
+        driven(tmp_path, server, "--allowedTools", "Bash") as d,
+    ):
+        d.prompt("go")
+        pid = int(await anyio.Path(tmp_path / "told").read_text())
+        transport = d.process._transport.get_pipe_transport(1)  # type: ignore[attr-defined]  # the only way to it
+        transport.close()
+        assert await d.process.wait() == 1
+        assert d.process.stderr is not None
+        assert b"Traceback" not in await d.process.stderr.read()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+async def test_states_are_told_to_those_who_want_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLAUDE_CODE_SDK_READS_SESSION_STATE", "1")
+    async with ModelServer([Reply((Text("A."),)), Reply((Text("B."),))]) as server, driven(tmp_path, server) as d:
+        d.prompt("one")
+        d.prompt("two")
+        d.end()
+        lines = await d.until("nothing")
+
+    told = [line.get("state") or line["type"] for line in lines if line["type"] == "result" or line.get("state")]
+    assert told == ["running", "result", "result", "idle"]
+
+
+async def test_a_peer_that_answers_nothing_is_not_waited_for_after_its_end(tmp_path: Path) -> None:
+    use = ToolUse("t1", "Bash", {"command": "touch x"})
+    hello = {"type": "control_request", "request_id": "r1", "request": {"subtype": "initialize", "hooks": None}}
+    async with (
+        ModelServer([Reply((use,)), Reply((Text("Then not."),))]) as server,
+        driven(tmp_path, server, "--permission-prompt-tool", "stdio") as d,
+    ):
+        d.say(hello)
+        d.prompt("go")
+        question = (await d.until("control_request"))[-1]
+        d.end()
+        lines = await d.until("result")
+
+    assert question["request"]["subtype"] == "can_use_tool"
+    assert {"tool_name", "input", "tool_use_id", "permission_suggestions", "blocked_path"} <= {*question["request"]}
+    assert [each["tool_use_id"] for each in lines[-1]["permission_denials"]] == ["t1"]
+    assert not (tmp_path / "x").exists()
