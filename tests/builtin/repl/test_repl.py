@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ from handrail.tools.context import Progress, ToolContext
 from handrail.tools.outcome import Cause, Outcome, Status
 from tests.builtin.bash.session import Session
 from tests.builtin.bash.test_bash import Box
+from tests.processes.sandbox.box import Box as RealBox
+from tests.processes.sandbox.box import closing
 from tests.processes.seen import alive, noted, stay, wait_for_end
 
 pytestmark = pytest.mark.anyio
@@ -273,6 +276,22 @@ async def test_it_runs_in_the_sandbox_and_its_refusals_are_explained(tmp_path: P
     assert box.closed == 0
     await close_interpreter(session.outfit)
     assert box.closed == 1
+
+
+@pytest.mark.needs("bwrap")
+async def test_a_real_sandbox_holds_it(tmp_path: Path) -> None:
+    made = RealBox(tmp_path / "box")
+    with closing(made.sandbox()) as sandbox:
+        session = Session(tmp_path, ON, sandbox=sandbox)
+        session.run = replace(session.run, cwd=made.project)
+
+        assert await text(session, "import os; os.getcwd()") == repr(str(made.project))
+        assert await text(session, "open('mine', 'w').write('x')") == "1"
+        assert "Error" in await text(session, f"open({str(made.outside / 'file.txt')!r}, 'w').write('new')")
+        await close_interpreter(session.outfit)
+
+    assert (made.project / "mine").read_text() == "x"
+    assert (made.outside / "file.txt").read_text() == "old\n"
 
 
 @pytest.mark.parametrize("mode", ["default", "acceptEdits", "plan", "dontAsk", "auto"])

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
@@ -60,7 +60,7 @@ class TaskListMachine(RuleBasedStateMachine):
         assert made["task"]["id"] == str(self.last)
         self.graph[str(self.last)], self.status[str(self.last)] = set(), "pending"
 
-    @rule(which=IDS, blocks=st.lists(IDS, max_size=3), blocked_by=st.lists(IDS, max_size=3))
+    @rule(which=IDS, blocks=st.lists(IDS, max_size=2), blocked_by=st.lists(IDS, max_size=2))
     def link(self, which: str, blocks: list[str], blocked_by: list[str]) -> None:
         wanted = {each: set(blockers) for each, blockers in self.graph.items()}
         possible = which in wanted and all(each in wanted for each in (*blocks, *blocked_by))
@@ -73,7 +73,15 @@ class TaskListMachine(RuleBasedStateMachine):
         if answer["success"]:
             self.graph = wanted
 
-    @rule(which=IDS, status=st.sampled_from(["pending", "in_progress", "completed", "deleted"]))
+    @rule(blocked=IDS, blocker=IDS)
+    def wait(self, blocked: str, blocker: str) -> None:
+        self.link(blocked, [], [blocker])
+
+    @rule(which=IDS)
+    def delete(self, which: str) -> None:
+        self.change(which, "deleted")
+
+    @rule(which=IDS, status=st.sampled_from(["pending", "in_progress", "completed"]))
     def change(self, which: str, status: str) -> None:
         answer = self.data("TaskUpdate", taskId=which, status=status)
         assert answer["success"] is (which in self.graph)
@@ -104,5 +112,6 @@ class TaskListMachine(RuleBasedStateMachine):
             assert {task["id"]: set(task["blockedBy"]) for task in kept["tasks"]} == self.graph
 
 
-TaskListMachine.TestCase.settings = settings(max_examples=12, stateful_step_count=20, deadline=None)
+PHASES = (Phase.explicit, Phase.reuse, Phase.generate)  # each step is a real call, so shrinking would take minutes
+TaskListMachine.TestCase.settings = settings(max_examples=25, stateful_step_count=20, deadline=None, phases=PHASES)
 TestDependencies = pytest.mark.proves("N20")(TaskListMachine.TestCase)
