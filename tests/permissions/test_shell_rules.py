@@ -285,3 +285,45 @@ def test_a_deny_rule_sees_what_exec_runs_whatever_its_options(options: str, tmp_
     world = World(tmp_path, rules={"allow": ["Bash"], "deny": ["Bash(rm *)"]})
 
     assert world.bash(f"exec {options} rm x") == "deny"
+
+
+UNKNOWN_COMMANDS = [
+    "$(echo rm) x", "`echo rm` x", "${x:-rm} x", "$x y", '"$x" y', "/bin/r? x", "/bin/[r]m x", "r${x}m y", "r$@m x",
+    "rm${IFS}x", "bash <<< 'rm x'", "echo 'rm x' | bash", "echo 'rm x' | sh -s", "bash <<E\nrm x\nE", 'bash -c "$x"',
+    'eval "$x"', "source <(echo rm x)", ". /dev/stdin <<< 'rm x'", "env $x y", "timeout 5 $x", "find . -exec $x {} +",
+    "git $x", "git -C . $x", 'git "$(echo push)"', "for x in status push; do git $x; done", '"${x@P}"', "ls \x0b rm x",
+]  # fmt: skip
+KNOWN_COMMANDS = [
+    "make x",
+    'make "$x"',
+    'git log "$x"',
+    'echo "$(date)"',
+    "bash build.sh",
+    "git commit -m $x",
+    "rmdir $x",
+]
+
+
+@pytest.mark.proves("R3")
+@pytest.mark.parametrize("mode", ["default", "bypassPermissions"])
+@pytest.mark.parametrize("kind", ["deny", "ask"])
+@pytest.mark.parametrize("command", UNKNOWN_COMMANDS)
+def test_a_command_that_may_be_what_a_rule_names_is_asked_for(
+    command: str, kind: str, mode: str, tmp_path: Path
+) -> None:
+    world = World(tmp_path, mode=mode, rules={"allow": ["Bash"], kind: ["Bash(rm *)", "Bash(git push *)"]})
+
+    assert world.bash(command) == "ask"
+
+
+@pytest.mark.parametrize("command", KNOWN_COMMANDS)
+def test_a_command_that_cannot_be_what_a_rule_names_is_not_asked_for(command: str, tmp_path: Path) -> None:
+    world = World(tmp_path, rules={"allow": ["Bash"], "deny": ["Bash(rm *)", "Bash(git push *)"]})
+
+    assert world.bash(command) == "allow"
+
+
+def test_a_deny_rule_finds_a_program_in_any_case(tmp_path: Path) -> None:
+    world = World(tmp_path, rules={"allow": ["Bash"], "deny": ["Bash(rm *)"]})
+
+    assert world.bash("RM x") == world.bash("/bin/Rm x") == "deny"

@@ -26,9 +26,7 @@ ATTACKS: dict[str, list[str]] = {
         "read -r x < f; head \"-n$x\" -c -z",
         "git log \"-n$(true)\" -S --output=pwned", "env \"-u$(true)\" -C ls",
     ],
-    "all variables": [
-        "export", "declare", "typeset", "readonly", "local", "ls; export", "command export", "export | cat",
-    ],
+    "all variables": ["export", "declare", "typeset", "readonly", "local", "ls; export", "command export"],
     "quoting": [
         "to''uch pwned", "'touch' pwned", "t\\ouch pwned", '"touch" pwned', "touch\tpwned", "$'touch' pwned",
         "$'\\164ouch' pwned", "$'\\x74\\x6f\\x75\\x63\\x68' pwned", "$'\\u0074ouch' pwned", "$'\\cA' pwned",

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from handrail.permissions.case import Case
 from handrail.permissions.classifier import classify
-from handrail.permissions.matching import Coverage, coverage, matching
+from handrail.permissions.matching import Coverage, coverage, matching, possible
 from handrail.permissions.paths import critical
 from handrail.permissions.rules import SHELLS, WRITERS, Behaviour
 from handrail.permissions.touch import Access, Touch
@@ -56,6 +56,15 @@ def deny_rules(case: Case) -> Opinion | None:
 def ask_rules(case: Case) -> Opinion | None:
     """A matching ask rule."""
     return by_rule(case, Behaviour.ASK, Strength.ASK, Verdict.ASK)
+
+
+def hidden_commands(case: Case) -> Opinion | None:
+    """A command that is not known before it runs, and may be one that a rule denies or asks for."""
+    found = possible(case)
+    if not found:
+        return None
+    reason = f"what it runs is not known before it runs, and may be what the rule {found[0].text} is about"
+    return Opinion(Strength.ASK, Verdict.ASK, "commands", reason, found[0].written)
 
 
 def by_rule(case: Case, kind: Behaviour, strength: Strength, verdict: Verdict) -> Opinion | None:
@@ -244,6 +253,7 @@ LAYERS: tuple[Layer, ...] = (
     plan,
     critical_paths,
     ask_rules,
+    hidden_commands,
     needs_person,
     protected_paths,
     allow_rules,

@@ -62,6 +62,15 @@ def commands(case: Case, index: RuleIndex) -> list[Rule]:
     return found + index.shell.find_whole(case.analysis.text, index.behaviour)
 
 
+def possible(case: Case) -> list[Rule]:
+    """Deny and ask rules that may match what of a command line is not known before it runs."""
+    openings = {opening for part in case.parts for opening in part.openings}
+    if case.analysis is not None and case.analysis.problems:
+        openings.add("")
+    indexes = [case.policy.index[kind].shell for kind in (Behaviour.DENY, Behaviour.ASK)] if openings else []
+    return [rule for index in indexes for opening in sorted(openings) for rule in index.possible(opening)]
+
+
 def named(case: Case, index: RuleIndex) -> list[Rule]:
     values = case.use.input
     if case.tool == "Agent":

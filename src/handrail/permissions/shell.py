@@ -13,9 +13,11 @@ from typing import NamedTuple
 
 from handrail.permissions.rules import Behaviour, Rule
 from handrail.shell.analysis import analyse
-from handrail.shell.model import HARMLESS, Analysis, Does, Effect, Kind, Segment, Verdict, Word
+from handrail.shell.model import HARMLESS, Analysis, Does, Effect, Kind, Piece, Segment, Verdict, Word
 
 WORD_END = "\0"  # between words; cannot be part of one
+UNKNOWN = "\ue000"  # stands for text that is not known
+SHELL_PROGRAMS = frozenset(("sh", "bash", "dash", "rbash", "ash", "zsh", "ksh", "mksh", "fish"))
 # Run the command behind them and change nothing about it, so an allow rule sees through them.
 TRANSPARENT = frozenset(("timeout", "time", "nice", "nohup", "stdbuf", "command", "builtin", "noglob"))
 # What they do depends on their arguments so much that a rule with a wildcard does not cover it.
@@ -38,6 +40,8 @@ class Part(NamedTuple):
     """The words as written, for allow rules; empty when there is no program or its name is not known."""
     suspects: tuple[str, ...]
     """All ways to write the same command, for deny and ask rules."""
+    openings: tuple[str, ...]
+    """What such ways begin with, up to the first text that is not known: it may be what a rule names."""
     shown: str
     read_only: bool
     why: str = ""
@@ -79,6 +83,7 @@ def part(segment: Segment, until: int) -> Part:
         name=name,
         text=WORD_END.join(words) if known else "",
         suspects=tuple(dict.fromkeys(spellings(segment, words))),
+        openings=tuple(dict.fromkeys(openings(segment))),
         shown=" ".join(words) or segment.node,
         read_only=read_only,
         why="; ".join(dict.fromkeys(reason.text for reason in segment.reasons)),
@@ -163,9 +168,41 @@ def spellings(segment: Segment, words: list[str]) -> Iterator[str]:
         return
     for name in segment.argv[0].alternatives or (words[0],):
         plain = name.rpartition("/")[2]
-        for start in dict.fromkeys((name, plain)):
+        for start in dict.fromkeys((name, plain, plain.lower())):  # some volumes ignore case
             yield WORD_END.join((start, *words[1:]))
         yield from skipping(plain, words)
+
+
+def openings(segment: Segment) -> Iterator[str]:
+    """What is known of each spelling before the first text that is not; nothing at all if a shell reads its program."""
+    if reads_program(segment):
+        yield ""
+    marked = ["".join(UNKNOWN if unknown(piece) else piece.text for piece in word.pieces) for word in segment.argv]
+    if any(UNKNOWN in word for word in marked):
+        plain = segment.argv[0]._replace(pieces=(Piece(Kind.LITERAL, marked[0]),))
+        for text in spellings(segment._replace(argv=(plain, *segment.argv[1:])), marked):
+            opening, unclear, _ = text.partition(UNKNOWN)
+            if unclear:
+                yield opening
+
+
+def unknown(piece: Piece) -> bool:
+    return piece.kind not in (Kind.LITERAL, Kind.TILDE) and not (piece.values and len(piece.values) == 1)
+
+
+def reads_program(segment: Segment) -> bool:
+    """A shell whose program is neither a text in the line nor a file that it names."""
+    if any(effect.shell is not None for effect in segment.effects):
+        return False
+    files = [word.literal for word in segment.argv[1:] if not (word.literal or "").startswith(("-", "+", "<"))]
+    if segment.name in ("source", "."):
+        return any(file is None or file.startswith(("/dev/", "/proc/")) for file in files[:1])
+    return segment.name in SHELL_PROGRAMS and (not files or any(is_switch(word) for word in segment.argv[1:]))
+
+
+def is_switch(word: Word) -> bool:
+    """`-c` and `-s`, also in a cluster: the next words are no file."""
+    return re.match(r"-[A-Za-z]*[cs]", word.prefix) is not None
 
 
 def skipping(name: str, words: list[str]) -> Iterator[str]:
@@ -270,6 +307,12 @@ class ShellIndex:
                 if regex.fullmatch(text):
                     found.append(rule)
         return found
+
+    def possible(self, opening: str) -> list[Rule]:
+        """The rules that match if the text behind the opening, which is not known, is what they go on with."""
+        exact = [rule for text, rules in self.exact.items() if text.startswith(opening) for rule in rules]
+        starts = (found for text, found in self.starts.items() if text and text.startswith(opening))
+        return exact + [rule for found in starts for _, rule in found]
 
     def find_whole(self, command: str, behaviour: Behaviour) -> list[Rule]:
         """The rules that name a whole line with its operators. An allow rule must be that very line."""

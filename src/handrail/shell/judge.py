@@ -175,7 +175,10 @@ class Reading:
                 if self.options.can_name_files:
                     self.needs.append(PLAIN_NAMES)
             else:
-                self.effects.append(Effect(Does.UNLISTED, word, "a word of unknown text could become an option"))
+                # Behind a wrapper it may also be the command.
+                child = (word, *words) if {Role.COMMAND, Role.FED_COMMAND} & {*entry.operands, entry.rest} else ()
+                why = "a word of unknown text could become an option"
+                self.effects.append(Effect(Does.UNLISTED, word, why, child=child))
         return []
 
     def option(self, word: Word, words: list[Word]) -> None:
@@ -306,7 +309,9 @@ class Reading:
         texts = [word.literal for word in (left if use is Role.EVAL else left[:1])]
         known = [text for text in texts if text is not None]
         if len(known) < len(texts):
-            self.effects.append(Effect(Does.UNKNOWN, left[0], "the text for the shell is not known"))
+            # A command of which nothing is known, not even the program.
+            anything = (Word((Piece(Kind.INPUT, "<text>"),), left[0].start, left[0].end),)
+            self.effects.append(Effect(Does.UNKNOWN, left[0], "the text for the shell is not known", child=anything))
         else:
             self.effects.append(Effect(Does.RUNS, left[0], "runs a shell text", shell=" ".join(known)))
 
