@@ -14,6 +14,7 @@ from handrail.tools.permission import Decision
 GATE_MODULES = ("handrail.permissions.policy", "handrail.dispatch.approval.gate", "handrail.dispatch.approval.audit")
 
 if TYPE_CHECKING:
+    from handrail.conversation.redact import Redactor
     from handrail.dispatch.approval.gate import PolicyGate
     from handrail.dispatch.approval.model_judge import Judge
     from handrail.dispatch.approval.question import Handler, PermissionHooks, Persist
@@ -40,6 +41,7 @@ class FolderGate:
         judge: "Judge | None" = None,
         persist: "Persist | None" = None,
         audited: bool = True,
+        redactor: "Redactor | None" = None,
     ) -> None:
         self._cwd = realpath(cwd)
         self._env = env
@@ -50,6 +52,7 @@ class FolderGate:
         self._judge = judge
         self._persist = persist
         self._audited = audited
+        self._redactor = redactor
         self._gate: PolicyGate | None = None
 
     async def decide(self, request: Request, evidence: Evidence) -> Decision:
@@ -101,7 +104,7 @@ class FolderGate:
     def _audit(self) -> object:
         if not self._audited:
             return None
-        redactor = import_module("handrail.conversation.redact").make_redactor(self._env)
+        redactor = self._redactor or import_module("handrail.conversation.redact").make_redactor(self._env)
         return import_module("handrail.dispatch.approval.audit").Audit(state_folder(self._env) / "audit", redactor)
 
 

@@ -220,6 +220,7 @@ def printers_for(chosen: argparse.Namespace, worker: Worker) -> list[Printer]:
         mode=worker.live.loaded.mode.name,
         hook_events=chosen.include_hook_events,
     )
+    lines.ids = worker.session.scribe.ids if worker.session else {}
     printers: list[Printer] = [printer_for(chosen.output_format, lines, sys.stdout, sys.stderr)]
     if chosen.debug or chosen.verbose:
         printers.append(DebugPrinter(sys.stderr, everything=bool(chosen.debug)))

@@ -65,6 +65,7 @@ async def open_conversation(spec: Spec, env: Mapping[str, str], wishes: Wishes, 
         await worker.aclose()
         raise
     lines = Lines(worker.id, partial=spec.partial, mode=worker.live.loaded.mode.name, hook_events=spec.hook_events)
+    lines.ids = worker.session.scribe.ids if worker.session else {}
     commands = find_commands(work.cwd, worker.live.loaded.env) if spec.slash else {}
     lines.facts = {
         "mcp_servers": [

@@ -80,12 +80,14 @@ class Lines:
         self._hook_events = hook_events
         self.facts: Line = {}
         """What `init` lines say beside that: servers, commands, agents."""
+        self.ids: Mapping[Any, str] = {}
+        """The ids that blocks and results have in the session, see `SessionScribe.ids`."""
         self._kinds: dict[int, str] = {}
 
     def of(self, event: LoopEvent) -> Iterator[Line]:
         """The lines that tell of an event; none for what readers of lines do not need."""
         for line in self._of(event):
-            yield {**line, "session_id": self.session_id, "uuid": new_id()}
+            yield {**line, "session_id": self.session_id, "uuid": self.ids.get(_key(event), "") or new_id()}
 
     def said(self, message: UserMessage, uuid: str) -> Line:
         """A prompt, said back to whoever gave it."""
@@ -179,6 +181,17 @@ class Lines:
                 yield {"type": "message_stop"}
             case _:
                 pass
+
+
+def _key(event: LoopEvent) -> object:
+    """Under which key the session knows what the event tells of."""
+    match event:
+        case BlockComplete(message_id=message_id, slot=slot):
+            return message_id, slot
+        case CallFinished(outcome=outcome):
+            return outcome.use.id
+        case _:
+            return None
 
 
 def news_of(event: LoopEvent) -> HookNews | None:

@@ -22,7 +22,7 @@ from handrail.headless.control import Control, Handler, Payload
 from handrail.headless.lines import Lines as Writer
 from handrail.headless.lines import new_id
 from handrail.headless.streams import MAX_INCOMING, ClosedError, Lines, Out
-from handrail.loop.events import LoopEvent, RunEnded
+from handrail.loop.events import LoopEvent, RunEnded, RunStarted
 from handrail.records import record
 
 log = logging.getLogger(__name__)
@@ -184,10 +184,10 @@ class Service:
             self._code = 1
             await self._out.send(failed(str(error)))
             return
-        if self._serving.replay:
-            await self._out.send(engine.writer.said(prompt.message, prompt.id))
         try:
             async for event in engine.run(prompt):
+                if self._serving.replay and isinstance(event, RunStarted):  # by now the session holds it
+                    await self._out.send(engine.writer.said(prompt.message, prompt.id))
                 for line in engine.writer.of(event):
                     await self._out.send(line)
                 if isinstance(event, RunEnded):
