@@ -168,7 +168,7 @@ def work_for(chosen: argparse.Namespace) -> Work:
         session=SessionWish(
             keep=not chosen.no_session_persistence and not chosen.replay,
             session_id=chosen.session_id,
-            resume=chosen.resume,
+            resume=chosen.resume or "",
             newest=chosen.newest,
             fork=chosen.fork_session,
             upto=chosen.resume_session_at,
