@@ -1,5 +1,6 @@
 """Conversations that are kept: what is shown is on disk before it is shown, and the next run goes on from it."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from handrail.errors import SessionError
 from handrail.loop.events import BlockComplete
 from handrail.sessions.log import read
 from handrail.sessions.rebuild import rebuild
+from handrail.sessions.scribe import message_value
 from handrail.sessions.store import Store
 from handrail.testing import say, use
 from handrail.tools.events import CallFinished
@@ -82,6 +84,44 @@ async def test_whatever_is_shown_has_been_written_before(store: Store) -> None:
             case _:
                 pass
     assert shown == 4
+
+
+@pytest.mark.proves("R13", "R1")
+async def test_a_file_that_ends_at_any_byte_still_holds_what_was_shown_by_then(store: Store) -> None:
+    opened = store.create("/proj", "one")
+    failure = StreamFailure("cut", "gone", retryable=True)
+    script = [
+        [say("half of it"), use("x", "note", text="given up"), failure],
+        [say("first words"), use("a", "note", text="x"), use("b", "note", text="y")],
+        [say("last words")],
+    ]
+    agent = an_agent(scripted(script), note, rails=TRUSTING, session=opened)
+    shown: list[tuple[int, str]] = []
+    async for event in agent.run("the prompt"):
+        size = opened.path.stat().st_size
+        match event:
+            case BlockComplete(block=Text(text)):
+                shown.append((size, text))
+            case CallFinished(outcome=outcome):
+                shown.append((size, outcome.result.text))
+            case _:
+                pass
+    whole = opened.path.read_bytes()
+    opened.scribe.close()
+    torn = opened.path.with_name("torn.jsonl")
+    given_up = whole.index(b"\n", whole.index(b'"discarded"')) + 1  # from here on the words of that answer are void
+
+    before: tuple[object, object] = ((), None)
+    told = ""
+    for end in range(len(whole) + 1):
+        torn.write_bytes(whole[:end])
+        made = rebuild(read(torn))
+        if (made.messages, made.note) != before:
+            before = (made.messages, made.note)
+            assert not refused(made.messages)
+            told = json.dumps([message_value(message) for message in (*made.messages, *filter(None, (made.note,)))])
+        lost = [text for size, text in shown if size <= end and text not in told and not size <= given_up <= end + 1]
+        assert lost == [], end
 
 
 async def test_a_session_that_cannot_be_written_stops_the_run_before_anything_more_is_shown_or_done(

@@ -24,7 +24,7 @@ from handrail.app.models import Streaming, chosen_model
 from handrail.app.state import plain_outfit, result_store
 from handrail.app.tools import builtin_names, make_catalog
 from handrail.builtin.outfit import Outfit
-from handrail.conversation.blocks import Json, Text, UserBlock
+from handrail.conversation.blocks import Json, Text, ToolReference, ToolResult, UserBlock
 from handrail.conversation.messages import Message, UserMessage
 from handrail.conversation.request import Chain, Effort, History, Thinking, ToolChoice
 from handrail.dispatch.executor import DEFAULT_SCHEDULING
@@ -179,8 +179,12 @@ class Agent:
         )
         context = RunContext(folder, permissions=NoRules(mode=mode), agent=identity, options=options)
         past = History(history if session is None else session.messages)
+        self._found = _found_tools(past.messages)
+        if self._found:
+            catalog.activate(self._found)
         if session is not None:
             past.scribe = session.scribe
+            context = replace(context, cwd=self._last_folder(session.rebuilt.moved, folder))
             if session.rebuilt.note:
                 past.append(session.rebuilt.note)
         self._dialogue = Dialogue(catalog, context, store, past, chain=chain or new_chain())
@@ -236,6 +240,16 @@ class Agent:
     def offer(self, mcp: tuple[AnyTool, ...]) -> None:
         """These are the tools of servers from the next request on."""
         self._dialogue.catalog.refresh(mcp=mcp)
+        if self._found:
+            self._dialogue.catalog.activate(self._found)
+
+    def _last_folder(self, wanted: str, start: Path) -> Path:
+        """Where the calls of a resumed session start: where they did at its end, if that still may be."""
+        if not wanted or not os.path.isdir(wanted):  # noqa: PTH112  # costs less
+            return start
+        real = os.path.realpath(wanted)
+        inside = any(real == top or real.startswith(f"{top}/") for top in self._outfit().working_dirs())
+        return Path(wanted) if inside else start
 
     def run(self, prompt: Prompt, *, limits: Limits | None = None) -> Run:
         """
@@ -353,6 +367,19 @@ async def query(
                 yield event
         finally:
             await run.aclose()
+
+
+def _found_tools(messages: Sequence[Message]) -> list[str]:
+    """The tools that were held back and that the model has found; what it was sent in full stays so."""
+    return [
+        part.name
+        for message in messages
+        if isinstance(message, UserMessage)
+        for block in message.content
+        if isinstance(block, ToolResult)
+        for part in block.content
+        if isinstance(part, ToolReference)
+    ]
 
 
 def _wake(mailbox: Mailbox, news: "HookNews") -> None:

@@ -14,6 +14,7 @@ from handrail.tools.permission import Decision
 GATE_MODULES = ("handrail.permissions.policy", "handrail.dispatch.approval.gate", "handrail.dispatch.approval.audit")
 
 if TYPE_CHECKING:
+    from handrail.conversation.redact import Redactor
     from handrail.dispatch.approval.gate import PolicyGate
     from handrail.dispatch.approval.model_judge import Judge
     from handrail.dispatch.approval.question import Handler, PermissionHooks, Persist
@@ -43,6 +44,7 @@ class FolderGate:
         audited: bool = True,
         kept: Callable[[], Iterable[Path]] = tuple,
         session: str = "",
+        redactor: "Redactor | None" = None,
     ) -> None:
         self._cwd = realpath(cwd)
         self._env = env
@@ -55,6 +57,7 @@ class FolderGate:
         self._audited = audited
         self._kept = kept
         self._session = session
+        self._redactor = redactor
         self._gate: PolicyGate | None = None
 
     async def decide(self, request: Request, evidence: Evidence) -> Decision:
@@ -112,7 +115,7 @@ class FolderGate:
     def _audit(self) -> object:
         if not self._audited:
             return None
-        redactor = import_module("handrail.conversation.redact").make_redactor(self._env)
+        redactor = self._redactor or import_module("handrail.conversation.redact").make_redactor(self._env)
         folder = state_folder(self._env) / "audit"
         return import_module("handrail.dispatch.approval.audit").Audit(folder, redactor, session=self._session)
 

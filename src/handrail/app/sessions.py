@@ -1,16 +1,17 @@
 """Which session a run writes to: a new one, one that goes on, or a fork of one."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from handrail.app.state import session_store
+from handrail.conversation.redact import Redactor
 from handrail.errors import SessionError
 from handrail.records import record
 from handrail.sessions.log import Broken, Durability, read
-from handrail.sessions.rebuild import Rebuilt, rebuild
-from handrail.sessions.store import Opened
+from handrail.sessions.rebuild import Rebuilt
+from handrail.sessions.store import Opened, conversation
 
 
 @record
@@ -36,7 +37,7 @@ def open_session(
     cwd: Path,
     env: Mapping[str, str],
     *,
-    patterns: Iterable[str] = (),
+    redactor: Redactor | None = None,
     durability: Durability = "process",
 ) -> Opened | Rebuilt | None:
     """
@@ -45,7 +46,7 @@ def open_session(
     Raises:
         SessionError: there is none such, it is in use, or it cannot be written.
     """
-    store = session_store(env, patterns, durability)
+    store = session_store(env, redactor, durability)
     folder = os.path.realpath(cwd)
     if not wish.resume and not wish.newest:
         if not wish.keep:
@@ -57,7 +58,7 @@ def open_session(
     if wish.upto or wish.dropped:
         _check_place(path, wish)
     if not wish.keep:
-        return rebuild(read(path), upto=wish.upto)
+        return conversation(path, wish.upto)
     if wish.fork:
         return _named(store.fork(path, folder, wish.session_id, upto=wish.upto), wish.name)
     return _named(store.resume(path, folder, upto=wish.upto), wish.name)

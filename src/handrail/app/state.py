@@ -2,13 +2,13 @@
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from handrail.builtin.outfit import Outfit
-from handrail.conversation.redact import make_redactor
+from handrail.conversation.redact import Redactor, make_redactor
 from handrail.dispatch.results import ResultStore
 from handrail.sessions.log import Durability
 from handrail.sessions.store import Store
@@ -38,10 +38,10 @@ def result_store(variables: Mapping[str, str]) -> ResultStore:
 
 
 def session_store(
-    variables: Mapping[str, str], patterns: Iterable[str] = (), durability: Durability = "process"
+    variables: Mapping[str, str], redactor: Redactor | None = None, durability: Durability = "process"
 ) -> Store:
-    """Where this person's sessions are kept; `patterns` are further secrets to be taken out."""
-    return Store(state_folder(variables) / "sessions", make_redactor(variables, patterns), durability)
+    """Where this person's sessions are kept; without a redactor, the secrets of the environment are taken out."""
+    return Store(state_folder(variables) / "sessions", redactor or make_redactor(variables), durability)
 
 
 def plain_outfit(variables: Mapping[str, str], cwd: Path | None = None, session: str = "") -> Outfit:

@@ -18,6 +18,7 @@ from handrail.app.judge import ModelJudge
 from handrail.app.keeping import KeptRules
 from handrail.app.live import live_settings, on_standard_error, outfit_of
 from handrail.app.memory import Switches, places, read_memory, read_memory_near
+from handrail.app.secrets import redactor_for
 from handrail.app.sessions import SessionWish, open_session
 from handrail.app.state import result_store, state_folder, undo_folder
 from handrail.app.wishes import thought, wishes_of
@@ -108,6 +109,9 @@ class Worker:
         env = loaded.env
         if not work.replay:
             work = replace(work, wishes=wishes_of(loaded, work.wishes))
+        self._patterns: tuple[str, ...] = tuple(loaded.settings.get("redact") or ())
+        servers = {**loaded.settings.servers, **work.servers}
+        self._redactor = redactor_for(env, self._patterns, servers, work.wishes.api_key)
         self._work = work
         self._cwd = work.cwd
         self._probe = GitProbe(work.cwd, env)
@@ -116,7 +120,7 @@ class Worker:
             self._where = self._where._replace(user=())
         self._switches = Switches(project="project" in work.asked.sources)
         self._memory = Memory()
-        self._model, name = open_model(work, env)
+        self._model, name = open_model(work, env, self._patterns)
         # a run that cannot even ask leaves no session behind
         opened = self._opened(work, env)
         self.session = opened if isinstance(opened, Opened) else None
@@ -134,6 +138,7 @@ class Worker:
             can_use_tool=work.can_use_tool,
             hooks=call_hooks(self.hooks) if self.hooks else None,
             judge=ModelJudge(self._model, name),
+            redactor=self._redactor,
             persist=KeptRules(self.live),
             kept=lambda: (results.folder, self.outfit().state, *self._hook_texts()),
             session=self.id,
@@ -165,7 +170,7 @@ class Worker:
     def _opened(self, work: Work, env: Mapping[str, str]) -> Opened | Rebuilt | None:
         settings = self.live.loaded.settings
         durability: Durability = "power" if settings.get("durability") == "power" else "process"
-        return open_session(work.session, work.cwd, env, patterns=settings.get("redact") or (), durability=durability)
+        return open_session(work.session, work.cwd, env, redactor=self._redactor, durability=durability)
 
     def _results(self, env: Mapping[str, str]) -> ResultStore:
         """Big results lie beside the session, so that they can still be read when it is resumed."""
@@ -239,7 +244,7 @@ class Worker:
             ProviderSetupError: it cannot be asked.
         """
         work = replace(self._work, wishes=replace(self._work.wishes, model=name or self._work.wishes.model))
-        model, chosen = open_model(work, self.live.loaded.env)
+        model, chosen = open_model(work, self.live.loaded.env, self._patterns)
         self._spare.append(self._model)
         self._model = model
         self.agent.set_model(model, chosen)
@@ -335,6 +340,8 @@ class Worker:
             await model.aclose()
         if self.session is not None:
             self.session.scribe.close()
+            loaded = self.live.loaded
+            import_module("handrail.app.tidying").tidy(loaded.env, loaded.settings.get("cleanupPeriodDays"))
 
     def _opening(self) -> Iterable[Attachment]:
         self._memory = read_memory(self._where, self._switches)
@@ -407,8 +414,8 @@ def deferral_of(env: Mapping[str, str]) -> Deferral:
             return Deferral(mode="on")
 
 
-def open_model(work: Work, env: Mapping[str, str]) -> tuple[Provider, str]:
-    """The model to ask and its name; answers come from a cassette, or go into one, if that is wanted."""
+def open_model(work: Work, env: Mapping[str, str], secrets: Sequence[str] = ()) -> tuple[Provider, str]:
+    """The model to ask and its name; answers come from a cassette, or go into one without what `secrets` match."""
     if work.replay:
         from handrail.providers.cassette.opening import (  # noqa: PLC0415  # only replays pay for it
             open_replayed_provider,
@@ -417,7 +424,7 @@ def open_model(work: Work, env: Mapping[str, str]) -> tuple[Provider, str]:
             surroundings_of,
         )
 
-        replayer = open_replayer(work.replay, surroundings_of(work.cwd, env))
+        replayer = open_replayer(work.replay, surroundings_of(work.cwd, env, secrets=secrets))
         return open_replayed_provider(replayer, work.wishes), replayed_choice(replayer.cassette, work.wishes).model
     choice = choose(work.wishes, env)
     if not work.record:
@@ -426,5 +433,6 @@ def open_model(work: Work, env: Mapping[str, str]) -> tuple[Provider, str]:
     from handrail.providers.cassette.record import Recorder  # noqa: PLC0415
     from handrail.providers.http import HttpTransport  # noqa: PLC0415
 
-    recorder = Recorder(HttpTransport(env), work.record, surroundings_of(work.cwd, env), timed=True)
+    surroundings = surroundings_of(work.cwd, env, secrets=secrets)
+    recorder = Recorder(HttpTransport(env), work.record, surroundings, timed=True)
     return open_provider(choice, env, recorder), choice.model

@@ -117,7 +117,7 @@ def _add_session_flags(top: argparse.ArgumentParser) -> None:
         "-c", "--continue", action="store_true", dest="newest", help="go on with this folder's newest session"
     )
     top.add_argument(
-        "-r", "--resume", metavar="ID", default="", help="go on with a session: id, beginning of it, title"
+        "-r", "--resume", metavar="ID", type=_given, help="go on with a session: id, beginning of it, title"
     )
     top.add_argument("--fork-session", action="store_true", help="go on in a new session, leave the old one as it is")
     top.add_argument("--session-id", metavar="ID", default="", help="the id of the new session")
@@ -160,6 +160,12 @@ def amount(text: str) -> float:
     if not 0 < value < float("inf"):
         raise argparse.ArgumentTypeError(f"{text!r} is not an amount above 0")
     return value
+
+
+def _given(text: str) -> str:
+    if not text:
+        raise argparse.ArgumentTypeError("there is no value")
+    return text
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from handrail.conversation.messages import UserMessage
 from handrail.conversation.request import Thinking, ThinkingMode
 from handrail.errors import HandrailError
 from handrail.headless.debug import DebugPrinter
-from handrail.headless.lines import Lines
+from handrail.headless.lines import Lines, kept_ids
 from handrail.headless.printer import Printer, printer_for
 from handrail.loop.events import RequestSent, RunEnded
 from handrail.loop.limits import Limits
@@ -171,7 +171,7 @@ def work_for(chosen: argparse.Namespace) -> Work:
         session=SessionWish(
             keep=not chosen.no_session_persistence and not chosen.replay,
             session_id=chosen.session_id,
-            resume=chosen.resume,
+            resume=chosen.resume or "",
             newest=chosen.newest,
             fork=chosen.fork_session,
             upto=chosen.resume_session_at,
@@ -228,6 +228,7 @@ def printers_for(chosen: argparse.Namespace, worker: Worker) -> list[Printer]:
         partial=chosen.include_partial_messages,
         hook_events=chosen.include_hook_events,
         facts=lambda: {"permissionMode": worker.mode, "apiKeySource": worker.key_source},
+        uuid_of=kept_ids(worker.session.scribe if worker.session else None),
     )
     printers: list[Printer] = [printer_for(chosen.output_format, lines, sys.stdout, sys.stderr)]
     if chosen.debug or chosen.verbose:

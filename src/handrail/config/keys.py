@@ -48,6 +48,7 @@ MODES: Schema = {
 EFFORTS: Schema = {"type": "string", "enum": ["minimal", "low", "medium", "high", "xhigh", "max"]}
 PROVIDERS: Schema = {"type": "string", "enum": ["anthropic", "openai", "openai-responses"]}
 WAITS: Schema = {"type": "string", "enum": ["60s", "5m", "10m"]}
+DURABILITY: Schema = {"type": "string", "enum": ["process", "power"]}
 STATUS_LINE: Schema = {"type": "object", "properties": {"type": TEXT, "command": TEXT}}
 
 ALWAYS = "always"
@@ -135,7 +136,13 @@ KEYS = (
     Key("statusLine", STATUS_LINE, "A command that prints the status line.", whole=True),
     Key("language", TEXT, "Language of the answers."),
     Key("plansDirectory", TEXT, "Where plans are written."),
-    Key("cleanupPeriodDays", {"type": "integer", "minimum": 0}, "Days that sessions are kept."),
+    Key("cleanupPeriodDays", {"type": "integer", "minimum": 0}, "Days that unused sessions are kept (default: 30)."),
+    Key("durability", DURABILITY, "What a session survives: the end of the process (default), or also of the machine."),
+    Key(
+        "redact",
+        TEXTS,
+        "Regular expressions; what they match never reaches a session or log.",
+    ),
     Key("skipWebFetchPreflight", FLAG, "Fetch pages without asking a list of hosts first.", (False,)),
     Key("respectGitignore", FLAG, "Leave out ignored files when files are suggested."),
     Key("disableSkillShellExecution", FLAG, "Skills run no commands.", (True,)),

@@ -138,14 +138,18 @@ class Redactor:
         )
 
 
-def make_redactor(env: Mapping[str, str], patterns: Iterable[str] = ()) -> Redactor:
+def make_redactor(
+    env: Mapping[str, str], patterns: Iterable[str] = (), headers: Iterable[tuple[str, str]] = ()
+) -> Redactor:
     """
-    Knows the secrets of an environment and the user's patterns (regular expressions).
+    Knows the secrets of an environment and of headers, and the user's patterns (regular expressions).
 
     Raises:
         PatternError: a pattern is no regular expression.
     """
-    named = {value: name for name, value in env.items() if _is_secret(name) and len(value) >= SHORTEST_SECRET}
+    found = [(name, value) for name, value in env.items() if _is_secret(name)]
+    found += [(name, value.split()[-1]) for name, value in headers if value.strip() and _is_secret_header(name)]
+    named = {value: name for name, value in found if len(value) >= SHORTEST_SECRET}
     # the value as it looks inside JSON is another text; the longer of two that overlap is to be found first
     forms = {form: name for value, name in named.items() for form in (value, json.dumps(value)[1:-1])}
     secrets = sorted(((name, form) for form, name in forms.items()), key=lambda pair: (-len(pair[1]), pair[1]))
@@ -156,6 +160,10 @@ def _is_secret(name: str) -> bool:
     words = name.upper().split("_")
     secret = any(word in SECRET_WORDS or word.endswith(SECRET_ENDS) for word in words)
     return secret and words[-1] not in NOT_SECRET_ENDS
+
+
+def _is_secret_header(name: str) -> bool:
+    return name.lower() in SECRET_HEADERS or _is_secret(name.replace("-", "_"))
 
 
 def _pattern(pattern: str) -> re.Pattern[str]:

@@ -43,6 +43,10 @@ class Scribe(Protocol):
         """
         ...
 
+    def moved(self, cwd: str) -> None:
+        """Later calls start in this folder."""
+        ...
+
     def ended(self, result: ToolResult) -> None:
         """The call is over."""
         ...

@@ -311,7 +311,10 @@ class ToolExecutor:
         assert outcome.output.context_change is not None
         if not call.alone:
             return outcome
+        before = self.run.cwd
         self.run, problem = self._pipeline.changed_context(outcome.output.context_change, self.run)
+        if self._scribe is not None and self.run.cwd != before:
+            self._scribe.moved(str(self.run.cwd))
         return failed(call.use, Cause.CRASHED, problem, outcome.timings) if problem else outcome
 
     def _cancel_siblings(self, call: Call) -> None:

@@ -14,9 +14,9 @@ from handrail.app.work import Work, Worker
 from handrail.errors import HandrailError
 from handrail.headless.control import Control, ControlError, Handler, Payload
 from handrail.headless.delegated import ended
-from handrail.headless.lines import Lines, fresh
+from handrail.headless.lines import Lines, kept_ids
 from handrail.headless.serve import Prompt, Wishes
-from handrail.headless.wire import new_id, system
+from handrail.headless.wire import system
 from handrail.loop.events import LoopEvent, MessageComplete, RequestSent
 from handrail.loop.windows import window_of
 from handrail.records import record
@@ -75,17 +75,9 @@ async def open_conversation(spec: Spec, env: Mapping[str, str], wishes: Wishes, 
         hook_events=spec.hook_events,
         whole_agents=wishes.fields.get("forwardSubagentText") is True,
         facts=lambda: facts_of(worker, commands),
-        uuid_of=kept_ids(worker),
+        uuid_of=kept_ids(worker.session.scribe if worker.session else None),
     )
     return Conversation(worker, lines, commands, control)
-
-
-def kept_ids(worker: Worker) -> Callable[[object], str]:
-    """The id under which a block or result is kept in the session, so that one can go on from it; else a new one."""
-    if worker.session is None:
-        return fresh
-    ids = worker.session.scribe.ids = dict[int, str]()
-    return lambda block: ids.pop(id(block), "") or new_id()
 
 
 def facts_of(worker: Worker, commands: Mapping[str, Command]) -> Payload:

@@ -20,6 +20,7 @@ from handrail.loop.events import (
     RunEnded,
     RunStarted,
 )
+from handrail.sessions.scribe import SessionScribe
 from handrail.tools.delegation import AgentNews
 from handrail.tools.events import CallFinished, CallProgress
 from handrail.tools.outcome import Outcome, Status
@@ -36,6 +37,14 @@ def no_facts() -> Mapping[str, Any]:
 def fresh(_block: object) -> str:
     """For conversations that are not kept."""
     return new_id()
+
+
+def kept_ids(scribe: SessionScribe | None) -> Callable[[object], str]:
+    """The id under which a block or result is kept in the session, so that one can go on from it; else a new one."""
+    if scribe is None:
+        return fresh
+    ids = scribe.ids = dict[int, str]()
+    return lambda block: ids.pop(id(block), "") or new_id()
 
 
 class Lines:
@@ -145,6 +154,17 @@ class Lines:
             "handrail_version": __version__,
             **self._facts(),
         }
+
+
+def _key(event: LoopEvent) -> object:
+    """Under which key the session knows what the event tells of."""
+    match event:
+        case BlockComplete(message_id=message_id, slot=slot):
+            return message_id, slot
+        case CallFinished(outcome=outcome):
+            return outcome.use.id
+        case _:
+            return None
 
 
 def news_of(event: LoopEvent) -> HookNews | None:

@@ -23,7 +23,7 @@ from handrail.headless.control import Control, Handler, Payload
 from handrail.headless.lines import Lines as Writer
 from handrail.headless.streams import MAX_INCOMING, ClosedError, Lines, Out
 from handrail.headless.wire import failed, new_id, system
-from handrail.loop.events import LoopEvent, RunEnded
+from handrail.loop.events import LoopEvent, RunEnded, RunStarted
 from handrail.records import record
 
 log = logging.getLogger(__name__)
@@ -210,8 +210,6 @@ class Service:
         except HandrailError as error:
             await self._out.send(failed(str(error)))
             return
-        if self._serving.replay:
-            await self._out.send(engine.writer.said(prompt.message, prompt.id))
         if prompt.problem:
             self._code = 1
             await self._out.send(failed(prompt.problem, engine.writer.session_id))
@@ -222,6 +220,8 @@ class Service:
                 if self._stopped_early:
                     self._stopped_early = False
                     engine.interrupt()
+                if self._serving.replay and isinstance(event, RunStarted):  # by now the session holds it
+                    await self._out.send(engine.writer.said(prompt.message, prompt.id))
                 for line in engine.writer.of(event):
                     await self._out.send(line)
                 if isinstance(event, RunEnded):

@@ -12,8 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from handrail.records import record
+from handrail.sessions.log import session_files
 
 HEAD = 65_536
+LONG_HEAD = 16_000_000
+TAIL = 16_384
 TITLE = 120
 COLUMNS = "path, id, cwd, title, model, created, updated, size, mtime_ns"
 SCHEMA = f"CREATE TABLE IF NOT EXISTS sessions_1 ({COLUMNS}, PRIMARY KEY (path))"
@@ -36,7 +39,7 @@ class Entry:
 
 def entries(folder: Path) -> list[Entry]:
     """All sessions below the folder, the newest first."""
-    files = _files(folder)
+    files = {path: (facts.st_size, facts.st_mtime_ns) for path, facts in session_files(folder) if facts.st_size}
     if not files:
         return []
     try:
@@ -46,23 +49,12 @@ def entries(folder: Path) -> list[Entry]:
     return sorted(found, key=lambda entry: entry.updated, reverse=True)
 
 
-def _files(folder: Path) -> dict[str, tuple[int, int]]:
-    found = {}
-    with suppress(FileNotFoundError):
-        for place in os.scandir(folder):
-            if not place.is_dir(follow_symlinks=False):
-                continue
-            for file in os.scandir(place.path):
-                if file.name.endswith(".jsonl") and file.is_file(follow_symlinks=False):
-                    facts = file.stat()
-                    found[file.path] = (facts.st_size, facts.st_mtime_ns)
-    return found
-
-
 def _remembered(folder: Path, files: dict[str, tuple[int, int]]) -> list[Entry]:
     path = folder / "index.db"
     try:
         return _from(path, files)
+    except sqlite3.OperationalError:
+        raise  # another process is busy with it, or the disk is full
     except sqlite3.DatabaseError:
         path.unlink(missing_ok=True)
         return _from(path, files)
@@ -74,11 +66,13 @@ def _from(path: Path, files: dict[str, tuple[int, int]]) -> list[Entry]:
         base.execute(SCHEMA)
         rows = {row[0]: Entry(*row) for row in base.execute(f"SELECT {COLUMNS} FROM sessions_1")}  # noqa: S608  # ours
         fresh = [_looked_at(name, *facts) for name, facts in files.items() if not _good(rows.get(name), facts)]
-        base.executemany(
-            f"INSERT OR REPLACE INTO sessions_1 VALUES ({','.join('?' * 9)})",  # noqa: S608  # question marks
-            [entry._values(entry) for entry in fresh],  # type: ignore[attr-defined]  # every record has it
-        )
-        base.executemany("DELETE FROM sessions_1 WHERE path = ?", [(name,) for name in rows.keys() - files.keys()])
+        gone = rows.keys() - files.keys()
+        if fresh or gone:  # who only looks need not wait for others
+            base.executemany(
+                f"INSERT OR REPLACE INTO sessions_1 VALUES ({','.join('?' * 9)})",  # noqa: S608  # question marks
+                [entry._values(entry) for entry in fresh],  # type: ignore[attr-defined]  # every record has it
+            )
+            base.executemany("DELETE FROM sessions_1 WHERE path = ?", [(name,) for name in gone])
     known = rows | {entry.path: entry for entry in fresh}
     return [known[name] for name in files]
 
@@ -88,12 +82,18 @@ def _good(entry: Entry | None, facts: tuple[int, int]) -> bool:
 
 
 def _looked_at(path: str, size: int, mtime_ns: int) -> Entry:
-    """What the first lines tell."""
+    """What the first lines tell, and the last ones of the title."""
     facts: dict[str, str] = {}
     with suppress(OSError), open(path, "rb") as file:  # noqa: PTH123  # ten thousand of them
-        for line in file.read(HEAD).splitlines():
-            with suppress(ValueError, AttributeError, KeyError, TypeError, RecursionError):
-                _note(facts, json.loads(line))
+        _note_all(facts, file.read(HEAD))
+        if size > HEAD and "prompt" not in facts:  # it may hold pictures
+            file.seek(0)
+            _note_all(facts, file.read(LONG_HEAD))
+        if size > HEAD:
+            file.seek(max(HEAD, size - TAIL))
+            late: dict[str, str] = {}
+            _note_all(late, file.read(TAIL))
+            facts |= {name: late[name] for name in ("title", "model") if name in late}
     name = Path(path).stem
     title = " ".join(facts.get("title", facts.get("prompt", "")).split())[:TITLE]
     return Entry(
@@ -107,6 +107,12 @@ def _looked_at(path: str, size: int, mtime_ns: int) -> Entry:
         size,
         mtime_ns,
     )
+
+
+def _note_all(facts: dict[str, str], lines: bytes) -> None:
+    for line in lines.splitlines():
+        with suppress(ValueError, AttributeError, KeyError, TypeError, RecursionError):
+            _note(facts, json.loads(line))
 
 
 def _note(facts: dict[str, str], line: dict[str, Any]) -> None:

@@ -9,6 +9,7 @@ import fcntl
 import json
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -36,22 +37,16 @@ class Log:
     def __init__(self, path: Path, *, durability: Durability = "process") -> None:
         self.path = path
         self._durable = durability == "power"
-        try:
-            owned_folder(path.parent)
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        except OSError as error:
-            raise SessionError(f"The session {path} cannot be written: {error.strerror}.") from error
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            os.close(self._file)
-            text = f"The session {path.stem} is in use by another process. End that one, or fork the session."
-            raise SessionError(text) from error
+        self._file = _locked(path)
         self._size = os.fstat(self._file).st_size
         self.new = self._size == 0
-        """Whether nothing stands in it yet."""
-        if self._size and os.pread(self._file, 1, self._size - 1) != b"\n":
-            self._write(b"\n")  # whoever wrote here was stopped in the middle of a line
+        """Whether nothing stood in it when it was opened."""
+        try:
+            if self._size and os.pread(self._file, 1, self._size - 1) != b"\n":
+                self._write(b"\n")  # whoever wrote here was stopped in the middle of a line
+        except SessionError:
+            os.close(self._file)
+            raise
 
     def add(self, value: Mapping[str, Any]) -> None:
         """
@@ -63,11 +58,14 @@ class Log:
         self._write(line_of(value))
 
     def close(self) -> None:
-        """Let go of the file; what was written is on the disk then."""
+        """Let go of the file; what was written is on the disk then. A file without a record does not stay."""
         if self._file >= 0:
             file, self._file = self._file, -1
             try:
-                os.fsync(file)
+                if self._size:
+                    os.fsync(file)
+                else:
+                    self.path.unlink(missing_ok=True)
             finally:
                 os.close(file)
 
@@ -86,12 +84,53 @@ class Log:
         self._size += written
 
 
+def _locked(path: Path) -> int:
+    """
+    The open file, for this process alone.
+
+    Raises:
+        SessionError: another process holds it, or it cannot be opened.
+    """
+    file = -1
+    try:
+        owned_folder(path.parent)
+        while True:
+            file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _still_there(path, file):
+                return file
+            os.close(file)  # deleted or mended between opening and locking: what is written there nobody would read
+    except BlockingIOError as error:
+        os.close(file)
+        text = f"The session {path.stem} is in use by another process. End that one, or fork the session."
+        raise SessionError(text) from error
+    except OSError as error:
+        raise SessionError(f"The session {path} cannot be written: {error.strerror}.") from error
+
+
+def _still_there(path: Path, file: int) -> bool:
+    try:
+        return os.path.samestat(os.lstat(path), os.fstat(file))
+    except FileNotFoundError:
+        return False
+
+
 def line_of(value: Mapping[str, Any]) -> bytes:
     """A record as one line."""
     try:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
     except UnicodeEncodeError:  # lone surrogates, for example of file names
         return json.dumps(value, separators=(",", ":")).encode() + b"\n"
+
+
+def session_files(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
+    """The files of all sessions below a folder, also those in which nothing was said yet."""
+    with suppress(FileNotFoundError):
+        for place in os.scandir(folder):
+            if place.is_dir(follow_symlinks=False):
+                for file in os.scandir(place.path):
+                    if file.name.endswith(".jsonl") and file.is_file(follow_symlinks=False):
+                        yield file.path, file.stat()
 
 
 @record

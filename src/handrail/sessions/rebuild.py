@@ -49,6 +49,8 @@ class Rebuilt:
     problems: tuple[str, ...] = ()
     note: Attachment | None = None
     """What the model has to be told before it goes on; it is not part of the file yet."""
+    moved: str = ""
+    """The folder that calls started in at the end, if that was not the one of the beginning."""
 
 
 def rebuild(records: Iterable[Record | Broken], *, upto: str = "") -> Rebuilt:
@@ -183,6 +185,7 @@ class _Building:
                 self._close()
                 self._messages.clear()
                 self._uuids.clear()
+                self._places.clear()
             case _:
                 pass
 
@@ -200,12 +203,15 @@ class _Building:
                 self._close()
                 self._messages = [message for value in line["messages"] for message in self._replacing(value)]
                 self._uuids = [""] * len(self._messages)
+                self._places.clear()
             case "repaired":
                 self._close()
                 self._repairs.clear()
                 self.problems.clear()
             case "title" | "mode" | "model" as name:
                 self._facts[name] = line[name]
+            case "moved":
+                self._facts["moved"] = line["cwd"]
             case _:
                 pass
 
@@ -310,6 +316,7 @@ class _Building:
             tuple(self._repairs),
             tuple(self.problems),
             note,
+            facts.get("moved", ""),
         )
 
 

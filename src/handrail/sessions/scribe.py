@@ -17,7 +17,10 @@ from handrail.conversation.coding import Value, block_value
 from handrail.conversation.messages import AssistantMessage, Attachment, Message, SystemNote, UserMessage
 from handrail.conversation.redact import Redactor
 from handrail.errors import SessionError
+from handrail.sessions.clean import Clean, as_it_is, clean_block
 from handrail.sessions.log import OWN, VERSION, Log
+
+LAST_IDS = 1_000
 
 
 def new_id() -> str:
@@ -51,24 +54,28 @@ class SessionScribe:
         kept: Sequence[Message] = (),
         last: str | None = None,
         parent: str = "",
+        title: str = "",
         now: Callable[[], str] = timestamp,
     ) -> None:
         self.session_id = session_id
         self.failure: SessionError | None = None
         self._log = log
         self._cwd = cwd
-        self._redact = redactor.value
+        self._clean: Clean = redactor.value
         self._now = now
         self._messages = list(kept)
+        self._said_something = False
         self._last = last
         self._blocks: dict[int, AssistantBlock] = {}
         self._results: dict[str, ToolResult] = {}
+        self._title = title
         self.next_id = ""
         """The id that the next message of the user gets; empty = a new one."""
         self.ids: dict[int, str] | None = None
         """If somebody wants them: the ids of the lines of blocks and results, by the identity of these objects."""
-        if log.new:
-            self._own("opened", version=VERSION, cwd=cwd, **({"parent": parent} if parent else {}))
+        # nothing is written before something is said: a run that fails at its start leaves no session behind
+        opened = {"type": OWN, "event": "opened", "version": VERSION, "cwd": cwd}
+        self._waiting: list[Value] = [{**opened, "parent": parent} if parent else opened] if log.new else []
 
     # What happens in a conversation
 
@@ -80,21 +87,22 @@ class SessionScribe:
             case UserMessage(content):
                 self._user(content)
             case Attachment(kind, content):
-                self._line("user", _said("user", content), isMeta=True, attachment=kind)
+                self._line("user", self._said("user", content), isMeta=True, attachment=kind)
             case SystemNote(text, level):
-                self._add({"type": "system", "subtype": "note", "content": text, "level": level})
+                self._add({"type": "system", "subtype": "note", "content": self._clean(text), "level": level})
         self._messages.append(message)
 
     def replaced(self, messages: Sequence[Message]) -> None:
         """These stand in the history now; those that were there before are only named."""
-        self._own("replaced", messages=[*_differences(self._messages, messages)])
+        self._own("replaced", messages=[*self._differences(messages)])
         self._messages = list(messages)
 
     def block(self, message_id: str, model: str, block: AssistantBlock, slot: int) -> None:
         """A block is complete."""
         self._blocks[slot] = block
         message = {"id": message_id, "type": "message", "role": "assistant", "model": model}
-        self._line("assistant", {**message, "content": [block_value(block)], "stop_reason": None}, slot=slot)
+        content = [clean_block(block_value(block), self._clean)]
+        self._line("assistant", {**message, "content": content, "stop_reason": None}, slot=slot)
         self._remember(block)
 
     def discarded(self) -> None:
@@ -112,27 +120,38 @@ class SessionScribe:
     def ended(self, result: ToolResult) -> None:
         """The call is over."""
         self._results[result.tool_use_id] = result
-        self._line("user", _said("user", (result,)))
+        self._line("user", self._said("user", (result,)))
         self._remember(result)
+
+    def moved(self, cwd: str) -> None:
+        """Later calls start in this folder."""
+        self._cwd = cwd
+        self._own("moved", cwd=cwd)
 
     def adopt(self, messages: Sequence[Message]) -> None:
         """Begin with a conversation that was had elsewhere."""
-        self._own("replaced", messages=[message_value(message) for message in messages])
+        self._own("replaced", messages=[self._value(message) for message in messages])
         self._messages = list(messages)
 
     def note(self, event: str, **values: Any) -> None:
-        """Something about the session itself: its title, its model."""
-        self._own(event, **values)
+        """Something about the session itself, for example its title. In a new one it waits until something is said."""
+        self._title = values.get("title", self._title)
+        if self._waiting:
+            self._waiting.append({"type": OWN, "event": event, **self._clean(values)})
+        else:
+            self._own(event, **self._clean(values))
 
     def close(self) -> None:
         """Let go of the file."""
+        if self._title and self._said_something:
+            self._own("title", title=self._clean(self._title))  # lists look at both ends of a long file only
         self._log.close()
 
     # How it is written
 
     def _settled(self, message: AssistantMessage) -> None:
         said = tuple(self._blocks[slot] for slot in sorted(self._blocks))
-        extra = {} if said == message.content else {"content": [block_value(block) for block in message.content]}
+        extra = {} if said == message.content else {"content": self._said("assistant", message.content)["content"]}
         self._own("settled", model=message.model, stop_reason=message.stop_reason, **extra)
         self._blocks = {}
 
@@ -144,60 +163,70 @@ class SessionScribe:
         )
         self._results = {}
         if unwritten:
-            self._line("user", _said("user", unwritten), uuid=self.next_id or new_id())
+            self._line("user", self._said("user", unwritten), uuid=self.next_id or new_id())
             self.next_id = ""
 
     def _remember(self, block: AssistantBlock | ToolResult) -> None:
         if self.ids is not None and self._last is not None:
             self.ids[id(block)] = self._last
 
-    def _line(self, kind: str, message: Value, **extra: Any) -> None:
+    def _line(self, kind: str, message: Value, **extra: Any) -> str:
         line = {"type": kind, "uuid": new_id(), "parentUuid": self._last, **extra, "message": message}
         self._add(line)
-        self._last = line["uuid"]
+        line_id: str = line["uuid"]
+        self._last = line_id
+        return line_id
 
     def _own(self, event: str, **values: Any) -> None:
         self._add({"type": OWN, "event": event, **values})
 
     def _add(self, value: Mapping[str, Any]) -> None:
-        if self.failure is not None:
-            return
-        where = {"sessionId": self.session_id, "timestamp": self._now()}
-        if value["type"] != OWN:
-            where["cwd"] = self._cwd
-        try:
-            self._log.add({**self._redact(value), **where})
-        except SessionError as error:
-            self.failure = error
+        waiting, self._waiting = self._waiting, []
+        for each in (*waiting, value):
+            if self.failure is not None:
+                return
+            where = {"sessionId": self.session_id, "timestamp": self._now()}
+            if each["type"] != OWN:
+                where["cwd"] = self._cwd
+            try:
+                self._log.add({**each, **where})
+            except SessionError as error:
+                self.failure = error
+        self._said_something = True
+
+    def _said(self, role: str, content: Sequence[Any]) -> Value:
+        return _said(role, content, self._clean)
+
+    def _value(self, message: Message) -> Value:
+        return message_value(message, self._clean)
+
+    def _differences(self, after: Sequence[Message]) -> list[Value]:
+        """The new messages as values; runs of those that were there before as `{"keep": [first, end]}`."""
+        places = {id(message): place for place, message in enumerate(self._messages)}
+        found: list[Value] = []
+        for message in after:
+            place = places.get(id(message))
+            if place is None:
+                found.append(self._value(message))
+            elif found and "keep" in found[-1] and found[-1]["keep"][1] == place:
+                found[-1]["keep"][1] = place + 1
+            else:
+                found.append({"keep": [place, place + 1]})
+        return found
 
 
-def _said(role: str, content: Sequence[Any]) -> Value:
-    return {"role": role, "content": [block_value(block) for block in content]}
-
-
-def message_value(message: Message) -> Value:
+def message_value(message: Message, clean: Clean = as_it_is) -> Value:
     """A message as one value, for those that stand in the place of others."""
     match message:
-        case AssistantMessage(content, model, stop_reason):
-            return {**_said("assistant", content), "model": model, "stop_reason": stop_reason}
-        case UserMessage(content):
-            return _said("user", content)
-        case Attachment(kind, content):
-            return {**_said("user", content), "attachment": kind}
         case SystemNote(text, level):
-            return {"role": "system", "content": text, "level": level}
+            return {"role": "system", "content": clean(text), "level": level}
+        case AssistantMessage(content, model, stop_reason):
+            return {**_said("assistant", content, clean), "model": model, "stop_reason": stop_reason}
+        case Attachment(kind, content):
+            return {**_said("user", content, clean), "attachment": kind}
+        case UserMessage(content):
+            return _said("user", content, clean)
 
 
-def _differences(before: Sequence[Message], after: Sequence[Message]) -> list[Value]:
-    """The new messages as values; runs of those that were there before as `{"keep": [first, end]}`."""
-    places = {id(message): place for place, message in enumerate(before)}
-    found: list[Value] = []
-    for message in after:
-        place = places.get(id(message))
-        if place is None:
-            found.append(message_value(message))
-        elif found and "keep" in found[-1] and found[-1]["keep"][1] == place:
-            found[-1]["keep"][1] = place + 1
-        else:
-            found.append({"keep": [place, place + 1]})
-    return found
+def _said(role: str, content: Sequence[Any], clean: Clean) -> Value:
+    return {"role": role, "content": [clean_block(block_value(block), clean) for block in content]}

@@ -1,9 +1,11 @@
 """Where sessions are kept: one folder for each working folder, one file for each session."""
 
+import json
 import os
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +13,7 @@ from handrail.conversation.messages import Message
 from handrail.conversation.redact import Redactor
 from handrail.errors import SessionError
 from handrail.records import record
-from handrail.sessions.log import Durability, Log, read
+from handrail.sessions.log import Durability, Log, read, session_files
 from handrail.sessions.rebuild import Rebuilt, rebuild
 from handrail.sessions.scribe import SessionScribe, new_id
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 DAY = 86_400
+HEAD = 65_536
 
 
 @record
@@ -65,9 +68,10 @@ class Store:
         """
         log = self._log(path)  # first the lock: nobody may add to it between reading and writing
         try:
-            rebuilt = rebuild(read(path), upto=upto)
+            rebuilt = rebuild(read(path))
             scribe = self._scribe(log, path.stem, cwd, rebuilt)
             if upto:
+                rebuilt = _shortened(path, rebuilt, upto)
                 scribe.replaced(rebuilt.messages)
         except BaseException:
             log.close()
@@ -76,12 +80,14 @@ class Store:
 
     def fork(self, path: Path, cwd: str, session_id: str = "", *, upto: str = "") -> Opened:
         """A new session that begins with the conversation of another one, which stays as it is."""
-        rebuilt = rebuild(read(path), upto=upto)
+        rebuilt = conversation(path, upto)
         name = _checked(session_id) if session_id else new_id()
         if any(self._paths(name)):
             raise SessionError(f"There is a session {name!r} already. Choose another id.")
         made = self._opened(self.folder / folder_name(cwd) / f"{name}.jsonl", name, cwd, rebuilt, path.stem)
         made.scribe.adopt(rebuilt.messages)
+        if rebuilt.moved:
+            made.scribe.moved(rebuilt.moved)
         return made
 
     def find(self, wanted: str, cwd: str) -> Path:
@@ -113,10 +119,11 @@ class Store:
         Raises:
             SessionError: there is none.
         """
-        files = sorted(_sessions_in(self.folder / folder_name(cwd)), key=lambda path: path.stat().st_mtime_ns)
-        if not files:
-            raise SessionError(f"There is no session of the folder {cwd} to continue. Start one without --continue.")
-        return files[-1]
+        found = _sessions_in(self.folder / folder_name(cwd))
+        for path in sorted(found, key=lambda path: path.stat().st_mtime_ns, reverse=True):
+            if _folder_of(path) in ("", cwd):  # other folders may have the same name here
+                return path
+        raise SessionError(f"There is no session of the folder {cwd} to continue. Start one without --continue.")
 
     def entries(self) -> "list[Entry]":
         """All sessions, the newest first."""
@@ -140,18 +147,22 @@ class Store:
         finally:
             log.close()
 
-    def prune(self, days: int) -> int:
-        """Delete sessions that nobody used for so many days; how many those were. Sessions in use stay."""
+    def prune(self, days: int, in_time: Callable[[], bool] = lambda: True) -> Iterator[str]:
+        """
+        Delete sessions that nobody used for so many days, the oldest first, and give their ids. Those in use stay.
+
+        It stops when it is not `in_time` any more.
+        """
+        files = sorted((facts.st_mtime, path) for path, facts in session_files(self.folder))
         oldest = time.time() - days * DAY
-        removed = 0
-        for entry in self.entries():
-            if entry.updated < oldest:
-                try:
-                    self.remove(Path(entry.path))
-                except SessionError:
-                    continue  # in use, or not ours to delete: it is looked at again the next time
-                removed += 1
-        return removed
+        for updated, path in files:
+            if updated >= oldest or not in_time():
+                return
+            try:
+                self.remove(Path(path))
+            except SessionError:
+                continue  # in use, or not ours to delete: it is looked at again the next time
+            yield Path(path).stem
 
     def _opened(self, path: Path, name: str, cwd: str, rebuilt: Rebuilt, parent: str = "") -> Opened:
         log = self._log(path)
@@ -164,7 +175,8 @@ class Store:
         return Log(path, durability=self.durability)
 
     def _scribe(self, log: Log, name: str, cwd: str, rebuilt: Rebuilt, parent: str = "") -> SessionScribe:
-        return SessionScribe(log, name, cwd, self.redactor, kept=rebuilt.messages, last=rebuilt.last, parent=parent)
+        kept, last, title = rebuilt.messages, rebuilt.last, rebuilt.title
+        return SessionScribe(log, name, cwd, self.redactor, kept=kept, last=last, parent=parent, title=title)
 
     def _paths(self, name: str) -> Iterator[Path]:
         """The files of that id, in whatever working folder."""
@@ -174,7 +186,7 @@ class Store:
             return
         for folder in folders:
             path = Path(folder.path, f"{name}.jsonl")
-            if folder.is_dir(follow_symlinks=False) and path.is_file():
+            if folder.is_dir(follow_symlinks=False) and path.is_file() and path.stat().st_size:
                 yield path
 
 
@@ -195,9 +207,45 @@ def remove_tree(folder: Path) -> None:
 
 def _sessions_in(folder: Path) -> list[Path]:
     try:
-        return [path for path in folder.iterdir() if path.suffix == ".jsonl" and path.is_file()]
+        files = [path for path in folder.iterdir() if path.suffix == ".jsonl" and path.is_file()]
     except FileNotFoundError:
         return []
+    return [path for path in files if path.stat().st_size]
+
+
+def _folder_of(path: Path) -> str:
+    """The working folder that a session says it is of; empty if it does not."""
+    with path.open("rb") as file:
+        line = file.readline(HEAD)
+    try:
+        said = json.loads(line).get("cwd")
+    except (ValueError, AttributeError, RecursionError):
+        return ""
+    return said if isinstance(said, str) else ""
+
+
+def conversation(path: Path, upto: str = "") -> Rebuilt:
+    """
+    What a session says, up to the message of that id.
+
+    Raises:
+        SessionError: it cannot be read, or there is no such message.
+    """
+    rebuilt = rebuild(read(path), upto=upto)
+    if upto and rebuilt.last != upto:
+        raise SessionError(f"The session {path.stem} has no message {upto!r}. Give the uuid of one of its lines.")
+    return rebuilt
+
+
+def _shortened(path: Path, whole: Rebuilt, upto: str) -> Rebuilt:
+    """The conversation up to a message. What it has in common with the whole one are the same objects."""
+    part = conversation(path, upto)
+    same = 0
+    for ours, theirs in zip(part.messages, whole.messages, strict=False):
+        if ours != theirs:
+            break
+        same += 1
+    return replace(part, messages=(*whole.messages[:same], *part.messages[same:]))
 
 
 def _checked(session_id: str) -> str:

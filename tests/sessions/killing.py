@@ -1,0 +1,158 @@
+"""A real `handrail`, killed and resumed against a strict model server."""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from handrail.conversation.blocks import Text
+from handrail.sessions.rebuild import NEVER_STARTED, UNKNOWN
+from handrail.testing.model_server import ModelServer, Received, Reply
+
+SESSION = "killed"
+STREAM = ("--output-format", "stream-json", "--verbose")
+LIMITED = """
+import os, resource, sys
+size = int(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+os.execv(sys.executable, [sys.executable, *sys.argv[2:]])
+"""
+
+Line = dict[str, Any]
+
+
+def variables(server: ModelServer, folder: Path, **more: str) -> dict[str, str]:
+    own = {name: value for name, value in os.environ.items() if not name.startswith(("ANTHROPIC_", "OPENAI_"))}
+    where = {"HANDRAIL_STATE_DIR": str(folder / "state"), "HOME": str(folder / "home")}
+    return {**own, "ANTHROPIC_BASE_URL": server.url, **where, **more}
+
+
+@dataclass
+class Victim:
+    """A running handrail and what it has printed."""
+
+    process: asyncio.subprocess.Process
+    server: ModelServer
+    printed: list[Line] = field(default_factory=list)
+
+    def give(self, line: Line) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(line).encode() + b"\n")
+
+    def prompt(self, text: str) -> None:
+        self.give({"type": "user", "message": {"role": "user", "content": text}})
+
+    async def until(self, *wanted: str) -> None:
+        """Read until a line was printed that holds each of these texts."""
+        assert self.process.stdout is not None
+        while not all(any(text in json.dumps(line) for line in self.printed) for text in wanted):
+            line = await self.process.stdout.readline()
+            assert line, f"it ended before it printed {wanted}: {self.printed} {await self.rest()}"
+            self.printed.append(json.loads(line))
+
+    async def asked(self, times: int) -> None:
+        """Wait until the model was asked so often."""
+        while len(self.server.requests) < times:
+            assert self.process.returncode is None, await self.rest()
+            await asyncio.sleep(0.005)
+
+    async def kill(self) -> None:
+        """Now. What it had printed by then counts, read or not."""
+        self.process.send_signal(signal.SIGKILL)
+        await self.rest()
+
+    async def rest(self) -> str:
+        """To its end; what it says on standard error. A line that was cut off was not printed."""
+        out, errors = await self.process.communicate()
+        self.printed += [json.loads(line) for line in out.splitlines(keepends=True) if line.endswith(b"\n")]
+        return errors.decode()
+
+
+@asynccontextmanager
+async def victim(
+    replies: Iterable[Reply], folder: Path, *arguments: str, disk: int = 0, **more: str
+) -> AsyncIterator[Victim]:
+    limited = ("-c", LIMITED, str(disk)) if disk else ()
+    async with asyncio.timeout(60), ModelServer(replies, strict=True) as server:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, *limited, "-m", "handrail", *STREAM, "--allowedTools", "Bash", *arguments),
+            cwd=folder,
+            env=variables(server, folder, **more),
+            stdin=asyncio.subprocess.PIPE if "--input-format" in arguments else asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            limit=1 << 24,
+        )
+        try:
+            yield Victim(process, server)
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.communicate()
+
+
+async def resumed(folder: Path, *arguments: str) -> Received:
+    """The first request of the resumed session, which the strict server took."""
+    async with victim([Reply((Text("Here again."),))], folder, "--resume", SESSION, "-p", "go on", *arguments) as after:
+        errors = await after.rest()
+        assert after.process.returncode == 0, (errors, after.printed)
+        assert len(after.server.requests) == 1
+        return after.server.requests[0]
+
+
+def said(request: Received) -> list[Line]:
+    """All blocks of the request's messages."""
+    found: list[Line] = []
+    for message in request.body["messages"]:
+        content = message["content"]
+        found += [{"type": "text", "text": content}] if isinstance(content, str) else content
+    return found
+
+
+def told(request: Received) -> dict[str, str]:
+    """What is known of each call: finished, started or never."""
+    known = {}
+    for block in said(request):
+        if block["type"] == "tool_result":
+            text = text_of(block)
+            known[block["tool_use_id"]] = {UNKNOWN: "started", NEVER_STARTED: "never"}.get(text, "finished")
+    return known
+
+
+def text_of(result: Line) -> str:
+    content = result["content"]
+    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+
+
+def missing(printed: Iterable[Line], request: Received) -> list[Line]:
+    """What was printed and is not part of the request."""
+    blocks = said(request)
+    texts = [block["text"] for block in blocks if block["type"] == "text"]
+    results = {block["tool_use_id"]: text_of(block) for block in blocks if block["type"] == "tool_result"}
+    calls = {block["id"] for block in blocks if block["type"] == "tool_use"}
+    thoughts = {block["thinking"] for block in blocks if block["type"] == "thinking"}
+
+    def there(block: Line) -> bool:
+        match block["type"]:
+            case "text":
+                return any(block["text"] in text for text in texts)
+            case "thinking":
+                return block["thinking"] in thoughts or not calls  # an answer of thoughts alone is no message
+            case "tool_use":
+                return block["id"] in calls
+            case _:
+                return results.get(block["tool_use_id"]) == text_of(block)
+
+    return [
+        block
+        for line in printed
+        if line["type"] in ("assistant", "user")
+        for block in line["message"]["content"]
+        if not there(block)
+    ]
