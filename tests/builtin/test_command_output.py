@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from handrail.builtin.command_output import ends, limit_of, readable, said
@@ -18,6 +18,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.proves("R6")
 @given(data=st.binary(max_size=3_000), whole=st.integers(1, 400), part=st.integers(2, 200))
+@example(data=bytes(5), whole=1, part=2)  # more is shown of a failure than of a whole output
 def test_whatever_was_written_what_is_shown_is_bounded_and_can_be_sent(
     file: Path, data: bytes, whole: int, part: int
 ) -> None:

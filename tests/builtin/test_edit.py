@@ -59,7 +59,7 @@ def test_an_edit_changes_its_place_and_shows_it_to_model_person_and_program(tool
     assert output == Output(
         text="Edited f. It reads now:\n1\tone\n2\t2\n3\t2.5\n4\tthree",
         data={
-            "filePath": "f",
+            "filePath": str(ctx.cwd / "f"),
             "oldString": "two",
             "newString": "2\n2.5",
             "originalFile": "one\ntwo\nthree\n",

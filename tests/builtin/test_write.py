@@ -50,7 +50,7 @@ def test_a_new_file_is_made_with_its_folders(tool: Write, ctx: ToolContext) -> N
         text="Made a/b/f (2 lines).",
         data={
             "type": "create",
-            "filePath": "a/b/f",
+            "filePath": str(ctx.cwd / "a/b/f"),
             "content": "one\ntwo",
             "structuredPatch": [],
             "originalFile": None,
@@ -74,7 +74,7 @@ def test_an_existing_file_is_replaced_once_it_was_read(tool: Write, ctx: ToolCon
     assert output.text == "Replaced f (2 lines)."
     assert output.data == {
         "type": "update",
-        "filePath": "f",
+        "filePath": str(ctx.cwd / "f"),
         "content": "new\nsame\n",
         "structuredPatch": [
             {"oldStart": 1, "oldLines": 2, "newStart": 1, "newLines": 2, "lines": ["-old", "+new", " same"]}

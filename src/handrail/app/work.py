@@ -183,6 +183,7 @@ class Worker:
         )
         for problem in made.problems:
             self._work.told(str(problem))
+        made.refresh = self.live.policy
         return made
 
     def _hook_texts(self) -> Iterable[Path]:

@@ -53,7 +53,7 @@ def said(path: Path, size: int, whole: int, part: int) -> Said:
         head = file.read(4 * part)
         if size <= MAX_IMAGE_BYTES and head.startswith(tuple(magic for magic, _ in MAGIC)):
             return Said("", image=picture(head + file.read()))
-        file.seek(-4 * part, os.SEEK_END)
+        file.seek(-min(4 * part, size), os.SEEK_END)
         tail = file.read().lstrip(bytes(range(0x80, 0xC0)))  # the rest of a character that was cut in two
     first, last = (readable(data.decode("utf-8", "replace")) for data in (head, tail))
     return Said(ends(first, last, part, size), cut=True)

@@ -99,7 +99,7 @@ class Edit(Tool[EditInput]):
             check_wanted(ctx, args.file_path)
             written = target.write(edits.pieces, digest, self._outfit.undo, note)
             ctx.files.note(Path(target.place.real), written.stat, written.digest)
-            return result(args, edits, found, before, written.notice)
+            return result(args, target, edits, found, before=before, notice=written.notice)
 
     def _create(self, args: EditInput, ctx: ToolContext, target: Target, note: Note) -> Output:
         if args.old_string:
@@ -111,7 +111,7 @@ class Edit(Tool[EditInput]):
         check_wanted(ctx, args.file_path)
         written = target.write(edits.pieces, "", self._outfit.undo, note)
         ctx.files.note(Path(target.place.real), written.stat, written.digest)
-        return result(args, edits, Found([(0, 0)]), None, written.notice)
+        return result(args, target, edits, Found([(0, 0)]), before=None, notice=written.notice)
 
 
 def encoding_of(source: Source, name: str) -> Encoding:
@@ -154,7 +154,7 @@ def places(source: Source, encoding: Encoding, args: EditInput) -> Found:
     return found
 
 
-def result(args: EditInput, edits: Edits, found: Found, before: str | None, notice: str) -> Output:
+def result(args: EditInput, target: Target, edits: Edits, found: Found, *, before: str | None, notice: str) -> Output:
     """What the model, people and programs learn of the edit."""
     patch, hidden = edits.patch()
     count = len(edits.spans)
@@ -164,7 +164,7 @@ def result(args: EditInput, edits: Edits, found: Found, before: str | None, noti
     if hidden:
         lines.append(f"{hidden:,} more places are not shown.")
     data = {
-        "filePath": args.file_path,
+        "filePath": target.place.absolute,
         "oldString": args.old_string,
         "newString": args.new_string,
         "originalFile": before,

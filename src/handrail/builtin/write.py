@@ -89,7 +89,7 @@ class Write(Tool[WriteInput]):
             check_wanted(ctx, args.file_path)
             written = target.write(lambda: iter((data,)), digest, self._outfit.undo, note)
             ctx.files.note(Path(target.place.real), written.stat, written.digest)
-        return result(args, patch, before, encoding, update=bool(digest), notice=written.notice)
+        return result(args, target, patch, before, encoding, update=bool(digest), notice=written.notice)
 
 
 def with_own_line_ends(content: str, source: Source, encoding: Encoding) -> str:
@@ -112,7 +112,14 @@ def compared(source: Source, encoding: Encoding, content: str) -> list[Hunk]:
 
 
 def result(
-    args: WriteInput, patch: list[Hunk], before: str | None, encoding: Encoding, *, update: bool, notice: str
+    args: WriteInput,
+    target: Target,
+    patch: list[Hunk],
+    before: str | None,
+    encoding: Encoding,
+    *,
+    update: bool,
+    notice: str,
 ) -> Output:
     """What the model, people and programs learn of it."""
     lines = args.content.count("\n") + (not args.content.endswith("\n") and bool(args.content))
@@ -120,7 +127,7 @@ def result(
     text = f"{'Replaced' if update else 'Made'} {args.file_path} ({lines:,} lines).{kept}"
     data = {
         "type": "update" if update else "create",
-        "filePath": args.file_path,
+        "filePath": target.place.absolute,
         "content": args.content,
         "structuredPatch": patch_data(patch) if update else [],
         "originalFile": before,

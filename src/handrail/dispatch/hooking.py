@@ -28,6 +28,7 @@ class CallHooks:
 
     async def before(self, request: Request) -> HookAnswer:
         """PreToolUse: an opinion, a changed input, or the end of the run."""
+        self._hooks.refresh()
         answer = await self._fire("PreToolUse", request)
         if answer is NOTHING:
             return NO_ANSWER

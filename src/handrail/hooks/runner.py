@@ -9,7 +9,7 @@ With no hook for an event, firing it costs a look into a table.
 
 import asyncio
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,10 @@ from handrail.tools.output import json_text
 from handrail.tools.permission import Deny
 
 SESSION = HookSource("session")
+
+
+def nothing() -> None:
+    """For hooks that do not change."""
 
 
 class Hooks:
@@ -55,6 +59,8 @@ class Hooks:
         self.surroundings = surroundings or Surroundings(os.environ)
         self.wake: Tell = nobody
         """Told when a hook that ran in the background wants the agent to go on (`asyncRewake`)."""
+        self.refresh: Callable[[], object] = nothing
+        """Called before hooks are picked for a tool call: what they are written in may have changed."""
         self._strict = strict
         self._own = [(SESSION, settings)] if settings is not None else []
         self._callbacks = parse_callbacks(callbacks or {})

@@ -47,7 +47,7 @@ DEFAULTED = (2, 13, 25)
 """SIGINT, SIGPIPE and SIGXFSZ, which Python sets to something of its own."""
 TICK, QUICK = 0.5, 0.002
 AT_ONCE = 0.003
-DYING = 0.1
+DYING = 1.0
 MUCH, PAUSE = 4096, 0.0005
 NO_FD = -1
 RUNS, LINGERS, ENDS, IS_KILLED = range(4)

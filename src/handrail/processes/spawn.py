@@ -17,7 +17,7 @@ from handrail.records import record
 
 GRACE = 0.5
 LINGER = 0.1
-SWEEP_SECONDS = 2.0
+SWEEP_SECONDS = 10.0
 
 
 @record

@@ -100,7 +100,7 @@ def test_reading_is_remembered_by_the_real_path(ctx: ToolContext, outfit: Outfit
     assert record is not None
     assert record.size == 4
     assert output.card == Card(title="Read link", detail="1 lines")
-    about = {"filePath": "link", "numLines": 1, "startLine": 1, "totalLines": 1}
+    about = {"filePath": str(ctx.cwd / "link"), "numLines": 1, "startLine": 1, "totalLines": 1}
     assert output.data == {"type": "text", "file": about}
 
 

@@ -270,8 +270,8 @@ async def test_a_guard_that_hangs_or_fails_lets_nothing_through(tmp_path: Path) 
 
     asked = Asked(lambda _name, _given: PermissionResultAllow())
     allowing: dict[str, Any] = {"allowed_tools": ["Bash(touch *)"]}
-    cases: tuple[tuple[Any, Any], ...] = ((hangs, None), (fails, None), (fails, "block"))
-    for guard, strict in cases:
+    guards: list[tuple[Any, Any]] = [(hangs, None), (fails, None), (fails, "block")]
+    for guard, strict in guards:
         matcher = HookMatcher(matcher="Bash", hooks=[guard], timeout=0.3, on_failure=strict)
         more = {"can_use_tool": asked} if strict else {}
         async with world(tmp_path, bash(1, "touch x"), say("Well.")) as w:

@@ -87,7 +87,7 @@ class NotebookEdit(Tool[NotebookEditInput]):
             written = target.write(lambda: iter((after,)), digest, self._outfit.undo, Note(self.name, ctx.use.id))
             ctx.files.note(Path(target.place.real), written.stat, written.digest)
         patch = hunks(split(text), split(done.text))
-        return result(args, done, patch, written.notice)
+        return result(args, target, done, patch, written.notice)
 
 
 def _content(target: Target) -> bytes:
@@ -113,11 +113,11 @@ def changed(sheet: Sheet, args: NotebookEditInput) -> Written:
     return sheet.replace(index, args.new_source, args.cell_type)
 
 
-def result(args: NotebookEditInput, done: Written, patch: list[Hunk], notice: str) -> Output:
+def result(args: NotebookEditInput, target: Target, done: Written, patch: list[Hunk], notice: str) -> Output:
     """What the model, people and programs learn of it."""
     text = f"{DONE[args.edit_mode]} cell {done.cell} ({done.cell_type}) of {args.notebook_path}."
     data = {
-        "notebook_path": args.notebook_path,
+        "notebook_path": target.place.absolute,
         "cell_id": done.cell,
         "cell_type": done.cell_type,
         "edit_mode": args.edit_mode,

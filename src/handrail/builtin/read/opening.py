@@ -29,6 +29,7 @@ class Opened:
     def __init__(self, descriptor: int, place: Place) -> None:
         self._descriptor = descriptor
         self.name = place.spelling
+        self.absolute = place.absolute
         self.path = Path(place.real)
         self.stat = os.fstat(descriptor)
         if not stat.S_ISREG(self.stat.st_mode):

@@ -79,7 +79,7 @@ class Read(Tool[ReadInput]):
             output = special(file, args) if special else _text(file, args)
             _remember(file, ctx)
         if read_before:
-            return stub(args.file_path, output, ctx) or output
+            return stub(file, output, ctx) or output
         return output
 
 
@@ -99,21 +99,21 @@ def _text(file: Opened, args: ReadInput) -> Output:
         )
     part = show(file.source, encoding, Wanted(args.offset, args.limit), args.file_path)
     first = max(args.offset, 1)
-    about = {"filePath": args.file_path, "numLines": part.lines, "startLine": first, "totalLines": part.total}
+    about = {"filePath": file.absolute, "numLines": part.lines, "startLine": first, "totalLines": part.total}
     return _output(args, (Text(part.text),), {"type": "text", "file": about}, f"{part.lines} lines")
 
 
 def _image(file: Opened, args: ReadInput) -> Output:
     images = _module("images")
     picture = images.fitted(_whole(file, images.MAX_FILE_BYTES), args.file_path)
-    data = {"type": "image", "file": {"filePath": args.file_path, "type": picture.block.media_type}}
+    data = {"type": "image", "file": {"filePath": file.absolute, "type": picture.block.media_type}}
     return _output(args, (Text(picture.note), picture.block), data, "image")
 
 
 def _pdf(file: Opened, args: ReadInput) -> Output:
     pdf = _module("pdf")
     blocks, shown, total = pdf.show(_whole(file, pdf.MAX_FILE_BYTES), args.pages, args.file_path)
-    data = {"type": "pdf", "file": {"filePath": args.file_path, "numPages": shown, "totalPages": total}}
+    data = {"type": "pdf", "file": {"filePath": file.absolute, "numPages": shown, "totalPages": total}}
     return _output(args, blocks, data, f"{shown} of {total} pages")
 
 
@@ -121,7 +121,7 @@ def _notebook(file: Opened, args: ReadInput) -> Output:
     notebook = _module("notebook")
     content = _whole(file, notebook.MAX_FILE_BYTES)
     blocks, shown, total = notebook.show(content, Wanted(args.offset, args.limit), args.file_path)
-    data = {"type": "notebook", "file": {"filePath": args.file_path, "numCells": shown, "totalCells": total}}
+    data = {"type": "notebook", "file": {"filePath": file.absolute, "numCells": shown, "totalCells": total}}
     return _output(args, blocks, data, f"{shown} of {total} cells")
 
 

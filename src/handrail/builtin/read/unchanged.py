@@ -7,6 +7,7 @@ same input is in the history with exactly the same content is it not said again.
 
 from collections.abc import Iterator
 
+from handrail.builtin.read.opening import Opened
 from handrail.conversation.blocks import ResultBlock, Text, ToolResult, ToolUse
 from handrail.conversation.messages import AssistantMessage, UserMessage
 from handrail.tools.context import ToolContext
@@ -15,18 +16,19 @@ from handrail.tools.output import Output, sendable
 WORTH_IT = 400
 
 
-def stub(name: str, output: Output, ctx: ToolContext) -> Output | None:
+def stub(file: Opened, output: Output, ctx: ToolContext) -> Output | None:
     """What to say instead of the same content again; None = it is not there, or too short to matter."""
     blocks = output.blocks or (Text(output.text),)
     if _length(blocks) < WORTH_IT:
         return None
     same = tuple(Text(sendable(block.text)) if isinstance(block, Text) else block for block in blocks)
+    name = file.name
     text = f"{name} is unchanged since you read it: the result of call {{}} still holds."
     for call, result in _earlier(ctx):
         if result.is_error:
             continue
         if result.content == same:
-            data = {"type": "file_unchanged", "file": {"filePath": name}}
+            data = {"type": "file_unchanged", "file": {"filePath": file.absolute}}
             return Output(text=text.format(call), data=data, card=output.card)
         if not result.text.startswith(f"{name} is unchanged"):
             return None  # something else was shown last

@@ -1,0 +1,127 @@
+"""Hooks that stand in settings files, in whole runs: at every moment that a run has, and changed meanwhile."""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from handrail.app.work import Work, Worker
+from handrail.conversation.blocks import Text, ToolUse
+from handrail.providers.choose import Wishes
+from handrail.testing.model_server import ModelServer, Reply
+
+pytestmark = pytest.mark.anyio
+
+DONE = Reply((Text("Done."),))
+
+
+class Place:
+    """A project, a home with settings, and the file that their hooks write what they are told to."""
+
+    def __init__(self, root: Path) -> None:
+        self.project, self.home, self.heard = root / "project", root / "home", root / "heard"
+        self.settings = self.home / ".handrail" / "settings.json"
+        for folder in (self.project, self.settings.parent, self.heard):
+            folder.mkdir(parents=True)
+        self.env = {"HOME": str(self.home), "HANDRAIL_STATE_DIR": str(root / "state"), "PATH": os.environ["PATH"]}
+
+    def write(self, hooks: dict[str, str], **more: Any) -> None:
+        """Commands by event."""
+        section = {event: [{"hooks": [{"type": "command", "command": line}]}] for event, line in hooks.items()}
+        self.settings.write_text(json.dumps({"hooks": section, **more}))
+
+    def note(self) -> str:
+        """A command that keeps its input in a file named by the time."""
+        return f"cat > {self.heard}/$(date +%s%N)-$$"
+
+    def told(self) -> list[dict[str, Any]]:
+        return [json.loads(path.read_text()) for path in sorted(self.heard.iterdir())]
+
+    async def run(self, replies: Iterator[Reply]) -> ModelServer:
+        with anyio.fail_after(30):
+            async with ModelServer(replies, strict=True) as server:
+                wishes = Wishes(provider="anthropic", model="m", base_url=server.url)
+                worker = Worker(Work(self.project, wishes), self.env)
+                try:
+                    await worker.agent.ask("go")
+                finally:
+                    await worker.aclose()
+        return server
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+def results(server: ModelServer) -> list[tuple[bool, str]]:
+    last = server.requests[-1].body["messages"][-1]["content"]
+    return [(each.get("is_error", False), each["content"]) for each in last if each["type"] == "tool_result"]
+
+
+@pytest.mark.proves("H1", "H4")
+async def test_every_moment_of_a_run_reaches_the_hooks_of_a_settings_file(place: Place) -> None:
+    events = (
+        *("SessionStart", "UserPromptSubmit", "PreToolUse", "PermissionRequest", "PostToolUse", "PostToolUseFailure"),
+        *("PostToolBatch", "Stop", "SessionEnd"),
+    )
+    place.write(dict.fromkeys(events, place.note()))
+    (place.project / "a.txt").write_text("x\n")
+    calls = (
+        ToolUse("1", "Read", {"file_path": "a.txt"}),
+        ToolUse("2", "Read", {"file_path": "b.txt"}),
+        ToolUse("3", "Write", {"file_path": "c.txt", "content": ""}),
+    )
+
+    await place.run(iter([Reply(calls), DONE]))
+
+    told = place.told()
+    assert {each["hook_event_name"] for each in told} == set(events)
+    assert len({each["session_id"] for each in told}) == 1
+    assert {each["cwd"] for each in told} == {str(place.project)}
+    by_event = {each["hook_event_name"]: each for each in told}
+    path = str(place.project / "a.txt")
+    assert by_event["PostToolUse"]["tool_input"] == {"file_path": path}
+    assert by_event["PostToolUse"]["tool_response"]["file"]["filePath"] == path
+    assert "b.txt" in by_event["PostToolUseFailure"]["error"]
+    assert by_event["PermissionRequest"]["tool_name"] == "Write"
+    assert by_event["Stop"]["last_assistant_message"] == "Done."
+
+
+async def test_a_guard_that_is_added_meanwhile_stands_before_the_next_call(place: Place) -> None:
+    place.write({"ConfigChange": place.note()})
+    look = {"command": "pwd"}
+
+    def story() -> Iterator[Reply]:
+        yield Reply((ToolUse("1", "Bash", look),))
+        place.write({"ConfigChange": place.note(), "PreToolUse": "echo not now >&2; exit 2"}, model="other")
+        yield Reply((ToolUse("2", "Bash", look),))
+        yield DONE
+
+    server = await place.run(story())
+
+    [(is_error, text)] = results(server)
+    assert is_error
+    assert "not now" in text
+    assert [(each["hook_event_name"], each["source"]) for each in place.told()] == [("ConfigChange", "user_settings")]
+
+
+async def test_rules_that_are_added_meanwhile_count_for_the_next_call(place: Place) -> None:
+    def story() -> Iterator[Reply]:
+        yield Reply((ToolUse("1", "Write", {"file_path": "a", "content": "1"}),))
+        place.write({}, permissions={"allow": ["Write"], "deny": ["Bash(pwd)"]})
+        yield Reply(
+            (ToolUse("2", "Write", {"file_path": "b", "content": "1"}), ToolUse("3", "Bash", {"command": "pwd"}))
+        )
+        yield DONE
+
+    server = await place.run(story())
+
+    (wrote, _), (looked, why) = results(server)
+    assert (wrote, looked) == (False, True)
+    assert "Bash(pwd)" in why
+    assert sorted(path.name for path in place.project.iterdir()) == ["b"]
