@@ -2,6 +2,7 @@
 
 import shutil
 
+from handrail.builtin.bash.consent import objection
 from handrail.builtin.bash.shell import Shell
 from handrail.builtin.bash.tool import Bash, BashInput
 from handrail.shell.model import Analysis, Reason, Verdict
@@ -35,4 +36,5 @@ class PowerShell(Bash):
     shell = Pwsh
 
     async def check_permission(self, args: BashInput, ctx: ToolContext) -> Check:
-        return NO_OPINION
+        standing = await self._shell.standing(args.command, wants_out=args.dangerouslyDisableSandbox)
+        return objection(standing) or NO_OPINION

@@ -7,7 +7,7 @@ import stat
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,15 @@ import pytest
 
 from handrail.app.tools import make_catalog
 from handrail.builtin.following import ShellProgress
+from handrail.builtin.powershell import PowerShell
 from handrail.builtin.repl.interpreter import close_interpreter
 from handrail.builtin.repl.tool import REPL
+from handrail.errors import ToolError
+from handrail.processes.wrapping import UNCONFINED, Standing, Where
 from handrail.tools.abort import AbortReason
 from handrail.tools.context import Progress, ToolContext
 from handrail.tools.outcome import Cause, Outcome, Status
+from handrail.tools.permission import Verdict
 from tests.builtin.bash.session import Session
 from tests.builtin.bash.test_bash import Box
 from tests.processes.sandbox.box import Box as RealBox
@@ -276,6 +280,57 @@ async def test_it_runs_in_the_sandbox_and_its_refusals_are_explained(tmp_path: P
     assert box.closed == 0
     await close_interpreter(session.outfit)
     assert box.closed == 1
+
+
+class Switched(Box):
+    """A sandbox whose settings change."""
+
+    now = UNCONFINED
+
+    async def standing(self, commands: Sequence[Sequence[str]] | None, *, wants_out: bool = False) -> Standing:
+        assert commands is None, "what code would start is not known"
+        return self.now
+
+
+async def test_it_runs_where_the_settings_of_the_sandbox_say_at_the_time(tmp_path: Path, ctx: ToolContext) -> None:
+    box = Switched()
+    session = Session(tmp_path, ON, sandbox=box)
+    moved = "(the interpreter was started anew, because the sandbox was switched on or off: what it knew is lost)"
+
+    assert await text(session, "import os; os.environ.get('BOXED', 'free')") == "'free'"
+    assert (await text(session, "raise OSError('Permission denied')")).endswith("OSError: Permission denied")
+    box.now = Standing(Where.INSIDE, spares=True)
+    assert await text(session, "import os; os.environ.get('BOXED', 'free')") == f"'1'\n{moved}"
+    assert (await session.use("REPL", {"code": "1"}, session.rules())).status is Status.DENIED
+    box.now = Standing(Where.REFUSED, reason="it cannot be confined")
+    assert (await repl(session, "open('evil', 'w')")).status is Status.DENIED
+    tool = REPL(session.outfit)
+    with pytest.raises(ToolError, match=r"Nothing was run: it cannot be confined\."):
+        await tool.call(tool.parse({"code": "open('evil', 'w')"}), ctx)
+    assert list(session.project.iterdir()) == []
+    await close_interpreter(session.outfit)
+
+
+@pytest.mark.parametrize(
+    ("standing", "verdict"),
+    [
+        (UNCONFINED, None),
+        (Standing(Where.INSIDE, spares=True), None),
+        (Standing(Where.OUTSIDE, reason="none works here"), Verdict.ASK),
+        (Standing(Where.REFUSED, reason="none works here"), Verdict.DENY),
+    ],
+)
+@pytest.mark.parametrize("kind", [REPL, PowerShell])
+async def test_the_sandbox_spares_no_question_about_what_is_not_understood(
+    tmp_path: Path, ctx: ToolContext, kind: type[REPL] | type[PowerShell], standing: Standing, verdict: Verdict | None
+) -> None:
+    box = Switched()
+    box.now = standing
+    tool = kind(Session(tmp_path, sandbox=box).outfit)
+    args = tool.parse({"code" if kind is REPL else "command": "ls"})
+    check = await tool.check_permission(args, ctx)  # type: ignore[arg-type]  # each gets its own input
+
+    assert (check.verdict, check.reason) == (verdict, standing.reason)
 
 
 @pytest.mark.needs("bwrap")

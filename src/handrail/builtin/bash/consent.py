@@ -14,14 +14,21 @@ SPARED = "it runs in the sandbox"
 async def checked(shell: Shell, needs: Needs, text: str, ctx: ToolContext, *, wants_out: bool = False) -> Check:
     """A tool's word on a command line. What is not understood is never let pass, wherever it would run."""
     standing = await shell.standing(text, wants_out=wants_out)
-    if standing.where is Where.REFUSED:
-        return Check(Verdict.DENY, standing.reason)
-    if standing.where is Where.OUTSIDE and standing.reason:
-        return Check(Verdict.ASK, standing.reason)
+    if (objected := objection(standing)) is not None:
+        return objected
     analysis = analyse(text)
     if standing.spares and analysis.segments and not analysis.problems:
         return Check(Verdict.ALLOW, SPARED)
     return await needs.check(text, str(shell.start_folder(ctx.cwd)))
+
+
+def objection(standing: Standing) -> Check | None:
+    """What the sandbox has against it."""
+    if standing.where is Where.REFUSED:
+        return Check(Verdict.DENY, standing.reason)
+    if standing.where is Where.OUTSIDE and standing.reason:
+        return Check(Verdict.ASK, standing.reason)
+    return None
 
 
 async def settled(shell: Shell, text: str, ctx: ToolContext, *, wants_out: bool = False) -> Standing:

@@ -10,18 +10,18 @@ import json
 import os
 import socket
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from handrail.builtin.bash.environment import as_hooks_left_it, ordinary
-from handrail.builtin.bash.shell import boxed
+from handrail.builtin.bash.shell import Prepared, boxed
 from handrail.builtin.following import followed
 from handrail.builtin.outfit import Outfit
 from handrail.builtin.tasks import QUOTA
 from handrail.errors import ToolError
 from handrail.processes.spawn import Command, Running, start
+from handrail.processes.wrapping import UNCONFINED, Sandbox, Standing, Where
 from handrail.records import record
 from handrail.tools.context import ToolContext
 
@@ -30,6 +30,7 @@ CHUNK = 65_536
 DRAINED_CHUNKS = 32
 """More than a pipe holds: what is still written after that belongs to the next call."""
 MAX_REPLY = 1_000_000
+MOVED = "the interpreter was started anew, because the sandbox was switched on or off: what it knew is lost"
 INTERRUPTED = "the interpreter was started anew, because the call before was interrupted: what it knew is lost"
 
 
@@ -44,6 +45,8 @@ class Answer:
     stored: int = 0
     lost: int = 0
     notice: str = ""
+    confined: bool = False
+    """It ran in the sandbox."""
 
 
 class Interpreter:
@@ -63,22 +66,20 @@ class Interpreter:
             ToolError: there is no interpreter and none can be started.
         """
         async with self._alone:
-            kernel = self._kernel = self._kernel or await self._started(ctx.cwd)
+            kernel = self._kernel = await self._ready(ctx.cwd)
             notice, self._notice = self._notice, ""
             pump = _Pump(kernel, store)
             try:
-                reply = await followed(_reply(kernel, code, pump, seconds), store, ctx)
+                told = await followed(_reply(kernel, code, pump, seconds), store, ctx)
             except TimeoutError:
-                why, status = "timeout", await self._lose(kernel)
+                told = Answer(why="timeout", code=await self._lose(kernel))
             except EOFError:
-                why, status = "full" if pump.full else "ended", await self._lose(kernel)
+                told = Answer(why="full" if pump.full else "ended", code=await self._lose(kernel))
             except asyncio.CancelledError:
                 self._notice = INTERRUPTED
                 await self._lose(kernel)
                 raise
-            else:
-                return replace(reply, stored=pump.stored, lost=pump.lost, notice=notice)
-            return Answer(why=why, code=status, stored=pump.stored, lost=pump.lost, notice=notice)
+            return replace(told, stored=pump.stored, lost=pump.lost, notice=notice, confined=kernel.confined)
 
     async def end(self) -> None:
         """End the process and all that it has started."""
@@ -97,10 +98,26 @@ class Interpreter:
         finally:
             kernel.let_go()
 
-    async def _started(self, cwd: Path) -> "Kernel":
+    async def standing(self) -> Standing:
+        """Where code would run: what it would start is not known."""
+        box = self._outfit.sandbox
+        return UNCONFINED if box is None else await box.standing(None)
+
+    async def _ready(self, cwd: Path) -> "Kernel":
+        """The process, which is where the sandbox wants it now."""
+        standing = await self.standing()
+        if standing.where is Where.REFUSED:
+            raise ToolError(f"Nothing was run: {standing.reason}. Do it another way, or ask the user.")
+        inside = standing.where is Where.INSIDE
+        if self._kernel is not None and self._kernel.confined != inside:
+            self._notice = MOVED
+            await self._lose(self._kernel)
+        return self._kernel or await self._started(cwd, self._outfit.sandbox if inside else None)
+
+    async def _started(self, cwd: Path, sandbox: Sandbox | None) -> "Kernel":
         folder = str(cwd) if os.path.isdir(cwd) else self._outfit.working_dirs()[0]  # noqa: PTH112, ASYNC240
         env = {**ordinary(as_hooks_left_it(self._outfit.env)), "PWD": folder}
-        prepared = boxed(Command([sys.executable, "-I", KERNEL], folder, env, grace=0.0), self._outfit.sandbox)
+        prepared = boxed(Command([sys.executable, "-I", KERNEL], folder, env, grace=0.0), sandbox)
         ours, theirs = socket.socketpair()
         output, end = os.pipe()
         ours.setblocking(False)
@@ -117,7 +134,7 @@ class Interpreter:
         finally:
             theirs.close()
             os.close(end)
-        return Kernel(running, ours, output, prepared.close)
+        return Kernel(running, ours, output, prepared)
 
 
 async def _reply(kernel: "Kernel", code: str, pump: "_Pump", seconds: float) -> Answer:
@@ -134,11 +151,12 @@ async def _reply(kernel: "Kernel", code: str, pump: "_Pump", seconds: float) -> 
 class Kernel:
     """The running process: the socket on which it is asked, and the pipe with what its code writes."""
 
-    def __init__(self, running: Running, control: socket.socket, output: int, close: Callable[[], None]) -> None:
+    def __init__(self, running: Running, control: socket.socket, output: int, prepared: Prepared) -> None:
         self.running = running
         self.output = output
+        self.confined = prepared.sandboxed
         self._control = control
-        self._close = close
+        self._close = prepared.close
 
     async def ask(self, code: str) -> Answer:
         """

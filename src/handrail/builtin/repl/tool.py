@@ -4,6 +4,7 @@ from typing import Any
 
 from pydantic import Field
 
+from handrail.builtin.bash.consent import objection
 from handrail.builtin.bash.result import signal_name
 from handrail.builtin.command_output import Said, limit_of, said
 from handrail.builtin.following import Kept
@@ -13,7 +14,7 @@ from handrail.conversation.blocks import Json
 from handrail.tools.cards import Card
 from handrail.tools.context import ToolContext
 from handrail.tools.output import Output
-from handrail.tools.permission import Refuse
+from handrail.tools.permission import NO_OPINION, Check, Refuse
 from handrail.tools.schema import Input
 from handrail.tools.tool import PromptView, Tool
 
@@ -51,6 +52,9 @@ class REPL(Tool[ReplInput]):
 
     async def validate(self, args: ReplInput, ctx: ToolContext) -> Refuse | None:
         return None if args.code.strip() else Refuse("There is no code. Give Python code to run.")
+
+    async def check_permission(self, args: ReplInput, ctx: ToolContext) -> Check:
+        return objection(await interpreter_of(self._outfit).standing()) or NO_OPINION
 
     async def call(self, args: ReplInput, ctx: ToolContext) -> Output:
         limit = limit_of(self._outfit.env.get("BASH_MAX_OUTPUT_LENGTH", ""))
@@ -95,7 +99,7 @@ class REPL(Tool[ReplInput]):
             found.append(f"the interpreter ended {how}. {LOST}")
         if answer.lost and answer.why != "full":
             found.append(f"{answer.lost:,} bytes of output were lost, because they could not be written to the disk")
-        sandbox = self._outfit.sandbox
+        sandbox = self._outfit.sandbox if answer.confined else None
         if sandbox and (answer.error or answer.why) and (why := sandbox.explain(f"{shown.text}\n{answer.error}", 1)):
             found.append(why)
         return found
