@@ -1,10 +1,12 @@
 """Commands in Markdown files, used in prompts."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from handrail.app.commands import expanded, filled, find_commands
+from handrail.app.delegation import find_agents
 from handrail.conversation.blocks import Image, Text
 from handrail.conversation.messages import UserMessage
 
@@ -19,6 +21,19 @@ def home(tmp_path: Path) -> Path:
 def write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
+
+
+def test_a_pipe_or_device_in_the_place_of_a_command_or_agent_is_not_waited_for(tmp_path: Path, home: Path) -> None:
+    for kind in ("commands", "agents"):
+        folder = tmp_path / ".claude" / kind
+        folder.mkdir(parents=True)
+        os.mkfifo(folder / "pipe.md")
+        (folder / "endless.md").symlink_to("/dev/zero")
+
+    assert find_commands(tmp_path, {"HOME": str(home)}) == {}
+    found, problems = find_agents(tmp_path, {"HOME": str(home)}, {})
+    assert {agent.source for agent in found.values()} == {"built-in"}
+    assert ["is not a regular file" in problem for problem in problems] == [True, True]
 
 
 def test_commands_are_found_and_the_nearest_of_a_name_counts(tmp_path: Path, home: Path) -> None:

@@ -138,6 +138,7 @@ def test_a_call_tells_programs_everything(tmp_path: Path) -> None:
     ("arguments", "code", "says"),
     [
         pytest.param(["call", "Reed", "{}"], 2, "Did you mean 'Read'?", id="an unknown tool with a near name"),
+        pytest.param(["call", "Read", "[" * 50_000], 2, "nested too deeply", id="deep JSON"),
         pytest.param(["call", "Read", "{"], 2, "the input is not JSON", id="broken JSON"),
         pytest.param(["call", "Read", "[]"], 2, "a JSON list, and an object is needed", id="JSON that is no object"),
         pytest.param(["call", "Read", "{}"], 2, "'file_path' is missing", id="an invalid input"),

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from handrail.config import widening
 from handrail.config.asked import Wanted
 from handrail.config.gather import gather
 from handrail.config.keys import KEYS
@@ -185,6 +186,39 @@ def test_a_hook_whose_script_changed_asks_again(world: World) -> None:
     world.trust()
 
     other.write_text("echo changed")
+    assert world.gather().trust == "trusted"
+    script.write_text("echo evil")
+    assert world.gather().trust == "changed"
+
+
+@pytest.mark.proves("R9")
+@pytest.mark.parametrize(
+    "command",
+    [
+        '"$HANDRAIL_PROJECT_DIR"/start.sh', "${HANDRAIL_PROJECT_DIR}/start.sh", "$CLAUDE_PROJECT_DIR/start.sh",
+        "./start.sh;true", "true&&./start.sh|cat", "sh -c 'cd . && ./start.sh'", "node --require=./start.sh x",
+    ],
+)  # fmt: skip
+def test_the_script_of_a_hook_is_found_however_it_is_named(world: World, command: str) -> None:
+    script = world.write("project/start.sh", "echo good")
+    hooks = {"SessionStart": [{"hooks": [{"type": "command", "command": command}]}]}
+    world.write("project", {"hooks": hooks})
+    world.trust()
+
+    assert world.gather().trust == "trusted"
+    script.write_text("echo evil")
+    assert world.gather().trust == "changed"
+
+
+@pytest.mark.proves("R9")
+def test_a_large_script_that_changed_behind_its_beginning_asks_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(widening, "MAX_FILE", 4)
+    script = world.write("project/start.sh", "echo good")
+    world.write("project", {"hooks": HOOK})
+    world.trust()
+
     assert world.gather().trust == "trusted"
     script.write_text("echo evil")
     assert world.gather().trust == "changed"

@@ -217,6 +217,23 @@ def test_a_server_cannot_be_read_into_the_rule_of_another(tmp_path: Path) -> Non
     assert World(tmp_path, rules={"allow": ["Bash"]}).says("mcp__evil__Bash", {"command": "ls"}) == "ask"
 
 
+@pytest.mark.proves("R3")
+@pytest.mark.parametrize(
+    "rule", ["mcp__my.srv", "mcp__my.srv__get it", "mcp__my.srv__*", "mcp__my_srv", "mcp__my_srv__get_it"]
+)
+def test_a_deny_rule_may_name_a_server_as_it_is_configured(rule: str, tmp_path: Path) -> None:
+    world = World(tmp_path, rules={"deny": [rule.replace(" ", ".")], "allow": ["mcp__my_srv"]})
+
+    assert world.says("mcp__my_srv__get_it", {}, Facts(mcp=McpInfo("my.srv", "get.it"))) == "deny"
+    assert world.says("mcp__my_srv2__get_it", {}, Facts(mcp=McpInfo("my_srv2", "get_it"))) == "ask"
+
+
+def test_an_allow_rule_names_a_server_by_its_normal_name_alone(tmp_path: Path) -> None:
+    world = World(tmp_path, rules={"allow": ["mcp__my.srv"]})
+
+    assert world.says("mcp__my_srv__x", {}, Facts(mcp=McpInfo("my_srv", "x"))) == "ask"
+
+
 # Properties: many rules, many calls, every mode. No file system: paths are what they say.
 
 

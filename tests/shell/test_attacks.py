@@ -27,6 +27,11 @@ ATTACKS: dict[str, list[str]] = {
         "git log \"-n$(true)\" -S --output=pwned", "env \"-u$(true)\" -C ls",
     ],
     "all variables": ["export", "declare", "typeset", "readonly", "local", "ls; export", "command export"],
+    "through links": [
+        "grep -R x .", "grep -rnR x src", "grep --dereference-recursive x .", "rg -L x", "rg --follow x", "ag -f x .",
+        "find -L . -exec cat {} +", "find . -follow -exec cat {} \\;",
+        "fd -L -0 | xargs -0 cat",
+    ],
     "quoting": [
         "to''uch pwned", "'touch' pwned", "t\\ouch pwned", '"touch" pwned', "touch\tpwned", "$'touch' pwned",
         "$'\\164ouch' pwned", "$'\\x74\\x6f\\x75\\x63\\x68' pwned", "$'\\u0074ouch' pwned", "$'\\cA' pwned",
@@ -265,6 +270,7 @@ READS = [
     "git -C .. log", "git -C / status", "git -C a -C ../.. log", "git diff -- ../x", "env -C .. cat x",
     "env --chdir=/ cat etc/passwd", "env -C a cat ../../x",
     "cat f | xargs cat", "ls | xargs cat", "find . | xargs cat", "find .. -print0 | xargs -0 cat",
+    "find -L . -print0 | xargs -0 cat", "find . -follow -print0 | xargs -0 cat",
     "ls -d /* | xargs wc", "cat $(cat f)", "cat `cat f`", "cat \"$(cat f)\"",
     "cat $(echo /etc/passwd)", "while read -r x; do cat \"$x\"; done < f", "read -r x < f; cat \"$x\"",
     "[ -f /etc/passwd ]", "[[ -f ../x ]]", "test ../a -nt b", "diff() { ls; }",

@@ -61,7 +61,7 @@ def _in(folder: Path) -> Iterator[Command]:
         return
     for path in files:
         try:
-            if path.stat().st_size > MAX_FILE:
+            if not path.is_file() or path.stat().st_size > MAX_FILE:  # a pipe would be waited for
                 continue
             headed = read_head(path.read_text("utf-8", "replace"))
         except OSError:

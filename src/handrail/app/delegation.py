@@ -50,6 +50,9 @@ def _files(folders: Iterable[Path]) -> Iterator[AgentDefinition | str]:
             continue
         for path in paths:
             try:
+                if not path.is_file():  # a pipe would be waited for
+                    yield f"{path}: it is not a regular file"
+                    continue
                 text = path.read_text("utf-8", "replace") if path.stat().st_size <= MAX_FILE else ""
             except OSError as error:
                 yield f"{path}: {error.strerror}"

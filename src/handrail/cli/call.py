@@ -59,6 +59,8 @@ def parsed(text: str) -> Json:
             f"the input is not JSON: {error.msg} (line {error.lineno}, column {error.colno}, near "
             f"{text[max(error.pos - 10, 0) : error.pos + 10]!r}). Give an object, for example '{{}}'."
         ) from error
+    except RecursionError as error:
+        raise HandrailError("the input is nested too deeply. Give a flatter object.") from error
     if not isinstance(value, dict):
         raise HandrailError(f"the input is a JSON {type(value).__name__}, and an object is needed, for example '{{}}'.")
     return value

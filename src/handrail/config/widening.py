@@ -9,10 +9,11 @@ somebody's guard.
 import hashlib
 import json
 import os
+import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from handrail.config.keys import ALWAYS, Key, Tree, tree
 from handrail.config.ways import Way, dotted
@@ -23,6 +24,8 @@ STRICTNESS = ("plan", "dontAsk", "default", "acceptEdits", "auto", "bypassPermis
 # Keys whose values start programs: the project's own files that they name are part of what is trusted.
 RUNS = frozenset(("hooks", "statusLine", "apiKeyHelper", "mcpServers"))
 MAX_WORDS, MAX_FILE = 200, 4_000_000
+PROJECT = re.compile(r"\$(?:\{(?:CLAUDE|HANDRAIL)_PROJECT_DIR\}|(?:CLAUDE|HANDRAIL)_PROJECT_DIR\b)")
+CUT = re.compile(r"[\s;&|()<>=`'\"]+")
 
 
 @record
@@ -111,14 +114,20 @@ def _parts(path: Way, value: Any, *, hooks: bool) -> Iterator[tuple[Way, Any]]:
 def _files_of(value: Any, folder: str) -> Iterator[tuple[str, bytes]]:
     """The project's own files that a command names, with what they hold."""
     for word in [word for text in _texts(value) for word in _words(text)][:MAX_WORDS]:
-        plain = word.replace("${CLAUDE_PROJECT_DIR}", folder).replace("$CLAUDE_PROJECT_DIR", folder)
+        plain = PROJECT.sub(lambda _name: folder, word)
         try:
             real = os.path.realpath(os.path.join(folder, plain))  # noqa: PTH118  # may be absolute
             if (real + "/").startswith(folder.rstrip("/") + "/") and os.path.isfile(real):  # noqa: PTH113
                 with Path(real).open("rb") as file:
-                    yield real, file.read(MAX_FILE)
+                    yield real, file.read(MAX_FILE) + _behind(file)
         except (OSError, ValueError):
             continue
+
+
+def _behind(file: BinaryIO) -> bytes:
+    """What stands for the rest of a file that is too large to be read: nobody can set the last of these times."""
+    status = os.fstat(file.fileno())
+    return b"" if status.st_size <= MAX_FILE else f"{status.st_size} {status.st_ctime_ns}".encode()
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -134,8 +143,10 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _words(text: str) -> list[str]:
+    """As a shell cuts a line, and again what is quoted or stands behind an operator or an equals sign."""
     split_by: Callable[[str], list[str]] = shlex.split
     try:
-        return split_by(text)
+        words = split_by(text)
     except ValueError:
-        return text.split()
+        words = text.split()
+    return [*words, *(part for word in words for part in CUT.split(word) if part != word)]

@@ -70,10 +70,21 @@ class RuleIndex:
             self.mcp_globs.setdefault(server, []).append((glob_regex(tool), rule))
         elif "*" in name:
             self.globs.append((glob_regex(name), rule))
+            if name.startswith(MCP):
+                self.globs.append((glob_regex(re.sub(r"[^A-Za-z0-9_*-]", "_", name)), rule))
         elif name.startswith(MCP):
-            self.mcp.setdefault(name.removeprefix(MCP), []).append(rule)
+            for key in self.mcp_keys(name.removeprefix(MCP)):
+                self.mcp.setdefault(key, []).append(rule)
         else:
             self.whole.setdefault(name, []).append(rule)
+
+    def mcp_keys(self, name: str) -> Iterable[str]:
+        """What a rule is found by. A deny or ask rule may also spell the names as they are configured."""
+        if self.behaviour is Behaviour.ALLOW:
+            return (name,)
+        server, parted, tool = name.partition("__")
+        normal = server_name(server) + (f"__{normalised(tool)}" if parted else "")
+        return dict.fromkeys((name, normal, server_name(name)))
 
     def add_spec(self, rule: Rule, spec: str) -> None:
         if rule.tool in self.named:

@@ -11,6 +11,7 @@ from handrail.shell.gate import UnclearError
 from handrail.shell.model import Does, Effect, Kind, Piece, Word, literal_word
 
 LEADING = frozenset("-H -L -P -O0 -O1 -O2 -O3 -E -X -d -s -x".split())
+FOLLOWING = frozenset(("-L", "-H", "-follow"))
 SHOWN = frozenset("--help -help --version -version".split())
 MAX_STARTS = 8
 WITHOUT_VALUE = frozenset(
@@ -45,6 +46,9 @@ def read_words(words: tuple[Word, ...]) -> tuple[Effect, ...]:
     effects += [Effect(Does.READS, start, "searches this folder") for start in starts or [literal_word(".")]]
     while left:
         step(left, effects, starts)
+    follows = any(word.literal in FOLLOWING for word in words)
+    if follows and any(effect.child for effect in effects):
+        effects.append(Effect(Does.UNKNOWN, None, "what it finds through links may be anywhere"))
     return tuple(effects)
 
 

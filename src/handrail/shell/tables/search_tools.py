@@ -2,6 +2,7 @@
 
 from handrail.shell.model import Requirement
 from handrail.shell.tables.format import NAMES, PROGRAM, READ, TEXT, Command, Unless
+from handrail.shell.tables.search import FOLLOWS
 
 RG_CONFIG = Requirement(
     "rg-config", "RIPGREP_CONFIG_PATH is not set, or names a file of the user without --pre", ("--no-config",)
@@ -14,7 +15,7 @@ RG = Command(
     "--invert-match --no-invert-match -x --line-regexp --mmap --no-mmap -U --multiline --no-multiline "
     "--multiline-dotall --no-multiline-dotall --no-unicode --unicode --null-data -P --pcre2 --no-pcre2 -S --smart-case "
     "--stop-on-nonmatch -a --text --no-text -w --word-regexp --auto-hybrid-regex --no-auto-hybrid-regex "
-    "--no-pcre2-unicode --pcre2-unicode --binary --no-binary -L --follow --no-follow --glob-case-insensitive "
+    "--no-pcre2-unicode --pcre2-unicode --binary --no-binary --no-follow --glob-case-insensitive "
     "--no-glob-case-insensitive -. --hidden --no-hidden --ignore-file-case-insensitive "
     "--no-ignore-file-case-insensitive --no-ignore --ignore --no-ignore-dot --ignore-dot --no-ignore-exclude "
     "--ignore-exclude --no-ignore-files --ignore-files --no-ignore-global --ignore-global --no-ignore-parent "
@@ -37,7 +38,11 @@ RG = Command(
         "--pre --hostname-bin": PROGRAM,
     },
     attached={"--engine": TEXT},  # rg 13 lets an option follow it
-    never={"-z --search-zip": "starts unpackers", "--hyperlink-format": "may start the program for the host's name"},
+    never={
+        "-z --search-zip": "starts unpackers",
+        "--hyperlink-format": "may start the program for the host's name",
+        "-L --follow": FOLLOWS,
+    },
     operands=(Unless(TEXT, "-e --regexp -f --file --files --type-list"),),
     rest=READ,
     default=".",
@@ -47,7 +52,7 @@ FD = Command(
     source="fd 8.6, fd --help",
     flags="-H --hidden --no-hidden -I --no-ignore --no-ignore-vcs --no-ignore-parent --no-require-git "
     "--no-global-ignore-file -u --unrestricted "
-    "-s --case-sensitive -i --ignore-case -g --glob --regex -F --fixed-strings -a --absolute-path -L --follow -p "
+    "-s --case-sensitive -i --ignore-case -g --glob --regex -F --fixed-strings -a --absolute-path -p "
     "--full-path -0 --print0 --prune -1 -q --quiet --show-errors --strip-cwd-prefix --one-file-system -h --help -V "
     "--version",
     values={
@@ -57,7 +62,7 @@ FD = Command(
         "--ignore-file --search-path --base-directory": READ,
         "-x --exec -X --exec-batch": PROGRAM,
     },
-    never={"-l --list-details": "starts ls"},
+    never={"-l --list-details": "starts ls", "-L --follow": FOLLOWS},
     operands=(TEXT,),
     rest=READ,
     default=".",
@@ -74,7 +79,7 @@ COMMANDS: dict[str, Command] = {
         flags="--ackmate --break --nobreak -c --count --color --nocolor --column --filename --nofilename -H --heading "
         "--noheading --group --nogroup -l --files-with-matches -L --files-without-matches --print-all-files --numbers "
         "--nonumbers -o --only-matching --print-long-lines --passthrough --silent --stats --stats-only --vimgrep -0 "
-        "--null --print0 -a --all-types -D --debug -f --follow -F --fixed-strings --hidden -i --ignore-case "
+        "--null --print0 -a --all-types -D --debug -F --fixed-strings --hidden -i --ignore-case "
         "--one-device -Q --literal -s --case-sensitive -S --smart-case --search-binary -t --all-text -u "
         "--unrestricted -U --skip-vcs-ignores -v --invert-match -w --word-regexp --nopager --version --help "
         "--list-file-types --py --python --js --ts --go --rust --java --ruby --cpp --cc --html --css --json --yaml "
@@ -85,6 +90,7 @@ COMMANDS: dict[str, Command] = {
             "--pager": "starts a program",
             "-p --path-to-ignore": "reads another list",
             "-z --search-zip": "unpacks",
+            "-f --follow": FOLLOWS,
         },
         operands=(TEXT,),
         rest=READ,
