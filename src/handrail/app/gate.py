@@ -26,7 +26,8 @@ class FolderGate:
     Judges by the permission language, which is loaded with the first call: no first request waits for it.
 
     `policy` is asked before every call, so that settings may change; without it there are no rules. `kept` gives the
-    folders of the session's own files, such as big results, which may be read. `session` is its id in the audit log.
+    folders of the session's own files, such as big results, which may be read. `session` is its id in the audit log,
+    which shows no text that matches a pattern of `secrets`.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class FolderGate:
         audited: bool = True,
         kept: Callable[[], Iterable[Path]] = tuple,
         session: str = "",
+        secrets: Iterable[str] = (),
     ) -> None:
         self._cwd = realpath(cwd)
         self._env = env
@@ -55,6 +57,7 @@ class FolderGate:
         self._audited = audited
         self._kept = kept
         self._session = session
+        self._secrets = tuple(secrets)
         self._gate: PolicyGate | None = None
 
     async def decide(self, request: Request, evidence: Evidence) -> Decision:
@@ -112,7 +115,7 @@ class FolderGate:
     def _audit(self) -> object:
         if not self._audited:
             return None
-        redactor = import_module("handrail.conversation.redact").make_redactor(self._env)
+        redactor = import_module("handrail.conversation.redact").make_redactor(self._env, self._secrets)
         folder = state_folder(self._env) / "audit"
         return import_module("handrail.dispatch.approval.audit").Audit(folder, redactor, session=self._session)
 

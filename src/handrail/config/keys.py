@@ -47,6 +47,7 @@ MODES: Schema = {
 }
 EFFORTS: Schema = {"type": "string", "enum": ["minimal", "low", "medium", "high", "xhigh", "max"]}
 PROVIDERS: Schema = {"type": "string", "enum": ["anthropic", "openai", "openai-responses"]}
+DURABILITY: Schema = {"type": "string", "enum": ["process", "power"]}
 WAITS: Schema = {"type": "string", "enum": ["60s", "5m", "10m"]}
 STATUS_LINE: Schema = {"type": "object", "properties": {"type": TEXT, "command": TEXT}}
 
@@ -92,7 +93,12 @@ KEYS = (
     Key("permissions.disableAutoMode", DISABLE, "Nobody can enter auto.", ALWAYS),
     Key("allowManagedPermissionRulesOnly", FLAG, "Allow rules and folders count from policy files only.", managed=True),
     Key("allowManagedHooksOnly", FLAG, "Hooks count from policy files only.", managed=True),
-    Key("allowManagedMcpServersOnly", FLAG, "`allowedMcpServers` counts from policy files only.", managed=True),
+    Key(
+        "allowManagedMcpServersOnly",
+        FLAG,
+        "`allowedMcpServers` counts from policy files only. Kept, without effect yet.",
+        managed=True,
+    ),
     Key(
         "policyCommand",
         TEXTS,
@@ -108,8 +114,8 @@ KEYS = (
     Key("httpHookAllowedEnvVars", TEXTS, "Variables that headers of HTTP hooks may use."),
     Key("model", TEXT, "Name of the model."),
     Key("fallbackModel", TEXTS, "Models to try when the first is overloaded, in this order.", whole=True),
-    Key("availableModels", TEXTS, "Models that may be chosen.", whole=True),
-    Key("modelOverrides", TEXT_MAP, "Other names for models, as a server knows them."),
+    Key("availableModels", TEXTS, "The only models that may be used; the first is the default.", whole=True),
+    Key("modelOverrides", TEXT_MAP, "Names under which a server knows models, by their usual names."),
     Key("provider", PROVIDERS, "Wire format of the server."),
     Key("baseUrl", TEXT, "Server to ask."),
     Key("apiKeyHelper", TEXT, "Shell command that prints a credential; used when the environment holds none."),
@@ -118,8 +124,8 @@ KEYS = (
     Key("enableAllProjectMcpServers", FLAG, "Approve every server of `.mcp.json`.", (False,)),
     Key("enabledMcpjsonServers", TEXTS, "Approved servers of `.mcp.json`."),
     Key("disabledMcpjsonServers", TEXTS, "Rejected servers of `.mcp.json`.", ALWAYS),
-    Key("allowedMcpServers", ANY_LIST, "The only MCP servers that may be used."),
-    Key("deniedMcpServers", ANY_LIST, "MCP servers that may not be used.", ALWAYS),
+    Key("allowedMcpServers", ANY_LIST, "The only MCP servers that may be used. Kept, without effect yet."),
+    Key("deniedMcpServers", ANY_LIST, "MCP servers that may not be used. Kept, without effect yet.", ALWAYS),
     Key("sandbox.enabled", FLAG, "Run commands in a sandbox."),
     Key("sandbox.autoAllowBashIfSandboxed", FLAG, "Sandboxed commands run without a question.", (False,)),
     Key("sandbox.allowUnsandboxedCommands", FLAG, "A command may ask to run outside the sandbox.", (False,)),
@@ -130,22 +136,31 @@ KEYS = (
     Key("sandbox.filesystem.denyWrite", TEXTS, "Paths that sandboxed commands may not write.", ALWAYS),
     Key("sandbox.filesystem.allowRead", TEXTS, "Paths that sandboxed commands may read."),
     Key("sandbox.filesystem.denyRead", TEXTS, "Paths that sandboxed commands may not read.", ALWAYS),
-    Key("agent", TEXT, "Kind of agent that the session runs as."),
-    Key("outputStyle", TEXT, "Style of the answers."),
-    Key("statusLine", STATUS_LINE, "A command that prints the status line.", whole=True),
-    Key("language", TEXT, "Language of the answers."),
-    Key("plansDirectory", TEXT, "Where plans are written."),
-    Key("cleanupPeriodDays", {"type": "integer", "minimum": 0}, "Days that sessions are kept."),
-    Key("skipWebFetchPreflight", FLAG, "Fetch pages without asking a list of hosts first.", (False,)),
-    Key("respectGitignore", FLAG, "Leave out ignored files when files are suggested."),
-    Key("disableSkillShellExecution", FLAG, "Skills run no commands.", (True,)),
-    Key("askUserQuestionTimeout", WAITS, "How long a question waits for its answer."),
-    Key("enabledPlugins", ANY_MAP, "Plugins that are switched on."),
-    Key("extraKnownMarketplaces", ANY_MAP, "More places that plugins come from."),
-    Key("autoCompactEnabled", FLAG, "Shorten long conversations by itself."),
-    Key("includeGitInstructions", FLAG, "Tell the model how to work with git."),
-    Key("attribution", ANY_MAP, "What commits and pull requests say about their author."),
-    Key("claudeMdExcludes", TEXTS, "Memory files that are not read."),
+    Key("agent", TEXT, "Kind of agent that the session runs as. Kept, without effect yet."),
+    Key("outputStyle", TEXT, "Style of the answers. Kept, without effect yet."),
+    Key("statusLine", STATUS_LINE, "A command that prints the status line. Kept, without effect yet.", whole=True),
+    Key("language", TEXT, "Language of the answers. Kept, without effect yet."),
+    Key("plansDirectory", TEXT, "Where plans are written. Kept, without effect yet."),
+    Key(
+        "cleanupPeriodDays", {"type": "integer", "minimum": 0}, "Days that sessions are kept. Kept, without effect yet."
+    ),
+    Key(
+        "skipWebFetchPreflight",
+        FLAG,
+        "Fetch pages without asking a list of hosts first. Kept, without effect yet.",
+        (False,),
+    ),
+    Key("respectGitignore", FLAG, "Leave out ignored files when files are suggested. Kept, without effect yet."),
+    Key("disableSkillShellExecution", FLAG, "Skills run no commands. Kept, without effect yet.", (True,)),
+    Key("askUserQuestionTimeout", WAITS, "How long a question waits for its answer. Kept, without effect yet."),
+    Key("enabledPlugins", ANY_MAP, "Plugins that are switched on. Kept, without effect yet."),
+    Key("extraKnownMarketplaces", ANY_MAP, "More places that plugins come from. Kept, without effect yet."),
+    Key("autoCompactEnabled", FLAG, "Whether long conversations are shortened by themselves."),
+    Key("redact", TEXTS, "Regular expressions of further secrets, which no session and no log shows."),
+    Key("durability", DURABILITY, "What a session outlives: the end of the process, or of the power, too."),
+    Key("includeGitInstructions", FLAG, "Tell the model how to work with git. Kept, without effect yet."),
+    Key("attribution", ANY_MAP, "What commits and pull requests say about their author. Kept, without effect yet."),
+    Key("claudeMdExcludes", TEXTS, "Memory files that are not read. Kept, without effect yet."),
 )
 
 Tree: TypeAlias = Mapping[str, Any]
