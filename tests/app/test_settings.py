@@ -203,6 +203,12 @@ def test_flags_go_before_variables_and_variables_before_settings(world: World) -
     assert wishes_of(world.load(), flags) == flags
 
 
+def test_settings_say_which_models_there_are_and_how_a_server_names_them(world: World) -> None:
+    world.write("user", {"availableModels": ["sonnet"], "modelOverrides": {"sonnet": "prod"}})
+
+    assert wishes_of(world.load(), Wishes()) == Wishes(available=("sonnet",), overrides={"sonnet": "prod"})
+
+
 def test_a_helper_gives_the_credential_when_the_environment_holds_none(world: World) -> None:
     world.write("user", {"apiKeyHelper": "printf ' key-%s\\n' $WHO", "env": {"WHO": "me"}})
     assert credential(world.load()) == "key-me"

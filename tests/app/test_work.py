@@ -9,6 +9,7 @@ import anyio
 import pytest
 
 from handrail.app.work import Work, Worker
+from handrail.config.asked import Asked
 from handrail.conversation.blocks import Text, ToolUse
 from handrail.conversation.messages import Attachment
 from handrail.loop.events import Compacted, RunEnded
@@ -70,6 +71,39 @@ async def test_a_history_that_fills_the_window_becomes_a_summary_that_is_billed(
     assert (spent.answers, spent.input_tokens, spent.output_tokens) == (2, 1_300, 73)
 
 
+async def test_settings_can_switch_off_that_a_history_is_shortened(folder: Path, env: dict[str, str]) -> None:
+    replies = [Reply((Text(text),), input_tokens=7_000, model=MODEL) for text in ("First.", "Second.", "Third.")]
+    settings = Asked(settings='{"autoCompactEnabled": false}')
+    with anyio.fail_after(20):
+        async with ModelServer(replies, strict=True) as server:
+            worker = Worker(Work(folder, wishes(server), asked=settings), env)
+            try:
+                for prompt in ("word ", "more ", "last "):
+                    await worker.agent.ask(prompt * 1_500)
+            finally:
+                await worker.aclose()
+
+    assert all("word word" in request.raw.decode() for request in server.requests)
+
+
+@pytest.mark.proves("R10")
+async def test_secrets_that_the_settings_describe_are_in_no_audit_log(folder: Path, env: dict[str, str]) -> None:
+    env["HANDRAIL_STATE_DIR"] = str(folder / "state")
+    replies = [Reply((ToolUse("a", "Read", {"file_path": "CASE-4711.txt"}),)), Reply((Text("Done."),))]
+    settings = Asked(settings='{"redact": ["CASE-[0-9]+"]}')
+    with anyio.fail_after(20):
+        async with ModelServer(replies, strict=True) as server:
+            worker = Worker(Work(folder, wishes(server), asked=settings), env)
+            try:
+                await worker.agent.ask("go")
+            finally:
+                await worker.aclose()
+
+    [log] = (folder / "state" / "audit").iterdir()
+    assert "[redacted" in log.read_text()
+    assert "4711" not in log.read_text()
+
+
 async def test_memory_near_a_file_comes_with_the_file_once(folder: Path, env: dict[str, str]) -> None:
     (folder / "AGENTS.md").write_text("Rule of the project.")
     (folder / "part").mkdir()
@@ -124,6 +158,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 from handrail.app.work import Work, Worker
+from handrail.config.asked import Asked
 from handrail.errors import InputError
 from handrail.providers.choose import Wishes
 

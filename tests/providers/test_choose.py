@@ -161,3 +161,34 @@ def test_a_chosen_provider_loads_its_adapter_alone() -> None:
     assert "handrail.providers.anthropic" in loaded
     unwanted = {"handrail.providers.openai_chat", "httpx2", "httpcore2", "anyio", "pydantic", "tomllib", "random"}
     assert not loaded & unwanted
+
+
+BOTH = {"ANTHROPIC_API_KEY": "a", "OPENAI_API_KEY": "o"}
+
+
+def test_the_first_of_the_available_models_is_the_default() -> None:
+    chosen = choose(Wishes(available=("gpt-4o", "sonnet")), BOTH)
+
+    assert (chosen.provider, chosen.model) == ("openai", "gpt-4o")
+    assert choose(Wishes(model="sonnet", available=("gpt-4o", CLAUDE)), BOTH).model == CLAUDE
+
+
+@pytest.mark.parametrize(
+    ("wishes", "env"),
+    [
+        pytest.param(Wishes(model="opus", available=("sonnet",)), {}, id="by name"),
+        pytest.param(Wishes(available=("sonnet",)), {"ANTHROPIC_MODEL": "opus"}, id="by a variable"),
+        pytest.param(Wishes(available=("sonnet",), fallback_models=("opus",)), {}, id="as a fallback"),
+    ],
+)
+def test_a_model_that_is_not_available_is_refused(wishes: Wishes, env: dict[str, str]) -> None:
+    with pytest.raises(ProviderSetupError, match="'opus' may not be used: availableModels in the settings names son"):
+        choose(wishes, BOTH | env)
+
+
+def test_a_server_may_know_models_by_other_names() -> None:
+    overrides = {CLAUDE: "prod-sonnet", "haiku": "prod-haiku"}
+    wishes = Wishes(model="sonnet", fallback_models=("haiku", "opus"), overrides=overrides)
+    chosen = choose(wishes, BOTH)
+
+    assert (chosen.model, chosen.fallback_models) == ("prod-sonnet", ("prod-haiku", "claude-opus-4-6"))

@@ -27,7 +27,8 @@ class FolderGate:
     Judges by the permission language, which is loaded with the first call: no first request waits for it.
 
     `policy` is asked before every call, so that settings may change; without it there are no rules. `kept` gives the
-    folders of the session's own files, such as big results, which may be read. `session` is its id in the audit log.
+    folders of the session's own files, such as big results, which may be read. `session` is its id in the audit log,
+    which shows no text that matches a pattern of `secrets`.
     """
 
     def __init__(

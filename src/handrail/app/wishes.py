@@ -30,6 +30,8 @@ def wishes_of(loaded: Loaded, flags: Wishes) -> Wishes:
         provider=flags.provider or provider,
         api_key=flags.api_key or credential(loaded),
         fallback_models=flags.fallback_models or tuple(settings.get("fallbackModel") or ()),
+        available=tuple(settings.get("availableModels") or ()),
+        overrides=settings.get("modelOverrides") or {},
     )
 
 

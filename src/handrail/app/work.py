@@ -143,7 +143,8 @@ class Worker:
             kept=lambda: (results.folder, self.outfit().state, *self._hook_texts()),
             session=self.id,
         )
-        shared: dict[str, Any] = {"env": env, "compact": self._shorten, "results": results}
+        shorten = None if loaded.settings.get("autoCompactEnabled") is False else self._shorten
+        shared: dict[str, Any] = {"env": env, "compact": shorten, "results": results}
         self.outfit = cache(outfit_of(self.live, self.id, delegate=_Late(self._delegation), **self._variables(env)))
         self._shared = {**shared, "outfit": self.outfit}
         self.servers: Servers | None = None

@@ -7,6 +7,7 @@ Each provider has a default model, so that nobody must name one. A server with i
 """
 
 from collections.abc import Mapping
+from dataclasses import field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
@@ -44,13 +45,19 @@ ANTHROPIC_MODELS = ("claude", "anthropic/", "anthropic.")
 
 @record
 class Wishes:
-    """What flags and settings say; empty = nothing."""
+    """
+    What flags and settings say; empty = nothing.
+
+    `available`: no other models, the first is the default. `overrides`: the server's own names of models.
+    """
 
     provider: str = ""
     model: str = ""
     base_url: str = ""
     api_key: str = ""
     fallback_models: tuple[str, ...] = ()
+    available: tuple[str, ...] = ()
+    overrides: Mapping[str, str] = field(default_factory=dict)
 
 
 @record
@@ -75,12 +82,14 @@ def choose(wishes: Wishes, env: Mapping[str, str]) -> Choice:
     Raises:
         ProviderSetupError: a name or URL is wrong, or the vendor's own server is to be asked without a key.
     """
+    if wishes.available and not any((wishes.model, env.get("ANTHROPIC_MODEL"), env.get("OPENAI_MODEL"))):
+        wishes = replace(wishes, model=wishes.available[0])
     provider = _provider(wishes, env)
     prefix = "ANTHROPIC" if provider == "anthropic" else "OPENAI"
     base_url = wishes.base_url or env.get(f"{prefix}_BASE_URL") or DEFAULT_URLS[provider]
     if target_of(base_url).credentials:
         raise ProviderSetupError(f"The base URL holds a user name. Leave it out, and set {prefix}_API_KEY instead.")
-    model = wishes.model or env.get(f"{prefix}_MODEL") or DEFAULT_MODELS[provider]
+    model = _permitted(wishes.model or env.get(f"{prefix}_MODEL") or DEFAULT_MODELS[provider], wishes)
     key, bearer = _key(provider, wishes, env)
     key = key.strip()
     if not (key.isascii() and key.isprintable()):
@@ -90,8 +99,8 @@ def choose(wishes: Wishes, env: Mapping[str, str]) -> Choice:
             f"There is no key for {base_url} (model {model!r}). Set {prefix}_API_KEY, "
             f"or set {prefix}_BASE_URL to a server that needs none."
         )
-    fallbacks = tuple(_full(name) for name in wishes.fallback_models)
-    return Choice(provider, _full(model), base_url, key, bearer, fallbacks)
+    fallbacks = tuple(_permitted(name, wishes) for name in wishes.fallback_models)
+    return Choice(provider, model, base_url, key, bearer, fallbacks)
 
 
 def load_api(name: ProviderName) -> "Api":
@@ -149,6 +158,15 @@ def _by_model(model: str) -> ProviderName | None:
     if not model:
         return None
     return "anthropic" if model.startswith(ANTHROPIC_MODELS) or model in ALIASES else "openai"
+
+
+def _permitted(model: str, wishes: Wishes) -> str:
+    """The name that goes to the server."""
+    if wishes.available and _full(model) not in map(_full, wishes.available):
+        raise ProviderSetupError(
+            f"The model {model!r} may not be used: availableModels in the settings names {', '.join(wishes.available)}."
+        )
+    return wishes.overrides.get(model) or wishes.overrides.get(_full(model)) or _full(model)
 
 
 def _full(model: str) -> str:
