@@ -58,6 +58,7 @@ bench: setup ## measure our own speed
 	@$(BIN)/python -m benchmarks.providers_bench
 	@$(BIN)/python -m benchmarks.loop_bench
 	@$(BIN)/python -m benchmarks.hooks_bench
+	@$(BIN)/python -m benchmarks.sessions_bench
 	@$(BIN)/python -m benchmarks.edit_bench
 	@$(BIN)/python -m benchmarks.search_bench
 	@$(BIN)/python -m benchmarks.sandbox_bench

@@ -97,6 +97,33 @@ async def victim(
                 await process.communicate()
 
 
+@dataclass
+class Ended:
+    """A run that is over."""
+
+    code: int | None
+    printed: list[Line]
+    errors: str
+    requests: list[Received]
+
+    @property
+    def session_id(self) -> str:
+        found: str = self.printed[-1]["session_id"]
+        return found
+
+    @property
+    def texts(self) -> str:
+        """All that the first request says."""
+        return json.dumps(self.requests[0].body["messages"])
+
+
+async def ran(replies: Iterable[Reply], folder: Path, *arguments: str, **more: str) -> Ended:
+    """A run to its end."""
+    async with victim(replies, folder, *arguments, **more) as running:
+        errors = await running.rest()
+        return Ended(running.process.returncode, running.printed, errors, running.server.requests)
+
+
 async def resumed(folder: Path, *arguments: str) -> Received:
     """The first request of the resumed session, which the strict server took."""
     async with victim([Reply((Text("Here again."),))], folder, "--resume", SESSION, "-p", "go on", *arguments) as after:

@@ -1,5 +1,6 @@
 """Sessions on disk: written at once, by one process, readable by their owner alone, found again."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -9,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from handrail.conversation.blocks import Text, ToolUse
+from handrail.conversation.blocks import Image, Text, Thinking, ToolResult, ToolUse
 from handrail.conversation.messages import AssistantMessage, Message, UserMessage
 from handrail.conversation.redact import Redactor, make_redactor
+from handrail.conversation.request import History
 from handrail.errors import SessionError
 from handrail.sessions.log import Log, read
 from handrail.sessions.rebuild import rebuild
@@ -115,12 +117,53 @@ def test_secrets_do_not_reach_the_disk(tmp_path: Path) -> None:
     assert len(rebuild(read(path)).messages) == 3
 
 
+def test_a_pattern_that_matches_everything_tears_no_call_from_its_result(tmp_path: Path) -> None:
+    store = Store(tmp_path / "sessions", make_redactor({}, [r"[A-Za-z0-9_]{2,}"]))
+    call = ToolUse("toolu_1", "Read", {"file_path": "abc"})
+    thought = Thinking("hmm, abc", {"type": "thinking", "thinking": "hmm, abc", "signature": "c2lnbmVk"})
+    image = Image("aGVsbG8gd29ybGQ=", "image/png")
+    result = ToolResult("toolu_1", (Text("content"), image))
+    said = AssistantMessage((thought, call), "m", "tool_use")
+
+    path = talk(store.create("/proj"), HELLO, said, UserMessage((result,)))
+
+    found = rebuild(read(path))
+    assert not found.repairs
+    taken = Text("[redacted:pattern]")
+    assert found.messages == (
+        UserMessage((taken,)),
+        AssistantMessage(
+            (
+                Thinking("[redacted:pattern], [redacted:pattern]", {}),
+                ToolUse("toolu_1", "Read", {"[redacted:pattern]": "[redacted:pattern]"}),
+            ),
+            "m",
+            "tool_use",
+        ),
+        UserMessage((ToolResult("toolu_1", (taken, image)),)),
+    )
+
+
+def test_records_wait_for_the_disk_only_if_power_may_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_file: int) -> None:
+        raise OSError(errno.EIO, "the disk is broken")
+
+    monkeypatch.setattr(os, "fdatasync", broken)
+    careful, usual = Log(tmp_path / "a.jsonl", durability="power"), Log(tmp_path / "b.jsonl")
+
+    usual.add({"type": "x"})
+    with pytest.raises(SessionError, match="the disk is broken"):
+        careful.add({"type": "x"})
+    usual.close()
+    careful.close()
+
+
 def test_a_line_that_does_not_fit_on_the_disk_leaves_the_file_as_it_was(tmp_path: Path) -> None:
     """A limit on the size of files acts like a full disk; it needs a process of its own."""
     program = """
 import resource, signal, sys
 from pathlib import Path
-from handrail.conversation.blocks import Text, ToolUse
+from handrail.conversation.blocks import Image, Text, Thinking, ToolResult, ToolUse
 from handrail.conversation.messages import UserMessage
 from handrail.conversation.redact import Redactor
 from handrail.errors import SessionError
@@ -209,6 +252,57 @@ def test_a_session_is_found_by_id_beginning_title_or_path(store: Store, tmp_path
     assert store.find(str(path), "/") == path
     with pytest.raises(SessionError, match="There is no session 'nothing'"):
         store.find("nothing", "/proj")
+
+
+def test_a_later_title_of_a_long_session_is_found(store: Store) -> None:
+    long = [UserMessage((Text("words " * 10_000),)), REPLY] * 3
+    path = talk(store.create("/proj", "long"), HELLO, *long)
+    opened = store.resume(path, "/proj")
+    opened.scribe.note("title", title="the long talk")
+    talk(opened, *long)
+
+    assert store.find("the long talk", "/proj") == path
+    [entry] = store.entries()
+    assert (entry.title, entry.model) == ("the long talk", "m")
+
+
+def test_a_prompt_with_a_big_picture_names_its_session(store: Store) -> None:
+    talk(store.create("/proj", "one"), UserMessage((Image("x" * 200_000, "image/png"), Text("what is this"))), REPLY)
+
+    assert [entry.title for entry in store.entries()] == ["what is this"]
+
+
+def test_folders_of_one_name_do_not_share_sessions(store: Store) -> None:
+    talk(store.create("/a-b", "one"))
+    assert folder_name("/a-b") == folder_name("/a/b")
+
+    with pytest.raises(SessionError, match="no session of the folder /a/b"):
+        store.newest("/a/b")
+
+
+@pytest.mark.proves("R13")
+@pytest.mark.parametrize("place", range(6))
+def test_a_session_taken_up_anywhere_even_before_a_summary_stays_what_it_was_made(store: Store, place: int) -> None:
+    opened = store.create("/proj", "one")
+    call = ToolUse("t1", "Read", {})
+    answer = AssistantMessage((Text("I look"), call), "m", "tool_use")
+    opened.scribe.message(HELLO)
+    for slot, block in enumerate(answer.content):
+        opened.scribe.block("m1", "m", block, slot)
+    opened.scribe.ended(ToolResult("t1", (Text("seen"),)))
+    opened.scribe.message(answer)
+    opened.scribe.message(UserMessage((ToolResult("t1", (Text("seen"),)),)))
+    opened.scribe.replaced((UserMessage((Text("what came before"),)),))
+    opened.scribe.message(REPLY)
+    path = talk(opened, HELLO)
+    ids = [line["uuid"] for line in read(path) if isinstance(line, dict) and "uuid" in line]
+
+    taken = store.resume(path, "/proj", upto=ids[place % len(ids)])
+    messages = (*taken.messages, UserMessage((Text("go on"),)))
+    talk(taken, messages[-1])
+
+    assert rebuild(read(path)).messages == messages
+    History(messages)
 
 
 def test_the_newest_session_of_a_folder_is_the_one_to_continue(store: Store) -> None:

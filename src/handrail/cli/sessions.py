@@ -7,7 +7,11 @@ import sys
 import time
 from pathlib import Path
 
-from handrail.app.state import session_store
+from handrail.app.live import live_settings
+from handrail.app.secrets import redactor_for
+from handrail.app.state import session_store, state_folder
+from handrail.cli.permission_flags import warn
+from handrail.config.asked import NOTHING_ASKED
 from handrail.conversation.plain import plain
 from handrail.errors import SessionError
 from handrail.sessions.log import read
@@ -115,7 +119,10 @@ def _export(chosen: argparse.Namespace, store: Store, cwd: str) -> int:
     return 0
 
 
-def _import(chosen: argparse.Namespace, store: Store, cwd: str) -> int:
+def _import(chosen: argparse.Namespace, _store: Store, cwd: str) -> int:
+    live = live_settings(Path(cwd), os.environ, state_folder(os.environ), NOTHING_ASKED, warn)
+    patterns = live.loaded.settings.get("redact") or ()
+    store = session_store(live.loaded.env, redactor_for(live.loaded.env, patterns))
     made = take_in(store, Path(chosen.file), cwd)
     made.scribe.close()
     if chosen.json:

@@ -37,7 +37,13 @@ MARKER = r"\[redacted:[^\[\]]*\]"
 _EDGE = r"(?<![A-Za-z0-9])"
 _VALUE = r"(?![$<{\[])[^\s\"'\\,;]"  # not the name of a variable, not something already taken out
 
-# label, a literal that is part of every match, the shape; a group named `secret` is what is taken out, else all of it
+_HEADER_VALUE = (
+    r"[\"']?\s{0,4}:\s{0,4}[\"']?"
+    rf"(?:(?:bearer|basic|token)\s{{1,4}})?(?P<secret>{_VALUE}{{8,}})"
+)
+
+# label, a literal that is part of every match (in small letters if case does not matter), the shape; a group named
+# `secret` is what is taken out, else all of it
 SHAPES: tuple[tuple[str, str, str], ...] = (
     ("anthropic-key", "sk-ant-", r"sk-ant-[\w-]{16,}"),
     ("api-key", "sk-", rf"{_EDGE}sk-(?!ant-)(?=[A-Za-z_-]*[0-9])[\w-]{{20,}}"),
@@ -60,14 +66,8 @@ SHAPES: tuple[tuple[str, str, str], ...] = (
         "PRIVATE KEY-----",
         r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|\Z)",
     ),
-    (
-        "header",
-        ":",
-        (
-            r"(?i)\b(?:authorization|x-api-key|api-key|x-goog-api-key)[\"']?\s{0,4}:\s{0,4}[\"']?"
-            rf"(?:(?:bearer|basic|token)\s{{1,4}})?(?P<secret>{_VALUE}{{8,}})"
-        ),
-    ),
+    ("header", "authorization", rf"(?i)\bauthorization{_HEADER_VALUE}"),
+    ("header", "api-key", rf"(?i)\b(?:x-|x-goog-)?api-key{_HEADER_VALUE}"),
     ("bearer", "earer", rf"\b[Bb]earer\s{{1,4}}(?P<secret>(?=[^\s]*[0-9]){_VALUE}{{16,}})"),
     ("url-password", "@", r"(?<=://)[^\s/:@]{0,256}:(?P<secret>(?![$<{\[])[^\s/@]{3,256})@"),
 )
@@ -100,8 +100,9 @@ class Redactor:
     def spans(self, text: str) -> tuple[Span, ...]:
         """Where secrets stand, in order, without overlap."""
         found = [span for label, value in self.secrets for span in _occurrences(text, value, label)]
+        small = text.lower()
         for label, needle, shape in SHAPES:
-            if needle in text:
+            if needle in (small if shape.startswith("(?i)") else text):
                 found += _matches(text, _compiled(shape), label)
         for pattern in self.patterns:
             found += _matches(text, pattern, "pattern")

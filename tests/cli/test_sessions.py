@@ -1,0 +1,182 @@
+"""`handrail sessions`, as a person runs it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from handrail.cli.main import run
+from handrail.conversation.blocks import Text, ToolUse
+from handrail.conversation.messages import AssistantMessage, UserMessage
+from handrail.conversation.redact import Redactor
+from handrail.sessions.log import Log
+from handrail.sessions.store import Store
+
+ASKED = UserMessage((Text("What is\nhere?"),))
+REPLY = AssistantMessage((Text("Two files."),), "some-model", "end_turn")
+FOREIGN = (
+    {"type": "summary", "summary": "A talk elsewhere", "leafUuid": "2"},
+    {"type": "user", "uuid": "1", "parentUuid": None, "cwd": "/far", "message": {"role": "user", "content": "hello"}},
+    {
+        "type": "assistant",
+        "uuid": "2",
+        "parentUuid": "1",
+        "message": {
+            "id": "m",
+            "role": "assistant",
+            "model": "other",
+            "content": [{"type": "tool_use", "id": "t1", "name": "Read", "input": {}}],
+        },
+    },
+)
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    (tmp_path / "proj").mkdir()
+    monkeypatch.chdir(tmp_path / "proj")
+    monkeypatch.setenv("HANDRAIL_STATE_DIR", str(tmp_path / "state"))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    return Store(tmp_path / "state" / "sessions", Redactor())
+
+
+def made(store: Store, name: str, cwd: Path | None = None, *, torn: bool = False) -> Path:
+    opened = store.create(str(cwd or Path.cwd()), name)
+    opened.scribe.message(ASKED)
+    opened.scribe.message(REPLY)
+    if torn:
+        opened.scribe.block("m2", "some-model", ToolUse("t9", "Bash", {"command": "true"}), 0)
+    opened.scribe.close()
+    if torn:
+        with opened.path.open("ab") as file:
+            file.write(b'{"type":"us')
+    return opened.path
+
+
+Out = pytest.CaptureFixture[str]
+
+
+def said(capsys: Out, *arguments: str, code: int = 0) -> str:
+    capsys.readouterr()
+    assert run(["sessions", *arguments]) == code
+    return capsys.readouterr().out
+
+
+def value(capsys: Out, *arguments: str, code: int = 0) -> Any:
+    return json.loads(said(capsys, *arguments, "--json", code=code))
+
+
+def test_sessions_are_listed_by_folder_the_newest_first(store: Store, tmp_path: Path, capsys: Out) -> None:
+    made(store, "first")
+    made(store, "second")
+    made(store, "elsewhere", tmp_path)
+
+    assert [line.split()[0] for line in said(capsys, "list").splitlines()] == ["second", "first"]
+    assert said(capsys, "list").splitlines()[0].endswith("What is here?")
+    assert [entry["id"] for entry in value(capsys, "list", "--all")] == ["elsewhere", "second", "first"]
+    assert [entry["id"] for entry in value(capsys, "list", "--all", "--limit", "1")] == ["elsewhere"]
+    entry = value(capsys, "list")[0]
+    assert (entry["title"], entry["model"], entry["cwd"]) == ("What is here?", "some-model", str(Path.cwd()))
+
+
+def test_an_empty_list_says_so(store: Store, capsys: Out) -> None:
+    assert run(["sessions", "list"]) == 0
+    assert "no sessions" in capsys.readouterr().err
+    assert value(capsys, "list") == []
+
+
+def test_the_list_comes_back_when_its_index_is_gone_or_broken(store: Store, capsys: Out) -> None:
+    made(store, "one")
+    before = said(capsys, "list")
+
+    for treat in (lambda path: path.unlink(), lambda path: path.write_bytes(b"no database" * 100)):
+        treat(store.folder / "index.db")
+        assert said(capsys, "list") == before
+
+
+def test_a_session_is_shown_to_people_and_programs(store: Store, capsys: Out) -> None:
+    made(store, "one")
+
+    shown = said(capsys, "show", "one")
+    assert "## User\n\nWhat is\nhere?\n\n## Assistant (some-model)\n\nTwo files." in shown
+    assert [message["role"] for message in value(capsys, "show", "one")["messages"]] == ["user", "assistant"]
+
+
+def test_a_torn_session_is_found_out_and_mended_once(store: Store, capsys: Out) -> None:
+    path = made(store, "torn", torn=True)
+
+    checked = value(capsys, "check", "torn", code=1)
+    assert (checked["ok"], len(checked["problems"])) == (False, 1)
+    assert "Bash (t9): never started" in checked["repairs"]
+    assert "needs mending" in said(capsys, "check", "torn", code=1)
+    assert value(capsys, "repair", "torn")["changed"] is True
+    assert path.with_suffix(".broken").read_bytes() == b'{"type":"us\n'
+    assert value(capsys, "check", "torn")["ok"] is True
+    assert "nothing to mend" in said(capsys, "repair", "torn")
+
+
+def test_what_is_exported_comes_back(store: Store, tmp_path: Path, capsys: Out) -> None:
+    made(store, "one")
+    file = tmp_path / "out.jsonl"
+
+    assert said(capsys, "export", "one", "-o", str(file)) == ""
+    again = value(capsys, "import", str(file))
+    assert value(capsys, "show", again["id"])["messages"] == value(capsys, "show", "one")["messages"]
+    assert "Two files." in said(capsys, "export", "one", "--format", "markdown")
+    assert run(["sessions", "export", "one", "-o", str(file)]) == 1
+    assert "exists. Give another name" in capsys.readouterr().err
+
+
+def test_a_transcript_of_another_program_becomes_a_sound_session(store: Store, tmp_path: Path, capsys: Out) -> None:
+    file = tmp_path / "foreign.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in FOREIGN))
+
+    taken = value(capsys, "import", str(file))
+
+    assert value(capsys, "check", taken["id"])["ok"] is True
+    shown = value(capsys, "show", taken["id"])
+    assert shown["cwd"] == "/far"
+    assert [message["role"] for message in shown["messages"]] == ["user", "assistant", "user"]
+
+
+@pytest.mark.proves("R10")
+def test_an_import_leaves_out_secrets_by_the_patterns_of_the_settings(
+    store: Store, tmp_path: Path, capsys: Out
+) -> None:
+    (tmp_path / "home" / ".handrail").mkdir(parents=True)
+    (tmp_path / "home" / ".handrail" / "settings.json").write_text('{"redact": ["he..o"]}')
+    file = tmp_path / "foreign.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in FOREIGN))
+
+    taken = value(capsys, "import", str(file))
+
+    assert "hello" not in Path(taken["path"]).read_text()
+
+
+def test_sessions_are_deleted_unless_they_are_in_use(store: Store, capsys: Out) -> None:
+    gone, used = made(store, "gone"), made(store, "used")
+    log = Log(used)
+
+    assert value(capsys, "rm", "gone") == {"removed": ["gone"]}
+    assert not gone.exists()
+    assert "in use" in value(capsys, "rm", "used", code=1)["error"]
+    log.close()
+    assert said(capsys, "rm", "used") == "used: deleted\n"
+
+
+@pytest.mark.parametrize("what", ["show", "check", "repair", "export", "rm"])
+def test_a_wrong_id_is_said_with_the_way_to_the_right_one(store: Store, capsys: Out, what: str) -> None:
+    made(store, "abcd-1")
+    made(store, "abcd-2")
+
+    assert run(["sessions", what, "nothing"]) == 1
+    assert "`handrail sessions list` shows which there are" in capsys.readouterr().err
+    assert "abcd-1 or abcd-2" in value(capsys, what, "abcd", code=1)["error"]
+
+
+def test_a_file_that_is_no_transcript_is_not_imported(store: Store, tmp_path: Path, capsys: Out) -> None:
+    (tmp_path / "x").write_text("hello\n")
+
+    assert "holds no conversation" in value(capsys, "import", str(tmp_path / "x"), code=1)["error"]
+    assert "cannot be read" in value(capsys, "import", str(tmp_path / "y"), code=1)["error"]
