@@ -53,6 +53,18 @@ def test_a_rule_that_misleads_is_found(text: str, behaviour: str, source: Source
         ({"deny": ["Read", "Read(src/**)"]}, ["Read(src/**)"]),
         ({"deny": ["Read(src/**)"], "allow": ["Read"]}, []),
         ({"allow": ["Read(src/**)"], "deny": ["Edit"]}, []),
+        ({"ask": ["Bash(git push *)"], "allow": ["Bash(git push *)"]}, ["Bash(git push *)"]),
+        ({"deny": ["Bash(git:*)"], "allow": ["Bash(git push --force *)"]}, ["Bash(git push --force *)"]),
+        ({"deny": ["Bash(* --force)"], "ask": ["Bash(git * --force)"]}, ["Bash(git * --force)"]),
+        ({"allow": ["Bash(npm *)", "Bash(npm run test)"]}, ["Bash(npm run test)"]),
+        ({"allow": ["Bash(ls*)", "Bash(ls *)", "Bash(lsof)"]}, ["Bash(ls *)", "Bash(lsof)"]),
+        ({"allow": ["Bash(ls)", "Bash(ls *)"], "deny": ["Bash(git push *)"]}, ["Bash(ls)"]),
+        ({"deny": ["Bash(git push)"], "allow": ["Bash(git push *)"]}, []),
+        ({"deny": ["Bash(git * --force)"], "allow": ["Bash(git push *)"]}, []),
+        ({"deny": ["Bash(ls *)"], "allow": ["Bash(lsof *)"]}, []),
+        ({"allow": ["Bash(git push *)"], "ask": ["Bash(git push origin *)"]}, []),
+        ({"deny": ["Read(.env)"], "allow": ["Read(.env)"]}, ["Read(.env)"]),
+        ({"deny": ["WebFetch(domain:a.com)"], "allow": ["WebFetch(domain:a.com)"]}, ["WebFetch(domain:a.com)"]),
     ],
 )
 def test_a_rule_behind_a_wider_one_is_found(texts: dict[str, list[str]], shadowed: list[str]) -> None:

@@ -1,8 +1,9 @@
 """Finds rules that do not do what they look like: never matching, shadowed, wider than they look, common mistakes."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
+from handrail.permissions.covering import Covers
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import NEVER_BY_PATH, Behaviour, Rule, Source
 from handrail.permissions.shell import TRANSPARENT, compile_shell, has_operator
@@ -35,9 +36,12 @@ def lint(policy: Policy, tools: frozenset[str] = TOOLS) -> tuple[Finding, ...]:
     """All remarks about the rules of a policy. `tools` are the names that exist besides MCP tools."""
     found = [Finding("malformed", p.text, p.source, p.message) for p in policy.problems]
     whole = {(rule.behaviour, rule.tool): rule for rule in reversed(policy.rules) if rule.spec is None}
+    covers = Covers(policy.rules)
+    places = {id(rule): place for place, rule in enumerate(policy.rules)}
     for rule in policy.rules:
         found += [Finding(kind, rule.text, rule.source, message) for kind, message in remarks(rule, tools)]
-        found += [Finding("shadowed", rule.text, rule.source, message) for message in shadows(rule, whole)]
+        behind = [*shadows(rule, whole)] or [*covered(rule, covers.of(rule), places)][:1]
+        found += [Finding("shadowed", rule.text, rule.source, message) for message in behind]
     return tuple(found)
 
 
@@ -119,3 +123,13 @@ def shadows(rule: Rule, whole: dict[tuple[Behaviour, str], Rule]) -> Iterator[st
             yield f"{other.written} goes before it"
         if kind is rule.behaviour:
             return
+
+
+def covered(rule: Rule, wider: Iterable[Rule], places: Mapping[int, int]) -> Iterator[str]:
+    """A rule behind others of its tool; of two that are the same the later one is meant."""
+    for other in wider:
+        if other.behaviour is rule.behaviour:
+            if other.spec != rule.spec or places[id(other)] < places[id(rule)]:
+                yield f"{other.written} already covers it"
+        elif other.behaviour is Behaviour.DENY or rule.behaviour is Behaviour.ALLOW:
+            yield f"{other.written} goes before it"
