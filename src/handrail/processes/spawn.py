@@ -124,8 +124,7 @@ class Running:
         loop = asyncio.get_running_loop()
         waiter = loop.create_future()
         self._waiting.append(waiter)
-        if len(self._waiting) == 1:
-            loop.add_reader(self._call, self._wake)
+        loop.add_reader(self._call, self._wake)  # also for the second: the first may have been woken just now
         try:
             await waiter
         finally:
@@ -156,6 +155,10 @@ class Running:
 
     def _finish(self, end: End) -> None:
         self._end = end
+        for waiter in self._waiting:  # nothing comes from a closed socket, so they have to be told
+            waiter.get_loop().remove_reader(self._call)
+            if not waiter.done():
+                waiter.set_result(None)
         self._call.close()
 
     def _lost(self) -> None:

@@ -293,15 +293,17 @@ async def test_commands_and_memory_of_people_are_part_of_a_prompt_unless_it_is_v
         assert "Always be brief." not in w.said(2)
 
 
-async def test_a_big_result_reaches_the_program_within_its_limit_for_lines(tmp_path: Path) -> None:
-    async with world(tmp_path, calls(call(1, "Read", file_path="big.txt")), say("Read.")) as w:
-        (w.cwd / "big.txt").write_text("line of a big file\n" * 4_000)
-        messages = await w.ask(
-            "go", env={"CLAUDE_CODE_FILE_READ_MAX_OUTPUT_TOKENS": "9999999"}, max_buffer_size=1 << 20
-        )
+async def test_what_is_too_long_for_a_line_is_cut_for_the_program_and_whole_for_the_model(tmp_path: Path) -> None:
+    long = "語" * 400_000  # more bytes than a line may have, and fewer tokens than fill the model's window
+    async with world(tmp_path, say(long), say("Short.")) as w, w.client() as client:
+        first = await turn(client, "Tell me everything.")
+        second = await turn(client, "And in short?")
 
-    assert "toolu_1" in results(messages)
-    assert end(messages).result == "Read."
+        assert long in json.dumps(w.server.requests[1].body["messages"], ensure_ascii=False)
+    [told] = texts(first)
+    assert len(told.encode()) < 1_000_000
+    assert "more characters left out of this line" in told
+    assert (end(first).is_error, end(second).result) == (False, "Short.")
 
 
 async def test_messages_that_come_during_a_turn_wait_for_their_own(tmp_path: Path) -> None:
