@@ -22,6 +22,7 @@ Durability: TypeAlias = Literal["process", "power"]
 
 VERSION = 1
 OWN = "handrail"
+ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False)
 
 
 class Log:
@@ -118,7 +119,7 @@ def _still_there(path: Path, file: int) -> bool:
 def line_of(value: Mapping[str, Any]) -> bytes:
     """A record as one line."""
     try:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+        return ENCODER.encode(value).encode() + b"\n"
     except UnicodeEncodeError:  # lone surrogates, for example of file names
         return json.dumps(value, separators=(",", ":")).encode() + b"\n"
 
