@@ -90,8 +90,11 @@ def test_the_list_comes_back_when_its_index_is_gone_or_broken(store: Store, caps
     made(store, "one")
     before = said(capsys, "list")
 
-    for treat in (lambda path: path.unlink(), lambda path: path.write_bytes(b"no database" * 100)):
-        treat(store.folder / "index.db")
+    index = store.folder / "index.db"
+    for broken in (False, True):
+        index.unlink()
+        if broken:
+            index.write_bytes(b"no database" * 100)
         assert said(capsys, "list") == before
 
 

@@ -117,7 +117,7 @@ class Ended:
         return json.dumps(self.requests[0].body["messages"])
 
 
-async def ran(replies: Iterable[Reply], folder: Path, *arguments: str, **more: str) -> Ended:
+async def ran(replies: Iterable[Reply], folder: Path, *arguments: str, **more: Any) -> Ended:
     """A run to its end."""
     async with victim(replies, folder, *arguments, **more) as running:
         errors = await running.rest()
