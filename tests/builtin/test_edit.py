@@ -289,6 +289,17 @@ def test_a_changed_file_is_an_error_that_shows_the_change_and_a_touched_one_is_n
     assert path.read_text() == "1\ntwo\n"
 
 
+@pytest.mark.proves("X5")
+def test_a_touched_file_in_an_old_encoding_changes_in_one_line_only(tool: Edit, ctx: ToolContext) -> None:
+    last = "caf\xe9 \x99".encode("latin-1")
+    path = put(ctx, b"first\r\nsecond\n" + last)
+    os.utime(path, (5, 5))
+
+    edit(tool, ctx, "first", "1st \u2122")
+
+    assert path.read_bytes() == b"1st \x99\r\nsecond\n" + last
+
+
 @pytest.mark.proves("J5")
 def test_an_edit_counts_as_a_read_of_what_it_wrote(tool: Edit, ctx: ToolContext) -> None:
     path = put(ctx, "one two three")

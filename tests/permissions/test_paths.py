@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from handrail.permissions.paths import critical, protected, secret
-from tests.permissions.world import World
+from tests.permissions.world import PROJECT, World
 
 
 @pytest.mark.parametrize(
@@ -230,3 +230,29 @@ def test_a_deny_rule_also_holds_for_what_the_session_keeps(tmp_path: Path) -> No
     world.file(f"{STATE}/big.txt", "x")
 
     assert world.says("Read", {"file_path": f"{STATE}/big.txt"}) == "deny"
+
+
+@pytest.mark.proves("X2")
+@pytest.mark.parametrize("mode", ["default", "bypassPermissions"])
+def test_a_denied_dotenv_file_is_denied_in_every_spelling_and_to_every_reader(mode: str, tmp_path: Path) -> None:
+    world = World(tmp_path, mode=mode, rules={"deny": ["Read(.env)"], "allow": ["Bash", "Read"]})
+    world.file(".env", "KEY=1")
+    world.file("src/.env", "KEY=1")
+    world.link("notes.txt", f"{PROJECT}/.env")
+    names = (".env", "./.env", "src/../.env", "../proj/.env", "src/.env", f"{PROJECT}/.env", "notes.txt")
+    readers = (
+        "cat {}",
+        "head -1 {}",
+        "grep KEY {}",
+        "sed -n 1p {}",
+        "base64 {}",
+        "wc < {}",
+        "cp {} x",
+        "ls; cat {} | cat",
+    )
+
+    for name in names:
+        assert world.says("Read", {"file_path": name}) == "deny", name
+        assert world.says("Edit", {"file_path": name, "old_string": "K", "new_string": "k"}) == "deny", name
+        for reader in readers:
+            assert world.bash(reader.format(name)) == "deny", reader.format(name)

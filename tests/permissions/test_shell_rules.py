@@ -42,6 +42,26 @@ TOUCH = [
 ]
 
 
+@pytest.mark.proves("X4")
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("touch a | mkdir b && ls", "allow"),
+        ("touch a | frobnicate && ls", "ask"),
+        ("touch a | mkdir b && curl x", "deny"),
+        ("curl x | mkdir b && frobnicate", "deny"),
+        ("touch a | $(mkdir b) && ls", "ask"),
+        ("touch a | $(curl x) && ls", "deny"),
+        ("touch a | coproc mkdir b && ls", "ask"),
+        ("touch a | mkdir b && (((", "ask"),
+    ],
+)
+def test_a_compound_command_is_as_free_as_its_least_free_part(command: str, expected: str, tmp_path: Path) -> None:
+    rules = {"allow": ["Bash(touch *)", "Bash(mkdir *)"], "deny": ["Bash(curl *)"]}
+
+    assert World(tmp_path, rules=rules).bash(command) == expected
+
+
 @pytest.mark.parametrize(("command", "expected"), TOUCH)
 def test_an_allow_rule_covers_every_part_or_nothing(command: str, expected: str, tmp_path: Path) -> None:
     world = World(tmp_path, rules={"allow": ["Bash(touch:*)"]})

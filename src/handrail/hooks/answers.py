@@ -94,6 +94,8 @@ def answer_of(event: Event, reply: Reply) -> Answer:
         return answer
     errors = reply.errors.strip()
     what = f"was killed by signal {-reply.code}" if reply.code < 0 else f"ended with exit code {reply.code}"
+    if reply.code in NOT_STARTED:
+        what = f"could not be started ({what})"
     problem = f"{what}: {errors}" if errors else what
     lost = answer == NOTHING and (reply.code < 0 or reply.code in NOT_STARTED)
     return replace(answer, problem=problem, fatal=lost)

@@ -231,7 +231,7 @@ async def test_nothing_waits_for_an_answer(session: Session, command: str) -> No
 # How it ends
 
 
-@pytest.mark.proves("R8")
+@pytest.mark.proves("R8", "X8")
 async def test_a_command_that_takes_too_long_is_stopped_with_all_it_started(session: Session) -> None:
     outcome = await session.bash(f"echo begun; setsid sh -c '{stay(session.project)}' & sleep 1000", timeout=300)
 
