@@ -255,7 +255,7 @@ def test_a_session_is_found_by_id_beginning_title_or_path(store: Store, tmp_path
 
 
 def test_a_later_title_of_a_long_session_is_found(store: Store) -> None:
-    long = [UserMessage((Text("words " * 10_000),)), REPLY] * 3
+    long: list[Message] = [UserMessage((Text("words " * 10_000),)), REPLY] * 3
     path = talk(store.create("/proj", "long"), HELLO, *long)
     opened = store.resume(path, "/proj")
     opened.scribe.note("title", title="the long talk")
