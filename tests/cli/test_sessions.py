@@ -91,11 +91,10 @@ def test_the_list_comes_back_when_its_index_is_gone_or_broken(store: Store, caps
     before = said(capsys, "list")
 
     index = store.folder / "index.db"
-    for broken in (False, True):
-        index.unlink()
-        if broken:
-            index.write_bytes(b"no database" * 100)
-        assert said(capsys, "list") == before
+    index.unlink()
+    assert said(capsys, "list") == before
+    index.write_bytes(b"no database" * 100)
+    assert said(capsys, "list") == before
 
 
 def test_a_session_is_shown_to_people_and_programs(store: Store, capsys: Out) -> None:
@@ -183,3 +182,31 @@ def test_a_file_that_is_no_transcript_is_not_imported(store: Store, tmp_path: Pa
 
     assert "holds no conversation" in value(capsys, "import", str(tmp_path / "x"), code=1)["error"]
     assert "cannot be read" in value(capsys, "import", str(tmp_path / "y"), code=1)["error"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--resume", "nothing"], "There is no session 'nothing'"),
+        (["--continue"], "There is no session of the folder"),
+        (["--session-id", "known"], "There is a session 'known' already"),
+        (["--resume", "known", "--session-id", "other"], "--session-id gives a new session its id"),
+        (["--session-id", "../up"], "cannot be the id of a session"),
+        (["--resume", "known", "--resume-session-at", "nowhere"], "has no message 'nowhere'"),
+    ],
+)
+def test_a_run_that_cannot_go_on_says_why_and_leaves_nothing(
+    store: Store, tmp_path: Path, capsys: Out, arguments: list[str], says: str
+) -> None:
+    kept = made(store, "known", tmp_path).read_bytes()
+
+    assert run(["-p", "hello", *arguments]) == 1
+
+    assert says in capsys.readouterr().err
+    [path] = store.folder.rglob("*.jsonl")
+    assert path.read_bytes() == kept
+
+
+def test_a_resume_without_an_id_is_a_slip(store: Store) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        run(["-p", "hello", "--resume="])

@@ -119,7 +119,7 @@ class Ended:
 
 async def ran(replies: Iterable[Reply], folder: Path, *arguments: str, **more: Any) -> Ended:
     """A run to its end."""
-    async with victim(replies, folder, *arguments, **more) as running:
+    async with victim(replies, folder, *arguments, disk=0, **more) as running:
         errors = await running.rest()
         return Ended(running.process.returncode, running.printed, errors, running.server.requests)
 

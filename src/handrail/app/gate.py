@@ -28,7 +28,7 @@ class FolderGate:
 
     `policy` is asked before every call, so that settings may change; without it there are no rules. `kept` gives the
     folders of the session's own files, such as big results, which may be read. `session` is its id in the audit log,
-    which shows no text that matches a pattern of `secrets`.
+    from which `redactor` takes the secrets.
     """
 
     def __init__(
