@@ -77,7 +77,7 @@ async def test_the_printed_id_of_a_message_is_where_a_session_can_be_taken_up(tm
 
     unknown = await ran([], tmp_path, "-p", "again", "-r", ID, "--resume-session-at", "nowhere")
     assert (unknown.code, unknown.requests) == (1, [])
-    assert "has no message 'nowhere'" in unknown.errors
+    assert "no message 'nowhere'" in unknown.errors
 
 
 async def test_a_session_that_is_not_to_be_kept_leaves_nothing(tmp_path: Path) -> None:

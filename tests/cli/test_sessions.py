@@ -192,7 +192,7 @@ def test_a_file_that_is_no_transcript_is_not_imported(store: Store, tmp_path: Pa
         (["--session-id", "known"], "There is a session 'known' already"),
         (["--resume", "known", "--session-id", "other"], "--session-id gives a new session its id"),
         (["--session-id", "../up"], "cannot be the id of a session"),
-        (["--resume", "known", "--resume-session-at", "nowhere"], "has no message 'nowhere'"),
+        (["--resume", "known", "--resume-session-at", "nowhere"], "no message 'nowhere'"),
     ],
 )
 def test_a_run_that_cannot_go_on_says_why_and_leaves_nothing(

@@ -112,6 +112,9 @@ class Worker:
         self._patterns: tuple[str, ...] = tuple(loaded.settings.get("redact") or ())
         servers = {**loaded.settings.servers, **work.servers}
         self._redactor = redactor_for(env, self._patterns, servers, work.wishes.api_key)
+        opened = self._opened(work, env)
+        self.session = opened if isinstance(opened, Opened) else None
+        self.id = self.session.scribe.session_id if self.session else work.session.session_id or new_id()
         self._work = work
         self._cwd = work.cwd
         self._probe = GitProbe(work.cwd, env)
@@ -120,11 +123,7 @@ class Worker:
             self._where = self._where._replace(user=())
         self._switches = Switches(project="project" in work.asked.sources)
         self._memory = Memory()
-        self._model, name = open_model(work, env, self._patterns)
-        # a run that cannot even ask leaves no session behind
-        opened = self._opened(work, env)
-        self.session = opened if isinstance(opened, Opened) else None
-        self.id = self.session.scribe.session_id if self.session else work.session.session_id or new_id()
+        self._model, name = self._asked_model(work, env)
         self._spare: list[Provider] = []
         self._bill: list[tuple[str, Usage]] = []
         results = self._results(env)
@@ -172,6 +171,15 @@ class Worker:
         settings = self.live.loaded.settings
         durability: Durability = "power" if settings.get("durability") == "power" else "process"
         return open_session(work.session, work.cwd, env, redactor=self._redactor, durability=durability)
+
+    def _asked_model(self, work: Work, env: Mapping[str, str]) -> tuple[Provider, str]:
+        """The model to ask; without one there is no session either."""
+        try:
+            return open_model(work, env, self._patterns)
+        except BaseException:
+            if self.session is not None:
+                self.session.scribe.close()
+            raise
 
     def _results(self, env: Mapping[str, str]) -> ResultStore:
         """Big results lie beside the session, so that they can still be read when it is resumed."""
