@@ -252,7 +252,8 @@ def test_asking_changes_nothing_in_the_repository(repository: Path) -> None:
 
     assert probe(repository) == GitFacts("main", "", ())
 
-    assert index.stat() == before
+    after = index.stat()
+    assert (after.st_ino, after.st_size, after.st_mtime_ns) == (before.st_ino, before.st_size, before.st_mtime_ns)
     git(repository, "status")
     assert index.stat().st_ino != before.st_ino, "git writes nothing here, so this test shows nothing"
 
