@@ -169,15 +169,15 @@ def test_hooks_can_be_switched_off_and_those_of_policy_only_by_policy(
 
 
 def test_folders_come_from_settings_and_flags_as_real_paths(world: World) -> None:
-    for name in ("shared", "flag", "home/notes"):
+    for name in ("common", "flag", "home/notes"):
         (world.root / name).mkdir()
-    (world.root / "link").symlink_to("shared")
-    world.write("user", {"permissions": {"additionalDirectories": ["../link", "~/notes", "../shared", "../missing"]}})
+    (world.root / "link").symlink_to("common")
+    world.write("user", {"permissions": {"additionalDirectories": ["../link", "~/notes", "../common", "../missing"]}})
 
     loaded = world.load(folders=("../flag",))
 
     root = world.root
-    assert loaded.folders == (world.places.cwd, str(root / "shared"), str(root / "home/notes"), str(root / "flag"))
+    assert loaded.folders == (world.places.cwd, str(root / "common"), str(root / "home/notes"), str(root / "flag"))
     assert "permissions.additionalDirectories names '../missing', which is not a folder." in " ".join(loaded.notes())
 
 

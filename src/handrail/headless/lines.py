@@ -8,7 +8,7 @@ from handrail.conversation.messages import UserMessage
 from handrail.conversation.stream import MessageStart, StreamRetry, Usage, UsageUpdate
 from handrail.headless.delegated import SubAgents
 from handrail.headless.raw import RawEvents
-from handrail.headless.wire import Line, assistant, model_failure, new_id, problem_of, result, system, tool_result, user
+from handrail.headless.wire import Line, assistant, model_failure, problem_of, result, system, tool_result, user
 from handrail.hooks.news import HookNews
 from handrail.loop.events import (
     AnswerDiscarded,
@@ -20,7 +20,7 @@ from handrail.loop.events import (
     RunEnded,
     RunStarted,
 )
-from handrail.sessions.scribe import SessionScribe
+from handrail.sessions.scribe import SessionScribe, new_id
 from handrail.tools.delegation import AgentNews
 from handrail.tools.events import CallFinished, CallProgress
 from handrail.tools.outcome import Outcome, Status

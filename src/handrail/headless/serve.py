@@ -22,9 +22,10 @@ from handrail.errors import HandrailError
 from handrail.headless.control import Control, Handler, Payload
 from handrail.headless.lines import Lines as Writer
 from handrail.headless.streams import MAX_INCOMING, ClosedError, Lines, Out
-from handrail.headless.wire import failed, new_id, system
+from handrail.headless.wire import failed, system
 from handrail.loop.events import LoopEvent, RunEnded, RunStarted
 from handrail.records import record
+from handrail.sessions.scribe import new_id
 
 log = logging.getLogger(__name__)
 

@@ -1,6 +1,5 @@
 """The parts of JSON lines: blocks, counts, results, in the shape that programs around agents already read."""
 
-import os
 import time
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -12,6 +11,7 @@ from handrail.loop.events import BlockComplete, RunEnded
 from handrail.loop.spending import Spent
 from handrail.loop.state import Why
 from handrail.loop.windows import window_of
+from handrail.sessions.scribe import new_id
 from handrail.tools.outcome import Outcome
 
 Line = dict[str, Any]
@@ -28,14 +28,6 @@ SUBTYPES = {
 FAILURES = {401: "authentication_failed", 402: "billing_error", 403: "authentication_failed", 429: "rate_limit"}
 SYNTHETIC = "<synthetic>"
 """The model of words that no model said."""
-
-
-def new_id() -> str:
-    """A random id in the usual form; the uuid module costs start-up time."""
-    digits = bytearray(os.urandom(16))
-    digits[6], digits[8] = digits[6] & 0x0F | 0x40, digits[8] & 0x3F | 0x80
-    text = digits.hex()
-    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
 def system(subtype: str, **values: Any) -> Line:
