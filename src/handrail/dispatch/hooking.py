@@ -28,7 +28,6 @@ class CallHooks:
 
     async def before(self, request: Request) -> HookAnswer:
         """PreToolUse: an opinion, a changed input, or the end of the run."""
-        self._hooks.refresh()
         answer = await self._fire("PreToolUse", request)
         if answer is NOTHING:
             return NO_ANSWER
@@ -58,6 +57,15 @@ class CallHooks:
         """PermissionRequest: a hook's answer in the place of a person's. None = the person is asked."""
         more = {"permission_suggestions": list(suggestions)} if suggestions else {}
         return (await self._fire("PermissionRequest", request, **more)).permission
+
+    def about_to_ask(self, request: Request, reason: str) -> None:
+        """Notification: a person is asked about the call. The question does not wait for it."""
+        if not self._hooks.wants("Notification"):
+            return
+        name = request.tool.name
+        text = f"{request.summary} needs your permission: {reason}"
+        fields = {"message": text, "title": f"Permission for {name}", "notification_type": "permission_prompt"}
+        self._hooks.announce("Notification", fields, request.ctx.run, tell=request.ctx.progress)
 
     async def _fire(self, event: str, request: Request, **more: Any) -> Answer:
         if not self._hooks.wants(event):

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from handrail.app.commands import Command, expanded, find_commands
+from handrail.app.commands import Command, expanded, expansion_of, find_commands
 from handrail.app.work import Work, Worker
 from handrail.errors import HandrailError
 from handrail.headless.control import Control, ControlError, Handler, Payload
@@ -209,10 +209,11 @@ class Conversation:
 
     async def run(self, prompt: Prompt) -> AsyncIterator[LoopEvent]:
         """Work on a prompt; a command at its beginning is put in full."""
-        message = prompt.message if prompt.literal else expanded(prompt.message, self._commands)
+        commands = {} if prompt.literal else self._commands
+        message = expanded(prompt.message, commands)
         if self.worker.session is not None:
             self.worker.session.scribe.next_id = prompt.id
-        run = self.worker.agent.run(message)
+        run = self.worker.agent.run(message, expansion=expansion_of(prompt.message, commands))
         try:
             async for event in run:
                 self._note(event, prompt.id)
