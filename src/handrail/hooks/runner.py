@@ -128,6 +128,10 @@ class Hooks:
         """Stop what still runs in the background, and wait until it is gone."""
         for task in self._background:
             task.cancel()
+        await self.quiet()
+
+    async def quiet(self) -> None:
+        """Wait until nothing runs in the background any more."""
         while self._background:
             await asyncio.wait(self._background)
 
