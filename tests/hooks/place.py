@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,10 @@ from handrail.providers.choose import Wishes
 from handrail.testing.model_server import ModelServer, Reply
 
 DONE = Reply((Text("Done."),))
+
+
+async def nothing(_worker: Worker) -> None:
+    """For sessions without a pause."""
 
 
 class Place:
@@ -49,10 +53,10 @@ class Place:
         replies: Iterable[Reply],
         *prompts: str,
         hear: Callable[[LoopEvent], None] = lambda _event: None,
-        then: Callable[[Worker], None] = lambda _worker: None,
+        between: Callable[[Worker], Awaitable[None]] = nothing,
         **work: Any,
     ) -> ModelServer:
-        """A session with these prompts. `then` looks at it before it is closed."""
+        """A session with these prompts; `between` is awaited after each."""
         with anyio.fail_after(30):
             async with ModelServer(replies, strict=True) as server:
                 wishes = Wishes(provider="anthropic", model="m", base_url=server.url)
@@ -61,7 +65,7 @@ class Place:
                     for prompt in prompts or ("go",):
                         async for event in worker.agent.run(prompt):
                             hear(event)
-                    then(worker)
+                        await between(worker)
                 finally:
                     await worker.aclose()
         return server
