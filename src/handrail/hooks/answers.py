@@ -37,12 +37,25 @@ EVERY_KEY = sorted(COMMON.union({"hookEventName"}, *(event.says for event in EVE
 
 @record
 class Reply:
-    """What came back from a hook, whatever its form. `cut`: there was more text than is read."""
+    """
+    What came back from a hook, whatever its form.
+
+    `cut`: there was more text than is read. `garbled`: some of it is not UTF-8.
+    """
 
     code: int = 0
     text: str = ""
     errors: str = ""
     cut: bool = False
+    garbled: bool = False
+
+
+def reply_of(data: bytes, *, code: int = 0, errors: str = "", cut: bool = False) -> Reply:
+    """What came back, from its bytes."""
+    try:
+        return Reply(code, data.decode(), errors, cut)
+    except UnicodeDecodeError:
+        return Reply(code, data.decode("utf-8", "replace"), errors, cut, garbled=True)
 
 
 @record
@@ -91,7 +104,7 @@ def answer_of(event: Event, reply: Reply) -> Answer:
     """The meaning of a reply."""
     text = reply.text.strip("\ufeff \t\r\n")
     try:
-        answer = read_text(event, text, cut=reply.cut)
+        answer = read_text(event, text, reply)
     except _InvalidError as error:
         if reply.code == BLOCKED:
             return blocked(event, NOTHING, reply.errors)
@@ -109,10 +122,13 @@ def answer_of(event: Event, reply: Reply) -> Answer:
     return replace(answer, problem=problem, fatal=lost)
 
 
-def read_text(event: Event, text: str, *, cut: bool) -> Answer:
-    if text.startswith("{"):
-        if cut:
+def read_text(event: Event, text: str, reply: Reply) -> Answer:
+    if event.has_say or text.startswith("{"):
+        if reply.cut:
             raise _InvalidError("it is too long to be read")
+        if reply.garbled:
+            raise _InvalidError("it is not UTF-8")  # a no in another encoding must not pass for noise
+    if text.startswith("{"):
         return read_output(event, parsed(text))
     if event.has_say and any(f'"{key}"' in text for key in ("permissionDecision", "decision", "continue")):
         raise _InvalidError("there is text before its JSON")

@@ -15,7 +15,7 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from handrail.errors import HandrailError
 from handrail.files.owned import owned_folder
-from handrail.hooks.answers import NOTHING, Answer, Reply, answer_of, failed, read_output, value_of
+from handrail.hooks.answers import NOTHING, Answer, Reply, answer_of, failed, read_output, reply_of, value_of
 from handrail.hooks.events import EVENTS
 from handrail.hooks.http import filled_headers, post
 from handrail.hooks.specs import Broken, Callback, Command, Hook, Http
@@ -100,9 +100,8 @@ async def _run(command: Command, seconds: float, body: Body, where: Surroundings
         return Asked(failed(f"could not be started: {error.strerror or error}"), None)
     if ended.timed_out:
         return Asked(failed(f"did not answer within {seconds:g} seconds and was stopped"), None)
-    reply = Reply(
-        ended.code, ended.stdout.decode("utf-8", "replace"), ended.stderr.decode("utf-8", "replace"), ended.cut
-    )
+    cut, errors = len(ended.stdout) >= MAX_BYTES, ended.stderr.decode("utf-8", "replace")
+    reply = reply_of(ended.stdout, code=ended.code, errors=errors, cut=cut)
     return Asked(answer_of(EVENTS[body.event], reply), reply)
 
 

@@ -30,6 +30,8 @@ from handrail.tools.permission import Deny
 
 SESSION = HookSource("session")
 MAX_TITLE = 200
+AT_ONCE = 64
+"""How many hooks of one event run side by side; each takes a process and pipes, of which there is an end."""
 
 
 class Hooks:
@@ -106,8 +108,14 @@ class Hooks:
     async def _together(self, hooks: Sequence[Hook], body: Body, tell: Tell) -> Answer:
         if len(hooks) == 1:
             return await self._ask(hooks[0], body, tell)
+        places = asyncio.Semaphore(AT_ONCE)
+
+        async def ask_in_turn(hook: Hook) -> Answer:
+            async with places:
+                return await self._ask(hook, body, tell)
+
         async with asyncio.TaskGroup() as group:
-            asked = [group.create_task(self._ask(hook, body, tell)) for hook in hooks]
+            asked = [group.create_task(ask_in_turn(hook)) for hook in hooks]
         return folded([task.result() for task in asked])
 
     def announce(
