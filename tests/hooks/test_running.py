@@ -211,6 +211,13 @@ async def test_a_hook_at_the_start_of_a_session_may_leave_variables(tmp_path: Pa
         ("PreCompact", "trigger", "auto", "manual", False),
         ("SubagentStart", "agent_type", "reviewer", "review.*", True),
         ("ConfigChange", "source", "user", "user", True),
+        ("UserPromptExpansion", "command_name", "deploy", "deploy", True),
+        ("UserPromptExpansion", "command_name", "deploy", "review", False),
+        ("PermissionDenied", "tool_name", "Bash", "Edit|Write", False),
+        ("StopFailure", "error", "rate_limit", "rate_limit", True),
+        ("StopFailure", "error", "rate_limit", "server_error", False),
+        ("InstructionsLoaded", "load_reason", "session_start", "nested_traversal", False),
+        ("CwdChanged", "new_cwd", "/x", "never", True),
         ("Stop", "whatever", "x", "never", True),
     ],
 )

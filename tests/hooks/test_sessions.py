@@ -8,13 +8,17 @@ from typing import Any
 import anyio
 import pytest
 
+from handrail import Agent, Hooks
 from handrail.app.sessions import SessionWish
 from handrail.app.work import Worker
 from handrail.conversation.blocks import Text, ToolUse
 from handrail.conversation.messages import Attachment
 from handrail.hooks.news import HookNews
 from handrail.loop.dialogue import Mailbox
-from handrail.loop.events import LoopEvent
+from handrail.loop.events import LoopEvent, RunEnded, RunStarted
+from handrail.loop.moments import Expansion
+from handrail.loop.state import Why
+from handrail.testing import ScriptedModel, say
 from handrail.testing.model_server import Reply
 from handrail.tools.permission import Allow, Deny
 from tests.hooks.place import DONE, Place, results, words
@@ -141,6 +145,21 @@ async def test_what_a_hook_in_the_background_says_goes_with_a_later_request(plac
     assert "<system-reminder>\\ntests: green\\n</system-reminder>" in words(server)
 
 
+async def test_what_a_hook_in_the_background_says_to_the_person_comes_with_a_later_turn(place: Place) -> None:
+    place.settings.write_text(json.dumps(behind("Stop", """echo '{"systemMessage": "saved"}'""")))
+    runs: list[list[str]] = []
+
+    def hear(event: LoopEvent) -> None:
+        if isinstance(event, RunStarted):
+            runs.append([])
+        if isinstance(event, HookNews) and event.stage == "message":
+            runs[-1].append(event.message)
+
+    await place.run(iter([DONE, DONE]), "go", "on", hear=hear, between=quiet)
+
+    assert runs == [[], ["saved"]]
+
+
 async def test_a_hook_that_wakes_is_no_prompt_and_is_heard(place: Place) -> None:
     """Else it would be asked about its own words, and wake again, forever."""
     line = f"{place.note()}; echo go on >&2; exit 2"
@@ -165,6 +184,49 @@ def test_what_wakes_keeps_a_run_going_only_so_often_between_two_prompts() -> Non
     mailbox.notes(prompted=True)
     mailbox.note(note, wakes=True)
     assert len(mailbox) == 1
+
+
+# Commands of the user
+
+DEPLOY = Expansion("deploy", "to staging", "/commands/deploy.md", "/deploy to staging")
+
+
+async def worked(folder: Path, answer: Any) -> tuple[list[Any], RunEnded, ScriptedModel]:
+    """A prompt that a command was put in full for, with a hook that answers so."""
+    seen: list[Any] = []
+
+    def look(event: dict[str, Any]) -> Any:
+        seen.append(event)
+        return answer if event["hook_event_name"] == "UserPromptExpansion" else None
+
+    hooks = Hooks(callbacks={"UserPromptExpansion": [look], "UserPromptSubmit": [look]})
+    model = ScriptedModel([[say("Done.")]])
+    async with Agent(model, builtin_tools=False, cwd=folder, env={"HOME": str(folder)}, hooks=hooks) as agent:
+        run = agent.run("Deploy it to staging, carefully.", expansion=DEPLOY)
+        async for _ in run:
+            pass
+    assert run.ended is not None
+    return seen, run.ended, model
+
+
+async def test_a_command_is_judged_before_the_prompt_that_it_stands_for(tmp_path: Path) -> None:
+    said = {"hookSpecificOutput": {"hookEventName": "UserPromptExpansion", "additionalContext": "frozen today"}}
+    seen, ended, model = await worked(tmp_path, said)
+
+    assert ended.why is Why.COMPLETED
+    assert [each["hook_event_name"] for each in seen] == ["UserPromptExpansion", "UserPromptSubmit"]
+    assert seen[0]["command_name"] == "deploy"
+    assert (seen[0]["command_args"], seen[0]["prompt"]) == ("to staging", "/deploy to staging")
+    assert seen[1]["prompt"] == "Deploy it to staging, carefully."
+    assert "frozen today" in str(model.requests[0].history.messages)
+
+
+async def test_a_command_that_a_hook_refuses_reaches_nobody(tmp_path: Path) -> None:
+    seen, ended, model = await worked(tmp_path, {"decision": "block", "reason": "not on Fridays"})
+
+    assert (ended.why, ended.problem) == (Why.PROMPT_BLOCKED, "not on Fridays")
+    assert [each["hook_event_name"] for each in seen] == ["UserPromptExpansion"]
+    assert not model.requests
 
 
 # Other moments

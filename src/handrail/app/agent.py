@@ -191,6 +191,7 @@ class Agent:
         self._dialogue = Dialogue(catalog, context, store, past, chain=chain or new_chain())
         self._current: Callable[[], Run | None] = lambda: None
         if hooks is not None and identity.is_main:
+            hooks.later = self._dialogue.mailbox.news.append
             hooks.remark = partial(_remark, self._dialogue.mailbox)
             hooks.wake = partial(_remark, self._dialogue.mailbox, wakes=True)
 

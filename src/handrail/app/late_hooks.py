@@ -32,6 +32,7 @@ class LateHooks:
         self.now: Hooks | None = None
         self.wake: Tell = nobody
         self.remark: Tell = nobody
+        self.later: Tell = nobody
         self._calls: CallHooks | None = None
         self._live = live
         self._make = make
@@ -44,7 +45,7 @@ class LateHooks:
         """There are hooks, or other ones than before."""
         if self.now is None:
             self.now = self._make()
-            self.now.wake, self.now.remark = self._wake, self._remark
+            self.now.wake, self.now.remark, self.now.later = self._wake, self._remark, self._later
             self._calls = import_module("handrail.dispatch.hooking").CallHooks(self.now)
         else:
             import_module("handrail.app.hooks").reload_hooks(self.now, self._live.loaded)
@@ -59,6 +60,9 @@ class LateHooks:
 
     def _remark(self, news: HookNews) -> None:
         self.remark(news)
+
+    def _later(self, news: HookNews) -> None:
+        self.later(news)
 
     def changed(self, source: str) -> None:
         """Other settings count from now on. Whoever could not refuse them is told at least."""

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import logging
 import os
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -25,7 +24,6 @@ from handrail.tools.events import CallFinished
 if TYPE_CHECKING:
     from handrail.hooks.specs import HookCallback
 
-log = logging.getLogger(__name__)
 
 HUMAN_PATIENCE = 3600.0
 HOOK_PATIENCE = 600.0
@@ -53,7 +51,7 @@ async def open_conversation(spec: Spec, env: Mapping[str, str], wishes: Wishes, 
         HandrailError: it cannot be begun with these wishes.
     """
     asking = Asking(control)
-    callbacks = callbacks_of(wishes.hooks, control) if wishes.hooks else {}
+    callbacks = callbacks_of(wishes.hooks, control, spec.work.told) if wishes.hooks else {}
     work = replace(
         spec.work,
         callbacks=callbacks,
@@ -144,7 +142,9 @@ class Asking:
         return said if isinstance(said, dict) else {}
 
 
-def callbacks_of(hooks: Mapping[str, Any], control: Control) -> "dict[str, Sequence[HookCallback]]":
+def callbacks_of(
+    hooks: Mapping[str, Any], control: Control, told: Callable[[str], None]
+) -> "dict[str, Sequence[HookCallback]]":
     """Hooks that are functions of the program around us."""
     from handrail.hooks.events import EVENTS  # noqa: PLC0415  # only programs with hooks pay for it
     from handrail.hooks.specs import HookCallback  # noqa: PLC0415
@@ -152,7 +152,7 @@ def callbacks_of(hooks: Mapping[str, Any], control: Control) -> "dict[str, Seque
     made: dict[str, list[HookCallback]] = {}
     for event, matchers in hooks.items():
         if event not in EVENTS:
-            log.warning("hooks of the event %r are not supported", event)
+            told(f"hooks of the event {event!r} are not supported and never run")
             continue
         for matcher in matchers or ():
             patience = float(matcher.get("timeout") or HOOK_PATIENCE)

@@ -60,6 +60,8 @@ class Hooks:
         """Told when a hook that ran in the background wants the agent to go on (`asyncRewake`)."""
         self.remark: Tell = nobody
         """Told what a hook that nobody waited for wants the model to know with the next request."""
+        self.later: Tell = nobody
+        """Told what a hook that ran in the background has to say to the person: its call may be long over."""
         self.mode: Callable[[], str] = str
         """The permission mode in force; empty = the one that the run was begun with."""
         self.titled: Callable[[str], object] = str
@@ -198,7 +200,7 @@ class Hooks:
     async def _finish_behind(self, hook: Hook, body: Body, tell: Tell) -> None:
         """Its answer comes too late to decide anything; what it wants to say is said."""
         answer, reply = await self._asked(hook, body, tell)
-        self._remember(hook.event, hook.name, _told(answer, hook.event, tell))
+        self._remember(hook.event, hook.name, _told(answer, hook.event, tell if self.later is nobody else self.later))
         if hook.rewakes and reply is not None and reply.code == BLOCKED:
             text = answer.block or answer.reason or reply.errors.strip()
             self.wake(HookNews(bounded(text, self.surroundings.folder), event=hook.event, name=hook.name))

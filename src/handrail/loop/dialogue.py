@@ -10,6 +10,7 @@ from typing import Protocol
 from handrail.conversation.messages import Attachment, UserMessage
 from handrail.conversation.request import Chain, History
 from handrail.dispatch.results import ResultStore
+from handrail.hooks.news import HookNews
 from handrail.tools.abort import AbortReason
 from handrail.tools.catalog import Catalog
 from handrail.tools.context import RunContext
@@ -26,6 +27,8 @@ class Mailbox:
         self._notes: list[Attachment] = []
         self._calls = False
         self._woken = 0
+        self.news: list[HookNews] = []
+        """What hooks in the background have to say to the person, until a run can tell it."""
         self.on_submit: Callable[[AbortReason], None] | None = None
         """Told when a message should not wait for tools that give way."""
 

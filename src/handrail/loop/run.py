@@ -456,7 +456,10 @@ class Run:
 
     async def _take_queued(self) -> None:
         """Messages that waited go into the history, if no hook objects."""
-        self._add_all(self._dialogue.mailbox.notes())
+        mailbox = self._dialogue.mailbox
+        self._add_all(mailbox.notes())
+        while mailbox.news:
+            self._tell(mailbox.news.pop(0))
         for message in self._dialogue.mailbox.take():
             answer = None if self._setup.hooks is None else await self._moments.prompt(message)
             if self._setup.hooks is not None and self.signal.aborted:  # nobody has vouched for it
