@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from handrail import RunContext
@@ -194,6 +195,20 @@ async def test_policy_cannot_be_refused_and_hooks_are_told_of_it(session: Sessio
     await session.prompted()
 
     assert session.rules == ["Bash(policy)"]
+    assert session.hooks.now is not None
+    await session.hooks.now.quiet()
+    assert session.changes() == ["policy_settings"]
+
+
+async def test_a_tool_in_a_thread_may_be_the_first_to_look(session: Session) -> None:
+    session.world.write("user", {"hooks": AGREEING})
+    session.begin()
+    session.world.write("policy", rule("Bash(policy)"))
+
+    policy = await anyio.to_thread.run_sync(session.live.policy)
+
+    assert [each.text for each in policy.rules] == ["Bash(policy)"]
+    await session.prompted()
     assert session.hooks.now is not None
     await session.hooks.now.quiet()
     assert session.changes() == ["policy_settings"]

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -195,7 +196,7 @@ async def worked(folder: Path, answer: Any) -> tuple[list[Any], RunEnded, Script
     """A prompt that a command was put in full for, with a hook that answers so."""
     seen: list[Any] = []
 
-    def look(event: dict[str, Any]) -> Any:
+    def look(event: Mapping[str, Any]) -> Any:
         seen.append(event)
         return answer if event["hook_event_name"] == "UserPromptExpansion" else None
 
@@ -218,7 +219,7 @@ async def test_a_command_is_judged_before_the_prompt_that_it_stands_for(tmp_path
     assert seen[0]["command_name"] == "deploy"
     assert (seen[0]["command_args"], seen[0]["prompt"]) == ("to staging", "/deploy to staging")
     assert seen[1]["prompt"] == "Deploy it to staging, carefully."
-    assert "frozen today" in str(model.requests[0].history.messages)
+    assert "frozen today" in str(model.requests[0])
 
 
 async def test_a_command_that_a_hook_refuses_reaches_nobody(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ event ConfigChange may refuse what was changed, and then the settings of before 
 import asyncio
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from handrail.conversation.blocks import Json, ToolUse
@@ -38,6 +37,7 @@ class LateHooks:
         self._make = make
         self._told = told
         self._known: frozenset[str] = frozenset()
+        self._untold: list[str] = []
         self._asking = asyncio.Lock()
         live.asks = lambda: self.wants("ConfigChange")
 
@@ -65,16 +65,18 @@ class LateHooks:
         self.later(news)
 
     def changed(self, source: str) -> None:
-        """Other settings count from now on. Whoever could not refuse them is told at least."""
+        """Other settings count from now on. May be called in a thread, for tools look too."""
         if self.now is None and not self._live.loaded.hooks:
             return
         self.fill()
         if not self._live.may_refuse(source):
-            self.announce("ConfigChange", _change(source), RunContext(Path(self._live.places.cwd)))
+            self._untold.append(source)
 
     async def _heed(self, run: RunContext, tell: Tell) -> None:
-        """Look for changed settings, and ask those who may refuse them."""
+        """Look for changed settings, ask those who may refuse them, and tell of what nobody may refuse."""
         self._live.look()
+        while self._untold:
+            self.announce("ConfigChange", _change(self._untold.pop(0)), run)
         while self._live.waiting:
             async with self._asking:
                 for source, number in tuple(self._live.waiting.items()):
@@ -95,7 +97,7 @@ class LateHooks:
         self, event: str, fields: Json, run: RunContext, *, use: ToolUse | None = None, tell: Tell = nobody
     ) -> "Answer":
         """Ask the hooks that this concerns."""
-        if self._live.waiting:
+        if self._live.waiting or self._untold:
             await self._heed(run, tell)
         if self.now is None:
             return import_module("handrail.hooks.answers").NOTHING  # type: ignore[no-any-return]  # loaded late
