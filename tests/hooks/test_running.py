@@ -359,6 +359,13 @@ async def test_any_object_that_can_be_called_may_be_asked(tmp_path: Path) -> Non
     assert answer.verdict is Verdict.DENY
 
 
+@pytest.mark.parametrize("name", ["async", "async_"])
+async def test_a_function_that_answers_later_has_no_opinion(name: str, tmp_path: Path) -> None:
+    asked = Hooks(callbacks={"PreToolUse": [lambda _event: {name: True, "asyncTimeout": 5000}]})
+
+    assert await fire(asked, tmp_path) == NOTHING
+
+
 async def test_a_function_is_asked_only_for_what_it_is_for(tmp_path: Path) -> None:
     asked = Hooks(callbacks={"PreToolUse": [HookCallback(lambda event: {"decision": "block"}, "Edit")]})
 
@@ -367,6 +374,19 @@ async def test_a_function_is_asked_only_for_what_it_is_for(tmp_path: Path) -> No
 
 async def forever(event: Any) -> None:
     await asyncio.Event().wait()
+
+
+def nested(depth: int) -> dict[str, Any]:
+    value: dict[str, Any] = {}
+    for _ in range(depth):
+        value = {"a": value}
+    return value
+
+
+def looped() -> dict[str, Any]:
+    value: dict[str, Any] = {}
+    value["a"] = value
+    return value
 
 
 async def broken(event: Any) -> None:
@@ -381,6 +401,12 @@ async def broken(event: Any) -> None:
         (lambda event: "yes", "not an object"),
         (lambda event: {"decision": object()}, "cannot be written as JSON"),
         (lambda event: {"decision": "yes"}, "not 'approve' or 'block'"),
+        (lambda event: {"x": float("nan")}, "cannot be written as JSON"),
+        (lambda event: {"x": 1e308 * 10}, "cannot be written as JSON"),
+        (lambda event: {"x": "\ud800"}, "cannot be written as JSON"),
+        (lambda event: nested(100_000), ""),
+        (lambda event: looped(), ""),
+        (lambda event: {"async": 1}, "true or false"),
     ],
 )
 @pytest.mark.proves("R2")
