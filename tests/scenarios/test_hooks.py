@@ -132,9 +132,7 @@ async def test_a_blocked_prompt_is_never_asked_nor_kept(tmp_path: Path) -> None:
     assert ended.problem.endswith(" objects: it holds a secret")
     assert not only(events, RequestSent)
     assert list(agent.messages) == []
-    with pytest.raises(
-        RunError, match=r"because a hook blocked it: .* objects: it holds a secret"
-    ):
+    with pytest.raises(RunError, match=r"because a hook blocked it: .* objects: it holds a secret"):
         await agent.ask("another secret")
     assert (await agent.ask("nothing")).text == "Hello."
 

@@ -116,9 +116,12 @@ class LateHooks:
     # Around a call
 
     async def before(self, request: Request) -> HookAnswer:
-        await self._heed(request.ctx.run, request.ctx.progress)
+        live = self._live
+        live.look()
+        if live.waiting or self._untold:
+            await self._heed(request.ctx.run, request.ctx.progress)
         if self._calls is None or not self.wants("PreToolUse"):
-            self._live.fresh = True  # whoever decides next need not look again
+            live.fresh = True  # whoever decides next need not look again
             return NO_ANSWER
         return await self._calls.before(request)
 

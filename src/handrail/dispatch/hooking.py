@@ -28,6 +28,8 @@ class CallHooks:
 
     async def before(self, request: Request) -> HookAnswer:
         """PreToolUse: an opinion, a changed input, or the end of the run."""
+        if not self._hooks.wants("PreToolUse"):
+            return NO_ANSWER
         answer = await self._fire("PreToolUse", request)
         if answer is NOTHING:
             return NO_ANSWER
@@ -37,6 +39,8 @@ class CallHooks:
 
     async def after(self, request: Request, output: Output | None, error: str, seconds: float) -> HookAnswer:
         """PostToolUse or PostToolUseFailure: a changed output, words for the model, or the end of the run."""
+        if not self._hooks.wants("PostToolUse", "PostToolUseFailure"):
+            return NO_ANSWER
         took = {"duration_ms": round(seconds * 1000)}
         if output is None or output.is_error:
             text = error or _text(request, output)

@@ -85,7 +85,7 @@ class Hooks:
 
     def wants(self, *events: str) -> bool:
         """Whether there is a hook for one of these events."""
-        return any(event in self._by_event for event in events)
+        return not self._by_event.keys().isdisjoint(events)
 
     async def fire(
         self, event: str, fields: Json, run: RunContext, *, use: ToolUse | None = None, tell: Tell = nobody
