@@ -2,6 +2,7 @@
 What hooks add to a call: python benchmarks/hooks_bench.py
 
     none       rails without hooks, and with hooks for other moments: the same call, no more than 5 microseconds more
+    looking    a gate that looks at settings files, alone and with a session's place for hooks that may come: the same
     command    a PreToolUse command hook, against a bare spawn of the same command in the same run: no more than 3 ms
 """
 
@@ -14,8 +15,13 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from handrail import CarefulGate, Hooks, Rails, ResultStore, RunContext, ToolExecutor, ToolUse, tool
+from handrail.app.late_hooks import LateHooks
+from handrail.app.live import Live, live_settings
+from handrail.config.asked import NOTHING_ASKED
+from handrail.dispatch.gate import Evidence, Request
 from handrail.dispatch.hooking import CallHooks
 from handrail.hooks.asking import Surroundings
+from handrail.tools.permission import Decision
 from handrail.tools.pool import Ingredients, Pool, assemble
 
 CALLS, SPAWNS, BLOCK = 200, 60, 20
@@ -27,6 +33,18 @@ BODY = b'{"tool_name": "nothing"}' * 8
 async def nothing() -> str:
     """Does nothing."""
     return ""
+
+
+class LookingGate:
+    """Looks whether settings have changed, as sessions do, and lets pass what only reads."""
+
+    def __init__(self, live: Live) -> None:
+        self._live = live
+        self._gate = CarefulGate()
+
+    async def decide(self, request: Request, evidence: Evidence) -> Decision:
+        self._live.policy()
+        return await self._gate.decide(request, evidence)
 
 
 POOL = assemble(Ingredients(custom=(nothing,)))
@@ -80,15 +98,26 @@ async def main() -> None:
         one = Rails(CarefulGate(), CallHooks(hooks("PreToolUse", COMMAND)))
         many = Rails(CarefulGate(), CallHooks(hooks("PreToolUse", *(f"{COMMAND}; true {n}" for n in range(5)))))
 
+        live = live_settings(folder, {"HOME": made}, folder / "state", NOTHING_ASKED, print)
+        live.policy()
+        looking = Rails(LookingGate(live))
+        late = Rails(LookingGate(live), LateHooks(live, Hooks, print))
+
         async def block(rails: Rails) -> None:
             for _ in range(BLOCK):
                 await call(POOL, rails, folder)
 
         quick = await alternating(
-            CALLS, 0, none=lambda: block(plain), again=lambda: block(plain), elsewhere=lambda: block(elsewhere)
+            CALLS,
+            0,
+            none=lambda: block(plain),
+            again=lambda: block(plain),
+            elsewhere=lambda: block(elsewhere),
+            looking=lambda: block(looking),
+            late=lambda: block(late),
         )
         for name, value in quick.items():
-            more = (value - quick["none"]) / BLOCK * 1_000
+            more = (value - quick["looking" if name == "late" else "none"]) / BLOCK * 1_000
             print(f"call, hooks {name:10} {value / BLOCK * 1_000:8.1f} microseconds  {more:+6.1f}")
 
         slow = await alternating(

@@ -214,9 +214,9 @@ async def test_after_a_call_hooks_get_its_output_and_may_talk_to_the_model(tmp_p
     told = json.loads((tmp_path / "after.json").read_text())
     assert (told["tool_response"], told["tool_input"]) == ({"path": "x", "lines": 3}, {"path": f"{tmp_path}/x"})
     assert isinstance(told["duration_ms"], int)
-    assert (outcome.status, outcome.result.text) == (
-        Status.OK, "seen\n<system-reminder>\ncareful\n</system-reminder>",
-    )  # fmt: skip
+    assert outcome.status is Status.OK
+    assert outcome.result.text.startswith("seen\n<system-reminder>\nthe PostToolUse hook 'cat > after.json; ")
+    assert outcome.result.text.endswith("' objects: careful\n</system-reminder>")
 
 
 @pytest.mark.parametrize(("name", "error"), [("fail", "ValueError: broken"), ("quiet", "exit code 1")])

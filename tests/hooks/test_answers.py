@@ -70,7 +70,14 @@ BEFORE = [
     pytest.param(Reply(text='{"hookSpecificOutput": "deny"}'), ASK, "object", id="no object"),
     pytest.param(Reply(text='{"continue": "no"}'), ASK, "true or false", id="continue is a text"),
     pytest.param(Reply(text=said(updatedInput=["ls"])), ASK, "object", id="an input that is none"),
-    pytest.param(Reply(text='{"async": true}'), ASK, "async", id="answers later"),
+    pytest.param(Reply(text='{"async": true, "asyncTimeout": 5000}'), None, "", id="says nothing now"),
+    pytest.param(Reply(text='{"async": "yes"}'), ASK, "true or false", id="async is a text"),
+    pytest.param(Reply(text='{"async": true, "asyncTimeout": "5s"}'), ASK, "number", id="asyncTimeout is a text"),
+    pytest.param(Reply(text='{"async": true, "decision": "block"}'), DENY, "", id="async and a no"),
+    pytest.param(Reply(text=said(updatedInput={"n": float("nan")})), ASK, "not JSON", id="not a number"),
+    pytest.param(Reply(text='{"a": 1e999}'), ASK, "not JSON", id="infinite"),
+    pytest.param(Reply(text='{"a": "\\ud800"}'), ASK, "not JSON", id="half a character"),
+    pytest.param(Reply(text=json.dumps({f"k{n}": n for n in range(101)})), ASK, "101 unknown", id="many words"),
     pytest.param(Reply(text='{"x-trace": 7}'), None, "", id="unknown words are left to the future"),
 ]  # fmt: skip
 
@@ -119,10 +126,11 @@ def test_a_hook_may_insist_that_its_failure_blocks(reply: Reply) -> None:
 
 @pytest.mark.parametrize("event", sorted(EVENTS))
 @pytest.mark.parametrize("family", [OURS, THEIRS])
-def test_exit_2_blocks_where_an_event_can_be_blocked_and_is_told_elsewhere(event: str, family: HookSource) -> None:
+def test_exit_2_blocks_where_an_event_can_be_blocked_and_names_the_hook(event: str, family: HookSource) -> None:
     answer = heard(event, Reply(2, "", "not so"), family)
 
-    blocks = answer.block == "not so" or (answer.verdict is DENY and answer.reason == "not so")
+    named = f"the {event} hook './check.sh' objects: not so"
+    blocks = answer.block == named or (answer.verdict is DENY and answer.reason == named)
     assert blocks == (EVENTS[event].blocks or EVENTS[event].has_say)
     assert blocks or "not so" in answer.messages[0]
 
@@ -187,7 +195,9 @@ JSON = st.recursive(
 WORDS = st.sampled_from(
     ["continue", "decision", "reason", "hookSpecificOutput", "permissionDecision", "updatedInput", "hookEventName"]
 )
-OUTPUTS = st.recursive(JSON | st.sampled_from(["allow", "deny", "PreToolUse"]), lambda i: st.dictionaries(WORDS, i))
+OUTPUTS = st.recursive(
+    JSON | st.sampled_from(["allow", "deny", "PreToolUse"]), lambda i: st.dictionaries(WORDS, i), max_leaves=8
+)
 
 
 @given(event=st.sampled_from(sorted(EVENTS)), code=st.integers(-20, 255), output=OUTPUTS, loose=st.text(max_size=20))

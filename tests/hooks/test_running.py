@@ -211,6 +211,13 @@ async def test_a_hook_at_the_start_of_a_session_may_leave_variables(tmp_path: Pa
         ("PreCompact", "trigger", "auto", "manual", False),
         ("SubagentStart", "agent_type", "reviewer", "review.*", True),
         ("ConfigChange", "source", "user", "user", True),
+        ("UserPromptExpansion", "command_name", "deploy", "deploy", True),
+        ("UserPromptExpansion", "command_name", "deploy", "review", False),
+        ("PermissionDenied", "tool_name", "Bash", "Edit|Write", False),
+        ("StopFailure", "error", "rate_limit", "rate_limit", True),
+        ("StopFailure", "error", "rate_limit", "server_error", False),
+        ("InstructionsLoaded", "load_reason", "session_start", "nested_traversal", False),
+        ("CwdChanged", "new_cwd", "/x", "never", True),
         ("Stop", "whatever", "x", "never", True),
     ],
 )
@@ -293,8 +300,8 @@ async def test_closing_ends_hooks_in_the_background(tmp_path: Path) -> None:
     assert not any(map(alive, noted(tmp_path)))
 
 
-@pytest.mark.parametrize(("code", "woken"), [(2, ["tests fail"]), (0, []), (1, [])])
-async def test_an_async_hook_may_wake_the_agent(code: int, woken: list[str], tmp_path: Path) -> None:
+@pytest.mark.parametrize(("code", "woken"), [(2, True), (0, False), (1, False)])
+async def test_an_async_hook_may_wake_the_agent(code: int, woken: bool, tmp_path: Path) -> None:
     asked = hooks(commands(f"echo tests fail >&2; exit {code}", event="PostToolUse", asyncRewake=True), tmp_path)
     heard: list[str] = []
     ended = asyncio.Event()
@@ -310,7 +317,7 @@ async def test_an_async_hook_may_wake_the_agent(code: int, woken: list[str], tmp
         await asyncio.sleep(0)  # what it has to say follows in the same round of the loop
     await asked.aclose()
 
-    assert heard == woken
+    assert [text.endswith(" objects: tests fail") for text in heard] == ([True] if woken else [])
 
 
 # Functions
@@ -352,6 +359,13 @@ async def test_any_object_that_can_be_called_may_be_asked(tmp_path: Path) -> Non
     assert answer.verdict is Verdict.DENY
 
 
+@pytest.mark.parametrize("name", ["async", "async_"])
+async def test_a_function_that_answers_later_has_no_opinion(name: str, tmp_path: Path) -> None:
+    asked = Hooks(callbacks={"PreToolUse": [lambda _event: {name: True, "asyncTimeout": 5000}]})
+
+    assert await fire(asked, tmp_path) == NOTHING
+
+
 async def test_a_function_is_asked_only_for_what_it_is_for(tmp_path: Path) -> None:
     asked = Hooks(callbacks={"PreToolUse": [HookCallback(lambda event: {"decision": "block"}, "Edit")]})
 
@@ -360,6 +374,19 @@ async def test_a_function_is_asked_only_for_what_it_is_for(tmp_path: Path) -> No
 
 async def forever(event: Any) -> None:
     await asyncio.Event().wait()
+
+
+def nested(depth: int) -> dict[str, Any]:
+    value: dict[str, Any] = {}
+    for _ in range(depth):
+        value = {"a": value}
+    return value
+
+
+def looped() -> dict[str, Any]:
+    value: dict[str, Any] = {}
+    value["a"] = value
+    return value
 
 
 async def broken(event: Any) -> None:
@@ -374,6 +401,12 @@ async def broken(event: Any) -> None:
         (lambda event: "yes", "not an object"),
         (lambda event: {"decision": object()}, "cannot be written as JSON"),
         (lambda event: {"decision": "yes"}, "not 'approve' or 'block'"),
+        (lambda event: {"x": float("nan")}, "cannot be written as JSON"),
+        (lambda event: {"x": 1e308 * 10}, "cannot be written as JSON"),
+        (lambda event: {"x": "\ud800"}, "cannot be written as JSON"),
+        (lambda event: nested(100_000), ""),
+        (lambda event: looped(), ""),
+        (lambda event: {"async": 1}, "true or false"),
     ],
 )
 @pytest.mark.proves("R2")

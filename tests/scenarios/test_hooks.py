@@ -127,12 +127,12 @@ async def test_a_blocked_prompt_is_never_asked_nor_kept(tmp_path: Path) -> None:
     events = await played(agent.run("my secret"))
     ended = ending(events)
 
-    assert (ended.move, ended.why, ended.turns, ended.problem) == (
-        Move.ERROR, Why.PROMPT_BLOCKED, 0, "it holds a secret",
-    )  # fmt: skip
+    assert (ended.move, ended.why, ended.turns) == (Move.ERROR, Why.PROMPT_BLOCKED, 0)
+    assert ended.problem.startswith("the UserPromptSubmit hook ")
+    assert ended.problem.endswith(" objects: it holds a secret")
     assert not only(events, RequestSent)
     assert list(agent.messages) == []
-    with pytest.raises(RunError, match="because a hook blocked it: it holds a secret"):
+    with pytest.raises(RunError, match=r"because a hook blocked it: .* objects: it holds a secret"):
         await agent.ask("another secret")
     assert (await agent.ask("nothing")).text == "Hello."
 
@@ -213,7 +213,7 @@ async def test_a_hook_may_keep_the_run_going_and_says_why(tmp_path: Path) -> Non
 
     assert [sent.why for sent in only(events, RequestSent)] == [Why.PROMPT, Why.STOP_BLOCKED]
     assert (ending(events).why, ending(events).text) == (Why.COMPLETED, "Now really.")
-    assert "<system-reminder>\nthe tests fail\n</system-reminder>" in texts(agent)
+    assert any(text.endswith(" objects: the tests fail\n</system-reminder>") for text in texts(agent))
     assert not refused(agent.messages)
 
 
@@ -298,7 +298,8 @@ async def test_hooks_are_asked_before_a_summary_and_told_after_it(blocked: bool,
 
 
 async def test_a_hook_in_the_background_may_wake_the_agent(tmp_path: Path) -> None:
-    hooks = asked(commands("PostToolUse", "echo 'tests fail' >&2; exit 2", asyncRewake=True))
+    os.mkfifo(tmp_path / "gate")
+    hooks = asked(commands("PostToolUse", "read x < gate; echo 'tests fail' >&2; exit 2", asyncRewake=True))
     woken = asyncio.Event()
     agent = agent_with(hooks, tmp_path, [use("1", "shout", text="a")], [say("Done.")], [say("Fixed.")])
     post = hooks.wake
@@ -312,12 +313,13 @@ async def test_a_hook_in_the_background_may_wake_the_agent(tmp_path: Path) -> No
     with anyio.fail_after(20):
         async for event in run:
             if isinstance(event, RequestSent) and event.turn == 2:
+                await anyio.to_thread.run_sync((tmp_path / "gate").write_text, "go\n")
                 await woken.wait()
     await agent.aclose()
 
     assert run.ended is not None
     assert run.ended.text == "Fixed."
-    assert "<system-reminder>\ntests fail\n</system-reminder>" in texts(agent)
+    assert any(text.endswith(" objects: tests fail\n</system-reminder>") for text in texts(agent))
 
 
 def test_hooks_in_two_places_are_refused(tmp_path: Path) -> None:

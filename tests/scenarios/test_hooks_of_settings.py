@@ -1,66 +1,20 @@
 """Hooks that stand in settings files, in whole runs: at every moment that a run has, and changed meanwhile."""
 
-import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import anyio
 import pytest
 
-from handrail.app.work import Work, Worker
-from handrail.conversation.blocks import Text, ToolUse
-from handrail.providers.choose import Wishes
-from handrail.testing.model_server import ModelServer, Reply
+from handrail.conversation.blocks import ToolUse
+from handrail.testing.model_server import Reply
+from tests.hooks.place import DONE, Place, results
 
 pytestmark = pytest.mark.anyio
-
-DONE = Reply((Text("Done."),))
-
-
-class Place:
-    """A project, a home with settings, and the file that their hooks write what they are told to."""
-
-    def __init__(self, root: Path) -> None:
-        self.project, self.home, self.heard = root / "project", root / "home", root / "heard"
-        self.settings = self.home / ".handrail" / "settings.json"
-        for folder in (self.project, self.settings.parent, self.heard):
-            folder.mkdir(parents=True)
-        self.env = {"HOME": str(self.home), "HANDRAIL_STATE_DIR": str(root / "state"), "PATH": os.environ["PATH"]}
-
-    def write(self, hooks: dict[str, str], **more: Any) -> None:
-        """Commands by event."""
-        section = {event: [{"hooks": [{"type": "command", "command": line}]}] for event, line in hooks.items()}
-        self.settings.write_text(json.dumps({"hooks": section, **more}))
-
-    def note(self) -> str:
-        """A command that keeps its input in a file named by the time."""
-        return f"cat > {self.heard}/$(date +%s%N)-$$"
-
-    def told(self) -> list[dict[str, Any]]:
-        return [json.loads(path.read_text()) for path in sorted(self.heard.iterdir())]
-
-    async def run(self, replies: Iterator[Reply]) -> ModelServer:
-        with anyio.fail_after(30):
-            async with ModelServer(replies, strict=True) as server:
-                wishes = Wishes(provider="anthropic", model="m", base_url=server.url)
-                worker = Worker(Work(self.project, wishes), self.env)
-                try:
-                    await worker.agent.ask("go")
-                finally:
-                    await worker.aclose()
-        return server
 
 
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
     return Place(tmp_path)
-
-
-def results(server: ModelServer) -> list[tuple[bool, str]]:
-    last = server.requests[-1].body["messages"][-1]["content"]
-    return [(each.get("is_error", False), each["content"]) for each in last if each["type"] == "tool_result"]
 
 
 @pytest.mark.proves("H1", "H4")

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 from handrail.app.answers import Answer, answer_of
 from handrail.app.background import end_tasks, with_task_news
 from handrail.app.gate import FolderGate
+from handrail.app.late_hooks import LateHooks
 from handrail.app.models import Streaming, chosen_model
 from handrail.app.state import plain_outfit, result_store
 from handrail.app.tools import builtin_names, make_catalog
@@ -32,10 +33,10 @@ from handrail.dispatch.gate import Rails
 from handrail.dispatch.results import ResultStore
 from handrail.dispatch.schedule import Scheduling
 from handrail.errors import HandrailError, ToolDefinitionError
-from handrail.hooks.texts import reminder
 from handrail.loop.dialogue import Dialogue, Mailbox, new_chain
 from handrail.loop.events import LoopEvent
 from handrail.loop.limits import NO_LIMITS, Limits
+from handrail.loop.moments import Expansion, hook_note
 from handrail.loop.run import Run
 from handrail.loop.setup import Attach, Choose, Compact, Opening, Options, Setup, StructuredOutput, nothing_attached
 from handrail.providers.choose import Wishes
@@ -92,7 +93,7 @@ class Agent:
         rails: Rails | None = None,
         policy: "Policy | None" = None,
         can_use_tool: "CanUseTool | None" = None,
-        hooks: "Hooks | None" = None,
+        hooks: "Hooks | LateHooks | None" = None,
         limits: Limits = NO_LIMITS,
         output: "Json | type[BaseModel] | None" = None,
         builtin_tools: bool | Iterable[str] = True,
@@ -159,7 +160,7 @@ class Agent:
             )
         )
         if hooks is not None:  # only who has hooks pays for them
-            rails = import_module("handrail.app.hooks").hooked(rails, hooks, variables)
+            rails = _hooked(rails, hooks, variables)
         self._setup = Setup(
             model=chosen.model,
             model_name=chosen.name,
@@ -190,7 +191,9 @@ class Agent:
         self._dialogue = Dialogue(catalog, context, store, past, chain=chain or new_chain())
         self._current: Callable[[], Run | None] = lambda: None
         if hooks is not None and identity.is_main:
-            hooks.wake = partial(_wake, self._dialogue.mailbox)
+            hooks.later = self._dialogue.mailbox.news.append
+            hooks.remark = partial(_remark, self._dialogue.mailbox)
+            hooks.wake = partial(_remark, self._dialogue.mailbox, wakes=True)
 
     @property
     def messages(self) -> Sequence[Message]:
@@ -251,9 +254,11 @@ class Agent:
         inside = any(real == top or real.startswith(f"{top}/") for top in self._outfit().working_dirs())
         return Path(wanted) if inside else start
 
-    def run(self, prompt: Prompt, *, limits: Limits | None = None) -> Run:
+    def run(self, prompt: Prompt, *, limits: Limits | None = None, expansion: Expansion | None = None) -> Run:
         """
         Work on a prompt: an async iterator of events that ends with RunEnded.
+
+        `expansion` is the command that the prompt was made from, for hooks.
 
         Raises:
             HandrailError: an earlier prompt is still being worked on.
@@ -261,7 +266,7 @@ class Agent:
         if self.running:
             raise HandrailError("A prompt is still being worked on. Use send() to add to it, or close its run first.")
         setup = self._setup if limits is None else replace(self._setup, limits=limits)
-        run = Run(setup, self._dialogue, _message(prompt))
+        run = Run(setup, self._dialogue, _message(prompt), expansion)
         self._current = weakref.ref(run)
         return run
 
@@ -341,7 +346,7 @@ class Agent:
         await end_tasks(self._outfit)
         await self._close_model()
 
-    async def _end_session(self, hooks: "Hooks") -> None:
+    async def _end_session(self, hooks: "Hooks | LateHooks") -> None:
         if self._dialogue.opened:
             self._dialogue.opened = False
             await hooks.fire("SessionEnd", {"reason": "other"}, self._dialogue.context)
@@ -382,9 +387,16 @@ def _found_tools(messages: Sequence[Message]) -> list[str]:
     ]
 
 
-def _wake(mailbox: Mailbox, news: "HookNews") -> None:
+def _hooked(rails: Rails, hooks: "Hooks | LateHooks", env: Mapping[str, str]) -> Rails:
+    if isinstance(hooks, LateHooks):
+        return replace(rails, hooks=hooks)
+    made: Rails = import_module("handrail.app.hooks").hooked(rails, hooks, env)
+    return made
+
+
+def _remark(mailbox: Mailbox, news: "HookNews", *, wakes: bool = False) -> None:
     """A hook in the background wants the agent to know something."""
-    mailbox.post(UserMessage((Text(reminder(news.message)),)))
+    mailbox.note(hook_note(news.message), wakes=wakes)
 
 
 def _message(prompt: Prompt) -> UserMessage:

@@ -14,6 +14,7 @@ from pathlib import Path
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import UserMessage
 from handrail.files.frontmatter import read_head
+from handrail.loop.moments import Expansion
 from handrail.records import record
 
 FAMILIES = (".handrail", ".claude")
@@ -89,6 +90,16 @@ def expanded(message: UserMessage, commands: Mapping[str, Command]) -> UserMessa
         return message
     text = filled(command.body, called["words"] or "")
     return replace(message, content=(Text(text), *message.content[1:]))
+
+
+def expansion_of(message: UserMessage, commands: Mapping[str, Command]) -> Expansion | None:
+    """The command at the beginning of a message, as hooks are told of it."""
+    first = message.content[0] if message.content else None
+    called = CALLED.fullmatch(first.text.strip()) if isinstance(first, Text) else None
+    command = commands.get(called["name"]) if called else None
+    if called is None or command is None:
+        return None
+    return Expansion(command.name, called["words"] or "", command.source, called[0])
 
 
 def filled(body: str, words: str) -> str:

@@ -21,6 +21,7 @@ from handrail.tools.delegation import AgentNews, Report, Task
 from handrail.tools.events import CallQueued
 
 if TYPE_CHECKING:
+    from handrail.app.late_hooks import LateHooks
     from handrail.hooks.runner import Hooks
 
 ALIASES = frozenset({"sonnet", "opus", "haiku", "fable", "inherit"})
@@ -74,7 +75,7 @@ class Delegation:
         agents: Mapping[str, AgentDefinition],
         caller: Callable[[], Agent],
         options: Mapping[str, Any],
-        hooks: "Hooks | None" = None,
+        hooks: "Hooks | LateHooks | None" = None,
     ) -> None:
         self.agents = agents
         self._caller = caller

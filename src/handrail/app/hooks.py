@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from handrail.app.gate import FolderGate
 from handrail.app.settings import Loaded
 from handrail.app.state import state_folder
 from handrail.dispatch.gate import Rails
@@ -77,6 +78,9 @@ def hooked(rails: Rails, hooks: Hooks, env: Mapping[str, str]) -> Rails:
         raise HandrailError("There are hooks in the rails and hooks beside them. Give them in one place.")
     if hooks.surroundings.folder is None:
         hooks.surroundings = replace(hooks.surroundings, folder=hook_folder(env))
+    gate = rails.gate
+    if isinstance(gate, FolderGate):
+        hooks.mode = lambda: gate.mode
     return replace(rails, hooks=CallHooks(hooks))
 
 
@@ -125,8 +129,11 @@ def session_hooks(
 
 
 def reload_hooks(hooks: Hooks, loaded: Loaded) -> None:
-    """The settings have changed, and with them perhaps their hooks."""
-    hooks.reload(in_order(sources_of(loaded), wishes_of(loaded)))
+    """The settings have changed, and with them perhaps their hooks and what limits these."""
+    wishes = wishes_of(loaded)
+    hooks.strict = wishes.strict
+    hooks.surroundings = replace(hooks.surroundings, urls=wishes.urls, variables=wishes.variables)
+    hooks.reload(in_order(sources_of(loaded), wishes))
 
 
 def sources_of(loaded: Loaded) -> list[tuple[HookSource, object]]:

@@ -103,19 +103,61 @@ class Live:
         self._asked = asked
         self._policies = tuple(policies)
         self._told = told
-        self._heard = heard
+        self.heard = heard
         self._watch = Watch(places, asked.wanted)
         nothing = self._watch.empty and not asked.settings and not self._policies
         settings = NO_SETTINGS if nothing else gathered(places, env, asked, self._policies, None)
         self.loaded = loaded_from(settings, places, env, asked)
+        self.asks: Callable[[], bool] = bool
+        """Whether somebody wants to be asked before other settings count."""
+        self.waiting: dict[str, int] = {}
+        """The sources that have changed and wait for an answer, each with the number of its change."""
+        self.fresh = False
+        """Somebody has just looked, so that the next who asks for the policy need not."""
+        self._held: set[str] = set()
+        self._number = 0
         self._policy: Policy | None = None
         self._updates: list[Mapping[str, Any]] = []
 
+    def look(self) -> None:
+        """Look whether files changed. What somebody `asks` to judge first waits, and does not count until `settle`."""
+        self.fresh = False
+        changed = self._watch.changed()
+        if not changed:
+            return
+        asked = [source for source in changed if self.may_refuse(source)] if self.asks() else []
+        for source in asked:
+            self._number += 1
+            self.waiting[source] = self._number
+            self._held.add(source)
+        if rest := tuple(source for source in changed if source not in asked):
+            self._reload(rest)
+
+    def settle(self, source: str, number: int, refusal: str | None) -> str:
+        """What waited counts now, or is refused, which the text says. Nothing happens if it has changed again."""
+        self.look()
+        if self.waiting.get(source) != number:
+            return ""
+        del self.waiting[source]
+        if refusal is not None:
+            text = f"A hook refused the change of the {source} settings: {refusal}. Those of before still count."
+            self._told(text)
+            return text
+        self._held.discard(source)
+        self._reload((source,))
+        return ""
+
+    @staticmethod
+    def may_refuse(source: str) -> bool:
+        """Whether a change of this source can be refused: nobody stands above policy, or keeps trust from going."""
+        return source not in ("policy", "trust")
+
     def policy(self) -> "Policy":
         """The policy in force now."""
-        changed = self._watch.changed()
-        if changed:
-            self._reload(changed)
+        if self.fresh:
+            self.fresh = False
+        else:
+            self.look()
         if self._policy is None:
             self._build(0)
         assert self._policy
@@ -158,7 +200,12 @@ class Live:
         self._watch = Watch(self.places, self._asked.wanted)  # there may be new drop-ins to look at
         try:
             loaded = load(
-                self.places, self._start_env, self._asked, policies=self._policies, before=self.loaded.settings
+                self.places,
+                self._start_env,
+                self._asked,
+                policies=self._policies,
+                before=self.loaded.settings,
+                held=frozenset(self._held),
             )
         except SettingsError as error:
             self._told(f"{error} The settings that were in force before still are.")
@@ -171,7 +218,7 @@ class Live:
         if self._policy:
             self._build(self._policy.version + 1)
         for source in changed:
-            self._heard(source)
+            self.heard(source)
 
     def _build(self, version: int) -> None:
         from handrail.permissions.policy import Policy  # noqa: PLC0415

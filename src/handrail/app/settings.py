@@ -82,14 +82,15 @@ def load(
     *,
     policies: "Iterable[PolicySource]" = (),
     before: Settings | None = None,
+    held: frozenset[str] = frozenset(),
 ) -> Loaded:
     """
-    What counts in a folder for somebody with this environment.
+    What counts in a folder for somebody with this environment. What counted `before` still does for the `held` sources.
 
     Raises:
         SettingsError: policy or a flag cannot be used; nothing may run.
     """
-    settings = gathered(places, env, asked, policies, before)
+    settings = gathered(places, env, asked, policies, before, held=held)
     return loaded_from(settings, places, env, asked, starting=before is None)
 
 
@@ -99,11 +100,13 @@ def gathered(
     asked: Asked,
     policies: "Iterable[PolicySource]",
     before: Settings | None,
+    *,
+    held: frozenset[str] = frozenset(),
 ) -> Settings:
     """The settings that count, from all files."""
     from handrail.config.gather import gather  # noqa: PLC0415  # who has no settings files does not pay for it
 
-    return gather(places, env, asked.wanted, policies=policies, before=before)
+    return gather(places, env, asked.wanted, policies=policies, before=before, held=held)
 
 
 def loaded_from(

@@ -1,10 +1,9 @@
 """An agent at work in a folder: told where it is and what people wrote down for it, kept within its window."""
 
-import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from handrail.app.facts import GitProbe, gather
 from handrail.app.gate import GATE_MODULES, FolderGate
 from handrail.app.judge import ModelJudge
 from handrail.app.keeping import KeptRules
+from handrail.app.late_hooks import LateHooks
 from handrail.app.live import live_settings, on_standard_error, outfit_of
 from handrail.app.memory import Switches, places, read_memory, read_memory_near
 from handrail.app.secrets import redactor_for
@@ -30,7 +30,7 @@ from handrail.dispatch.gate import Rails
 from handrail.dispatch.results import ResultStore
 from handrail.errors import HandrailError
 from handrail.loop.aside import ask_aside
-from handrail.loop.memory import Memory
+from handrail.loop.memory import Memory, MemoryFile
 from handrail.loop.prompt import near_memory, opening, system_parts, system_prompt
 from handrail.loop.setup import Shortened, Situation
 from handrail.providers.choose import Wishes, choose, open_provider
@@ -50,11 +50,11 @@ from handrail.tools.stand_in import fetch
 if TYPE_CHECKING:
     from handrail.app.delegation import Delegation
     from handrail.app.servers import Carry, Servers
-    from handrail.dispatch.approval.question import PermissionHooks
     from handrail.dispatch.approval.sdk import CanUseTool
     from handrail.hooks.runner import Hooks
     from handrail.hooks.specs import HookCallback
 
+MEMORY_TYPES = {"policy": "Managed", "user": "User", "project": "Project", "local": "Local"}
 FILE_FIELDS = ("file_path", "notebook_path")
 NO_WISHES = Wishes()
 NOT_KEPT = SessionWish(keep=False)
@@ -100,10 +100,8 @@ class Worker:
     """
 
     def __init__(self, work: Work, env: Mapping[str, str], **options: Any) -> None:
-        self.hooks: Hooks | None = None
-        self._news: set[asyncio.Future[Any]] = set()
         self._delegate: Delegation | None = None
-        self.live = live_settings(work.cwd, env, state_folder(env), work.asked, work.told, heard=self._settings_changed)
+        self.live = live_settings(work.cwd, env, state_folder(env), work.asked, work.told)
         loaded = self.live.loaded
         self._start_env = env
         env = loaded.env
@@ -129,13 +127,16 @@ class Worker:
         results = self._results(env)
         self._compactor = Compactor(self._summarise, results.folder)
         parts = system_parts(replacement=work.system or "", addition=work.addition, interactive=work.interactive)
-        self.hooks = self._made_hooks(env)
+        self.hooks = LateHooks(self.live, self._made_hooks, work.told)
+        self.live.heard = self.hooks.changed
+        if loaded.hooks or work.callbacks:
+            self.hooks.fill()
         self.gate = FolderGate(
             work.cwd,
             env,
             policy=self.live.policy,
             can_use_tool=work.can_use_tool,
-            hooks=call_hooks(self.hooks) if self.hooks else None,
+            hooks=self.hooks,
             judge=ModelJudge(self._model, name),
             redactor=self._redactor,
             persist=KeptRules(self.live),
@@ -187,36 +188,29 @@ class Worker:
             return result_store(env)
         return ResultStore(self.session.path.with_suffix("") / "tool-results")
 
-    def _made_hooks(self, env: Mapping[str, str]) -> "Hooks | None":
+    def _made_hooks(self) -> "Hooks":
         loaded = self.live.loaded
-        if not loaded.hooks and not self._work.callbacks:
-            return None
         transcript = str(self.session.path) if self.session else ""
         made: Hooks = import_module("handrail.app.hooks").session_hooks(
-            loaded, env, self._cwd, self._work.callbacks, session_id=self.id, transcript=transcript
+            loaded, loaded.env, self._cwd, self._work.callbacks, session_id=self.id, transcript=transcript
         )
-        for problem in made.problems:
-            self._work.told(str(problem))
-        made.refresh = self.live.policy
+        made.mode = lambda: self.gate.mode
+        if self.session is not None:
+            made.titled = partial(self._titled, self.session)
         return made
+
+    @staticmethod
+    def _titled(session: Opened, title: str) -> None:
+        session.scribe.note("title", title=title)
 
     def _hook_texts(self) -> Iterable[Path]:
         """Where the whole of what hooks said too lengthily lies."""
-        folder = self.hooks.surroundings.folder if self.hooks else None
+        folder = self.hooks.now.surroundings.folder if self.hooks.now else None
         return () if folder is None else (folder,)
-
-    def _settings_changed(self, source: str) -> None:
-        if self.hooks is None:
-            return
-        import_module("handrail.app.hooks").reload_hooks(self.hooks, self.live.loaded)
-        if self.hooks.wants("ConfigChange"):
-            fired = self.hooks.fire("ConfigChange", {"source": f"{source}_settings"}, self.agent.context)
-            self._news.add(task := asyncio.ensure_future(fired))
-            task.add_done_callback(self._news.discard)
 
     def _variables(self, env: Mapping[str, str]) -> dict[str, Any]:
         """What hooks of the session's start may set for later commands reaches these through a file."""
-        file = self.hooks.surroundings.env_file if self.hooks else None
+        file = self.hooks.now.surroundings.env_file if self.hooks.now else None
         return {} if file is None else {"env": {**env, "CLAUDE_ENV_FILE": str(file)}}
 
     def _delegation(self) -> "Delegation":
@@ -354,6 +348,7 @@ class Worker:
 
     def _opening(self) -> Iterable[Attachment]:
         self._memory = read_memory(self._where, self._switches)
+        self._loaded(self._memory.files, "session_start")
         names = tuple(tool.name for tool in self.agent.tools.listed)
         facts = gather(self._cwd, self._probe, model=self.agent.model, tools=names)
         return (opening(facts, self._memory.files), *self._kinds())
@@ -371,8 +366,15 @@ class Worker:
             named = next((outcome.use.input[field] for field in FILE_FIELDS if field in outcome.use.input), None)
             if isinstance(named, str) and not outcome.result.is_error:
                 self._memory = read_memory_near(self._cwd / named, self._where, self._memory, self._switches)
+        self._loaded(self._memory.files[shown:], "nested_traversal")
         attachment = near_memory(self._memory.files[shown:])
         return () if attachment is None else (attachment,)
+
+    def _loaded(self, files: Iterable[MemoryFile], reason: str) -> None:
+        if self.hooks.wants("InstructionsLoaded"):
+            for file in files:
+                about = {"file_path": str(file.path), "memory_type": MEMORY_TYPES[file.scope], "load_reason": reason}
+                self.hooks.announce("InstructionsLoaded", about, self.agent.context)
 
     async def _shorten(self, situation: Situation) -> Shortened | None:
         self._asked = situation.model
@@ -403,12 +405,6 @@ class _Late:
 
     async def work(self, task: Task, ctx: ToolContext) -> Report:
         return await self._made().work(task, ctx)
-
-
-def call_hooks(hooks: "Hooks") -> "PermissionHooks":
-    """The hooks as those know them who ask for permission."""
-    made: PermissionHooks = import_module("handrail.dispatch.hooking").CallHooks(hooks)
-    return made
 
 
 def deferral_of(env: Mapping[str, str]) -> Deferral:

@@ -26,6 +26,7 @@ from handrail.headless.lines import Lines, kept_ids
 from handrail.headless.printer import Printer, printer_for
 from handrail.loop.events import RequestSent, RunEnded
 from handrail.loop.limits import Limits
+from handrail.loop.moments import Expansion
 from handrail.providers.choose import Wishes
 from handrail.tools.pool import NO_DEFERRAL
 
@@ -84,7 +85,8 @@ async def work(flags: Flags, prompt: str) -> int:
     ended: RunEnded | None = None
     try:
         await worker.connect()
-        async for event in worker.agent.run(said(prompt, chosen, worker)):
+        message, expansion = said(prompt, chosen, worker)
+        async for event in worker.agent.run(message, expansion=expansion):
             for printer in printers:
                 printer.hear(event)
             match event:
@@ -138,14 +140,15 @@ async def serve(flags: Flags) -> int:
     return code
 
 
-def said(prompt: str, chosen: argparse.Namespace, worker: Worker) -> UserMessage:
-    """The prompt; a command at its beginning is put in full."""
+def said(prompt: str, chosen: argparse.Namespace, worker: Worker) -> tuple[UserMessage, Expansion | None]:
+    """The prompt, a command at its beginning put in full, and that command."""
     message = UserMessage((Text(prompt),))
     if chosen.disable_slash_commands or not prompt.startswith("/"):
-        return message
-    from handrail.app.commands import expanded, find_commands  # noqa: PLC0415  # few prompts are commands
+        return message, None
+    from handrail.app.commands import expanded, expansion_of, find_commands  # noqa: PLC0415  # few prompts are commands
 
-    return expanded(message, find_commands(Path.cwd(), worker.live.loaded.env, asked_for(chosen).sources))
+    commands = find_commands(Path.cwd(), worker.live.loaded.env, asked_for(chosen).sources)
+    return expanded(message, commands), expansion_of(message, commands)
 
 
 def work_for(chosen: argparse.Namespace) -> Work:

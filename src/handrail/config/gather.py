@@ -44,9 +44,11 @@ def gather(
     *,
     policies: Iterable[PolicySource] = (),
     before: Settings | None = None,
+    held: frozenset[str] = frozenset(),
 ) -> Settings:
     """
-    What counts now. `before` is what counted until now, when a session looks again.
+    What counts now. `before` is what counted until now, when a session looks again; the files of the sources that are
+    `held` are not read again.
 
     Raises:
         SettingsError: policy or the settings of the command line cannot be used.
@@ -54,7 +56,7 @@ def gather(
     news: list[Problem] = []
     policy = _policy(places, env, policies, before, news)
     flag = _flags(wanted, places, before)
-    files = [found for spot in places.spots(wanted.sources) if (found := read_document(spot))]
+    files = [found for spot in places.spots(wanted.sources) if (found := _file(spot, before, held))]
     servers = _servers(places, wanted.sources, news)
     own = [document for document in files if document.spot.source != "user"]
     narrow, items = _split(own, servers)
@@ -107,6 +109,12 @@ def _policy(
             raise
         news.append(Problem("policy", "policy", 0, f"{error}\nThe policy that was read before still counts."))
         return known
+
+
+def _file(spot: Spot, before: Settings | None, held: frozenset[str]) -> Document | None:
+    if before is None or spot.source not in held:
+        return read_document(spot)
+    return next((layer.document for layer in before.layers if layer.document.spot == spot), None)
 
 
 def _flags(wanted: Wanted, places: Places, before: Settings | None) -> list[Document]:

@@ -28,7 +28,8 @@ class CallHooks:
 
     async def before(self, request: Request) -> HookAnswer:
         """PreToolUse: an opinion, a changed input, or the end of the run."""
-        self._hooks.refresh()
+        if not self._hooks.wants("PreToolUse"):
+            return NO_ANSWER
         answer = await self._fire("PreToolUse", request)
         if answer is NOTHING:
             return NO_ANSWER
@@ -38,6 +39,8 @@ class CallHooks:
 
     async def after(self, request: Request, output: Output | None, error: str, seconds: float) -> HookAnswer:
         """PostToolUse or PostToolUseFailure: a changed output, words for the model, or the end of the run."""
+        if not self._hooks.wants("PostToolUse", "PostToolUseFailure"):
+            return NO_ANSWER
         took = {"duration_ms": round(seconds * 1000)}
         if output is None or output.is_error:
             text = error or _text(request, output)
@@ -58,6 +61,15 @@ class CallHooks:
         """PermissionRequest: a hook's answer in the place of a person's. None = the person is asked."""
         more = {"permission_suggestions": list(suggestions)} if suggestions else {}
         return (await self._fire("PermissionRequest", request, **more)).permission
+
+    def about_to_ask(self, request: Request, reason: str) -> None:
+        """Notification: a person is asked about the call. The question does not wait for it."""
+        if not self._hooks.wants("Notification"):
+            return
+        name = request.tool.name
+        text = f"{request.summary} needs your permission: {reason}"
+        fields = {"message": text, "title": f"Permission for {name}", "notification_type": "permission_prompt"}
+        self._hooks.announce("Notification", fields, request.ctx.run, tell=request.ctx.progress)
 
     async def _fire(self, event: str, request: Request, **more: Any) -> Answer:
         if not self._hooks.wants(event):

@@ -2,14 +2,13 @@
 
 import asyncio
 import json
-import logging
 import os
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from handrail.app.commands import Command, expanded, find_commands
+from handrail.app.commands import Command, expanded, expansion_of, find_commands
 from handrail.app.work import Work, Worker
 from handrail.errors import HandrailError
 from handrail.headless.control import Control, ControlError, Handler, Payload
@@ -25,7 +24,6 @@ from handrail.tools.events import CallFinished
 if TYPE_CHECKING:
     from handrail.hooks.specs import HookCallback
 
-log = logging.getLogger(__name__)
 
 HUMAN_PATIENCE = 3600.0
 HOOK_PATIENCE = 600.0
@@ -53,7 +51,7 @@ async def open_conversation(spec: Spec, env: Mapping[str, str], wishes: Wishes, 
         HandrailError: it cannot be begun with these wishes.
     """
     asking = Asking(control)
-    callbacks = callbacks_of(wishes.hooks, control) if wishes.hooks else {}
+    callbacks = callbacks_of(wishes.hooks, control, spec.work.told) if wishes.hooks else {}
     work = replace(
         spec.work,
         callbacks=callbacks,
@@ -144,7 +142,9 @@ class Asking:
         return said if isinstance(said, dict) else {}
 
 
-def callbacks_of(hooks: Mapping[str, Any], control: Control) -> "dict[str, Sequence[HookCallback]]":
+def callbacks_of(
+    hooks: Mapping[str, Any], control: Control, told: Callable[[str], None]
+) -> "dict[str, Sequence[HookCallback]]":
     """Hooks that are functions of the program around us."""
     from handrail.hooks.events import EVENTS  # noqa: PLC0415  # only programs with hooks pay for it
     from handrail.hooks.specs import HookCallback  # noqa: PLC0415
@@ -152,7 +152,7 @@ def callbacks_of(hooks: Mapping[str, Any], control: Control) -> "dict[str, Seque
     made: dict[str, list[HookCallback]] = {}
     for event, matchers in hooks.items():
         if event not in EVENTS:
-            log.warning("hooks of the event %r are not supported", event)
+            told(f"hooks of the event {event!r} are not supported and never run")
             continue
         for matcher in matchers or ():
             patience = float(matcher.get("timeout") or HOOK_PATIENCE)
@@ -209,10 +209,11 @@ class Conversation:
 
     async def run(self, prompt: Prompt) -> AsyncIterator[LoopEvent]:
         """Work on a prompt; a command at its beginning is put in full."""
-        message = prompt.message if prompt.literal else expanded(prompt.message, self._commands)
+        commands = {} if prompt.literal else self._commands
+        message = expanded(prompt.message, commands)
         if self.worker.session is not None:
             self.worker.session.scribe.next_id = prompt.id
-        run = self.worker.agent.run(message)
+        run = self.worker.agent.run(message, expansion=expansion_of(prompt.message, commands))
         try:
             async for event in run:
                 self._note(event, prompt.id)

@@ -8,6 +8,7 @@ from handrail.app.answers import WHAT_HAPPENED
 from handrail.conversation.coding import OWN, Block, block_value
 from handrail.conversation.stream import StreamFailure, Usage
 from handrail.loop.events import BlockComplete, RunEnded
+from handrail.loop.moments import failure_kind
 from handrail.loop.spending import Spent
 from handrail.loop.state import Why
 from handrail.loop.windows import window_of
@@ -25,7 +26,6 @@ SUBTYPES = {
     Why.MAX_DOLLARS: "error_max_budget_usd",
     Why.UNFIT_ANSWERS: "error_max_structured_output_retries",
 }
-FAILURES = {401: "authentication_failed", 402: "billing_error", 403: "authentication_failed", 429: "rate_limit"}
 SYNTHETIC = "<synthetic>"
 """The model of words that no model said."""
 
@@ -74,15 +74,7 @@ def model_failure(failure: StreamFailure, text: str) -> Line:
         "stop_sequence": None,
         "usage": usage(Usage()),
     }
-    return {"type": "assistant", "message": message, "parent_tool_use_id": None, "error": error_kind(failure)}
-
-
-def error_kind(failure: StreamFailure) -> str:
-    """A failure of the model under one of the few names that programs know."""
-    status = failure.status or 0
-    return FAILURES.get(status) or (
-        "server_error" if status >= 500 else "invalid_request" if 400 <= status < 500 else "unknown"
-    )
+    return {"type": "assistant", "message": message, "parent_tool_use_id": None, "error": failure_kind(failure)}
 
 
 def tool_result(outcome: Outcome) -> Line:

@@ -5,10 +5,11 @@ An answer that is not understood is a problem, never "no opinion": a guard that 
 yes. What a problem leads to depends on the event and on who wrote the hook (`handrail.hooks.fold`).
 """
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
-from typing import Any, TypeVar
+from typing import Any, TypeAlias
 
 from pydantic_core import from_json
 
@@ -28,19 +29,33 @@ COMMON = frozenset(
         "systemMessage", "terminalSequence",
     )
 )  # fmt: skip
+Kind: TypeAlias = type | tuple[type, ...]
+NAMES: Mapping[Kind, str] = {str: "text", bool: "true or false", dict: "object", list: "list", (int, float): "number"}
+MAX_UNKNOWN = 100
 EVERY_KEY = sorted(COMMON.union({"hookEventName"}, *(event.says for event in EVENTS.values())))
-
-Kind = TypeVar("Kind")
 
 
 @record
 class Reply:
-    """What came back from a hook, whatever its form. `cut`: there was more text than is read."""
+    """
+    What came back from a hook, whatever its form.
+
+    `cut`: there was more text than is read. `garbled`: some of it is not UTF-8.
+    """
 
     code: int = 0
     text: str = ""
     errors: str = ""
     cut: bool = False
+    garbled: bool = False
+
+
+def reply_of(data: bytes, *, code: int = 0, errors: str = "", cut: bool = False) -> Reply:
+    """What came back, from its bytes."""
+    try:
+        return Reply(code, data.decode(), errors, cut)
+    except UnicodeDecodeError:
+        return Reply(code, data.decode("utf-8", "replace"), errors, cut, garbled=True)
 
 
 @record
@@ -61,8 +76,14 @@ class Answer:
     messages: tuple[str, ...] = ()
     permission: Allow | Deny | None = None
     """An answer in the place of a person's."""
+    title: str = ""
+    """What the session shall be called."""
+    first: str = ""
+    """Words to begin a session with, as if the user had said them."""
     problem: str = ""
     fatal: bool = False
+    curt: bool = False
+    """It says no by its exit code alone: whoever passes that on says who said it."""
     source: str = ""
     """Where the hook that decided is written."""
 
@@ -83,7 +104,7 @@ def answer_of(event: Event, reply: Reply) -> Answer:
     """The meaning of a reply."""
     text = reply.text.strip("\ufeff \t\r\n")
     try:
-        answer = read_text(event, text, cut=reply.cut)
+        answer = read_text(event, text, reply)
     except _InvalidError as error:
         if reply.code == BLOCKED:
             return blocked(event, NOTHING, reply.errors)
@@ -101,19 +122,34 @@ def answer_of(event: Event, reply: Reply) -> Answer:
     return replace(answer, problem=problem, fatal=lost)
 
 
-def read_text(event: Event, text: str, *, cut: bool) -> Answer:
-    if text.startswith("{"):
-        if cut:
+def read_text(event: Event, text: str, reply: Reply) -> Answer:
+    if event.has_say or text.startswith("{"):
+        if reply.cut:
             raise _InvalidError("it is too long to be read")
+        if reply.garbled:
+            raise _InvalidError("it is not UTF-8")  # a no in another encoding must not pass for noise
+    if text.startswith("{"):
         return read_output(event, parsed(text))
     if event.has_say and any(f'"{key}"' in text for key in ("permissionDecision", "decision", "continue")):
         raise _InvalidError("there is text before its JSON")
     return Answer(context=(text,)) if event.talks and text else NOTHING
 
 
+def value_of(data: str | bytes) -> object:
+    """
+    The value that JSON stands for. All of it can be written as JSON again.
+
+    Raises:
+        ValueError: it is not JSON, or too deep, or has numbers that JSON has no words for.
+    """
+    value: object = from_json(data, allow_inf_nan=False)
+    json.dumps(value, allow_nan=False)  # 1e999 was a number until somebody read it
+    return value
+
+
 def parsed(text: str) -> Json:
     try:
-        value = from_json(text)
+        value = value_of(text)
     except ValueError as error:
         raise _InvalidError(f"it is not JSON ({error})") from None
     assert isinstance(value, dict)
@@ -123,11 +159,11 @@ def parsed(text: str) -> Json:
 def blocked(event: Event, answer: Answer, errors: str) -> Answer:
     """Exit code 2 blocks, whatever the output says; its reason counts if it blocks as well."""
     said = answer.reason if answer.verdict is Verdict.DENY else answer.block
-    text = said or errors.strip() or "it gave no reason"
+    text, curt = said or errors.strip() or "it gave no reason", not said
     if event.has_say:
-        return replace(answer, verdict=Verdict.DENY, reason=text, updated_input=None)
+        return replace(answer, verdict=Verdict.DENY, reason=text, updated_input=None, curt=curt)
     if event.blocks:
-        return replace(answer, block=text)
+        return replace(answer, block=text, curt=curt)
     return replace(answer, permission=None, problem=f"ended with exit code {BLOCKED}: {text}")
 
 
@@ -145,8 +181,8 @@ def read_output(event: Event, value: Json) -> Answer:
         if named != event.name:
             raise _InvalidError(f"hookEventName is {named!r}, and the event is {event.name!r}")
         _refuse_slips(specific, event.says | {"hookEventName"}, event)
-    if _get(value, "async", bool, False):
-        raise _InvalidError("'async' in an output is not supported; set it where the hook is configured")
+    _get(value, "async", bool, False)  # "I say nothing now" is an answer; what is decided beside it counts
+    _get(value, "asyncTimeout", (int, float), 0)
     reason = _get(value, "reason", str, "")
     decision = value.get("decision")
     if decision not in (None, "approve", "block"):
@@ -154,7 +190,7 @@ def read_output(event: Event, value: Json) -> Answer:
     message, context = _get(value, "systemMessage", str, ""), _get(specific, "additionalContext", str, "")
     answer = Answer(
         stop=None if _get(value, "continue", bool, True) else _get(value, "stopReason", str, ""),
-        messages=(message,) if message else (),
+        messages=(*((message,) if message else ()), *_idle(specific)),
         context=(context,) if context else (),
         block=(reason or "it gave no reason") if event.blocks and decision == "block" else None,
     )
@@ -173,8 +209,24 @@ def _of_event(event: Event, answer: Answer, decision: str | None, reason: str, s
         case "PermissionRequest":
             asked = _get(specific, "decision", dict, None)
             return replace(answer, permission=None if asked is None else _permission(asked))
+        case "SessionStart" | "UserPromptSubmit":
+            first = _get(specific, "initialUserMessage", str, "")
+            return replace(answer, title=_get(specific, "sessionTitle", str, ""), first=first)
+        case "PermissionDenied" if _get(specific, "retry", bool, False):
+            return replace(answer, context=(*answer.context, RETRY))
         case _:
             return answer
+
+
+RETRY = "A hook says that the call that was refused may be tried again."
+IDLE = ("watchPaths", "reloadSkills")
+
+
+def _idle(specific: Json) -> Iterator[str]:
+    """What is understood and has no effect here is said, not passed over."""
+    for name in IDLE:
+        if specific.get(name):
+            yield f"a hook's {name!r} has no effect here"
 
 
 CARE = {Verdict.ALLOW: 0, Verdict.ASK: 1, Verdict.DENY: 2}
@@ -210,7 +262,7 @@ def _permission(asked: Json) -> Allow | Deny:
     return Deny(_get(asked, "message", str, ""), _get(asked, "interrupt", bool, False))
 
 
-def _get(value: Mapping[str, Any], name: str, kind: type[Kind], default: Any) -> Any:
+def _get(value: Mapping[str, Any], name: str, kind: Kind, default: Any) -> Any:
     found = value.get(name)
     if found is None:
         return default
@@ -219,18 +271,16 @@ def _get(value: Mapping[str, Any], name: str, kind: type[Kind], default: Any) ->
     return found
 
 
-NAMES: Mapping[type, str] = {str: "text", bool: "true or false", dict: "object", list: "list"}
-
-
 def _refuse_slips(value: Json, known: frozenset[str], event: Event) -> None:
     """
     Unknown keys are left to the future, unless they look like a known one in the wrong place or spelling.
 
     `{"permissionDecison": "deny"}` must not count as no opinion.
     """
-    for name in value:
-        if name in known:
-            continue
+    unknown = [name for name in value if name not in known]
+    if len(unknown) > MAX_UNKNOWN:
+        raise _InvalidError(f"it has {len(unknown)} unknown words (event {event.name})")
+    for name in unknown:
         near = get_close_matches(name, EVERY_KEY, n=1, cutoff=0.8)
         if near:
             hint = "is in the wrong place" if near[0] == name else f"is not known; did you mean {near[0]!r}?"

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import h11
-from pydantic_core import PydanticSerializationError, from_json, to_json
+from pydantic_core import PydanticSerializationError, to_json
 
 from handrail.errors import HandrailError
 from handrail.files.owned import owned_folder
-from handrail.hooks.answers import NOTHING, Answer, Reply, answer_of, failed, read_output
+from handrail.hooks.answers import NOTHING, Answer, Reply, answer_of, failed, read_output, reply_of, value_of
 from handrail.hooks.events import EVENTS
 from handrail.hooks.http import filled_headers, post
 from handrail.hooks.specs import Broken, Callback, Command, Hook, Http
@@ -26,6 +26,7 @@ from handrail.records import record
 log = logging.getLogger(__name__)
 
 MAX_BYTES = 1_000_000
+SETS_VARIABLES = frozenset(("SessionStart", "CwdChanged"))
 PYTHON_NAMES = {"continue_": "continue", "async_": "async"}
 
 
@@ -99,16 +100,15 @@ async def _run(command: Command, seconds: float, body: Body, where: Surroundings
         return Asked(failed(f"could not be started: {error.strerror or error}"), None)
     if ended.timed_out:
         return Asked(failed(f"did not answer within {seconds:g} seconds and was stopped"), None)
-    reply = Reply(
-        ended.code, ended.stdout.decode("utf-8", "replace"), ended.stderr.decode("utf-8", "replace"), ended.cut
-    )
+    cut, errors = len(ended.stdout) >= MAX_BYTES, ended.stderr.decode("utf-8", "replace")
+    reply = reply_of(ended.stdout, code=ended.code, errors=errors, cut=cut)
     return Asked(answer_of(EVENTS[body.event], reply), reply)
 
 
 def _variables(body: Body, where: Surroundings) -> Mapping[str, str]:
     project = where.project or body.cwd
     env = {**where.env, "CLAUDE_PROJECT_DIR": project, "HANDRAIL_PROJECT_DIR": project}
-    if body.event == "SessionStart" and where.env_file is not None:
+    if body.event in SETS_VARIABLES and where.env_file is not None:
         owned_folder(where.env_file.parent)
         env["CLAUDE_ENV_FILE"] = env["HANDRAIL_ENV_FILE"] = str(where.env_file)
     return env
@@ -153,7 +153,7 @@ async def _value(callback: Callback, body: Body) -> dict[str, object] | None:
     if found is None:
         return None
     try:
-        plain: object = from_json(to_json(found))
+        plain = value_of(to_json(found, inf_nan_mode="constants"))
     except (PydanticSerializationError, ValueError) as error:
         raise HandrailError(f"it cannot be written as JSON ({error})") from error
     if not isinstance(plain, dict):

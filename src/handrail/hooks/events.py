@@ -65,14 +65,18 @@ EVENTS = {
         Event("PostCompact", "trigger"),
         Event("Notification", "notification_type", CONTEXT),
         Event("ConfigChange", "source", blocks=True),
+        Event("UserPromptExpansion", "command_name", CONTEXT, timeout=30.0, blocks=True, talks=True),
+        Event("PermissionDenied", "tool_name", frozenset(("retry",)), of_tool=True),
+        Event("StopFailure", "error"),
+        Event("InstructionsLoaded", "load_reason"),
+        Event("CwdChanged", says=frozenset(("watchPaths",))),
     )
 }
 
 # Events of other programs' settings for which there is no moment here yet.
 UNSUPPORTED = frozenset(
     (
-        "CwdChanged", "DirectoryAdded", "Elicitation", "ElicitationResult", "FileChanged", "InstructionsLoaded",
-        "MessageDisplay", "PermissionDenied", "PostModelSwitch", "PreModelSwitch", "Setup", "StopFailure",
-        "TaskCompleted", "TaskCreated", "TeammateIdle", "UserPromptExpansion", "WorktreeCreate", "WorktreeRemove",
+        "DirectoryAdded", "Elicitation", "ElicitationResult", "FileChanged", "MessageDisplay", "PostModelSwitch",
+        "PreModelSwitch", "Setup", "TaskCompleted", "TaskCreated", "TeammateIdle", "WorktreeCreate", "WorktreeRemove",
     )
 )  # fmt: skip

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from handrail.hooks.answers import CARE, NOTHING, Answer
 from handrail.hooks.events import EVENTS
-from handrail.hooks.specs import Callback, Hook
+from handrail.hooks.specs import Callback, Hook, shown
 from handrail.tools.permission import Allow, Deny, Opinion, Strength, Verdict
 
 STRENGTHS = {Verdict.DENY: Strength.DENY, Verdict.ASK: Strength.ASK, Verdict.ALLOW: Strength.ALLOW}
@@ -25,6 +25,8 @@ def weighed(hook: Hook, answer: Answer, *, strict: bool) -> Answer:
     asked about if it was written for us (`strict`); others expect to be passed over, and a message says so.
     """
     event = EVENTS[hook.event]
+    if answer.curt:
+        answer = _named(hook, answer)
     if not answer.problem:
         if not answer.reason and answer.verdict in (Verdict.DENY, Verdict.ASK):
             answer = replace(answer, reason=f"the hook {hook.name!r} says so")
@@ -37,6 +39,14 @@ def weighed(hook: Hook, answer: Answer, *, strict: bool) -> Answer:
     if event.blocks and answer.block is None and (hook.blocks_on_failure or guards):
         return replace(answer, block=text)
     return answer
+
+
+def _named(hook: Hook, answer: Answer) -> Answer:
+    """A bare exit code 2, with who said it: standard error alone does not tell people what to look at."""
+    who = f"the {hook.event} hook {shown(hook.name)} objects: "
+    if answer.block is not None:
+        return replace(answer, block=who + answer.block, curt=False)
+    return replace(answer, reason=who + answer.reason, curt=False)
 
 
 def _doubted(hook: Hook, answer: Answer, *, strict: bool) -> Answer:
@@ -72,6 +82,8 @@ def folded(answers: Sequence[Answer]) -> Answer:
         context=tuple(text for answer in spoken for text in answer.context),
         messages=(*(text for answer in spoken for text in answer.messages), *_lost(rewriting)),
         permission=_permission([answer.permission for answer in spoken if answer.permission]),
+        title=next((answer.title for answer in reversed(spoken) if answer.title), ""),
+        first="\n".join(answer.first for answer in spoken if answer.first),
         problem="; ".join(answer.problem for answer in spoken if answer.problem),
         fatal=any(answer.fatal for answer in spoken),
         source=winner.source,

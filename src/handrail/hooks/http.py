@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import h11
 
-from handrail.hooks.answers import Reply
+from handrail.hooks.answers import Reply, reply_of
 from handrail.hooks.specs import Http
 
 VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))", re.ASCII)
@@ -57,10 +57,10 @@ async def _answer(connection: h11.Connection, reader: asyncio.StreamReader, max_
             break
         elif not isinstance(event, h11.InformationalResponse):
             raise EOFError("the server closed the connection without an answer")
-    text = bytes(data[:max_bytes]).decode("utf-8", "replace")
+    reply = reply_of(bytes(data[:max_bytes]), cut=cut)
     if not 200 <= status < 300:
-        raise ConnectionError(f"it answered with status {status}: {text[:200]}")
-    return Reply(0, text, cut=cut)
+        raise ConnectionError(f"it answered with status {status}: {reply.text[:200]}")
+    return reply
 
 
 def filled_headers(hook: Http, env: Mapping[str, str], limit: Collection[str] | None) -> list[tuple[str, str]]:

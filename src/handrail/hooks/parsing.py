@@ -27,6 +27,7 @@ from handrail.hooks.specs import (
     HookSource,
     Http,
     Parsed,
+    shown,
 )
 from handrail.hooks.urls import url_problem
 from handrail.permissions.rules import Behaviour, Rule, RuleProblem, Source, parse_rule
@@ -197,12 +198,6 @@ class _Reader:
 
     def problem(self, at: str, text: str, kind: Literal["malformed", "unsupported"] = "malformed") -> None:
         self.problems.append(HookProblem(self.source, at, text, kind))
-
-
-def shown(value: object) -> str:
-    """A value of a settings file, in short."""
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def _command(value: Mapping[str, Any]) -> Command:

@@ -9,7 +9,7 @@ With no hook for an event, firing it costs a look into a table.
 
 import asyncio
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,10 +29,9 @@ from handrail.tools.output import json_text
 from handrail.tools.permission import Deny
 
 SESSION = HookSource("session")
-
-
-def nothing() -> None:
-    """For hooks that do not change."""
+MAX_TITLE = 200
+AT_ONCE = 64
+"""How many hooks of one event run side by side; each takes a process and pipes, of which there is an end."""
 
 
 class Hooks:
@@ -59,9 +58,15 @@ class Hooks:
         self.surroundings = surroundings or Surroundings(os.environ)
         self.wake: Tell = nobody
         """Told when a hook that ran in the background wants the agent to go on (`asyncRewake`)."""
-        self.refresh: Callable[[], object] = nothing
-        """Called before hooks are picked for a tool call: what they are written in may have changed."""
-        self._strict = strict
+        self.remark: Tell = nobody
+        """Told what a hook that nobody waited for wants the model to know with the next request."""
+        self.later: Tell = nobody
+        """Told what a hook that ran in the background has to say to the person: its call may be long over."""
+        self.mode: Callable[[], str] = str
+        """The permission mode in force; empty = the one that the run was begun with."""
+        self.titled: Callable[[str], object] = str
+        """Told what hooks want the session to be called."""
+        self.strict = strict
         self._own = [(SESSION, settings)] if settings is not None else []
         self._callbacks = parse_callbacks(callbacks or {})
         self._by_event: Mapping[str, tuple[Hook, ...]] = {}
@@ -80,7 +85,7 @@ class Hooks:
 
     def wants(self, *events: str) -> bool:
         """Whether there is a hook for one of these events."""
-        return any(event in self._by_event for event in events)
+        return not self._by_event.keys().isdisjoint(events)
 
     async def fire(
         self, event: str, fields: Json, run: RunContext, *, use: ToolUse | None = None, tell: Tell = nobody
@@ -96,17 +101,47 @@ class Hooks:
         waiting = [hook for hook in chosen if not hook.background]
         for hook in chosen:
             if hook.background:
-                self._leave_behind(hook, body, tell)
-        if len(waiting) == 1:
-            return _told(await self._ask(waiting[0], body, tell), event, tell)
+                self._behind(self._finish_behind(hook, body, tell))
+        answer = _told(await self._together(waiting, body, tell), event, tell)
+        if answer.title:
+            self.titled(answer.title)
+        return answer
+
+    async def _together(self, hooks: Sequence[Hook], body: Body, tell: Tell) -> Answer:
+        if len(hooks) == 1:
+            return await self._ask(hooks[0], body, tell)
+        places = asyncio.Semaphore(AT_ONCE)
+
+        async def ask_in_turn(hook: Hook) -> Answer:
+            async with places:
+                return await self._ask(hook, body, tell)
+
         async with asyncio.TaskGroup() as group:
-            asked = [group.create_task(self._ask(hook, body, tell)) for hook in waiting]
-        return _told(folded([task.result() for task in asked]), event, tell)
+            asked = [group.create_task(ask_in_turn(hook)) for hook in hooks]
+        return folded([task.result() for task in asked])
+
+    def announce(
+        self, event: str, fields: Json, run: RunContext, *, use: ToolUse | None = None, tell: Tell = nobody
+    ) -> None:
+        """Tell hooks of something that they cannot change. Nobody waits for them."""
+        if event in self._by_event:
+            self._behind(self._announce(event, fields, run, use, tell))
+
+    async def _announce(self, event: str, fields: Json, run: RunContext, use: ToolUse | None, tell: Tell) -> None:
+        self._remember(event, "", await self.fire(event, fields, run, use=use, tell=tell))
+
+    def _remember(self, event: str, name: str, answer: Answer) -> None:
+        for text in answer.context:
+            self.remark(HookNews(text, event=event, name=name))
 
     async def aclose(self) -> None:
         """Stop what still runs in the background, and wait until it is gone."""
         for task in self._background:
             task.cancel()
+        await self.quiet()
+
+    async def quiet(self) -> None:
+        """Wait until nothing runs in the background any more."""
         while self._background:
             await asyncio.wait(self._background)
 
@@ -136,7 +171,7 @@ class Hooks:
             "transcript_path": self.surroundings.transcript,
             "cwd": str(run.cwd),
             "hook_event_name": event,
-            "permission_mode": run.permissions.mode,
+            "permission_mode": self.mode() or run.permissions.mode,
         }
         if not run.agent.is_main:
             about |= {"agent_id": run.agent.id, "agent_type": run.agent.type}
@@ -153,19 +188,19 @@ class Hooks:
         except asyncio.CancelledError:
             tell(replace(news, stage="response", outcome="cancelled"))
             raise
-        answer = _cut(weighed(hook, asked.answer, strict=self._strict), self.surroundings.folder)
+        answer = _cut(weighed(hook, asked.answer, strict=self.strict), self.surroundings.folder)
         tell(_response(news, answer, asked.reply))
         return Asked(answer, asked.reply)
 
-    def _leave_behind(self, hook: Hook, body: Body, tell: Tell) -> None:
-        task = asyncio.get_running_loop().create_task(self._finish_behind(hook, body, tell))
+    def _behind(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
         self._background.add(task)
         task.add_done_callback(self._background.discard)
 
     async def _finish_behind(self, hook: Hook, body: Body, tell: Tell) -> None:
         """Its answer comes too late to decide anything; what it wants to say is said."""
         answer, reply = await self._asked(hook, body, tell)
-        _told(answer, hook.event, tell)
+        self._remember(hook.event, hook.name, _told(answer, hook.event, tell if self.later is nobody else self.later))
         if hook.rewakes and reply is not None and reply.code == BLOCKED:
             text = answer.block or answer.reason or reply.errors.strip()
             self.wake(HookNews(bounded(text, self.surroundings.folder), event=hook.event, name=hook.name))
@@ -205,4 +240,6 @@ def _cut(answer: Answer, folder: Path | None) -> Answer:
         context=tuple(bounded(text, folder) for text in answer.context),
         messages=tuple(bounded(text, folder) for text in answer.messages),
         permission=permission,
+        first=bounded(answer.first, folder),
+        title=" ".join(answer.title.split())[:MAX_TITLE],
     )

@@ -12,6 +12,12 @@ Family: TypeAlias = Literal[".handrail", ".claude"]
 Function: TypeAlias = Callable[[Json], "Json | Awaitable[Json | None] | None"]
 
 
+def shown(value: object) -> str:
+    """A value of a settings file, in short."""
+    text = repr(value)
+    return text if len(text) <= 120 else f"{text[:117]}..."
+
+
 @record
 class HookSource:
     """Where hooks are written. The hooks of a source that is not trusted are reported and never run."""

@@ -7,12 +7,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from handrail.conversation.messages import UserMessage
+from handrail.conversation.messages import Attachment, UserMessage
 from handrail.conversation.request import Chain, History
 from handrail.dispatch.results import ResultStore
+from handrail.hooks.news import HookNews
 from handrail.tools.abort import AbortReason
 from handrail.tools.catalog import Catalog
 from handrail.tools.context import RunContext
+
+MAX_WOKEN = 8
+"""How often hooks in the background may keep a run from ending."""
 
 
 class Mailbox:
@@ -20,17 +24,40 @@ class Mailbox:
 
     def __init__(self) -> None:
         self._messages: deque[UserMessage] = deque()
+        self._notes: list[Attachment] = []
+        self._calls = False
+        self._woken = 0
+        self.news: list[HookNews] = []
+        """What hooks in the background have to say to the person, until a run can tell it."""
         self.on_submit: Callable[[AbortReason], None] | None = None
         """Told when a message should not wait for tools that give way."""
 
     def __len__(self) -> int:
-        return len(self._messages)
+        """How much there is that a run should not end without."""
+        return len(self._messages) + self._calls
 
     def post(self, message: UserMessage, *, submit: bool = False) -> None:
         """Queue a message; with `submit`, running tools that give way to a new message are stopped."""
         self._messages.append(message)
         if submit and self.on_submit:
             self.on_submit(AbortReason.SUBMIT)
+
+    def note(self, note: Attachment, *, wakes: bool = False) -> None:
+        """
+        Queue something that nobody typed. With `wakes` a run goes on for it.
+
+        Only so often between two prompts: what is said about each answer must not keep a run going forever.
+        """
+        self._notes.append(note)
+        if wakes and self._woken < MAX_WOKEN:
+            self._woken += 1
+            self._calls = True
+
+    def notes(self, *, prompted: bool = False) -> tuple[Attachment, ...]:
+        """All that was noted. `prompted`: somebody has typed something, so that the agent may be woken again."""
+        taken, self._notes, self._calls = tuple(self._notes), [], False
+        self._woken = 0 if prompted else self._woken
+        return taken
 
     def take(self) -> tuple[UserMessage, ...]:
         """All that wait, in the order they came."""

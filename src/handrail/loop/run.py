@@ -11,6 +11,7 @@ import asyncio
 import weakref
 from collections import deque
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import AssistantMessage, Attachment, UserMessage
@@ -38,7 +39,7 @@ from handrail.loop.guard import Guard
 from handrail.loop.heeding import heeding
 from handrail.loop.journal import TurnJournal
 from handrail.loop.ledger import Ledger
-from handrail.loop.moments import Moments, added, hook_note
+from handrail.loop.moments import Expansion, Moments, added, hook_note
 from handrail.loop.notes import interruption, note_for
 from handrail.loop.setup import Setup, Situation
 from handrail.loop.shortening import too_long
@@ -48,6 +49,9 @@ from handrail.tools.abort import AbortReason, AbortSignal
 from handrail.tools.catalog import announcement
 from handrail.tools.outcome import Outcome, Status
 
+if TYPE_CHECKING:
+    from handrail.hooks.answers import Answer
+
 CONTINUED = frozenset({Why.CUT_ANSWER, Why.PAUSED})
 """After these an answer goes on where the one before it stopped."""
 
@@ -55,10 +59,14 @@ CONTINUED = frozenset({Why.CUT_ANSWER, Why.PAUSED})
 class Run:
     """See the module docstring. `state` tells where it stands."""
 
-    def __init__(self, setup: Setup, dialogue: Dialogue, prompt: UserMessage) -> None:
+    def __init__(
+        self, setup: Setup, dialogue: Dialogue, prompt: UserMessage, expansion: Expansion | None = None
+    ) -> None:
         self._setup = setup
         self._dialogue = dialogue
         self._prompt = prompt
+        self._expansion = expansion
+        self._folder = str(dialogue.context.cwd)
         self.signal = AbortSignal()
         """Setting it stops the run, from wherever."""
         self.state = State()
@@ -194,35 +202,43 @@ class Run:
         self._began = asyncio.get_running_loop().time()
         names = tuple(tool.name for tool in dialogue.catalog.pool.active)
         self._tell(RunStarted(self._prompt, self._setup.model_name, names, dialogue.context.cwd, dialogue.chain))
-        said: Sequence[Attachment] = ()
+        said: Sequence[UserMessage | Attachment] = ()
         if self._setup.hooks is not None:
             said = await self._received()
             if self.state.over:
                 return
         if not dialogue.history.messages:
             self._add_all(tuple(self._setup.opening()))
+        late = dialogue.mailbox.notes(prompted=True)
         await self._take_queued()
         self._announce_tools()
+        self._add_all([each for each in said if isinstance(each, UserMessage)])
         dialogue.history.append(self._prompt)
-        self._add_all((*said, *self._setup.attach(())))
+        self._add_all([each for each in (*said, *late, *self._setup.attach(())) if isinstance(each, Attachment)])
 
-    async def _received(self) -> Sequence[Attachment]:
+    async def _received(self) -> Sequence[UserMessage | Attachment]:
         """What hooks add to the start of the session and to the prompt. They may refuse the prompt of a person."""
         if not self._dialogue.context.agent.is_main:
             return await self._moments.subagent_starts()
-        said: tuple[Attachment, ...] = ()
+        said: tuple[UserMessage | Attachment, ...] = ()
         if not self._dialogue.opened:
             self._dialogue.opened = True
             source = "resume" if self._dialogue.history.messages else "startup"
             said = await self._moments.session_starts(source, self._setup.model_name)
-        answer = await self._moments.prompt(self._prompt)
-        if self.signal.aborted:  # nobody has vouched for the prompt
+        said += self._vouched(await self._moments.expansion(self._expansion))
+        if not self.state.over:
+            said += self._vouched(await self._moments.prompt(self._prompt))
+        return said
+
+    def _vouched(self, answer: "Answer | None") -> tuple[Attachment, ...]:
+        """What hooks add to the prompt. If they refuse it, or could not say, the run ends."""
+        if self.signal.aborted:
             self._tell(Interrupted(Why.ABORTED_STREAMING))
             self._end(self.state.to(Why.ABORTED_STREAMING))
         elif answer is not None and (answer.stop is not None or answer.block is not None):
             self._problem = answer.block or answer.stop or ""
             self._end(self.state.to(Why.HOOK_STOPPED if answer.stop is not None else Why.PROMPT_BLOCKED))
-        return (*said, *added(answer))
+        return added(answer)
 
     def _announce_tools(self) -> None:
         """Names of tools that are held back go into messages: the cached prefix must not change with them."""
@@ -306,7 +322,12 @@ class Run:
 
     async def _heard_hooks(self, state: State, turned: Turned, outcomes: Sequence[Outcome]) -> State:
         """Hooks may stop a run that would go on, and keep one going that would stop."""
-        if state.why is Why.TOOL_RESULTS:
+        if turned.failed and self._failure is not None and state.why is Why.MODEL_FAILED:
+            await self._moments.failed(self._failure, self._text)
+        elif state.why is Why.TOOL_RESULTS:
+            before, self._folder = self._folder, str(self._dialogue.context.cwd)
+            await self._moments.moved(before, self._left)
+            self._add_all(await self._moments.refused(outcomes, self._left))
             answer = await self._moments.batch(outcomes, self._left)
             self._add_all(added(answer))
             if answer is not None and (answer.block is not None or answer.stop is not None):
@@ -429,12 +450,16 @@ class Run:
         self._dialogue.history.append(message)
         self._tell(MessageAdded(message))
 
-    def _add_all(self, messages: Sequence[Attachment]) -> None:
+    def _add_all(self, messages: Sequence[UserMessage | Attachment]) -> None:
         for message in messages:
             self._add(message)
 
     async def _take_queued(self) -> None:
         """Messages that waited go into the history, if no hook objects."""
+        mailbox = self._dialogue.mailbox
+        self._add_all(mailbox.notes())
+        while mailbox.news:
+            self._tell(mailbox.news.pop(0))
         for message in self._dialogue.mailbox.take():
             answer = None if self._setup.hooks is None else await self._moments.prompt(message)
             if self._setup.hooks is not None and self.signal.aborted:  # nobody has vouched for it

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Itera
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from handrail.conversation.blocks import Json
+from handrail.conversation.blocks import Json, ToolUse
 from handrail.conversation.messages import AssistantMessage, Attachment, Message
 from handrail.conversation.request import Effort, History, Request, Thinking, ToolChoice
 from handrail.conversation.stream import StreamEvent, Usage
@@ -60,9 +60,15 @@ class RunHooks(Protocol):
         ...
 
     def fire(
-        self, event: str, fields: Json, run: RunContext, *, tell: "Callable[[HookNews], None]"
+        self,
+        event: str,
+        fields: Json,
+        run: RunContext,
+        *,
+        use: ToolUse | None = None,
+        tell: "Callable[[HookNews], None]",
     ) -> "Coroutine[Any, Any, Answer]":
-        """What is thought of an event, which `fields` describe."""
+        """What is thought of an event, which `fields` describe. `use` is the call that it is about."""
         ...
 
 

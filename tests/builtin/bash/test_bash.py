@@ -220,6 +220,14 @@ async def test_exports_of_the_environment_file_apply(tmp_path: Path) -> None:
     assert not (session.project / "evil").exists()
 
 
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir], ids=["pipe", "folder"])
+async def test_an_environment_file_that_is_none_is_not_waited_for(make: Any, tmp_path: Path) -> None:
+    make(tmp_path / "env")
+    session = Session(tmp_path, {"CLAUDE_ENV_FILE": str(tmp_path / "env"), "MINE": "1"})
+
+    assert (await environment(session, "touch x; printenv"))["MINE"] == "1"
+
+
 @pytest.mark.parametrize("command", ["cat", "read -r x || echo none", "touch x; git -c core.pager=less -p log --help"])
 async def test_nothing_waits_for_an_answer(session: Session, command: str) -> None:
     outcome = await session.bash(command, timeout=20_000)

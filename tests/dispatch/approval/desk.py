@@ -110,6 +110,10 @@ class HookAnswers:
     opened: asyncio.Event = field(default_factory=asyncio.Event)
     error: Exception | None = None
     suggested: Sequence[Update] = ()
+    announced: list[tuple[str, str]] = field(default_factory=list)
+
+    def about_to_ask(self, request: Request, reason: str) -> None:
+        self.announced.append((request.use.id, reason))
 
     async def permission_request(self, request: Request, suggestions: Sequence[Update]) -> Answer | None:
         self.suggested = suggestions

@@ -342,6 +342,26 @@ async def test_a_hook_races_with_the_person_and_the_loser_is_called_off(tmp_path
     assert [update["type"] for update in hooks.suggested] == ["addRules"]
 
 
+@pytest.mark.parametrize("who", ["person", "callback", "coordinator", "nobody"])
+async def test_whoever_is_asked_is_announced_to_hooks_but_nobody_is_not(who: str, tmp_path: Path) -> None:
+    person, hooks = Someone(who=who), HookAnswers()
+    desk = Desk(tmp_path, handler=person, hooks=hooks)
+    deciding = asyncio.create_task(desk.bash("npm publish"))
+    await until(lambda: bool(person.asked))
+
+    assert [reason for _, reason in hooks.announced] == ([] if who == "nobody" else [person.asked[0].reason])
+    person.now(Deny("no"))
+    await deciding
+
+
+async def test_what_a_hook_answers_first_is_not_announced(tmp_path: Path) -> None:
+    hooks = HookAnswers().now(Allow())
+    desk = Desk(tmp_path, handler=Someone(), hooks=hooks, flags=Flags(await_automated_checks=True))
+
+    assert (await desk.bash("npm publish")).verdict is Verdict.ALLOW
+    assert hooks.announced == []
+
+
 async def test_the_person_wins_against_a_slow_hook(tmp_path: Path) -> None:
     person, hooks = Someone().now(Deny("no")), HookAnswers()
 

@@ -87,13 +87,13 @@ def as_hooks_left_it(env: Mapping[str, str]) -> dict[str, str]:
 
 
 def lines_of(name: str) -> list[str]:
-    if not name:
-        return []
+    if not name or not Path(name).is_file():  # a pipe in its place would be waited for
+        return []  # no hook has written it yet
     try:
         with Path(name).open("rb") as file:
             return file.read(MAX_FILE_BYTES).decode("utf-8", "surrogateescape").splitlines()
     except FileNotFoundError:
-        return []  # no hook has written it yet
+        return []
 
 
 def words_of(text: str) -> list[str]:

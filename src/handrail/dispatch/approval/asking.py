@@ -20,6 +20,7 @@ from handrail.tools.permission import Allow, Decision, Strength
 Outcome: TypeAlias = Answer | Decision
 """An answer, or what the rules say after they were changed."""
 
+NOBODY = "nobody"
 AUTOMATIC = frozenset(("hooks", "classifier"))
 MAX_RULINGS = 256
 
@@ -58,6 +59,8 @@ class Asking:
             if handler is None or pending.once.is_resolved:
                 return
             racers = {}
+        if self._hooks is not None and handler.who != NOBODY:
+            self._hooks.about_to_ask(pending.request, pending.decision.reason)
         racers[handler.who] = partial(handler.ask, replace(pending.question, note="; ".join(notes)))
         await race(pending.once, racers, watcher=pending.rules, must_answer=handler.who)
 

@@ -86,6 +86,10 @@ class PermissionHooks(Protocol):
         """Their answer; None when they leave it open."""
         ...
 
+    def about_to_ask(self, request: Request, reason: str) -> None:
+        """Somebody is asked about the call now. Nobody waits for what they make of it."""
+        ...
+
 
 class Persist(Protocol):
     """Whoever keeps settings."""
