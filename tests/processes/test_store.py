@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.processes.keeper import Store
+from handrail.processes.storing import Store
 
 
 class Kept:

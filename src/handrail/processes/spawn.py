@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from select import select
 
-from handrail.processes.keeper import COMMAND, SWEEP, message
 from handrail.processes.nursery import NURSERY
+from handrail.processes.wire import COMMAND, SWEEP, message
 from handrail.processes.wrapping import Restrictions
 from handrail.records import record
 

@@ -1,0 +1,74 @@
+"""
+A command's output on its way into a file.
+
+Used inside the keeper, which has to start fast: only the cheapest modules are imported here.
+"""
+
+import os
+import sys
+from fcntl import fcntl
+
+CHUNK = 1 << 20
+F_SETPIPE_SZ = 1031
+
+
+class Store:
+    """A file that gets what comes out of a pipe, up to a number of bytes. The rest is counted and dropped."""
+
+    def __init__(self, file: int, quota: int) -> None:
+        self.file = file
+        self.room = quota
+        self.pipe, self.end = os.pipe()
+        os.set_blocking(self.pipe, False)
+        if sys.platform == "linux":
+            try:  # noqa: SIM105  # contextlib is slow to import
+                fcntl(self.pipe, F_SETPIPE_SZ, CHUNK)
+            except PermissionError:
+                pass  # the user has many large pipes already
+        self.stored = self.lost = self.trouble = 0
+        self.moves = self.spliced if hasattr(os, "splice") else self.copied
+
+    @property
+    def full(self) -> bool:
+        return not self.room
+
+    def take(self) -> bool:
+        """Move what is there now. False = there will never be more."""
+        try:
+            if self.full or self.trouble:
+                count = len(os.read(self.pipe, CHUNK))
+                self.lost += count
+                return count > 0
+            count = self.moves(min(CHUNK, self.room))
+        except BlockingIOError:
+            return True
+        self.stored += count
+        self.room -= count
+        return count > 0 or bool(self.trouble)
+
+    def spliced(self, most: int) -> int:
+        try:
+            return os.splice(self.pipe, self.file, most)
+        except BlockingIOError:
+            raise
+        except OSError:
+            self.moves = self.copied  # not every file system takes pages from a pipe; it also tells what is wrong
+            return self.copied(most)
+
+    def copied(self, most: int) -> int:
+        data = os.read(self.pipe, most)
+        done = 0
+        try:
+            while done < len(data):
+                done += os.write(self.file, data[done:])
+        except OSError as error:
+            self.trouble = error.errno or 0
+            self.lost += len(data) - done
+        return done
+
+    def drain(self) -> None:
+        """What is still in the pipe, now that nobody writes to it any more."""
+        while True:
+            before = self.stored + self.lost
+            if not self.take() or self.stored + self.lost == before:
+                return
