@@ -23,7 +23,7 @@ DEFAULTED = (2, 13, 25)
 """SIGINT, SIGPIPE and SIGXFSZ, which Python sets to something of its own."""
 TICK, QUICK = 0.5, 0.002
 AT_ONCE = 0.003
-MUCH, PAUSE = 4096, 0.0005
+SOME, MUCH, PAUSE = 1 << 12, 1 << 18, 0.0005
 NO_FD = -1
 RUNS, LINGERS, ENDS, IS_KILLED = range(4)
 
@@ -176,7 +176,7 @@ class Keeper:
         if self.store and fd == self.store.pipe:
             before = self.store.stored
             more = self.store.take()
-            if self.store.stored - before > MUCH:
+            if SOME < self.store.stored - before < MUCH:
                 time.sleep(PAUSE)  # let the pipe fill up: large moves are cheap, many small ones are not
             if self.store.full and self.status is None:
                 self.why = self.why or "full"

@@ -26,7 +26,6 @@ class Store:
             except PermissionError:
                 pass  # the user has many large pipes already
         self.stored = self.lost = self.trouble = 0
-        self.moves = self.spliced if hasattr(os, "splice") else self.copied
 
     @property
     def full(self) -> bool:
@@ -39,23 +38,15 @@ class Store:
                 count = len(os.read(self.pipe, CHUNK))
                 self.lost += count
                 return count > 0
-            count = self.moves(min(CHUNK, self.room))
+            count = self._copied(min(CHUNK, self.room))
         except BlockingIOError:
             return True
         self.stored += count
         self.room -= count
         return count > 0 or bool(self.trouble)
 
-    def spliced(self, most: int) -> int:
-        try:
-            return os.splice(self.pipe, self.file, most)
-        except BlockingIOError:
-            raise
-        except OSError:
-            self.moves = self.copied  # not every file system takes pages from a pipe; it also tells what is wrong
-            return self.copied(most)
-
-    def copied(self, most: int) -> int:
+    def _copied(self, most: int) -> int:
+        """By hand: the kernel's own way from a pipe to a file (splice) takes longer."""
         data = os.read(self.pipe, most)
         done = 0
         try:
