@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 DEFAULTED = (2, 13, 25)
 """SIGINT, SIGPIPE and SIGXFSZ, which Python sets to something of its own."""
 TICK, QUICK = 0.5, 0.002
-AT_ONCE = 0.003
 SOME, MUCH, PAUSE = 1 << 12, 1 << 18, 0.0005
 NO_FD = -1
 RUNS, LINGERS, ENDS, IS_KILLED = range(4)
@@ -31,7 +30,7 @@ RUNS, LINGERS, ENDS, IS_KILLED = range(4)
 class Job:
     """What to start and how long it may go on, as it comes over the socket."""
 
-    __slots__ = ("argv", "cwd", "env", "grace", "linger", "path", "quota", "restrictions", "targets", "timeout")
+    __slots__ = tuple("argv cwd env path targets timeout grace linger hello quota restrictions".split())  # noqa: SIM905
 
     def __init__(
         self,
@@ -44,6 +43,7 @@ class Job:
         timeout: float | None,
         grace: float,
         linger: float,
+        hello: float,
         quota: int | None,
         restrictions: "dict[str, Any] | None",
     ) -> None:
@@ -56,6 +56,7 @@ class Job:
         self.timeout = timeout
         self.grace = grace
         self.linger = linger
+        self.hello = hello
         self.quota = quota
         """How many bytes of output are kept in the store. None = there is no store."""
         self.restrictions = restrictions
@@ -134,14 +135,16 @@ class Keeper:
             if fd != NO_FD:
                 ears.register(fd, POLLIN)
         now = time.monotonic()
-        hello = now + AT_ONCE
+        hello = now + self.job.hello
         phase, until = RUNS, float("inf") if self.job.timeout is None else now + self.job.timeout
         while self.reap():
             if phase == RUNS and self.status is not None:
                 phase, until = LINGERS, now + self.job.linger
             if now >= until or (self.why and phase < ENDS):
                 phase, until = self.escalate(phase, now)
-            pause = TICK if phase == RUNS and self.pidfd != NO_FD and self.greeted else QUICK
+            pause = TICK if phase == RUNS and self.pidfd != NO_FD else QUICK
+            if not self.greeted:
+                pause = min(pause, hello - now)
             for fd, _ in ears.poll(max(0.0, min(pause, until - now)) * 1000):
                 if not self.hear(fd):
                     ears.unregister(fd)
