@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 DEFAULTED = (2, 13, 25)
 """SIGINT, SIGPIPE and SIGXFSZ, which Python sets to something of its own."""
 TICK, QUICK = 0.5, 0.002
-SOME, MUCH, PAUSE = 1 << 12, 1 << 18, 0.0005
+SOME, MUCH, PAUSE = 1 << 12, 1 << 16, 0.0005
 NO_FD = -1
 RUNS, LINGERS, ENDS, IS_KILLED = range(4)
 

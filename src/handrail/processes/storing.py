@@ -8,7 +8,8 @@ import os
 import sys
 from fcntl import fcntl
 
-CHUNK = 1 << 20
+PIPE, CHUNK = 1 << 20, 1 << 18
+"""Larger pieces cost more than they save: each is memory that is new to the process."""
 F_SETPIPE_SZ = 1031
 
 
@@ -22,7 +23,7 @@ class Store:
         os.set_blocking(self.pipe, False)
         if sys.platform == "linux":
             try:  # noqa: SIM105  # contextlib is slow to import
-                fcntl(self.pipe, F_SETPIPE_SZ, CHUNK)
+                fcntl(self.pipe, F_SETPIPE_SZ, PIPE)
             except PermissionError:
                 pass  # the user has many large pipes already
         self.stored = self.lost = self.trouble = 0
