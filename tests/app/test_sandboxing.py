@@ -14,6 +14,7 @@ from handrail.app.gate import FolderGate
 from handrail.app.live import Live, outfit_of
 from handrail.app.sandboxing import denied_paths, protected_names, public
 from handrail.app.tools import make_catalog
+from handrail.config.asked import NOTHING_ASKED, Asked
 from handrail.config.places import places_for
 from handrail.conversation.blocks import ToolUse
 from handrail.dispatch.approval.question import Question
@@ -54,10 +55,10 @@ class World:
         content = {"sandbox": sandbox, "permissions": permissions}
         (self.home / ".handrail" / "settings.json").write_text(json.dumps(content))
 
-    def begin(self, sandbox: dict[str, Any], **permissions: Any) -> "World":
+    def begin(self, sandbox: dict[str, Any], *, asked: Asked = NOTHING_ASKED, **permissions: Any) -> "World":
         """A session under these settings."""
         self.settings(sandbox, **permissions)
-        self.live = Live(places_for(self.project, self.env, self.root / "state"), self.env)
+        self.live = Live(places_for(self.project, self.env, self.root / "state"), self.env, asked)
         outfit = outfit_of(self.live)()
         self.closing.append(outfit.sandbox)
         self.catalog = make_catalog(
@@ -199,6 +200,45 @@ async def test_where_bubblewrap_does_not_work_landlock_confines(world: World, mo
     assert missing.result.text.startswith("Exit code 127")
 
 
+@pytest.mark.parametrize("method", [Method.BUBBLEWRAP, Method.LANDLOCK])
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        pytest.param(
+            "echo x > OUTSIDE/handrail.test", "'OUTSIDE/handrail.test' is read-only. Writable are", id="a file outside"
+        ),
+        pytest.param(
+            "mkdir OUTSIDE/handrail.test", "'OUTSIDE/handrail.test' is read-only. Writable are", id="a folder outside"
+        ),
+        pytest.param("cat HOME/notes.txt", "'HOME/notes.txt' is hidden. sandbox.filesystem.allowRead", id="a secret"),
+        pytest.param("cat STATE/audit", "'STATE/audit' is hidden", id="our own files"),
+        pytest.param("curl -sS http://example.com", "there is no network", id="a name"),
+        pytest.param("curl -sS http://192.0.2.1", "there is no network", id="an address"),
+        pytest.param(
+            "python3 -c \"import socket; socket.create_connection(('192.0.2.1', 80), 5)\"",
+            "there is no network",
+            id="a socket",
+        ),
+    ],
+)
+async def test_a_violation_is_explained(
+    world: World, monkeypatch: pytest.MonkeyPatch, method: Method, text: str, said: str
+) -> None:
+    found = next((each for each in tried() if each.method is method and each.works), None)
+    if found is None:
+        pytest.skip(f"{method.value} does not work here")
+    monkeypatch.setattr(confine, "best", lambda: found)
+    world.begin({"enabled": True})
+    places = {"OUTSIDE": Path("/usr/share"), "HOME": world.home, "STATE": world.root / "state"}
+    for name, place in places.items():
+        text, said = text.replace(name, str(place)), said.replace(name, str(place))
+
+    outcome = await world.bash(world.script(text))
+
+    assert outcome.status is Status.ERROR
+    assert f"The sandbox stopped this: {said}" in outcome.result.text
+
+
 # Outside
 
 
@@ -283,6 +323,16 @@ async def test_what_deny_rules_keep_from_the_file_tools_is_kept_from_commands(wo
     assert SECRET not in shown.result.text
     assert str(len(SECRET)) in shown.result.text
     assert (world.project / "lock.json").read_text() == SECRET
+
+
+async def test_so_is_what_the_command_line_denies(world: World) -> None:
+    (world.project / "key").write_text(SECRET)
+    world.begin({"enabled": True}, asked=Asked(disallowed=("Read(key)",)))
+
+    shown = await world.bash(world.script("cat key"))
+
+    assert (shown.status, SECRET in shown.result.text) == (Status.ERROR, False)
+    assert f"{str(world.project / 'key')!r} is hidden" in shown.result.text
 
 
 async def test_a_change_of_the_settings_counts_for_the_next_command(world: World) -> None:

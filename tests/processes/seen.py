@@ -2,7 +2,12 @@
 
 import os
 import select
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
+
+Found = TypeVar("Found")
 
 STAY = "echo $$ >> {pids}; exec sleep 1000"
 """For `sh -c`: write the own id down and stay."""
@@ -33,3 +38,11 @@ def wait_for_end(pid: int, seconds: float = 20) -> bool:
     ready, _, _ = select.select([fd], [], [], seconds)
     os.close(fd)
     return bool(ready)
+
+
+def wait_for(look: Callable[[], Found], seconds: float = 20) -> Found:
+    """What is found as soon as there is something, or nothing when the time is over."""
+    until = time.monotonic() + seconds
+    while not (found := look()) and time.monotonic() < until:
+        time.sleep(0.002)
+    return found

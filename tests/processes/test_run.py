@@ -3,16 +3,18 @@
 import asyncio
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from handrail.processes.nursery import NURSERY
+from handrail.processes.nursery import NURSERY, Nursery
 from handrail.processes.run import Ended, run
 from handrail.processes.tree import descendants
-from tests.processes.seen import alive, noted, stay, wait_for_end
+from handrail.processes.wire import SWEEP, message
+from tests.processes.seen import alive, noted, stay, wait_for, wait_for_end
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")]
 
@@ -194,6 +196,38 @@ async def test_after_the_nursery_was_killed_there_is_another(tmp_path: Path) -> 
 
     assert (await sh("echo ok", tmp_path)).stdout == b"ok\n"
     assert NURSERY.pid != before
+
+
+@pytest.mark.proves("R8")
+def test_a_keeper_that_waits_for_a_nursery_does_not_outlive_it() -> None:
+    nursery = Nursery()
+    nursery.warm()
+    (keeper,) = wait_for(lambda: descendants(nursery.pid))
+    os.kill(nursery.pid, signal.SIGSTOP)
+    ours, theirs = socket.socketpair()
+    with ours:
+        with theirs:
+            nursery.submit(SWEEP, (theirs.fileno(),))
+        ours.sendall(message(0))
+        os.kill(nursery.pid, signal.SIGKILL)
+
+        assert wait_for_end(keeper)
+        assert ours.recv(1) == b""
+    nursery.close()
+
+
+async def test_a_call_goes_on_when_the_nursery_is_killed_under_it(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "gate")
+    call = asyncio.ensure_future(sh("echo $PPID; read x < gate; echo $x", tmp_path))
+    gate = await asyncio.to_thread((tmp_path / "gate").open, "w")  # it has been opened for reading
+    os.kill(NURSERY.pid, signal.SIGKILL)
+    assert wait_for_end(NURSERY.pid)
+    with gate:
+        gate.write("ok\n")
+    keeper, *said = (await call).stdout.split()
+
+    assert said == [b"ok"]
+    assert wait_for_end(int(keeper))
 
 
 async def test_without_an_interpreter_that_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

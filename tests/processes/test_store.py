@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.processes.keeper import Store
+from handrail.processes.storing import Store
 
 
 class Kept:
@@ -38,15 +38,12 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @given(
     pieces=st.lists(st.binary(min_size=1, max_size=50), max_size=10),
     quota=st.integers(0, 200),
-    copied=st.booleans(),
     taking=st.booleans(),
 )
 def test_what_fits_is_kept_in_order_and_the_rest_is_counted(
-    path: Path, pieces: list[bytes], quota: int, copied: bool, taking: bool
+    path: Path, pieces: list[bytes], quota: int, taking: bool
 ) -> None:
     kept = Kept(path, quota)
-    if copied:
-        kept.store.moves = kept.store.copied
     for piece in pieces:
         kept.feed(piece)
         if taking:
@@ -73,11 +70,3 @@ def test_what_cannot_be_written_is_counted_and_the_writer_goes_on() -> None:
     assert kept.store.take()
 
     assert kept.end() == (0, 8, errno.ENOSPC)
-
-
-def test_a_file_that_takes_no_pages_gets_copies(path: Path) -> None:
-    kept = Kept(path, 100, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND)
-    kept.feed(b"12345")
-
-    assert kept.end() == (5, 0, 0)
-    assert path.read_bytes() == b"12345"

@@ -172,7 +172,7 @@ class Agent:
             limits=limits,
             cost=chosen.cost,
             opening=opening,
-            attach=with_task_news(attach, self._outfit),
+            attach=with_task_news(attach, self._outfit, resumed=session is not None and bool(session.messages)),
             compact=compact,
             hooks=hooks,
             choose=choose,

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
 from itertools import chain
 from typing import Any
 
@@ -16,11 +17,11 @@ REPL = "handrail.builtin.repl.interpreter"
 FOREVER = 1e8
 
 
-def with_task_news(attach: Attach, outfit: Callable[[], Outfit]) -> Attach:
-    """What was to be attached, and what background tasks have to say."""
+def with_task_news(attach: Attach, outfit: Callable[[], Outfit], *, resumed: bool = False) -> Attach:
+    """What was to be attached, and what background tasks have to say, also those of a session that is `resumed`."""
 
     def attached(outcomes: Sequence[Outcome]) -> Iterable[Attachment]:
-        tasks = _loaded(TASKS)
+        tasks = _loaded(TASKS) or (import_module(TASKS) if resumed and _had_tasks(outfit()) else None)
         news: Iterable[Attachment] = tasks.tasks_of(outfit()).attachments() if tasks else ()
         return chain(attach(outcomes), news)
 
@@ -61,6 +62,10 @@ async def task_over(outfit: Callable[[], Outfit], task_id: str) -> TaskFacts:
 
 def _facts(task: Any) -> TaskFacts:
     return TaskFacts(task.id, task.kind, task.description or task.text[:200], task.status, str(task.output))
+
+
+def _had_tasks(outfit: Outfit) -> bool:
+    return (outfit.state / "tasks").is_dir()
 
 
 def _loaded(name: str) -> Any:

@@ -16,6 +16,9 @@ from handrail.sessions.store import Store
 if TYPE_CHECKING:
     from handrail.files.undo import Undo
 
+RUN_FOLDERS = ("runs", "results", "hooks")
+"""Each run has a folder of its own in them: that of its session, or one with the process id in its name."""
+
 
 def state_folder(variables: Mapping[str, str]) -> Path:
     """The owner's state folder; `HANDRAIL_STATE_DIR` moves it. It is not made here."""
@@ -41,7 +44,9 @@ def session_store(
     variables: Mapping[str, str], redactor: Redactor | None = None, durability: Durability = "process"
 ) -> Store:
     """Where this person's sessions are kept; without a redactor, the secrets of the environment are taken out."""
-    return Store(state_folder(variables) / "sessions", redactor or make_redactor(variables), durability)
+    state = state_folder(variables)
+    elsewhere = (undo_folder(variables), *(state / name for name in RUN_FOLDERS))
+    return Store(state / "sessions", redactor or make_redactor(variables), durability, elsewhere)
 
 
 def plain_outfit(variables: Mapping[str, str], cwd: Path | None = None, session: str = "") -> Outfit:

@@ -47,7 +47,7 @@ class TaskOutput(Tool[TaskOutputInput]):
         size = task.output.stat().st_size if task.output.exists() else 0
         spoken = said(task.output, size, limit, limit // 3) if size else EMPTY
         if status != "running":
-            task.told = True
+            task.tell()
         code = "" if task.code is None else f", exit code {task.code}"
         text = f"Task {task.id}: {status}{code}\n{spoken.text.rstrip()}".rstrip()
         if spoken.cut:

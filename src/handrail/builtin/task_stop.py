@@ -37,7 +37,7 @@ class TaskStop(Tool[TaskStopInput]):
         task = found(tasks_of(self._outfit), args.task_id or args.shell_id or "")
         running = task.look() == "running"
         await task.stop()
-        task.told = True
+        task.tell()
         message = f"Task {task.id} was stopped." if running else f"Task {task.id} was over already: {task.status}."
         data = {"message": message, "task_id": task.id, "task_type": task.kind, "command": task.text}
         return Output(text=message, data=data, card=Card(title=f"Task {task.id}", detail=task.status))

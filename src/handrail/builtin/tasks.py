@@ -12,6 +12,7 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,9 @@ QUOTA = 2_000_000_000
 MAX_EVENTS = 50
 MAX_EVENT_CHARS = 500
 MAX_NEWS_BYTES = 65_536
-KEPT_FIELDS = ("id", "kind", "text", "description", "cwd", "started", "status", "code", "ended")
+KEPT_FIELDS = ("id", "kind", "text", "description", "cwd", "started", "status", "code", "ended", "told")
+
+ENDED_WITH_US = "does not run any more: it was ended when the session broke off, how far it got is not known"
 
 
 class Task:
@@ -92,6 +95,12 @@ class Task:
         self.status = "killed" if self._stopped or end.why else "completed" if end.code == 0 else "failed"
         self.save()
 
+    def tell(self) -> None:
+        """The model knows that it ended, also when the session is resumed."""
+        if not self.told:
+            self.told = True
+            self.save()
+
     def save(self) -> None:
         """Write down what it is; a reader sees the old text or the new one."""
         text = json.dumps({"version": VERSION} | {name: getattr(self, name) for name in KEPT_FIELDS})
@@ -136,7 +145,7 @@ class Tasks:
         store = os.open(task.output, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         try:
-            running = await start_stored(command, nothing, store, QUOTA)
+            running = await start_stored(replace(command, hello=0.0), nothing, store, QUOTA)
         finally:
             os.close(store)
             os.close(nothing)
@@ -172,11 +181,11 @@ def _notices(task: Task) -> list[str]:
         lines = [f"Monitor {task.id} ({task.description}): {line[:MAX_EVENT_CHARS]}" for line in events[-MAX_EVENTS:]]
         if len(events) > MAX_EVENTS:
             lines.insert(0, f"({len(events) - MAX_EVENTS} earlier lines of monitor {task.id} are in {task.output}.)")
-    if task.status in {"completed", "failed", "killed"} and not task.told:
-        task.told = True
+    if task.status != "running" and not task.told:
+        task.tell()
+        how = ENDED_WITH_US if task.status == "unknown" else f"has ended: {task.status}, exit code {task.code}"
         lines.append(
-            f"Background task {task.id} ({task.description or task.text[:80]}) has ended: {task.status}, "
-            f"exit code {task.code}. Its output is in {task.output}."
+            f"Background task {task.id} ({task.description or task.text[:80]}) {how}. Its output is in {task.output}."
         )
     return lines
 
@@ -191,7 +200,7 @@ def _remembered(folder: Path) -> list[Task]:
         task = Task(folder, **{name: kept[name] for name in ("id", "kind", "text", "description", "cwd")})
         task.started, task.ended, task.code = kept["started"], kept["ended"], kept["code"]
         task.status = "unknown" if kept["status"] == "running" else kept["status"]
-        task.told = True
+        task.told = kept.get("told", True)
         found.append(task)
     return found
 

@@ -9,7 +9,7 @@ from array import array
 from collections.abc import Sequence
 from pathlib import Path
 
-SOURCE = "import sys; sys.path.append(sys.argv[1]); from handrail.processes.keeper import nursery; nursery(0)"
+SOURCE = "import sys; sys.path.append(sys.argv[1]); from handrail.processes.nursing import nursery; nursery(0)"
 ROOT = str(Path(__file__).parents[2])
 HELD_SIGNALS = (1, 2, 3, 15)
 """What a terminal, or a command's `kill $PPID`, may send. It does not concern the keepers, and is blocked in them."""

@@ -10,13 +10,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from select import select
 
-from handrail.processes.keeper import COMMAND, SWEEP, message
 from handrail.processes.nursery import NURSERY
+from handrail.processes.wire import COMMAND, SWEEP, message
 from handrail.processes.wrapping import Restrictions
 from handrail.records import record
 
 GRACE = 0.5
 LINGER = 0.1
+HELLO = 0.02
 SWEEP_SECONDS = 10.0
 
 
@@ -32,6 +33,8 @@ class Command:
     """Between the request to end and the kill."""
     linger: float = LINGER
     """For what the command leaves behind to end by itself, for example a `tee` that it did not wait for."""
+    hello: float = HELLO
+    """Until it is told that it runs. Of what is over sooner only the end is told, which spares a wake-up."""
     pass_fds: Sequence[int] = ()
     """Descriptors that it gets under the same numbers."""
     restrictions: Restrictions = None
@@ -199,6 +202,7 @@ async def _started(command: Command, fds: Sequence[int], targets: Sequence[int],
             "timeout": command.timeout,
             "grace": command.grace,
             "linger": command.linger,
+            "hello": command.hello,
             "quota": quota,
             "restrictions": command.restrictions,
         }

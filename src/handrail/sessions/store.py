@@ -46,6 +46,8 @@ class Store:
     folder: Path
     redactor: Redactor
     durability: Durability = "process"
+    elsewhere: tuple[Path, ...] = ()
+    """Folders in which a session may have one of its own, by its id: they go with it."""
 
     def create(self, cwd: str, session_id: str = "") -> Opened:
         """
@@ -141,7 +143,8 @@ class Store:
         log = self._log(path)
         try:
             path.unlink()
-            remove_tree(path.with_suffix(""))
+            for folder in (path.with_suffix(""), *(other / path.stem for other in self.elsewhere)):
+                remove_tree(folder)
         except OSError as error:
             raise SessionError(f"The session {path} cannot be deleted: {error.strerror}.") from error
         finally:

@@ -221,7 +221,9 @@ async def test_a_resumed_session_knows_its_tasks(session: Session) -> None:
         (running, "unknown", None, ""),
     ]
     assert later.all()[0].output.read_text() == "said\n"
-    assert list(later.attachments()) == []
+    (news,) = later.attachments()
+    assert f"Background task {running} (sleep 1000) does not run any more" in str(news)
+    assert list(Tasks(session.state).attachments()) == []
 
 
 async def test_what_is_written_down_is_for_its_owner_only(session: Session) -> None:

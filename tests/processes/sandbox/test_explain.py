@@ -39,6 +39,7 @@ def test_what_the_sandbox_stopped_is_explained(output: str, said: str) -> None:
         pytest.param("Read-only file system", 0, id="a command that succeeded"),
         pytest.param("AssertionError: 1 != 2", 1, id="an ordinary failure"),
         pytest.param("cat: /home/dev/proj/x: No such file or directory", 1, id="a missing file of the project"),
+        pytest.param("curl: (7) Failed to connect to localhost port 80", 7, id="a server of the command's own"),
         pytest.param("cat: /etc/nothing: No such file or directory", 1, id="a missing file that would be shown"),
     ],
 )

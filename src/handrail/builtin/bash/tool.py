@@ -151,7 +151,7 @@ class Bash(Tool[BashInput]):
 
     def _moved(self, before: Path, start: Path, report: str) -> tuple[ContextChange | None, list[str]]:
         """The folder that later calls start in, and what is to be said about it."""
-        if self._shell.stays:
+        if self._shell.stays or (before == start and not report):
             return None, []
         now = report.removesuffix("\n") or str(start)
         notices = [] if before == start else [f"{before} is not there any more; the working folder is {start}"]

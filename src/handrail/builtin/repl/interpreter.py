@@ -117,7 +117,7 @@ class Interpreter:
     async def _started(self, cwd: Path, sandbox: Sandbox | None) -> "Kernel":
         folder = str(cwd) if os.path.isdir(cwd) else self._outfit.working_dirs()[0]  # noqa: PTH112, ASYNC240
         env = {**ordinary(as_hooks_left_it(self._outfit.env)), "PWD": folder}
-        prepared = boxed(Command([sys.executable, "-I", KERNEL], folder, env, grace=0.0), sandbox)
+        prepared = boxed(Command([sys.executable, "-I", KERNEL], folder, env, grace=0.0, hello=0.0), sandbox)
         ours, theirs = socket.socketpair()
         output, end = os.pipe()
         ours.setblocking(False)

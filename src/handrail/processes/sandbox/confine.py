@@ -10,7 +10,7 @@ from contextlib import ExitStack, suppress
 from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeAlias
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 from handrail.errors import SandboxError
 from handrail.processes.sandbox import bubblewrap, landlock, seatbelt
@@ -25,6 +25,9 @@ from handrail.processes.sandbox.seccomp import IN_OWN_NETWORK, seccomp_filter
 from handrail.processes.sandbox.settings import SandboxSettings
 from handrail.processes.sandbox.where import standing
 from handrail.processes.wrapping import Restrictions, Standing
+
+if TYPE_CHECKING:
+    from handrail.processes.sandbox.proxy import Proxy
 
 RELAY_PORT = 3128
 RELAY = Path(__file__).with_name("relay.py")
@@ -99,7 +102,7 @@ class Sandbox:
         self._lock = threading.Lock()
         self._stack = ExitStack()
         self._occupied = Occupied()
-        self._proxy_path = ""
+        self._proxy: Proxy | None = None
 
     @property
     def method(self) -> Tried:
@@ -170,7 +173,9 @@ class Sandbox:
 
     def explain(self, output: str, code: int) -> str:
         """What the sandbox had to do with a failure, for the model; nothing if it had nothing to do with it."""
-        return explain(output, code, self.plan(), self.method.method, can_leave=self.settings.allow_unsandboxed)
+        refused = self._proxy.refusals() if self._proxy else ()
+        can_leave = self.settings.allow_unsandboxed
+        return explain(output, code, self.plan(), self.method.method, can_leave=can_leave, refused=refused)
 
     def close(self) -> None:
         """End the proxy and free the names that were kept occupied. The session's folder is left to the session."""
@@ -184,11 +189,10 @@ class Sandbox:
         from handrail.processes.sandbox.proxy import Proxy  # noqa: PLC0415 - asyncio servers, only when needed
 
         with self._lock:
-            if not self._proxy_path:
-                proxy = Proxy(plan.allowed, plan.denied, self._public)
-                self._stack.callback(proxy.close)
-                self._proxy_path = proxy.path
-        return self._proxy_path
+            if self._proxy is None:
+                self._proxy = Proxy(plan.allowed, plan.denied, self._public)
+                self._stack.callback(self._proxy.close)
+            return self._proxy.path
 
 
 def environment(plan: Plan, method: Method) -> dict[str, str | None]:

@@ -1,56 +1,75 @@
 """What the sandbox had to do with a failed command, in a sentence for the model."""
 
 import re
+from collections.abc import Sequence
 
 from handrail.processes.sandbox.choose import Method
-from handrail.processes.sandbox.plan import Access, Plan, Reach
+from handrail.processes.sandbox.plan import Access, Plan, Reach, covered
 
 TAIL = 20_000
 """Only the end of the output is looked at; that is where a failure says why."""
 PATH = re.compile(r"['\"`‘]?(/[^\s:'\"`’]+)")  # noqa: RUF001 - quotation marks as programs print them
+WORD = re.compile(r"[^\s:'\"`‘’]+")  # noqa: RUF001
 READ_ONLY = re.compile(r"read-only file system|EROFS", re.IGNORECASE)
 DENIED = re.compile(r"permission denied|operation not permitted|EACCES|EPERM", re.IGNORECASE)
 ABSENT = re.compile(r"no such file or directory|ENOENT|cannot find", re.IGNORECASE)
 NETWORK = re.compile(
     r"network is unreachable|could not resolve|temporary failure in name resolution|name or service not known"
-    r"|getaddrinfo|EAI_AGAIN|ENETUNREACH|nodename nor servname|failed to establish a new connection|no route to host",
+    r"|getaddrinfo|EAI_AGAIN|ENETUNREACH|nodename nor servname|failed to establish a new connection|no route to host"
+    r"|failed to connect to|could ?n[o']t connect to server|unable to connect to",
     re.IGNORECASE,
 )
+LOOPBACK = re.compile(r"\blocalhost\b|\b127\.\d+\.\d+\.\d+\b|::1\b")
 PROXY = re.compile(
     r"handrail sandbox: ([^\n]+)|x-handrail: ([^\r\n]+)|CONNECT tunnel failed, response 403", re.IGNORECASE
 )
+REFUSED = re.compile(r"\b(?:403|502)\b|forbidden|proxy|tunnel", re.IGNORECASE)
 SETUP = re.compile(r"^bwrap: (.+)$", re.MULTILINE)
 
 
-def explain(output: str, code: int, plan: Plan, method: Method, *, can_leave: bool) -> str:
-    """A sentence that names the sandbox, what it stopped and what would be allowed; nothing if it stopped nothing."""
+def explain(output: str, code: int, plan: Plan, method: Method, *, can_leave: bool, refused: Sequence[str] = ()) -> str:
+    """
+    A sentence that names the sandbox, what it stopped and what would be allowed; nothing if it stopped nothing.
+
+    `refused` is what the proxy told programs that may not have shown it.
+    """
     if code == 0:
         return ""
-    said = _because(output[-TAIL:], plan, method)
+    said = _because(output[-TAIL:], plan, method, refused)
     if not said:
         return ""
     way_out = " If it is needed, ask the user, or run it again with dangerouslyDisableSandbox." if can_leave else ""
     return f"The sandbox stopped this: {said}{way_out}"
 
 
-def _because(output: str, plan: Plan, method: Method) -> str:
+def _because(output: str, plan: Plan, method: Method, told: Sequence[str]) -> str:
     setup = SETUP.search(output)
     if setup and method is Method.BUBBLEWRAP:
         return f"it could not be set up ({setup[1]}), so the command did not run."
     refused = PROXY.search(output)
     if refused:
-        return f"{refused[1] or refused[2] or 'the domain is not allowed'}. {_reachable(plan)}"
-    if plan.reach is not Reach.HOST and NETWORK.search(output):
-        return _reachable(plan)
+        shown = refused[1] or refused[2] or (told[-1] if told else "the domain is not allowed")
+        return f"{shown}. {_reachable(plan)}"
+    if told and REFUSED.search(output):
+        return f"{told[-1]}. {_reachable(plan)}"
     for line in output.splitlines():
+        if plan.reach is not Reach.HOST and NETWORK.search(line) and not LOOPBACK.search(line):
+            return _reachable(plan)
         if READ_ONLY.search(line):
             return _not_writable(line, plan)
-        hidden = _first(line, plan, Access.HIDDEN, Access.PRIVATE)
+        hidden = _first(line, plan, Access.HIDDEN, Access.PRIVATE) or _by_name(line, plan)
         if hidden and (ABSENT.search(line) or DENIED.search(line)):
             return f"{hidden!r} is hidden. sandbox.filesystem.allowRead would show it."
         if method is Method.LANDLOCK and DENIED.search(line):
             return f"{_not_writable(line, plan)} New entries cannot be made directly in a working folder or in .git."
     return ""
+
+
+def _by_name(line: str, plan: Plan) -> str:
+    """The hidden path in a working folder that the line names by its last parts."""
+    words = [word for word in WORD.findall(line) if not word.startswith("/")]
+    hidden = [path for path, access in plan.marks if access is Access.HIDDEN and covered(path, plan.writable)]
+    return next((path for word in words for path in hidden if path.endswith(f"/{word.removeprefix('./')}")), "")
 
 
 def _not_writable(line: str, plan: Plan) -> str:

@@ -12,6 +12,7 @@ import re
 import socket
 import tempfile
 import threading
+from collections import deque
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -23,6 +24,7 @@ MAX_HEAD = 64 * 1024
 CHUNK = 64 * 1024
 TIMEOUT = 30.0
 MARK = "handrail sandbox"
+MAX_REFUSALS = 20
 HOP_BY_HOP = re.compile(rb"(?im)^(?:proxy-[^:\r\n]*|connection|keep-alive|host|te|upgrade):[^\r\n]*\r\n")
 LENGTH = re.compile(rb"(?im)^content-length:[ \t]*(\d{1,15})[ \t]*\r$")
 OTHER_BODY = re.compile(rb"(?im)^transfer-encoding:")
@@ -46,6 +48,7 @@ class Proxy:
     ) -> None:
         self.allowed, self.denied, self.public = allowed, denied, public
         self.lookup = lookup or _lookup
+        self._refusals: deque[str] = deque(maxlen=MAX_REFUSALS)
         self.folder = tempfile.TemporaryDirectory(prefix="handrail-")  # for its owner only, and short enough
         self.path = str(Path(self.folder.name) / "proxy")
         self._ready = threading.Event()
@@ -54,6 +57,12 @@ class Proxy:
         self._thread = threading.Thread(target=self._run, name="handrail sandbox proxy", daemon=True)
         self._thread.start()
         self._ready.wait()
+
+    def refusals(self) -> tuple[str, ...]:
+        """Why requests were refused since this was last asked: not every program shows what the proxy answers."""
+        found = tuple(self._refusals)
+        self._refusals.clear()
+        return found
 
     def close(self) -> None:
         """End every connection. Does nothing the second time."""
@@ -90,6 +99,7 @@ class Proxy:
                 head = await reader.readuntil(b"\r\n\r\n")
             await self._request(head, reader, writer)
         except RefusedError as refusal:
+            self._refusals.append(str(refusal))
             text = f"{MARK}: {refusal}\n".encode()
             head = f"HTTP/1.1 {refusal.status}\r\nContent-Length: {len(text)}\r\nX-Handrail: {refusal}\r\n".encode()
             writer.write(head + b"Content-Type: text/plain\r\nConnection: close\r\n\r\n" + text)
