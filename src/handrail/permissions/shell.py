@@ -25,7 +25,7 @@ EXACT_ONLY = frozenset(("watch", "setsid", "ionice", "flock"))
 ACCEPTED_EDITS = frozenset(("mkdir", "touch", "rm", "rmdir", "mv", "cp", "sed"))
 REMOVERS = frozenset(("rm", "rmdir", "shred", "unlink"))
 MAX_SKIPPED = 8
-KNOWN = frozenset((Kind.LITERAL, Kind.GLOB, Kind.TILDE, Kind.INPUT, Kind.FOUND, Kind.ARITHMETIC))
+KNOWN = frozenset((Kind.LITERAL, Kind.GLOB, Kind.TILDE, Kind.INPUT, Kind.FOUND, Kind.FILE, Kind.ARITHMETIC))
 IN_PLACE = re.compile(r"-i(?:\.[\w.-]+)?\Z|--in-place(?:=\.[\w.-]+)?\Z")
 QUOTED = re.compile(r"""'[^']*'|"(?:[^"\\]|\\.)*"|\\.""", re.DOTALL)
 BACKGROUND = re.compile(r"(?<![&<>|])&(?![&>])")

@@ -9,7 +9,8 @@ import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator
 
-from handrail.shell.model import WHOLE_NAME, Analysis, Does, Effect, Kind, Segment, Word
+from handrail.shell.listing import from_listing
+from handrail.shell.model import Analysis, Does, Kind, Segment, Word
 from handrail.shell.secrets import secret
 
 WHOLE = re.compile(r"[^ \t\n*?\[]*\Z")  # a value that the shell neither splits nor matches with files
@@ -93,17 +94,6 @@ def within(path: str, roots: tuple[str, ...]) -> bool:
     return any(path == root or path.startswith(root.rstrip("/") + "/") for root in roots)
 
 
-def from_listing(segment: Segment, effect: Effect, word: Word) -> bool:
-    """Names made by a listing of checked folders; contents only where names come in whole, as they can hold blanks."""
-    if (
-        segment.fed_by is None
-        or not segment.fed_by.lists_paths
-        or {piece.kind for piece in word.pieces} != {Kind.INPUT}
-    ):
-        return False
-    return effect.does is Does.LOOKS or word.pieces == WHOLE_NAME.pieces
-
-
 def paths(word: Word, cwd: str, home: str) -> tuple[str | None, ...]:
     """The paths a word can name; (None,) when it can name any."""
     known = word.alternatives
@@ -115,7 +105,7 @@ def paths(word: Word, cwd: str, home: str) -> tuple[str | None, ...]:
     for at, piece in enumerate(word.pieces):
         if piece.kind in (Kind.LITERAL, Kind.GLOB):
             text += piece.text
-        elif piece.kind is Kind.FOUND:
+        elif piece.kind in (Kind.FOUND, Kind.FILE):
             text += "/x"
         elif at == 0 and piece.text == "$PWD" and (piece.quoted or WHOLE.match(cwd)):
             text += cwd
