@@ -79,7 +79,10 @@ def possible(case: Case) -> list[Rule]:
     if case.analysis is not None and case.analysis.problems:
         openings.add("")
     indexes = [case.policy.index[kind].shell for kind in (Behaviour.DENY, Behaviour.ASK)] if openings else []
-    return [rule for index in indexes for opening in sorted(openings) for rule in index.possible(opening)]
+    found = [rule for index in indexes for opening in sorted(openings) for rule in index.possible(opening)]
+    guesses = [WORD_END.join(words) for words in case.analysis.guesses] if case.analysis is not None else []
+    indexes = [case.policy.index[kind].shell for kind in (Behaviour.DENY, Behaviour.ASK)] if guesses else []
+    return found + [rule for index in indexes for text in guesses for rule in index.find(text)]
 
 
 def named(case: Case, index: RuleIndex) -> list[Rule]:

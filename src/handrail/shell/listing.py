@@ -1,8 +1,8 @@
 """
 Reads of files that no word names: those in a folder that is gone through, and those of a listing.
 
-`grep -r x src`, `find src -exec cat {} +` and `git ls-files | xargs cat` read what lies below a folder. Which files those
-are, and where the links among them lead, only the file system can tell.
+`grep -r x src`, `find src -exec cat {} +` and `git ls-files | xargs cat` read what lies below a folder. Which files
+those are, and where the links among them lead, only the file system can tell.
 """
 
 from collections.abc import Iterator

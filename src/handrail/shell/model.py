@@ -306,9 +306,10 @@ class Analysis(NamedTuple):
     text: str
     segments: tuple[Segment, ...] = ()
     problems: tuple[Reason, ...] = ()  # reasons that belong to the whole line
-    # Only when not understood: words of commands it might run besides the segments. A guess that errs on the side of
-    # too much, for rules that deny or ask; never a ground to allow.
+    # Words of commands it might run besides the segments: any when it is not understood, else those in texts for
+    # programs that run them. Errs on the side of too much, for rules that deny or ask; never a ground to allow.
     suspects: tuple[tuple[str, ...], ...] = ()
+    guesses: tuple[tuple[str, ...], ...] = ()  # the same, but what they are found in may as well be data
 
     @property
     def verdict(self) -> Verdict:
@@ -332,6 +333,7 @@ class Analysis(NamedTuple):
             "problems": [reason_json(reason) for reason in self.problems],
             "segments": [segment.to_json() for segment in self.segments],
             "suspects": [list(words) for words in self.suspects],
+            "guesses": [list(words) for words in self.guesses],
         }
 
 
