@@ -15,6 +15,8 @@ from handrail.shell.secrets import secret
 
 WHOLE = re.compile(r"[^ \t\n*?\[]*\Z")  # a value that the shell neither splits nor matches with files
 
+BRACES = re.compile(r"\{([^{},]*(?:,[^{},]*)+)\}")
+MAX_BRACED = 64
 REPOSITORY = "git-real-repository"  # the requirement of every command that works in a repository
 
 Found = tuple[tuple[Segment, Word], ...]
@@ -101,6 +103,8 @@ def paths(word: Word, cwd: str, home: str) -> tuple[str | None, ...]:
         return known
     if any(piece.kind is Kind.PROCESS for piece in word.pieces):
         return ()
+    if any(piece.kind is Kind.BRACE for piece in word.pieces):
+        return braced(word)
     text = ""
     for at, piece in enumerate(word.pieces):
         if piece.kind in (Kind.LITERAL, Kind.GLOB):
@@ -116,6 +120,16 @@ def paths(word: Word, cwd: str, home: str) -> tuple[str | None, ...]:
     if any(piece.kind is Kind.GLOB for piece in word.pieces) and climbs(text):
         return (None,)
     return (text,)
+
+
+def braced(word: Word) -> tuple[str | None, ...]:
+    """What `a{b,c}` stands for, where nothing in the word is quoted, nested or known at run time only."""
+    texts = [str(word)]
+    if any(piece.quoted or piece.kind not in (Kind.LITERAL, Kind.BRACE) for piece in word.pieces):
+        return (None,)
+    while (found := BRACES.search(texts[0])) is not None and len(texts) <= MAX_BRACED:
+        texts = [text.replace(found[0], choice, 1) for text in texts for choice in found[1].split(",")]
+    return (None,) if any("{" in text or "}" in text for text in texts) else tuple(texts)
 
 
 def climbs(pattern: str) -> bool:
