@@ -68,6 +68,14 @@ def test_no_attack_and_no_change_runs_unasked(tmp_path: Path) -> None:
     assert wrong == []
 
 
+def test_no_attempt_at_what_manuals_offer_runs_unasked(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    for name in ("f", "a", "b", "x", "sub/y"):
+        world.file(name)
+
+    assert [line for line in lines("attempts") if world.bash(line) == "allow"] == []
+
+
 def test_ordinary_changes_are_asked_for_and_not_refused(tmp_path: Path) -> None:
     world = World(tmp_path)
 

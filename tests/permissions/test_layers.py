@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.conversation.blocks import ToolUse
-from handrail.files.paths import Place
+from handrail.files.paths import Beneath, Place
 from handrail.permissions.case import Facts, make_case
 from handrail.permissions.layers import decide, outcome
 from handrail.permissions.policy import MODES, Policy
@@ -247,7 +247,7 @@ PURE = Lookup(
     locate=nowhere,
     expand=lambda path, cwd: (nowhere(path, cwd),),
     exists=lambda _path, _cwd: True,
-    beneath=lambda _folder: (),
+    beneath=lambda _folder, _hidden: Beneath((), ()),
 )
 TEXTS = (
     "Bash", "Bash(ls:*)", "Bash(rm:*)", "Bash(make *)", "Bash(git push:*)", "Bash(* --version)", "Read", "Read(.env)",

@@ -24,7 +24,7 @@ PROJECT = "/home/dev/proj"
 ALL_MODES = Flags(bypass_available=True, auto_available=True)
 
 
-def lines(name: str) -> list[dict[str, Any]]:
+def lines(name: str) -> list[Any]:
     return [json.loads(line) for line in (CORPUS / f"{name}.jsonl").read_text().splitlines()]
 
 

@@ -28,7 +28,6 @@ ATTACKS: dict[str, list[str]] = {
     ],
     "all variables": ["export", "declare", "typeset", "readonly", "local", "ls; export", "command export"],
     "through links": [
-        "grep -R x .", "grep -rnR x src", "grep --dereference-recursive x .", "rg -L x", "rg --follow x", "ag -f x .",
         "find -L . -exec cat {} +", "find . -follow -exec cat {} \\;",
         "fd -L -0 | xargs -0 cat",
     ],
@@ -269,7 +268,7 @@ READS = [
     "find . -samefile ../x", "ls /", "ls ..", "ls -R ~",
     "git -C .. log", "git -C / status", "git -C a -C ../.. log", "git diff -- ../x", "env -C .. cat x",
     "env --chdir=/ cat etc/passwd", "env -C a cat ../../x",
-    "cat f | xargs cat", "ls | xargs cat", "find . | xargs cat", "find .. -print0 | xargs -0 cat",
+    "cat f | xargs cat", "ls | xargs cat", "find . | xargs -I{} cat a/{}", "find .. -print0 | xargs -0 cat",
     "find -L . -print0 | xargs -0 cat", "find . -follow -print0 | xargs -0 cat",
     "ls -d /* | xargs wc", "cat $(cat f)", "cat `cat f`", "cat \"$(cat f)\"",
     "cat $(echo /etc/passwd)", "while read -r x; do cat \"$x\"; done < f", "read -r x < f; cat \"$x\"",

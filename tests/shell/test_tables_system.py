@@ -20,6 +20,7 @@ lsb_release -a | findmnt -t ext4 | ip r s | ip n s | bzip2 --version
 ps | ps aux | ps -ef | ps -aux | ps auxww | ps -eo pid,cmd | ps -eo pid,ppid,cmd --sort=-pcpu | ps -p 1 -o comm=
 ps axjf
 ps -C node | ps -u dev | ps --forest | ps -efH | ps -eLf | ps ax -o pid,args | ps --pid=1 | ps -e --no-headers
+ps -e -o pid,cmd
 ps u 1
 top -b -n 1 | top -bn1 | top -b -n 1 -o %MEM -u dev | pgrep node | pgrep -fl node | pgrep -u dev -x bash
 pidof bash
@@ -75,6 +76,7 @@ arch -x86_64 ls
 arch ls | getconf -v x y | getconf -vx y | bc f | bc -e x | yes --nosuch | uname x | tty x
 ps e | ps auxe | ps eww | ps -E | ps axe -o pid | ps -e -aux | ps -eHT | ps -e -u vax | ps -auxe | ps e -o cmd
 ps -Eww
+ps -o environ | ps -e -o pid,environ | ps e -o pid
 ps "$x" | ps -o | ps -ef aux | ps --nosuch | top | top -n 1 | top -c | top -l 1 | pkill node | kill 1 | killall x
 pgrep --signal
 lsof -i @evil.example | lsof -i@evil.example:80 | lsof -i tcp@evil.example | lsof -D x | lsof +m x | lsof -Db

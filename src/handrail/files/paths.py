@@ -15,6 +15,7 @@ import unicodedata
 from dataclasses import replace
 from enum import Enum
 from pathlib import Path
+from typing import NamedTuple
 
 from handrail.errors import ToolError
 from handrail.records import record
@@ -107,15 +108,37 @@ def expand(pattern: str, cwd: str) -> tuple[Place, ...]:
     return tuple(found) or (locate(pattern, cwd),)
 
 
-def beneath(folder: str) -> tuple[str, ...] | None:
-    """Every path in a folder, seen from it, without following links; None if there are too many to look at."""
-    found: list[str] = []
-    for top, folders, files in os.walk(folder):
-        start = top[len(folder) :].strip("/")
-        found += [posixpath.join(start, name) for name in (*folders, *files)]
-        if len(found) > MAX_BENEATH:
+class Beneath(NamedTuple):
+    """What is in a folder, at any depth, as seen from it."""
+
+    paths: tuple[str, ...]
+    links: tuple[str, ...]
+    """Those of the paths that are links. What they lead to is not among the paths."""
+
+
+def beneath(folder: str, hidden: bool = True) -> Beneath | None:
+    """Every path in a folder, without `hidden` none that begins with a dot; None if there are too many to look at."""
+    paths: list[str] = []
+    links: list[str] = []
+    inner = [""]
+    while inner:
+        start = inner.pop()
+        try:
+            with os.scandir(posixpath.join(folder, start)) as entries:
+                for entry in entries:
+                    if not hidden and entry.name.startswith("."):
+                        continue
+                    path = start + entry.name
+                    paths.append(path)
+                    if entry.is_symlink():
+                        links.append(path)
+                    elif entry.is_dir(follow_symlinks=False):
+                        inner.append(f"{path}/")
+        except OSError:
+            continue  # whoever runs as we do cannot list it either
+        if len(paths) > MAX_BENEATH:
             return None
-    return tuple(found)
+    return Beneath(tuple(paths), tuple(links))
 
 
 def expanded(spelling: str, home: str) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 from handrail.conversation.blocks import ToolUse
 from handrail.files.paths import Place, plain
 from handrail.permissions.contents import unnamed
+from handrail.permissions.passing import passing
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import ALIASES, READERS, SHELLS, WRITERS, mcp_of
 from handrail.permissions.shell import REMOVERS, Part, in_background, parts_of
@@ -171,6 +172,7 @@ def shell_touches(analysis: Analysis, policy: Policy, lookup: Lookup) -> Iterato
         for word in segment.writes:
             yield from finder.touches(segment, word, Access.WRITE, at)
         yield from unnamed(segment, at, partial(finder.places, segment), policy, lookup)
+        yield from passing(segment, at, finder.places, policy, lookup)
         if segment.name in REMOVERS:
             yield from finder.removed(segment, at)
         if not segment.entry or segment.does(Does.UNLISTED):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from handrail.files.paths import Kind, Place
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import Behaviour
-from handrail.permissions.touch import Access, Lookup, Touch, touch_of
+from handrail.permissions.touch import READING, Access, Lookup, Touch, touch_of
 from handrail.shell.model import Segment, Word
 
 # The last of their words is where the others go; all else that writes a folder may write what is in it.
@@ -76,8 +76,8 @@ def landing(source: Place, target: Place, part: int, policy: Policy, lookup: Loo
 
 def listed(folder: Place, lookup: Lookup) -> Iterable[str | None]:
     """The paths in a folder; None stands for more than can be looked at."""
-    names = lookup.beneath(folder.real)
-    return (None,) if names is None else names
+    found = lookup.beneath(folder.real, True)
+    return (None,) if found is None else found.paths
 
 
 def touch_in(folder: Place, name: str | None, access: Access, part: int, policy: Policy) -> Touch:
@@ -93,6 +93,6 @@ def objected(touch: Touch, policy: Policy) -> bool:
         index = policy.index[kind]
         if any(index.read.find(path) for path in touch.paths):
             return True
-        if touch.access is not Access.READ and any(index.edit.find(path) for path in touch.paths):
+        if touch.access not in READING and any(index.edit.find(path) for path in touch.paths):
             return True
     return False

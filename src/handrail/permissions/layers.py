@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from handrail.permissions.case import Case
 from handrail.permissions.classifier import classify
-from handrail.permissions.matching import Coverage, coverage, matching, possible
+from handrail.permissions.matching import Coverage, coverage, matching, met, possible
 from handrail.permissions.paths import critical
 from handrail.permissions.rules import SHELLS, WRITERS, Behaviour
 from handrail.permissions.touch import Access, Touch
@@ -65,6 +65,16 @@ def hidden_commands(case: Case) -> Opinion | None:
         return None
     reason = f"what it runs is not known before it runs, and may be what the rule {found[0].text} is about"
     return Opinion(Strength.ASK, Verdict.ASK, "commands", reason, found[0].written)
+
+
+def met_files(case: Case) -> Opinion | None:
+    """A file that a rule keeps back, in a folder that a command goes through: whether it is read is not known."""
+    found = met(case)
+    if found is None:
+        return None
+    touch, rule = found
+    reason = f"it may read {touch.shown!r}, which the rule {rule.text} is about"
+    return Opinion(Strength.ASK, Verdict.ASK, "paths", reason, rule.written)
 
 
 def by_rule(case: Case, kind: Behaviour, strength: Strength, verdict: Verdict) -> Opinion | None:
@@ -254,6 +264,7 @@ LAYERS: tuple[Layer, ...] = (
     critical_paths,
     ask_rules,
     hidden_commands,
+    met_files,
     needs_person,
     protected_paths,
     allow_rules,

@@ -4,7 +4,7 @@ from handrail.permissions.case import Case, text_of
 from handrail.permissions.index import RuleIndex
 from handrail.permissions.rules import READERS, WRITERS, Behaviour, Rule
 from handrail.permissions.shell import WORD_END
-from handrail.permissions.touch import Access, allowed_by
+from handrail.permissions.touch import Access, Touch, allowed_by
 from handrail.records import record
 
 
@@ -44,11 +44,22 @@ def by_path(case: Case, index: RuleIndex) -> list[Rule]:
     if index.read.empty and index.edit.empty:
         return found
     for touch in case.touches:
-        for path in touch.paths:
+        for path in touch.paths if touch.access is not Access.BELOW else ():
             found += index.read.find(path)
             if touch.access is not Access.READ:
                 found += index.edit.find(path)
     return found
+
+
+def met(case: Case) -> tuple[Touch, Rule] | None:
+    """A file in a folder that a command goes through, and the deny or ask rule that keeps it from being read."""
+    for kind in (Behaviour.DENY, Behaviour.ASK):
+        index = case.policy.index[kind].read
+        for touch in case.touches if not index.empty else ():
+            for path in touch.paths if touch.access is Access.BELOW else ():
+                if rules := index.find(path):
+                    return touch, rules[0]
+    return None
 
 
 def commands(case: Case, index: RuleIndex) -> list[Rule]:
@@ -68,7 +79,10 @@ def possible(case: Case) -> list[Rule]:
     if case.analysis is not None and case.analysis.problems:
         openings.add("")
     indexes = [case.policy.index[kind].shell for kind in (Behaviour.DENY, Behaviour.ASK)] if openings else []
-    return [rule for index in indexes for opening in sorted(openings) for rule in index.possible(opening)]
+    found = [rule for index in indexes for opening in sorted(openings) for rule in index.possible(opening)]
+    guesses = [WORD_END.join(words) for words in case.analysis.guesses] if case.analysis is not None else []
+    indexes = [case.policy.index[kind].shell for kind in (Behaviour.DENY, Behaviour.ASK)] if guesses else []
+    return found + [rule for index in indexes for text in guesses for rule in index.find(text)]
 
 
 def named(case: Case, index: RuleIndex) -> list[Rule]:

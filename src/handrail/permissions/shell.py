@@ -18,6 +18,7 @@ from handrail.shell.model import HARMLESS, Analysis, Does, Effect, Kind, Piece, 
 WORD_END = "\0"  # between words; cannot be part of one
 UNKNOWN = "\ue000"  # stands for text that is not known
 SHELL_PROGRAMS = frozenset(("sh", "bash", "dash", "rbash", "ash", "zsh", "ksh", "mksh", "fish"))
+LATER = frozenset(("at", "batch", "newgrp", "crontab", "ed"))  # run what they read
 # Run the command behind them and change nothing about it, so an allow rule sees through them.
 TRANSPARENT = frozenset(("timeout", "time", "nice", "nohup", "stdbuf", "command", "builtin", "noglob"))
 # What they do depends on their arguments so much that a rule with a wildcard does not cover it.
@@ -25,7 +26,7 @@ EXACT_ONLY = frozenset(("watch", "setsid", "ionice", "flock"))
 ACCEPTED_EDITS = frozenset(("mkdir", "touch", "rm", "rmdir", "mv", "cp", "sed"))
 REMOVERS = frozenset(("rm", "rmdir", "shred", "unlink"))
 MAX_SKIPPED = 8
-KNOWN = frozenset((Kind.LITERAL, Kind.GLOB, Kind.TILDE, Kind.INPUT, Kind.FOUND, Kind.ARITHMETIC))
+KNOWN = frozenset((Kind.LITERAL, Kind.GLOB, Kind.TILDE, Kind.INPUT, Kind.FOUND, Kind.FILE, Kind.ARITHMETIC))
 IN_PLACE = re.compile(r"-i(?:\.[\w.-]+)?\Z|--in-place(?:=\.[\w.-]+)?\Z")
 QUOTED = re.compile(r"""'[^']*'|"(?:[^"\\]|\\.)*"|\\.""", re.DOTALL)
 BACKGROUND = re.compile(r"(?<![&<>|])&(?![&>])")
@@ -197,7 +198,10 @@ def reads_program(segment: Segment) -> bool:
     files = [word.literal for word in segment.argv[1:] if not (word.literal or "").startswith(("-", "+", "<"))]
     if segment.name in ("source", "."):
         return any(file is None or file.startswith(("/dev/", "/proc/")) for file in files[:1])
-    return segment.name in SHELL_PROGRAMS and (not files or any(is_switch(word) for word in segment.argv[1:]))
+    if segment.name in LATER:
+        return True
+    unclear = not files or None in files or any(is_switch(word) for word in segment.argv[1:])
+    return segment.name in SHELL_PROGRAMS and unclear
 
 
 def is_switch(word: Word) -> bool:

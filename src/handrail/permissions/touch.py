@@ -8,7 +8,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import NamedTuple
 
-from handrail.files.paths import Kind, Place
+from handrail.files.paths import Beneath, Kind, Place
 from handrail.permissions.paths import doubt, protected_place
 from handrail.permissions.patterns import PathIndex
 from handrail.permissions.policy import Policy
@@ -21,7 +21,11 @@ class Access(Enum):
     READ = "read"
     WRITE = "write"
     REMOVE = "remove"
+    BELOW = "may read"  # a file in a folder that a command goes through
     MAYBE = "may touch"  # an argument of a program that is not known
+
+
+READING = (Access.READ, Access.BELOW)
 
 
 class Touch(NamedTuple):
@@ -51,7 +55,7 @@ class Lookup(NamedTuple):
     locate: Callable[[str, str], Place]
     expand: Callable[[str, str], tuple[Place, ...]]
     exists: Callable[[str, str], bool]
-    beneath: Callable[[str], tuple[str, ...] | None]
+    beneath: Callable[[str, bool], Beneath | None]
 
 
 def touch_of(
@@ -60,7 +64,7 @@ def touch_of(
     """A touch with the policy's judgement of its place."""
     if place is None:
         return Touch(None, access, shown, part, redirected, doubt=f"which file {shown!r} means is not known")
-    reads = access is Access.READ
+    reads = access in READING
     guard = "" if reads else protected_place(place, policy.home)
     touch = Touch(place, access, shown, part, redirected, paths_of(place), protected=guard)
     if access in (Access.REMOVE, Access.MAYBE):
@@ -72,7 +76,7 @@ def touch_of(
 def lets(policy: Policy, touch: Touch, doubtful: str) -> bool:
     """As the file tools would decide: reads inside, edits where the mode accepts them, or a rule that allows it."""
     allow = policy.index[Behaviour.ALLOW]
-    if touch.access is Access.READ:
+    if touch.access in READING:
         return not doubtful or bool(allowed_by(touch, allow.read))
     return (not doubtful and policy.mode == "acceptEdits") or bool(allowed_by(touch, allow.edit))
 

@@ -1,6 +1,7 @@
 """From the text of a command line to its Analysis. The only entry is `analyse`."""
 
 from functools import lru_cache
+from importlib import import_module
 
 from handrail.shell.gate import UnclearError, check, join_lines
 from handrail.shell.model import Analysis, Reason, Segment, Verdict
@@ -21,11 +22,15 @@ def analyse(command: str) -> Analysis:
 @lru_cache(maxsize=CACHED)
 def _analyse(command: str) -> Analysis:
     analysis = judged(command)
-    if analysis.verdict is not Verdict.NOT_UNDERSTOOD:
+    if analysis.verdict is Verdict.READ_ONLY:
         return analysis
     try:
-        return analysis._replace(suspects=suspects(command))
-    except Exception as error:  # noqa: BLE001 - it is not understood already, and stays so
+        carried = import_module("handrail.shell.carriers").carried  # most lines only read
+        likely, guesses = carried(analysis.segments)
+        if analysis.verdict is Verdict.NOT_UNDERSTOOD:
+            likely = (*likely, *suspects(command))
+        return analysis._replace(suspects=tuple(dict.fromkeys(likely)), guesses=guesses)
+    except Exception as error:  # noqa: BLE001 - what it might run is not known then
         return analysis._replace(problems=(*analysis.problems, internal(error, command)))
 
 

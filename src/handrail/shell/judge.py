@@ -11,7 +11,19 @@ from typing import NamedTuple
 
 from handrail.shell import grammars, tables
 from handrail.shell.gate import UnclearError
-from handrail.shell.model import PLAIN_NAMES, WHOLE_NAME, Does, Effect, Kind, Piece, Requirement, Word, literal_word
+from handrail.shell.listing import FED, MIXED, SEARCHES, only_files
+from handrail.shell.model import (
+    PLAIN_NAMES,
+    WHOLE_NAME,
+    Below,
+    Does,
+    Effect,
+    Kind,
+    Piece,
+    Requirement,
+    Word,
+    literal_word,
+)
 from handrail.shell.tables.format import CARRIERS, ROLE_EFFECT, Command, Grammar, Option, Role, Unless, Use
 
 ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
@@ -90,13 +102,22 @@ class Reading:
         lists = self.lists_paths()
         return Judgement(
             self.name,
-            tuple(self.effects),
+            tuple(self.effects) if (below := self.below()) is None else marked(self.effects, below),
             (*self.entry.requires, *self.needs),
             lists,
             self.whole_names() if lists else (),
             self.passes(),
             tuple(self.moves),
         )
+
+    def below(self) -> Below | None:
+        """How it reads what is in its folders, if it does."""
+        if not self.given(self.entry.recurses):
+            return None
+        return Below(self.given(self.entry.follows), not self.entry.hidden_with or self.given(self.entry.hidden_with))
+
+    def given(self, options: str) -> bool:
+        return options == "*" or not self.seen.keys().isdisjoint(options.split())
 
     def lists_paths(self) -> bool:
         """True if nothing was given that could put other text into the output: a value, or a word the entry names."""
@@ -112,9 +133,10 @@ class Reading:
         given = {word.literal for word in self.operands}
         if not given & ending or "-print" in given:
             return ()
-        starts = [effect.word.literal for effect in self.effects if effect.does is Does.READS and effect.word]
+        starts = [effect.word.literal for effect in self.effects if effect.why == SEARCHES and effect.word]
+        kind = Kind.FILE if only_files(tuple(self.operands)) else Kind.FOUND
         return tuple(
-            Word((Piece(Kind.LITERAL, start, quoted=True), Piece(Kind.FOUND, "/<name>", quoted=True)))
+            Word((Piece(Kind.LITERAL, start, quoted=True), Piece(kind, "/<name>", quoted=True)))
             for start in starts
             if start
         )
@@ -339,11 +361,11 @@ class Reading:
             why = f"{self.entry.replaces} and {min(other)} exclude each other, and the later one wins"
             self.effects.append(Effect(Does.UNLISTED, None, why))
         if mark is None:
-            anything = (Word((Piece(Kind.INPUT, "<input>"),)),)
+            anything = (Word((Piece(Kind.INPUT, FED),)),)
             return (*words, *(w._replace(start=words[-1].start, end=words[-1].end) for w in names or anything))
         text = mark.literal
         if not text:
-            return (Word((Piece(Kind.INPUT, "<input>"),)), *words)
+            return (Word((Piece(Kind.INPUT, FED),)), *words)
         return tuple(self.filled(word, text, names) for word in words)
 
     def filled(self, word: Word, mark: str, names: tuple[Word, ...]) -> Word:
@@ -351,7 +373,7 @@ class Reading:
             return word
         if word.literal == mark and len(names) == 1:
             return word._replace(pieces=names[0].pieces)
-        return word._replace(pieces=(Piece(Kind.INPUT, "<input>", quoted=True),))
+        return word._replace(pieces=(Piece(Kind.INPUT, FED if word.literal == mark else MIXED, quoted=True),))
 
     def use(self, use: Use, word: Word) -> None:
         """Adds what becomes of one word."""
@@ -379,3 +401,7 @@ class Reading:
             return grammars.read_text(grammar.name, text)
         except UnclearError as refused:
             return (Effect(Does.UNKNOWN, word, f"{grammar.name} program: {refused.text}"),)
+
+
+def marked(effects: list[Effect], below: Below) -> tuple[Effect, ...]:
+    return tuple(effect._replace(below=below) if effect.does is Does.READS else effect for effect in effects)

@@ -39,6 +39,7 @@ class Kind(Enum):
     ARITHMETIC = "arithmetic"
     INPUT = "input"  # text that arrives on standard input (read, xargs)
     FOUND = "found"  # the rest of a path below what is written before it (find -exec)
+    FILE = "found file"  # the same, and it is no link (find -type f)
 
 
 class Piece(NamedTuple):
@@ -167,6 +168,13 @@ class Does(Enum):
 HARMLESS = frozenset({Does.READS, Does.LOOKS, Does.RUNS})
 
 
+class Below(NamedTuple):
+    """How far a read of a folder is one of everything in it."""
+
+    links: bool = False  # links in it are followed
+    hidden: bool = True  # names that begin with a dot are not left out
+
+
 class Effect(NamedTuple):
     """Something a segment does: to which file (`word`), with which command (`child`), and why we say so."""
 
@@ -176,6 +184,7 @@ class Effect(NamedTuple):
     child: tuple[Word, ...] = ()
     shell: str | None = None  # text handed to a shell
     env: tuple[tuple[str, Word], ...] = ()  # what the child is started with (env NAME=VALUE)
+    below: Below | None = None  # the files in a folder are read, too
 
     @property
     def verdict(self) -> Verdict:
@@ -195,6 +204,11 @@ class Requirement(NamedTuple):
 
 PLAIN_NAMES = Requirement(
     "plain-names", "no file name in the folders it goes through holds a blank or a quote or begins with a dash"
+)
+
+
+LINKS_INSIDE = Requirement(
+    "links-inside", "no link below the folders it goes through leads to what may not be read unasked"
 )
 
 
@@ -292,9 +306,10 @@ class Analysis(NamedTuple):
     text: str
     segments: tuple[Segment, ...] = ()
     problems: tuple[Reason, ...] = ()  # reasons that belong to the whole line
-    # Only when not understood: words of commands it might run besides the segments. A guess that errs on the side of
-    # too much, for rules that deny or ask; never a ground to allow.
+    # Words of commands it might run besides the segments: any when it is not understood, else those in texts for
+    # programs that run them. Errs on the side of too much, for rules that deny or ask; never a ground to allow.
     suspects: tuple[tuple[str, ...], ...] = ()
+    guesses: tuple[tuple[str, ...], ...] = ()  # the same, but what they are found in may as well be data
 
     @property
     def verdict(self) -> Verdict:
@@ -318,6 +333,7 @@ class Analysis(NamedTuple):
             "problems": [reason_json(reason) for reason in self.problems],
             "segments": [segment.to_json() for segment in self.segments],
             "suspects": [list(words) for words in self.suspects],
+            "guesses": [list(words) for words in self.guesses],
         }
 
 

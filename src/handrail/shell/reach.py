@@ -9,11 +9,14 @@ import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator
 
-from handrail.shell.model import WHOLE_NAME, Analysis, Does, Effect, Kind, Segment, Word
+from handrail.shell.listing import from_listing
+from handrail.shell.model import Analysis, Does, Kind, Segment, Word
 from handrail.shell.secrets import secret
 
 WHOLE = re.compile(r"[^ \t\n*?\[]*\Z")  # a value that the shell neither splits nor matches with files
 
+BRACES = re.compile(r"\{([^{},]*(?:,[^{},]*)+)\}")
+MAX_BRACED = 64
 REPOSITORY = "git-real-repository"  # the requirement of every command that works in a repository
 
 Found = tuple[tuple[Segment, Word], ...]
@@ -93,17 +96,6 @@ def within(path: str, roots: tuple[str, ...]) -> bool:
     return any(path == root or path.startswith(root.rstrip("/") + "/") for root in roots)
 
 
-def from_listing(segment: Segment, effect: Effect, word: Word) -> bool:
-    """Names made by a listing of checked folders; contents only where names come in whole, as they can hold blanks."""
-    if (
-        segment.fed_by is None
-        or not segment.fed_by.lists_paths
-        or {piece.kind for piece in word.pieces} != {Kind.INPUT}
-    ):
-        return False
-    return effect.does is Does.LOOKS or word.pieces == WHOLE_NAME.pieces
-
-
 def paths(word: Word, cwd: str, home: str) -> tuple[str | None, ...]:
     """The paths a word can name; (None,) when it can name any."""
     known = word.alternatives
@@ -111,11 +103,13 @@ def paths(word: Word, cwd: str, home: str) -> tuple[str | None, ...]:
         return known
     if any(piece.kind is Kind.PROCESS for piece in word.pieces):
         return ()
+    if any(piece.kind is Kind.BRACE for piece in word.pieces):
+        return braced(word)
     text = ""
     for at, piece in enumerate(word.pieces):
         if piece.kind in (Kind.LITERAL, Kind.GLOB):
             text += piece.text
-        elif piece.kind is Kind.FOUND:
+        elif piece.kind in (Kind.FOUND, Kind.FILE):
             text += "/x"
         elif at == 0 and piece.text == "$PWD" and (piece.quoted or WHOLE.match(cwd)):
             text += cwd
@@ -126,6 +120,16 @@ def paths(word: Word, cwd: str, home: str) -> tuple[str | None, ...]:
     if any(piece.kind is Kind.GLOB for piece in word.pieces) and climbs(text):
         return (None,)
     return (text,)
+
+
+def braced(word: Word) -> tuple[str | None, ...]:
+    """What `a{b,c}` stands for, where nothing in the word is quoted, nested or known at run time only."""
+    texts = [str(word)]
+    if any(piece.quoted or piece.kind not in (Kind.LITERAL, Kind.BRACE) for piece in word.pieces):
+        return (None,)
+    while (found := BRACES.search(texts[0])) is not None and len(texts) <= MAX_BRACED:
+        texts = [text.replace(found[0], choice, 1) for text in texts for choice in found[1].split(",")]
+    return (None,) if any("{" in text or "}" in text for text in texts) else tuple(texts)
 
 
 def climbs(pattern: str) -> bool:

@@ -17,7 +17,7 @@ PLAIN_NAME = re.compile(r"(?!.*_proxy\Z|histchars\Z|auto_resume\Z)[a-z_][a-z0-9_
 # Variables of the environment that name no secret. PWD is the working folder, HOME the home folder.
 SHOWN = frozenset(
     "? # $ ! PWD HOME USER LOGNAME HOSTNAME UID EUID PPID SHLVL RANDOM SECONDS LINENO COLUMNS LINES SHELL TERM LANG "
-    "OSTYPE HOSTTYPE MACHTYPE BASH_VERSION OLDPWD".split()
+    "OSTYPE HOSTTYPE MACHTYPE BASH_VERSION OLDPWD PATH TMPDIR EDITOR PAGER TZ LC_ALL LC_CTYPE VIRTUAL_ENV".split()
 )
 # May be set for one command: they choose language, time zone, colour or width. (GNU libc, setlocale(3), tzset(3);
 # git(1), Environment Variables)

@@ -1,14 +1,14 @@
 """
 Which paths are known to hold secrets, by name alone, and which are no ordinary files.
 
-A list of names can only be a help: a secret in a file of another name, or met by searching a folder, is not seen.
+A list of names can only be a help: a secret in a file of another name is not seen.
 """
 
 import re
 from fnmatch import fnmatchcase
 
 # Names of files and folders that hold keys, tokens, passwords or what a person typed.
-NAMES = tuple(
+NAMES = frozenset(
     """
     .env .envrc .netrc _netrc .pgpass .my.cnf .npmrc .yarnrc.yml .pypirc .git-credentials .htpasswd .vault-token
     .ssh .gnupg .aws .azure .kube .docker .password-store .terraformrc .boto .s3cfg .dockercfg
@@ -28,6 +28,7 @@ BELOW = (
 )
 # `.env.production` is one, `.env.example` is made to be shown.
 DOT_ENV = re.compile(r"\.env\.(?!example\Z|sample\Z|template\Z|dist\Z|defaults\Z)")
+WILD = re.compile(r"[*?\[]")
 NO_FILES = ("/proc/", "/dev/", "/sys/")
 HARMLESS_DEVICES = frozenset(("/dev/null", "/dev/zero", "/dev/stdin"))
 
@@ -44,4 +45,4 @@ def secret_name(name: str) -> bool:
     if plain in NAMES or plain.endswith(ENDINGS) or DOT_ENV.match(plain):
         return True
     # `.e*` can mean .env. A pattern that begins with a wildcard means everything here, not a secret.
-    return bool(set(plain) & set("*?[")) and plain[:1] not in "*?[" and any(fnmatchcase(n, plain) for n in NAMES)
+    return WILD.search(plain, 1) is not None and plain[0] not in "*?[" and any(fnmatchcase(n, plain) for n in NAMES)

@@ -165,6 +165,7 @@ def beginnings(words: list[str]) -> Iterator[Words]:
         if first and (word in LEADING or ASSIGNMENT.match(word)):
             continue
         name = word.rpartition("/")[2]
+        name = name.lstrip(":!+") or name
         yield (name, *words[at + 1 : at + MAX_WORDS])
         if first and not may_run(name):
             return

@@ -12,7 +12,9 @@ from typing import NamedTuple
 
 from handrail.shell.gate import UnclearError
 from handrail.shell.judge import Judgement, judge
+from handrail.shell.listing import gone_through
 from handrail.shell.model import (
+    LINKS_INSIDE,
     Does,
     Effect,
     Kind,
@@ -246,19 +248,20 @@ class Walker:
             for effect in effects
             if effect.verdict is not Verdict.READ_ONLY
         )
-        self.segments.append(
-            segment._replace(
-                effects=tuple(effects),
-                reasons=reasons,
-                entry=entry,
-                path=place.path,
-                cwds=scope.folders,
-                fed_by=place.fed_by,
-                requires=found.requires if found else (),
-                lists_paths=found is not None and (found.lists_paths or (found.passes and place.listed)),
-                whole_names=found.whole_names if found else (),
-            )
+        made = segment._replace(
+            effects=tuple(effects),
+            reasons=reasons,
+            entry=entry,
+            path=place.path,
+            cwds=scope.folders,
+            fed_by=place.fed_by,
+            requires=found.requires if found else (),
+            lists_paths=found is not None and (found.lists_paths or (found.passes and place.listed)),
+            whole_names=found.whole_names if found else (),
         )
+        if any(below.links for _, _, below in gone_through(made)):
+            made = made._replace(requires=(*made.requires, LINKS_INSIDE))
+        self.segments.append(made)
 
     # words and redirections
 

@@ -16,7 +16,8 @@ from handrail.builtin.outfit import Outfit
 from handrail.files.paths import expand
 from handrail.processes.run import run
 from handrail.shell.analysis import analyse
-from handrail.shell.model import Analysis, Kind, Requirement, Segment, Verdict, Word
+from handrail.shell.listing import origin
+from handrail.shell.model import LINKS_INSIDE, Analysis, Kind, Requirement, Segment, Verdict, Word
 from handrail.tools.permission import NO_OPINION, Check
 from handrail.tools.permission import Verdict as Asks
 
@@ -24,6 +25,8 @@ BY_ENVIRONMENT = frozenset(
     "no-cdpath rg-config pager man-pager pip-version-check npm-update-check container-daemon".split()  # noqa: SIM905
 )
 """Met by the clean environment: it names no configuration, no pager and no other daemon than the local one."""
+BY_DECISION = LINKS_INSIDE.name
+"""Looked at whenever a command is decided on, with all files that it goes through."""
 GIT = "git-"
 GIT_BY_ENVIRONMENT = frozenset({"--no-pager", "--no-optional-locks"})
 FORBIDDEN = {
@@ -58,7 +61,7 @@ class Needs:
             for need in segment.requires:
                 if need.name == "plain-names":
                     problems |= dict.fromkeys(await asyncio.to_thread(odd_names, segment, cwd))
-                elif need.name not in BY_ENVIRONMENT and not need.name.startswith(GIT):
+                elif need.name not in BY_ENVIRONMENT and need.name != BY_DECISION and not need.name.startswith(GIT):
                     problems[need.check] = None
         for folder, needs in git_folders(analysis, cwd).items():
             problems |= dict.fromkeys(await self._git(folder, needs))
@@ -159,7 +162,7 @@ def odd_names(segment: Segment, cwd: str) -> list[str]:
         if folder is None:
             return ["it is not known which file names it would be given"]
         base = os.path.join(cwd, folder)  # noqa: PTH118
-        for word in (*segment.reads, *(segment.fed_by.reads if segment.fed_by else ())):
+        for word in (*segment.reads, *(origin(segment).reads if segment.fed_by else ())):
             if problem := odd_name_of(word, base, below=segment.fed_by is not None):
                 return [problem]
     return []

@@ -11,7 +11,7 @@ from handrail.permissions.case import Case, Facts, make_case
 from handrail.permissions.layers import decide
 from handrail.permissions.policy import Policy
 from handrail.permissions.touch import Lookup
-from handrail.shell.model import Analysis
+from handrail.shell.model import LINKS_INSIDE, Analysis
 from handrail.tools.permission import Decision
 
 LOOKUP = Lookup(resolve, locate, expand, exists, beneath)
@@ -21,8 +21,8 @@ Conditions = Callable[[Analysis, str], Awaitable[tuple[str, ...]]]
 
 
 async def nobody_checks(analysis: Analysis, _cwd: str) -> tuple[str, ...]:
-    """What is not checked does not hold."""
-    return tuple(need.check for need in analysis.requires)
+    """What is not checked does not hold. Where links lead is looked at by the decision itself."""
+    return tuple(need.check for need in analysis.requires if need is not LINKS_INSIDE)
 
 
 async def tool_checks(_analysis: Analysis, _cwd: str) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ Names outside the lists are refused; -exec and its kin run another command, whic
 import re
 
 from handrail.shell.gate import UnclearError
+from handrail.shell.listing import SEARCHES, only_files
 from handrail.shell.model import Does, Effect, Kind, Piece, Word, literal_word
 
 LEADING = frozenset("-H -L -P -O0 -O1 -O2 -O3 -E -X -d -s -x".split())
@@ -43,9 +44,10 @@ def read_words(words: tuple[Word, ...]) -> tuple[Effect, ...]:
     starts: list[Word] = []
     while left and not begins_expression(left[0]):
         starts.append(left.pop(0))
-    effects += [Effect(Does.READS, start, "searches this folder") for start in starts or [literal_word(".")]]
+    effects += [Effect(Does.LOOKS, start, SEARCHES) for start in starts or [literal_word(".")]]
+    kind = Kind.FILE if only_files(words) else Kind.FOUND
     while left:
-        step(left, effects, starts)
+        step(left, effects, starts, kind)
     follows = any(word.literal in FOLLOWING for word in words)
     if follows and any(effect.child for effect in effects):
         effects.append(Effect(Does.UNKNOWN, None, "what it finds through links may be anywhere"))
@@ -61,7 +63,7 @@ def begins_expression(word: Word) -> bool:
     return (text.startswith("-") and text != "-") or text in ("(", ")", "!", ",")
 
 
-def step(left: list[Word], effects: list[Effect], starts: list[Word]) -> None:
+def step(left: list[Word], effects: list[Effect], starts: list[Word], kind: Kind) -> None:
     """Consumes one test, operator or action."""
     word = left.pop(0)
     name = word.literal
@@ -83,7 +85,7 @@ def step(left: list[Word], effects: list[Effect], starts: list[Word]) -> None:
     elif name == "-files0-from":
         effects.append(Effect(Does.UNKNOWN, take(left, word), "searches the folders named in this file"))
     elif name in RUNS:
-        effects += run(left, word, starts)
+        effects += run(left, word, starts, kind)
     else:
         effects.append(Effect(Does.UNLISTED, word, "is not a listed test or action of find"))
 
@@ -94,7 +96,7 @@ def take(left: list[Word], word: Word) -> Word:
     return left.pop(0)
 
 
-def run(left: list[Word], action: Word, starts: list[Word]) -> list[Effect]:
+def run(left: list[Word], action: Word, starts: list[Word], kind: Kind) -> list[Effect]:
     """`-exec command {} ;`: the command up to `;` or `{} +`, once for each starting point in place of `{}`."""
     child: list[Word] = []
     while left:
@@ -114,13 +116,13 @@ def run(left: list[Word], action: Word, starts: list[Word]) -> list[Effect]:
     places: list[str | None] = [start.literal for start in starts] or ["."]
     if not marked or len(places) > MAX_STARTS:
         places = [None]
-    return [Effect(does, child[0], why, child=tuple(found(word, place) for word in child)) for place in places]
+    return [Effect(does, child[0], why, child=tuple(found(word, place, kind) for word in child)) for place in places]
 
 
-def found(word: Word, start: str | None) -> Word:
+def found(word: Word, start: str | None, kind: Kind) -> Word:
     """A word with `{}` in it becomes the path that was found: it begins like the starting point."""
     if "{}" not in str(word):
         return word
     if str(word) == "{}" and start and not start.startswith("-"):
-        return word._replace(pieces=(Piece(Kind.LITERAL, start, quoted=True), Piece(Kind.FOUND, "/{}", quoted=True)))
+        return word._replace(pieces=(Piece(Kind.LITERAL, start, quoted=True), Piece(kind, "/{}", quoted=True)))
     return word._replace(pieces=(Piece(Kind.INPUT, "{}", quoted=True),))

@@ -15,21 +15,23 @@ LETTERS = re.compile(r"-?[aAcdfFghHjlLmMNrsSTuvwxXyZ]+")
 BESIDE_E = re.compile(r"-[AdefFHjlLw]+o?|-p")
 ENVIRONMENT = re.compile(r"-?[aefuwxE]+")
 FORMATS = re.compile(r"-?[aAcdefFHjlLmwxu]*o|--format")
-FORMAT = re.compile(r"[a-z_%,=:0-9 ]+")
+FORMAT = re.compile(r"(?!.*env)[a-z_%,=:0-9 ]+")  # a column `environ` is known to some
 NUMBERS = re.compile(r"[0-9]+(?:,[0-9]+)*")
 NAMES = re.compile(r"[A-Za-z0-9_.,-]+")
 NUMBERED = frozenset(("-p", "--pid", "--ppid", "-q", "p"))
 NAMED = frozenset(("-C", "-u", "-U", "-t", "-g", "-G", "-s", "--user", "--User", "--group", "--tty", "--sid"))
 LONG = re.compile(
     r"--(no-headers?|headers?|forest|deselect|cumulative|info|version|help)|--sort=[a-z_,+-]+|--(width|cols|columns|rows|"
-    r"lines)=[0-9]+|--format=[a-z_%,=:0-9 ]+|--p?pid=[0-9,]+"
+    r"lines)=[0-9]+|--format=(?!.*env)[a-z_%,=:0-9 ]+|--p?pid=[0-9,]+"
 )
 
 
 def read_words(words: tuple[Word, ...]) -> tuple[Effect, ...]:
     options = list(split(words))
     short = [text for text in options if not text.startswith("--")]
-    if any("e" in text.lower() for text in short) and not all(BESIDE_E.fullmatch(text) for text in short):
+    if any("e" in text.lower() for text in short) and not all(
+        text == "-o" or BESIDE_E.fullmatch(text) for text in short
+    ):
         return (Effect(Does.SECRET, None, "may show the environment of processes"),)
     return ()
 

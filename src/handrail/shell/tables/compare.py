@@ -23,6 +23,8 @@ DIFF = Command(
     never={"-l --paginate": "starts pr"},
     number=True,
     rest=READ,
+    recurses="*",  # two folders are compared file by file, without -r those at the top
+    follows="*",
 )
 
 COMMANDS: dict[str, Command] = {

@@ -102,6 +102,9 @@ class Command(NamedTuple):
     ends_names_with_nul: str = ""  # options with which no name can be taken for two (find -print0, git ls-files -z)
     passes_with: str = ""  # with no files and only these options it prints lines of its input unchanged (grep, head)
     reads_nul_names: str = ""  # for FED_COMMAND: options with which only NUL ends a word (xargs -0)
+    recurses: str = ""  # options with which all files below its folders are read (grep -r); "*" is always
+    follows: str = ""  # options with which it then follows the links in them; "*" is always
+    hidden_with: str = ""  # options with which it reads what begins with a dot; empty is always
     expression: str = ""  # the checker that reads all operands (find, test)
     subcommands: Mapping[str, "Command"] = NOTHING
     moves: str = ""  # options whose value is the folder the command works in (git -C, env -C)

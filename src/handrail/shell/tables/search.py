@@ -2,21 +2,19 @@
 
 from handrail.shell.tables.format import READ, TEXT, Command, Unless
 
-FOLLOWS = "reads through links, which may lead anywhere"
-
 GREP = Command(
     source="GNU grep 3.11, grep(1)",
     flags="-E --extended-regexp -F --fixed-strings -G --basic-regexp -P --perl-regexp -i --ignore-case "
     "--no-ignore-case -y -v --invert-match -w --word-regexp -x --line-regexp -c --count -L --files-without-match -l "
     "--files-with-matches -o --only-matching -q --quiet --silent -s --no-messages -b --byte-offset -H "
     "--with-filename -h --no-filename -n --line-number -T --initial-tab -Z --null -a --text -I -r --recursive "
+    "-R --dereference-recursive "
     "--line-buffered -U --binary -z --null-data --no-group-separator --help -V --version",
     values={
         "-e --regexp -m --max-count --label -A --after-context -B --before-context -C --binary-files "
         "-D --devices -d --directories --exclude --exclude-dir --include --group-separator": TEXT,
         "-f --file --exclude-from": READ,
     },
-    never={"-R --dereference-recursive": FOLLOWS},
     # On BSD a bare --context takes no value.
     attached={"--context": TEXT},
     optional={"--color --colour": TEXT},
@@ -25,6 +23,8 @@ GREP = Command(
     rest=READ,
     default=".",
     harmless_options=True,
+    recurses="-r --recursive -R --dereference-recursive -d --directories",
+    follows="-R --dereference-recursive",
     passes_with="-E --extended-regexp -F --fixed-strings -P --perl-regexp -i --ignore-case -v --invert-match -w "
     "--word-regexp -x --line-regexp -e --regexp -m --max-count",
 )

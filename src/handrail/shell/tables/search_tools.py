@@ -2,7 +2,6 @@
 
 from handrail.shell.model import Requirement
 from handrail.shell.tables.format import NAMES, PROGRAM, READ, TEXT, Command, Unless
-from handrail.shell.tables.search import FOLLOWS
 
 RG_CONFIG = Requirement(
     "rg-config", "RIPGREP_CONFIG_PATH is not set, or names a file of the user without --pre", ("--no-config",)
@@ -15,7 +14,7 @@ RG = Command(
     "--invert-match --no-invert-match -x --line-regexp --mmap --no-mmap -U --multiline --no-multiline "
     "--multiline-dotall --no-multiline-dotall --no-unicode --unicode --null-data -P --pcre2 --no-pcre2 -S --smart-case "
     "--stop-on-nonmatch -a --text --no-text -w --word-regexp --auto-hybrid-regex --no-auto-hybrid-regex "
-    "--no-pcre2-unicode --pcre2-unicode --binary --no-binary --no-follow --glob-case-insensitive "
+    "--no-pcre2-unicode --pcre2-unicode --binary --no-binary -L --follow --no-follow --glob-case-insensitive "
     "--no-glob-case-insensitive -. --hidden --no-hidden --ignore-file-case-insensitive "
     "--no-ignore-file-case-insensitive --no-ignore --ignore --no-ignore-dot --ignore-dot --no-ignore-exclude "
     "--ignore-exclude --no-ignore-files --ignore-files --no-ignore-global --ignore-global --no-ignore-parent "
@@ -41,8 +40,10 @@ RG = Command(
     never={
         "-z --search-zip": "starts unpackers",
         "--hyperlink-format": "may start the program for the host's name",
-        "-L --follow": FOLLOWS,
     },
+    recurses="*",
+    follows="-L --follow",
+    hidden_with="-. --hidden -u --unrestricted",
     operands=(Unless(TEXT, "-e --regexp -f --file --files --type-list"),),
     rest=READ,
     default=".",
@@ -62,7 +63,7 @@ FD = Command(
         "--ignore-file --search-path --base-directory": READ,
         "-x --exec -X --exec-batch": PROGRAM,
     },
-    never={"-l --list-details": "starts ls", "-L --follow": FOLLOWS},
+    never={"-l --list-details": "starts ls", "-L --follow": "lists what links lead to, which may be anywhere"},
     operands=(TEXT,),
     rest=READ,
     default=".",
@@ -80,7 +81,7 @@ COMMANDS: dict[str, Command] = {
         "--noheading --group --nogroup -l --files-with-matches -L --files-without-matches --print-all-files --numbers "
         "--nonumbers -o --only-matching --print-long-lines --passthrough --silent --stats --stats-only --vimgrep -0 "
         "--null --print0 -a --all-types -D --debug -F --fixed-strings --hidden -i --ignore-case "
-        "--one-device -Q --literal -s --case-sensitive -S --smart-case --search-binary -t --all-text -u "
+        "-f --follow --one-device -Q --literal -s --case-sensitive -S --smart-case --search-binary -t --all-text -u "
         "--unrestricted -U --skip-vcs-ignores -v --invert-match -w --word-regexp --nopager --version --help "
         "--list-file-types --py --python --js --ts --go --rust --java --ruby --cpp --cc --html --css --json --yaml "
         "--markdown --shell",
@@ -90,8 +91,10 @@ COMMANDS: dict[str, Command] = {
             "--pager": "starts a program",
             "-p --path-to-ignore": "reads another list",
             "-z --search-zip": "unpacks",
-            "-f --follow": FOLLOWS,
         },
+        recurses="*",
+        follows="-f --follow",
+        hidden_with="--hidden -u --unrestricted",
         operands=(TEXT,),
         rest=READ,
         default=".",
@@ -112,6 +115,7 @@ COMMANDS: dict[str, Command] = {
             "--color-colno --color-lineno": TEXT
         },
         never={"--pager": "starts a program", "--output": "is evaluated", "-x": "reads files named in its input"},
+        recurses="*",
         operands=(Unless(TEXT, "-f --match"),),
         rest=READ,
         default=".",

@@ -61,6 +61,7 @@ SUBCOMMANDS: dict[str, Command] = {
         operands=(Unless(TEXT, "-e -f"),),
         rest=READ,
         default=".",
+        recurses="--untracked --no-exclude-standard",
         requires=(FSMONITOR,),
     ),
     "cat-file": Command(

@@ -1,0 +1,158 @@
+"""A command that goes through a folder may read every file in it: none that would be asked for is read unasked."""
+
+from pathlib import Path
+
+import pytest
+
+from handrail.files import paths
+from tests.permissions.world import World
+
+READERS = [
+    "grep -r key .", "grep -rn key", "grep --recursive key src", "grep -d recurse key .",
+    "grep --directories=recurse k .", "rg -uu key", "rg --hidden key .", "rg -. key src", "ag --hidden key",
+    "ag -u key", "ack key", "diff -r src other", "diff src other", "find . -type f -exec cat {} +",
+    "find src -exec grep key {} \\;", "find . | xargs cat", "find . -type f -print0 | xargs -0 head -n 1",
+    "find . | head -n 5 | xargs grep key", "fd . src -H | xargs cat", "git ls-files | xargs cat",
+    "git ls-files -z | xargs -0 cat", "git grep --untracked key", "cd src && grep -r key", "timeout 5 grep -r key .",
+    "bash -c 'grep -r key src'", "echo $(grep -r key src)", "grep -r key sr*", "find . -exec grep -r key {} +",
+    "cat a.txt; grep -R key src",
+]  # fmt: skip
+FOLLOWERS = [
+    "grep -R key .", "grep --dereference-recursive key src", "grep -rR key .", "rg -L key", "rg --follow key src",
+    "ag -f key", "diff -r src other", "diff -rq src other", "find . -exec cat {} +", "find src -exec head {} \\;",
+    "find . -name '*.txt' -print0 | xargs -0 cat", "find . | xargs cat", "find src | xargs -I{} cat {}",
+    "find . \\( -type f -o -type l \\) -exec cat {} +", "find . -exec cat {} + -type f",
+    "find src ! -type f -exec cat {} +", "git ls-files | xargs cat", "git ls-files -s src | xargs cat",
+    "find . -exec grep -r key {} +", "fd . src | xargs cat",
+]  # fmt: skip
+STAYERS = [
+    "grep -r key .", "rg key", "ag key", "ack key", "find . -type f -exec cat {} +", "find . -type f | xargs cat",
+    "find .", "find . -type f -print0 | xargs -0 cat", "ls -R", "find . | xargs wc -l", "cat a.txt", "tree",
+    "git grep key",
+]  # fmt: skip
+
+
+def world(tmp_path: Path, *files: str) -> World:
+    made = World(tmp_path)
+    for name in ("a.txt", "src/b.txt", "src/sub/c.txt", "other/b.txt", *files):
+        made.file(name)
+    return made
+
+
+@pytest.mark.parametrize("command", [*READERS, *FOLLOWERS, *STAYERS])
+def test_a_folder_of_ordinary_files_is_gone_through_unasked(command: str, tmp_path: Path) -> None:
+    assert world(tmp_path).bash(command) == "allow"
+
+
+@pytest.mark.parametrize("command", READERS)
+@pytest.mark.parametrize("name", ["src/sub/.env", "src/.ssh/config", "src/.keys/notes.txt"])
+def test_a_file_that_would_be_asked_for_keeps_a_search_from_running_unasked(
+    command: str, name: str, tmp_path: Path
+) -> None:
+    made = world(tmp_path, name)
+    made.rules = {"ask": ["Read(.keys/**)"]}
+
+    assert made.bash(command) == "ask"
+
+
+@pytest.mark.proves("R3")
+@pytest.mark.parametrize("mode", ["default", "acceptEdits", "bypassPermissions", "auto"])
+@pytest.mark.parametrize("command", [*READERS, "npm test; grep -r key src"])
+def test_no_mode_and_no_rule_lets_a_search_meet_a_denied_file(command: str, mode: str, tmp_path: Path) -> None:
+    made = world(tmp_path, "src/sub/.private")
+    made.mode, made.rules = mode, {"deny": ["Read(.private)"], "allow": ["Bash"]}
+
+    decision = made.decide("Bash", {"command": command})
+
+    assert decision.verdict.value == "ask"
+    assert "Read(.private)" in decision.reason
+
+
+@pytest.mark.parametrize("command", FOLLOWERS)
+@pytest.mark.parametrize("target", ["/etc/passwd", "/home/dev/elsewhere", "/dev/tty", "/home/dev/proj/src/../../notes"])
+def test_a_link_that_leads_out_keeps_a_search_from_following_it_unasked(
+    command: str, target: str, tmp_path: Path
+) -> None:
+    made = world(tmp_path)
+    made.file("/home/dev/elsewhere/f")
+    made.file("/home/dev/notes")
+    made.link("src/sub/link.txt", target)
+
+    assert made.bash(command) == "ask"
+
+
+@pytest.mark.parametrize("command", STAYERS)
+def test_a_search_that_follows_no_links_does_not_mind_them(command: str, tmp_path: Path) -> None:
+    made = world(tmp_path)
+    made.link("src/sub/link.txt", "/etc/passwd")
+
+    assert made.bash(command) == "allow"
+
+
+def test_what_a_link_inside_leads_to_is_gone_through_as_well(tmp_path: Path) -> None:
+    made = world(tmp_path, "other/deep/.env")
+    made.link("src/sub/link", "/home/dev/proj/other")
+
+    assert made.bash("grep -R key src") == "ask"
+    assert made.bash("grep -r key src") == "allow"
+
+
+def test_links_in_a_circle_end(tmp_path: Path) -> None:
+    made = world(tmp_path)
+    made.link("src/up", "/home/dev/proj")
+    made.link("other/over", "/home/dev/proj/src")
+
+    assert made.bash("grep -R key src") == "allow"
+
+
+def test_hidden_files_do_not_matter_to_searches_that_leave_them_out(tmp_path: Path) -> None:
+    made = world(tmp_path, ".env", "src/.env")
+
+    assert made.bash("rg key") == "allow"
+    assert made.bash("rg -u key") == "ask"
+
+
+def test_an_allow_rule_brings_a_secret_back(tmp_path: Path) -> None:
+    made = world(tmp_path, ".env")
+    made.rules = {"allow": ["Read(.env)"]}
+
+    assert made.bash("grep -r key .") == "allow"
+
+
+def test_a_folder_with_too_much_in_it_is_not_gone_through_unasked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paths, "MAX_BENEATH", 3)
+
+    assert world(tmp_path).bash("grep -r key .") == "ask"
+    assert world(tmp_path).bash("grep -r key other") == "allow"
+
+
+def test_a_search_of_what_is_visible_may_be_as_long_as_it_likes_while_no_rule_objects(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paths, "MAX_BENEATH", 3)
+    made = world(tmp_path)
+
+    assert made.bash("rg key") == "allow"
+    assert made.bash("rg -L key") == "ask"
+    made.rules = {"deny": ["Read(nothing/like/it)"]}
+    assert made.bash("rg key") == "ask"
+
+
+@pytest.mark.parametrize(
+    "command", ["ls | xargs cat", "find . | xargs -I{} cat ../{}", "find . | xargs -I{} wc -l /etc/{}"]
+)
+def test_names_that_are_looked_for_elsewhere_are_not_those_of_the_listing(command: str, tmp_path: Path) -> None:
+    assert world(tmp_path).bash(command) == "ask"
+
+
+@pytest.mark.parametrize(
+    "command", ["grep -R key .", "rg -L key", "find src -exec cat {} +", "git ls-files | xargs cat"]
+)
+def test_links_of_a_folder_that_is_not_here_are_not_taken_for_harmless(command: str, tmp_path: Path) -> None:
+    made = World(tmp_path)
+    made.cwd = "/home/dev/proj/gone"
+
+    assert made.bash(command) == "ask"
+    assert made.bash("diff -ru src tests") == "allow"
