@@ -154,6 +154,12 @@ class Live:
             return False
         return self.policy().denies_tool(name, mcp)
 
+    def refuses_server(self, name: str, forms: Sequence[Mapping[str, Any]]) -> str:
+        """Why an MCP server may not be used; empty if it may."""
+        from handrail.config.serverlists import refusal  # noqa: PLC0415  # only those who have servers pay for it
+
+        return refusal(self.loaded.settings, name, forms)
+
     def _reload(self, changed: tuple[str, ...]) -> None:
         self._watch = Watch(self.places, self._asked.wanted)  # there may be new drop-ins to look at
         try:

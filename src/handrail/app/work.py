@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cache
 from importlib import import_module
@@ -101,6 +101,7 @@ class Worker:
 
     def __init__(self, work: Work, env: Mapping[str, str], **options: Any) -> None:
         self.hooks: Hooks | None = None
+        self.servers: Servers | None = None
         self._news: set[asyncio.Future[Any]] = set()
         self._delegate: Delegation | None = None
         self.live = live_settings(work.cwd, env, state_folder(env), work.asked, work.told, heard=self._settings_changed)
@@ -146,7 +147,6 @@ class Worker:
         shared: dict[str, Any] = {"env": env, "compact": shorten, "results": results}
         self.outfit = cache(outfit_of(self.live, self.id, delegate=_Late(self._delegation), **self._variables(env)))
         self._shared = {**shared, "outfit": self.outfit}
-        self.servers: Servers | None = None
         self.agent = Agent(
             self._model,
             model_name=name,
@@ -206,13 +206,23 @@ class Worker:
         return () if folder is None else (folder,)
 
     def _settings_changed(self, source: str) -> None:
+        if self.servers is not None:
+            self._later(self._refused_servers(self.servers))
         if self.hooks is None:
             return
         import_module("handrail.app.hooks").reload_hooks(self.hooks, self.live.loaded)
         if self.hooks.wants("ConfigChange"):
-            fired = self.hooks.fire("ConfigChange", {"source": f"{source}_settings"}, self.agent.context)
-            self._news.add(task := asyncio.ensure_future(fired))
-            task.add_done_callback(self._news.discard)
+            self._later(self.hooks.fire("ConfigChange", {"source": f"{source}_settings"}, self.agent.context))
+
+    def _later(self, work: Coroutine[Any, Any, Any]) -> None:
+        self._news.add(task := asyncio.ensure_future(work))
+        task.add_done_callback(self._news.discard)
+
+    async def _refused_servers(self, servers: "Servers") -> None:
+        if notes := await servers.look_again():
+            self.agent.offer(servers.tools)
+            for note in notes:
+                self._work.told(note)
 
     def _variables(self, env: Mapping[str, str]) -> dict[str, Any]:
         """What hooks of the session's start may set for later commands reaches these through a file."""
@@ -237,7 +247,9 @@ class Worker:
         others = {} if work.strict_servers else settings.servers
         if not work.servers and not others:
             return
-        made: Servers = import_module("handrail.app.servers").Servers(self.live.loaded.env, self._cwd, work.carry)
+        made: Servers = import_module("handrail.app.servers").Servers(
+            self.live.loaded.env, self._cwd, work.carry, self.live.refuses_server
+        )
         made.add(work.servers, "dynamic")
         made.add(others, "project")
         self.servers = made
