@@ -101,7 +101,7 @@ def _policy(
 ) -> list[Document]:
     known = [layer.document for layer in before.layers if layer.source == "policy"] if before else None
     try:
-        return read_policy(places, env, policies, known)
+        return read_policy(places, env, policies, known, news)
     except SettingsError as error:
         if known is None:
             raise

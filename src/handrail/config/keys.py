@@ -113,6 +113,12 @@ KEYS = (
         managed=True,
         whole=True,
     ),
+    Key(
+        "policyUrl",
+        TEXT,
+        "An https address that gives more policy settings; without an answer or a kept copy, nothing runs.",
+        managed=True,
+    ),
     Key("env", TEXT_MAP, "Variables of the session and of every program it starts."),
     Key("hooks", HOOKS, "Commands, URLs and the like that are asked before and after things happen.", raw=True),
     Key("disableAllHooks", FLAG, "No hooks. Hooks of policy files can only be switched off there."),
