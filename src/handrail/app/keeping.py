@@ -1,9 +1,12 @@
 """Rules that people agree to while a session runs, kept in the settings."""
 
 from importlib import import_module
+from typing import TYPE_CHECKING
 
-from handrail.app.live import Live
 from handrail.tools.permission import Update
+
+if TYPE_CHECKING:
+    from handrail.app.live import Live
 
 SOURCES = {"localSettings": "local", "projectSettings": "project", "userSettings": "user"}
 
@@ -11,7 +14,7 @@ SOURCES = {"localSettings": "local", "projectSettings": "project", "userSettings
 class KeptRules:
     """Writes a change of permissions to the file it is meant for (a `dispatch.approval.question.Persist`)."""
 
-    def __init__(self, live: Live) -> None:
+    def __init__(self, live: "Live") -> None:
         self._live = live
 
     def where(self, destination: str) -> str:
@@ -21,8 +24,10 @@ class KeptRules:
 
     def refuses(self, update: Update) -> str:
         """Why a change may not be made at all; empty if it may."""
-        only_managed = self._live.loaded.managed_rules_only and update.get("behavior") == "allow"
-        return "policy allows no allow rules but its own" if only_managed else ""
+        kind = update.get("type")
+        widens = kind == "addDirectories" or (update.get("behavior") == "allow" and kind != "removeRules")
+        only_managed = self._live.loaded.managed_rules_only and widens
+        return "policy allows no allow rules and folders but its own" if only_managed else ""
 
     def persist(self, update: Update) -> None:
         """

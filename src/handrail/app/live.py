@@ -24,9 +24,9 @@ from handrail.tools.tool import McpInfo
 
 if TYPE_CHECKING:
     from handrail.config.managed import PolicySource
+    from handrail.dispatch.approval.live import LivePolicy
     from handrail.permissions.policy import Policy
     from handrail.permissions.rules import Rule, RuleProblem
-    from handrail.permissions.update import UpdateProblem
 
 
 def build_policy(loaded: Loaded, asked: Asked, places: Places) -> "Policy":
@@ -108,44 +108,34 @@ class Live:
         nothing = self._watch.empty and not asked.settings and not self._policies
         settings = NO_SETTINGS if nothing else gathered(places, env, asked, self._policies, None)
         self.loaded = loaded_from(settings, places, env, asked)
-        self._policy: Policy | None = None
-        self._updates: list[Mapping[str, Any]] = []
+        self._built: Policy | None = None
+        self._in_force: LivePolicy | None = None
 
     def policy(self) -> "Policy":
-        """The policy in force now."""
+        """The policy in force now: what the files say, and what was changed in this session."""
+        return self.in_force()()
+
+    def in_force(self) -> "LivePolicy":
+        """What gives the policy in force, and takes changes of it."""
+        if self._in_force is None:
+            from handrail.app.keeping import KeptRules  # noqa: PLC0415  # comes with the permission language
+            from handrail.dispatch.approval.live import LivePolicy  # noqa: PLC0415
+
+            self._in_force = LivePolicy(self._of_files, KeptRules(self))
+        return self._in_force
+
+    def _of_files(self) -> "Policy":
         changed = self._watch.changed()
         if changed:
             self._reload(changed)
-        if self._policy is None:
-            self._build(0)
-        assert self._policy
-        return self._policy
-
-    def apply(self, update: Mapping[str, Any]) -> "Policy | UpdateProblem":
-        """A permission update: in force at once, and written down where it is meant for."""
-        from handrail.config.persist import persist  # noqa: PLC0415  # comes with the permission language
-        from handrail.permissions.update import UpdateProblem, apply_update  # noqa: PLC0415
-
-        if self.loaded.managed_rules_only and update.get("behavior") == "allow":
-            return UpdateProblem("policy allows no allow rules but its own")
-        made = apply_update(self.policy(), update)
-        if isinstance(made, UpdateProblem):
-            return made
-        if made == self._policy:
-            return made  # a mode that is not available, a rule that is there: nothing to write
-        try:
-            written = persist(update, self.places)
-        except SettingsError as error:
-            written = None
-            self._told(str(error))
-        if written is None or update.get("type") not in ("removeRules", "replaceRules"):
-            self._updates.append(update)  # those two are done by the file alone
-        self._policy = made
-        return made
+        if self._built is None:
+            self._built = build_policy(self.loaded, self._asked, self.places)
+            self._tell_problems(self._built, set())
+        return self._built
 
     def folders(self) -> tuple[str, ...]:
         """The working folders now."""
-        return self._policy.working_dirs if self._policy else self.loaded.folders
+        return self._in_force.last.working_dirs if self._in_force else self.loaded.folders
 
     def denied(self, name: str, mcp: McpInfo | None) -> bool:
         """Whether a deny rule takes the tool away. The permission language is only loaded if there is such a rule."""
@@ -174,23 +164,16 @@ class Live:
         for note in loaded.notes():
             if note not in known:
                 self._told(note)
-        if self._policy:
-            self._build(self._policy.version + 1)
+        if self._built:
+            known = {problem.text for problem in self._built.problems}
+            self._built = build_policy(loaded, self._asked, self.places)
+            self._tell_problems(self._built, known)
         for source in changed:
             self._heard(source)
 
-    def _build(self, version: int) -> None:
-        from handrail.permissions.policy import Policy  # noqa: PLC0415
-        from handrail.permissions.update import apply_update  # noqa: PLC0415
-
-        before = {problem.text for problem in self._policy.problems} if self._policy else set[str]()
-        made = build_policy(self.loaded, self._asked, self.places)
-        for update in self._updates:
-            updated = apply_update(made, update)
-            made = updated if isinstance(updated, Policy) else made
-        self._policy = replace(made, version=max(version, made.version))
-        for problem in made.problems:
-            if problem.text not in before:
+    def _tell_problems(self, policy: "Policy", known: set[str]) -> None:
+        for problem in policy.problems:
+            if problem.text not in known:
                 self._told(rule_note(problem, self.loaded.settings))
 
 

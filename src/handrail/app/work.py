@@ -15,7 +15,6 @@ from handrail.app.compacting import Compactor
 from handrail.app.facts import GitProbe, gather
 from handrail.app.gate import GATE_MODULES, FolderGate
 from handrail.app.judge import ModelJudge
-from handrail.app.keeping import KeptRules
 from handrail.app.live import live_settings, on_standard_error, outfit_of
 from handrail.app.memory import Switches, places, read_memory, read_memory_near
 from handrail.app.secrets import redactor_for
@@ -134,12 +133,11 @@ class Worker:
         self.gate = FolderGate(
             work.cwd,
             env,
-            policy=self.live.policy,
+            in_force=self.live.in_force,
             can_use_tool=work.can_use_tool,
             hooks=call_hooks(self.hooks) if self.hooks else None,
             judge=ModelJudge(self._model, name),
             redactor=self._redactor,
-            persist=KeptRules(self.live),
             kept=lambda: (results.folder, self.outfit().state, *self._hook_texts()),
             session=self.id,
         )

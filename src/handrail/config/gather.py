@@ -141,7 +141,7 @@ def _servers(places: Places, sources: tuple[str, ...], news: list[Problem]) -> "
             return None
         named = parsed(decoded(data)).get("mcpServers", {})
     except FileProblemError as error:
-        news.append(Problem("project", spot.shown, 0, f"{error.message}. No server of it is used."))
+        news.append(Problem("project", spot.shown, 0, f"{error.message.rstrip('.')}. No server of it is used."))
         return None
     if not isinstance(named, dict):
         news.append(Problem("project", spot.shown, 0, "mcpServers must be an object. No server of it is used."))

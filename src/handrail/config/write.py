@@ -57,7 +57,9 @@ def _edited(spot: Spot, target: Path, change: Callable[[str], str]) -> bool:
         text = "{}\n" if data is None else decoded(data)
         parsed(text)
     except FileProblemError as error:
-        raise SettingsError(f"{spot.shown} is broken and was not changed: {error.message}. Repair it first.") from error
+        raise SettingsError(
+            f"{spot.shown} is broken and was not changed: {error.message.rstrip('.')}. Repair it first."
+        ) from error
     changed = change(text)
     if changed == text and data is not None:
         return True

@@ -8,7 +8,7 @@ from functools import partial
 from handrail.dispatch.approval.question import Persist
 from handrail.dispatch.threads import in_thread
 from handrail.errors import HandrailError
-from handrail.permissions.policy import Policy
+from handrail.permissions.policy import MODE_ALIASES, Policy
 from handrail.permissions.update import UpdateProblem, apply_update
 from handrail.tools.permission import Update
 
@@ -22,7 +22,7 @@ class LivePolicy:
     Gives the snapshot in force. Every change makes a new one with a higher version; old ones stay as they are.
 
     `base` is asked each time: when it gives another policy (the settings were changed), what was changed in this
-    session is put on top of it again, but for what has meanwhile been written to the settings.
+    session is put on top of it again, but for what was written to the settings and has come back from them.
     """
 
     def __init__(self, base: Callable[[], Policy], persist: Persist | None = None) -> None:
@@ -30,7 +30,7 @@ class LivePolicy:
         self._persist = persist
         self._seen = base()
         self._current = self._seen
-        self._changes: list[tuple[Change, bool]] = []
+        self._changes: list[tuple[Change, Update | None]] = []
         self._listeners: list[Callable[[], None]] = []
 
     @property
@@ -38,16 +38,21 @@ class LivePolicy:
         """Whoever keeps settings."""
         return self._persist
 
+    @property
+    def last(self) -> Policy:
+        """The snapshot that was in force when somebody last asked."""
+        return self._current
+
     def __call__(self) -> Policy:
         base = self._base()
         if base is not self._seen:
             self._seen = base
-            self._changes = [(change, written) for change, written in self._changes if not written]
+            self._changes = [each for each in self._changes if each[1] is None or not has_come(each[1], base)]
             self._put(self._rebuilt(base))
         return self._current
 
-    def apply(self, change: Change, *, written: bool = False) -> Policy:
-        """Change the policy for this session."""
+    def apply(self, change: Change, *, written: Update | None = None) -> Policy:
+        """Change the policy for this session, or until what was `written` comes from the settings."""
         current = self()
         changed = change(current)
         if changed is not current:
@@ -62,12 +67,15 @@ class LivePolicy:
             if self._persist and (refusal := self._persist.refuses(update)):
                 problems.append(refusal)
                 continue
-            tried = apply_update(self(), update)
+            now = self()
+            tried = apply_update(now, update)
             if isinstance(tried, UpdateProblem):
                 problems.append(tried.message)
-                continue
-            written = await self._write(update, problems)
-            self.apply(partial(_updated, update), written=written)
+            elif tried != now:
+                written = await self._write(update, problems)
+                self.apply(partial(_updated, update), written=update if written else None)
+            elif update.get("type") == "setMode" and not has_come(update, now):
+                problems.append(f"the mode {update.get('mode')!r} cannot be entered here; {now.mode!r} stays")
         for problem in problems:
             log.warning("a change of permissions was not made or not kept: %s", problem)
         return tuple(problems)
@@ -96,6 +104,23 @@ class LivePolicy:
         self._current = replace(policy, version=max(policy.version, self._current.version + 1))
         for listener in tuple(self._listeners):
             listener()
+
+
+def has_come(update: Update, policy: Policy) -> bool:
+    """Whether the settings say by themselves what an update says; what was taken away is done by the file alone."""
+    match update.get("type"):
+        case "addRules":
+            made = apply_update(Policy.empty(policy.cwd, policy.home), update)
+            there = {(rule.behaviour, rule.tool, rule.spec, rule.source.name) for rule in policy.rules}
+            wanted = made.rules if isinstance(made, Policy) else ()
+            return all((rule.behaviour, rule.tool, rule.spec, rule.source.name) in there for rule in wanted)
+        case "setMode":
+            mode = str(update.get("mode"))
+            return policy.mode == MODE_ALIASES.get(mode, mode)
+        case "addDirectories":
+            return set(update.get("directories") or ()) <= set(policy.working_dirs)
+        case _:
+            return True
 
 
 def _updated(update: Update, policy: Policy) -> Policy:
