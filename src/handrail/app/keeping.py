@@ -22,6 +22,13 @@ class KeptRules:
         source = SOURCES.get(destination)
         return self._live.places.spot(source).shown if source else "this session"
 
+    def holds(self, update: Update) -> bool:
+        """Whether what an update added is still written in its file, trusted or not."""
+        source = SOURCES.get(str(update.get("destination")))
+        spots = [layer.document for layer in self._live.loaded.settings.layers if layer.source == source]
+        section = next((each.values for each in spots if each.spot.family == "handrail"), {}).get("permissions", {})
+        return bool(import_module("handrail.config.persist").written_in(update, section))
+
     def refuses(self, update: Update) -> str:
         """Why a change may not be made at all; empty if it may."""
         kind = update.get("type")

@@ -50,6 +50,21 @@ def persist(update: Mapping[str, Any], places: Places) -> Path | None:
     return file
 
 
+def written_in(update: Mapping[str, Any], section: Mapping[str, Any]) -> bool:
+    """Whether the `permissions` of a file hold what an update added to them."""
+    match update.get("type"):
+        case "addRules":
+            behaviour = Behaviour(update["behavior"])
+            there = {_meaning(rule, behaviour) for rule in section.get(behaviour.value, ())}
+            return all(_meaning(rule_text(rule), behaviour) in there for rule in update["rules"])
+        case "setMode":
+            return bool(section.get("defaultMode") == update["mode"])
+        case "addDirectories":
+            return set(update["directories"]) <= set(section.get("additionalDirectories", ()))
+        case _:
+            return False  # what was taken away is done by the file alone
+
+
 Change = Any
 """From the old text to the new one, and the values that were added."""
 

@@ -33,6 +33,10 @@ class Settings:
     def where(self, destination: str) -> str:
         return destination
 
+    def holds(self, update: Any) -> bool:
+        rule = update["rules"][0]
+        return any(known.text == f"{rule['toolName']}({rule['ruleContent']})" for known in self.policy.rules)
+
     def refuses(self, update: Any) -> str:
         return "that is never changed" if update.get("type") == "setMode" else ""
 

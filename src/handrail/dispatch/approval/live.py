@@ -22,7 +22,7 @@ class LivePolicy:
     Gives the snapshot in force. Every change makes a new one with a higher version; old ones stay as they are.
 
     `base` is asked each time: when it gives another policy (the settings were changed), what was changed in this
-    session is put on top of it again, but for what was written to the settings and has come back from them.
+    session is put on top of it again, but for what was written to the settings and has been taken out of them.
     """
 
     def __init__(self, base: Callable[[], Policy], persist: Persist | None = None) -> None:
@@ -47,16 +47,17 @@ class LivePolicy:
         base = self._base()
         if base is not self._seen:
             self._seen = base
-            self._changes = [each for each in self._changes if each[1] is None or not has_come(each[1], base)]
+            self._changes = [each for each in self._changes if each[1] is None or self._holds(each[1])]
             self._put(self._rebuilt(base))
         return self._current
 
     def apply(self, change: Change, *, written: Update | None = None) -> Policy:
-        """Change the policy for this session, or until what was `written` comes from the settings."""
+        """Change the policy for this session; `written` is what the settings hold of it."""
         current = self()
-        changed = change(current)
-        if changed is not current:
+        changed = current if written and says(current, written) else change(current)
+        if written or changed is not current:
             self._changes.append((change, written))
+        if changed is not current:
             self._put(changed)
         return self._current
 
@@ -74,7 +75,7 @@ class LivePolicy:
             elif tried != now:
                 written = await self._write(update, problems)
                 self.apply(partial(_updated, update), written=update if written else None)
-            elif update.get("type") == "setMode" and not has_come(update, now):
+            elif update.get("type") == "setMode" and not says(now, update):
                 problems.append(f"the mode {update.get('mode')!r} cannot be entered here; {now.mode!r} stays")
         for problem in problems:
             log.warning("a change of permissions was not made or not kept: %s", problem)
@@ -96,9 +97,12 @@ class LivePolicy:
         return True
 
     def _rebuilt(self, policy: Policy) -> Policy:
-        for change, _ in self._changes:
-            policy = change(policy)
+        for change, written in self._changes:
+            policy = policy if written and says(policy, written) else change(policy)
         return policy
+
+    def _holds(self, update: Update) -> bool:
+        return self._persist is not None and self._persist.holds(update)
 
     def _put(self, policy: Policy) -> None:
         self._current = replace(policy, version=max(policy.version, self._current.version + 1))
@@ -106,8 +110,8 @@ class LivePolicy:
             listener()
 
 
-def has_come(update: Update, policy: Policy) -> bool:
-    """Whether the settings say by themselves what an update says; what was taken away is done by the file alone."""
+def says(policy: Policy, update: Update) -> bool:
+    """Whether a policy holds by itself what an update adds."""
     match update.get("type"):
         case "addRules":
             made = apply_update(Policy.empty(policy.cwd, policy.home), update)
@@ -120,7 +124,7 @@ def has_come(update: Update, policy: Policy) -> bool:
         case "addDirectories":
             return set(update.get("directories") or ()) <= set(policy.working_dirs)
         case _:
-            return True
+            return False
 
 
 def _updated(update: Update, policy: Policy) -> Policy:
