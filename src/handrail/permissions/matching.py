@@ -1,9 +1,9 @@
 """Which rules match a case. Deny and ask rules match when anything in it does; allow rules must cover all of it."""
 
 from handrail.permissions.case import Case, text_of
+from handrail.permissions.globs import WORD_END
 from handrail.permissions.index import RuleIndex
 from handrail.permissions.rules import READERS, WRITERS, Behaviour, Rule
-from handrail.permissions.shell import WORD_END
 from handrail.permissions.touch import Access, allowed_by
 from handrail.records import record
 

@@ -11,11 +11,13 @@ only if its target does. Deny and ask rules are read widely: `src/**` at any dep
 import posixpath
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from handrail.permissions.rules import Behaviour, Rule
 
 WILD = re.compile(r"[*?\[\\]")
+ANY_FOLDERS = "(?:/[^/]+)*"
 ENDING = re.compile(r"\*(\.[^.*?\[\\/]+)\Z")
 
 
@@ -30,13 +32,24 @@ class Anchors(NamedTuple):
 class Pattern(NamedTuple):
     """A pattern from one base: how it is matched, and by which key it is found."""
 
-    regex: re.Pattern[str]
+    text: str
+    flags: int
     folder: str = ""
     """What it matches lies at or below this folder."""
     name: str = ""
     """What it matches has this name in it."""
     ending: str = ""
     """What it matches has a name with this ending in it."""
+
+    @property
+    def regex(self) -> re.Pattern[str]:
+        """The expression; most rules are never looked at, so it is compiled when one is."""
+        return compiled(self.text, self.flags)
+
+
+@lru_cache(maxsize=4_096)
+def compiled(text: str, flags: int) -> re.Pattern[str]:
+    return re.compile(text, flags)
 
 
 def compile_patterns(rule: Rule, anchors: Anchors) -> tuple[Pattern, ...]:
@@ -47,9 +60,9 @@ def compile_patterns(rule: Rule, anchors: Anchors) -> tuple[Pattern, ...]:
         bases, rest, floating = tuple(posixpath.dirname(base) for base in bases), rest[3:], False
     parts = [part for part in rest.split("/") if part not in ("", ".")]
     tail = tail_of(parts, rest.endswith("/"), narrow)
-    middle = "".join(translate(part) for part in parts)
+    body = joined(["**", *parts] if floating else parts) + tail
     flags = re.DOTALL if narrow else re.DOTALL | re.IGNORECASE
-    return tuple(pattern_from(base, parts, floating, middle + tail, flags) for base in dict.fromkeys(bases))
+    return tuple(pattern_from(base, parts, floating, body, flags) for base in dict.fromkeys(bases))
 
 
 def anchored(rule: Rule, anchors: Anchors, narrow: bool) -> tuple[tuple[str, ...], str, bool]:
@@ -82,16 +95,16 @@ def tail_of(parts: list[str], folder_only: bool, narrow: bool) -> str:
 
 def pattern_from(base: str, parts: list[str], floating: bool, body: str, flags: int) -> Pattern:
     start = "" if base == "/" else base
-    regex = re.compile(re.escape(start) + ("(?:/[^/]+)*" if floating else "") + body, flags)
+    text = re.escape(start) + body
     key = str.lower if flags & re.IGNORECASE else str
     if not floating:
         literal = list(literal_start(parts))
-        return Pattern(regex, folder=key("/".join([start, *literal]) or "/"))
+        return Pattern(text, flags, folder=key("/".join([start, *literal]) or "/"))
     name = next((part for part in parts if not WILD.search(part)), "")
     if name:
-        return Pattern(regex, name=key(name))
+        return Pattern(text, flags, name=key(name))
     ending = next((found[1] for part in parts if (found := ENDING.match(part))), "")
-    return Pattern(regex, ending=key(ending))
+    return Pattern(text, flags, ending=key(ending))
 
 
 def literal_start(parts: Iterable[str]) -> Iterator[str]:
@@ -101,28 +114,46 @@ def literal_start(parts: Iterable[str]) -> Iterator[str]:
         yield part
 
 
+def joined(parts: Iterable[str]) -> str:
+    """
+    All parts, each with the slash before it.
+
+    What stands between two `**`, or in a name between two `*`, is taken where it is found first and not looked for
+    again: that is enough, and no rule and no path makes a match take long.
+    """
+    groups = [""]
+    for part in parts:
+        if part != "**":
+            groups[-1] += f"/{translate(part)}"
+        elif len(groups) == 1 or groups[-1]:
+            groups.append("")
+    first, *others = groups
+    middle = "".join(f"(?>{ANY_FOLDERS}?{group}(?=/|\\Z))" for group in others[:-1])
+    return first + middle + "".join(f"{ANY_FOLDERS}{group}" for group in others[-1:])
+
+
 def translate(part: str) -> str:
-    """One part of a pattern, with the slash before it."""
-    if part == "**":
-        return "(?:/[^/]+)*"
-    out, at = "/", 0
+    """One name of a pattern."""
+    texts, at = [""], 0
     while at < len(part):
         char = part[at]
         at += 1
         if char == "*":
-            out += "" if out.endswith("[^/]*") else "[^/]*"
+            texts.append("")
         elif char == "?":
-            out += "[^/]"
+            texts[-1] += "[^/]"
         elif char == "[" and (close := part.find("]", at + 1)) > 0:
             inner = part[at:close]
             negated = inner[:1] in ("!", "^")
-            out += f"(?!/)[{'^' if negated else ''}{klass(inner[negated:])}]"
+            texts[-1] += f"(?!/)[{'^' if negated else ''}{klass(inner[negated:])}]"
             at = close + 1
         else:
             if char == "\\" and at < len(part):
                 char, at = part[at], at + 1
-            out += re.escape(char)
-    return out
+            texts[-1] += re.escape(char)
+    first, *others = texts
+    middle = "".join(f"(?>[^/]*?{text})" for text in others[:-1] if text)
+    return first + middle + "".join(f"[^/]*{text}" for text in others[-1:])
 
 
 def klass(inner: str) -> str:

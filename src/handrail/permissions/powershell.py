@@ -8,8 +8,9 @@ an allow rule covers only a line that is one plain command.
 import re
 from collections.abc import Iterable
 
+from handrail.permissions.globs import WORD_END, Glob
 from handrail.permissions.rules import Behaviour, Rule
-from handrail.permissions.shell import WORD_END, ShellPattern, compile_shell
+from handrail.permissions.shell import compile_shell
 
 CMDLETS = {
     "add-content": "ac",
@@ -94,14 +95,10 @@ class PowerShellIndex:
             texts = [WORD_END.join(words_of(command, by_path=False))] if plain else []
         else:
             texts = pieces(command)
-        return [rule for pattern, rule in self.rules if any(fits(pattern, text) for text in texts)]
+        return [rule for pattern, rule in self.rules if any(map(pattern.matches, texts))]
 
 
-def compiled(spec: str) -> ShellPattern:
+def compiled(spec: str) -> Glob:
     first, blank, rest = spec.casefold().partition(" ")
     head, colon, tail = first.partition(":*")
     return compile_shell(f"{ALIASES.get(head, head)}{colon}{tail}{blank}{rest}")
-
-
-def fits(pattern: ShellPattern, text: str) -> bool:
-    return pattern.literal == text if pattern.regex is None else pattern.regex.fullmatch(text) is not None

@@ -11,11 +11,11 @@ import shlex
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from handrail.permissions.globs import WORD_END, Glob
 from handrail.permissions.rules import Behaviour, Rule
 from handrail.shell.analysis import analyse
 from handrail.shell.model import HARMLESS, Analysis, Does, Effect, Kind, Piece, Segment, Verdict, Word
 
-WORD_END = "\0"  # between words; cannot be part of one
 UNKNOWN = "\ue000"  # stands for text that is not known
 SHELL_PROGRAMS = frozenset(("sh", "bash", "dash", "rbash", "ash", "zsh", "ksh", "mksh", "fish"))
 # Run the command behind them and change nothing about it, so an allow rule sees through them.
@@ -29,6 +29,7 @@ KNOWN = frozenset((Kind.LITERAL, Kind.GLOB, Kind.TILDE, Kind.INPUT, Kind.FOUND, 
 IN_PLACE = re.compile(r"-i(?:\.[\w.-]+)?\Z|--in-place(?:=\.[\w.-]+)?\Z")
 QUOTED = re.compile(r"""'[^']*'|"(?:[^"\\]|\\.)*"|\\.""", re.DOTALL)
 BACKGROUND = re.compile(r"(?<![&<>|])&(?![&>])")
+ODD, STARS, BLANKS = re.compile(r"""['"\\\x00]"""), re.compile(r"\*+"), re.compile(r"\s+")
 OPERATORS = re.compile(r"[|&;<>`\n]|\$\(")
 
 
@@ -214,32 +215,32 @@ def skipping(name: str, words: list[str]) -> Iterator[str]:
             yield WORD_END.join((name, *words[at:]))
 
 
-class ShellPattern(NamedTuple):
-    """The inside of `Bash(...)`, taken apart."""
-
-    literal: str
-    """What every match begins with."""
-    regex: re.Pattern[str] | None
-    """None: the literal is all there is."""
-
-
-def compile_shell(spec: str) -> ShellPattern:
+def compile_shell(spec: str) -> Glob:
     """Words between blanks; quotes are taken away; `*` is any text, `\\*` a star; `x:*` and `x *` also match `x`."""
-    if spec.endswith(":*"):
-        spec = spec[:-2] + " *"
-    pieces = cut(spec)
-    optional_tail = len(pieces) > 1 and pieces[-1] is None and (pieces[-2] or "").endswith(WORD_END)
-    if optional_tail:
+    pieces = cut(with_blank(spec))
+    tail = len(pieces) > 1 and pieces[-1] is None and (pieces[-2] or "").endswith(WORD_END)
+    if tail:
         pieces = [*pieces[:-2], (pieces[-2] or "")[:-1]]
-    if None not in pieces and not optional_tail:
-        return ShellPattern("".join(piece or "" for piece in pieces), None)
-    body = "".join(".*" if piece is None else re.escape(piece) for piece in pieces)
-    tail = f"(?:{WORD_END}.*)?" if optional_tail else ""
-    return ShellPattern(pieces[0] or "", re.compile(body + tail, re.DOTALL))
+    texts = [""]
+    for piece in pieces:
+        if piece is None:
+            texts.append("")
+        else:
+            texts[-1] += piece
+    return Glob(texts[0], tuple(texts[1:]), tail)
+
+
+def with_blank(spec: str) -> str:
+    """`x:*` as `x *`."""
+    return spec[:-2] + " *" if spec.endswith(":*") else spec
 
 
 def cut(spec: str) -> list[str | None]:
     """Texts and wildcards (None), blanks outside quotes turned into the mark between words."""
+    return quoted_cut(spec) if ODD.search(spec) else plain_cut(spec)
+
+
+def quoted_cut(spec: str) -> list[str | None]:
     quotes = balanced(spec)
     pieces: list[str | None] = [""]
     quote, at = "", 0
@@ -267,6 +268,19 @@ def cut(spec: str) -> list[str | None]:
     return pieces
 
 
+def plain_cut(spec: str) -> list[str | None]:
+    """The same for a text without quotes and backslashes, which is what most are."""
+    first, *others = [BLANKS.sub(WORD_END, text) for text in STARS.split(spec)]
+    pieces: list[str | None] = [first]
+    for text in others:
+        pieces.append(None)
+        if text:
+            pieces.append(text)
+    if pieces[-1] is not None:
+        pieces[-1] = pieces[-1].rstrip(WORD_END)
+    return pieces
+
+
 def balanced(spec: str) -> bool:
     return re.fullmatch(r"""(?:[^'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")*""", spec, re.DOTALL) is not None
 
@@ -283,16 +297,16 @@ class ShellIndex:
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self.exact: dict[str, list[Rule]] = {}
-        self.starts: dict[str, list[tuple[re.Pattern[str], Rule]]] = {}
-        self.whole: list[tuple[ShellPattern, Rule]] = []
+        self.starts: dict[str, list[tuple[Glob, Rule]]] = {}
+        self.whole: list[tuple[Glob, Rule]] = []
         for rule in rules:
             pattern = compile_shell(rule.spec or "")
             if has_operator(rule.spec or ""):
                 self.whole.append((pattern, rule))
-            elif pattern.regex is None:
+            elif pattern.exact:
                 self.exact.setdefault(pattern.literal, []).append(rule)
             else:
-                self.starts.setdefault(pattern.literal, []).append((pattern.regex, rule))
+                self.starts.setdefault(pattern.literal, []).append((pattern, rule))
         self.lengths = tuple(sorted({len(start) for start in self.starts}))
 
     def find(self, text: str, *, exact_only: bool = False) -> list[Rule]:
@@ -303,8 +317,8 @@ class ShellIndex:
         for length in self.lengths:
             if length > len(text):
                 break
-            for regex, rule in self.starts.get(text[:length], ()):
-                if regex.fullmatch(text):
+            for pattern, rule in self.starts.get(text[:length], ()):
+                if pattern.matches(text):
                     found.append(rule)
         return found
 
@@ -323,6 +337,6 @@ class ShellIndex:
         return [
             rule
             for pattern, rule in self.whole
-            if (pattern.literal == text if pattern.regex is None else not narrow and pattern.regex.fullmatch(text))
+            if ((pattern.exact or not narrow) and pattern.matches(text))
             or (narrow and " ".join((rule.spec or "").split()) == " ".join(command.split()))
         ]
