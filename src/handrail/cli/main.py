@@ -47,10 +47,13 @@ def _permissions(parser: argparse.ArgumentParser) -> None:
     explain.add_argument("tool", metavar="TOOL", help="name of the tool; or the whole call: 'Bash(git push)'")
     explain.add_argument("input", metavar="JSON", nargs="?", help="its input as a JSON object")
     test = what.add_parser("test", parents=[common], help="check a policy against examples, one JSON object a line")
-    test.add_argument("file", metavar="FILE", help="the examples: tool, input, expect; see docs/permissions.md")
+    test.add_argument("file", metavar="FILE", help="the examples: tool, input, expect; - reads standard input")
     what.add_parser("lint", parents=[common], help="find rules that do not do what they look like")
-    simulate = what.add_parser("simulate", parents=[common], help="decide the calls of an audit log again")
-    simulate.add_argument("--audit", metavar="FILE", required=True, help="the log, from the state folder")
+    simulate = what.add_parser("simulate", parents=[common], help="decide calls that were made again")
+    calls = simulate.add_mutually_exclusive_group(required=True)
+    calls.add_argument("--audit", metavar="FILE", nargs="+", help="those of audit logs, from the state folder")
+    calls.add_argument("--session", metavar="ID", help="those of a session")
+    calls.add_argument("--sessions", action="store_true", help="those of all sessions of the folder")
 
 
 def _tools(parser: argparse.ArgumentParser) -> None:
