@@ -1,20 +1,26 @@
 """Rules that people agree to while a session runs, kept in the settings."""
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from handrail.app.settings import Loaded
+from handrail.config.places import Places
 from handrail.tools.permission import Update
 
-if TYPE_CHECKING:
-    from handrail.app.live import Live
-
 SOURCES = {"localSettings": "local", "projectSettings": "project", "userSettings": "user"}
+
+
+class Settled(Protocol):
+    """The settings of a running session, as `app.live.Live` has them."""
+
+    places: Places
+    loaded: Loaded
 
 
 class KeptRules:
     """Writes a change of permissions to the file it is meant for (a `dispatch.approval.question.Persist`)."""
 
-    def __init__(self, live: "Live") -> None:
+    def __init__(self, live: Settled) -> None:
         self._live = live
 
     def where(self, destination: str) -> str:

@@ -221,7 +221,7 @@ def _no_looser_mode(layers: list[Layer], own: set[int]) -> list[Layer]:
     """An untrusted project may ask for a stricter mode than would be in force without it, not for a looser one."""
     if not any(id(layer.document) in own and _mode(layer.values) for layer in layers):
         return layers
-    from handrail.config.widening import stricter  # noqa: PLC0415
+    from handrail.permissions.modes import stricter  # noqa: PLC0415
 
     others = merged(layer.values for layer in layers if id(layer.document) not in own)
     usual = _mode(others) or "default"
@@ -240,7 +240,7 @@ def _mode(values: Mapping[str, Any]) -> str:
 
 def _unwidened(values: Mapping[str, Any]) -> Mapping[str, Any]:
     """Without what allows calls: used while it is not known what is forbidden."""
-    from handrail.config.widening import stricter  # noqa: PLC0415
+    from handrail.permissions.modes import stricter  # noqa: PLC0415
 
     mode = _mode(values)
     kept = _changed(values, allow=None, additionalDirectories=None)

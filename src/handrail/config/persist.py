@@ -14,7 +14,7 @@ from handrail.config.trust import TrustStore
 from handrail.config.widening import Item, split
 from handrail.config.write import edit
 from handrail.errors import SettingsError
-from handrail.permissions.policy import MODE_ALIASES, MODES
+from handrail.permissions.modes import MODE_ALIASES, MODES
 from handrail.permissions.rules import Behaviour, RuleProblem, parse_rule
 from handrail.permissions.update import DESTINATIONS, rule_text
 

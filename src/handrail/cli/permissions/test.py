@@ -15,7 +15,8 @@ from handrail.conversation.plain import plain
 from handrail.errors import HandrailError
 from handrail.permissions.layers import outcome, winner
 from handrail.permissions.matching import matched
-from handrail.permissions.policy import MODE_ALIASES, MODES, Policy
+from handrail.permissions.modes import MODE_ALIASES, MODES
+from handrail.permissions.policy import Policy
 from handrail.permissions.rules import Behaviour, Rule, RuleProblem, Source, parse_rule
 from handrail.records import record
 

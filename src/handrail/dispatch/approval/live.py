@@ -8,7 +8,8 @@ from functools import partial
 from handrail.dispatch.approval.question import Persist
 from handrail.dispatch.threads import in_thread
 from handrail.errors import HandrailError
-from handrail.permissions.policy import MODE_ALIASES, Policy
+from handrail.permissions.modes import MODE_ALIASES
+from handrail.permissions.policy import Policy
 from handrail.permissions.update import UpdateProblem, apply_update
 from handrail.tools.permission import Update
 
