@@ -3,7 +3,9 @@
 from handrail.permissions.case import Case, text_of
 from handrail.permissions.globs import WORD_END
 from handrail.permissions.index import RuleIndex
+from handrail.permissions.powershell import as_written, behind_options
 from handrail.permissions.rules import READERS, WRITERS, Behaviour, Rule
+from handrail.permissions.shell import POWERSHELLS
 from handrail.permissions.touch import Access, allowed_by
 from handrail.records import record
 
@@ -57,6 +59,10 @@ def commands(case: Case, index: RuleIndex) -> list[Rule]:
     for part in case.parts:
         for text in part.suspects:
             found += index.shell.find(text)
+        if part.name.lower() in POWERSHELLS:
+            found += index.whole_tool("PowerShell", None)
+            for text in behind_options(part.text.split(WORD_END)[1:]):
+                found += index.powershell.find(text, index.behaviour)
     for words in case.analysis.suspects:
         found += index.shell.find(WORD_END.join(words).rstrip(WORD_END))
     return found + index.shell.find_whole(case.analysis.text, index.behaviour)
@@ -67,8 +73,11 @@ def possible(case: Case) -> list[Rule]:
     openings = {opening for part in case.parts for opening in part.openings}
     if case.analysis is not None and case.analysis.problems:
         openings.add("")
-    indexes = [case.policy.index[kind].shell for kind in (Behaviour.DENY, Behaviour.ASK)] if openings else []
-    return [rule for index in indexes for opening in sorted(openings) for rule in index.possible(opening)]
+    indexes = [case.policy.index[kind] for kind in (Behaviour.DENY, Behaviour.ASK)] if openings else []
+    found = [rule for index in indexes for opening in sorted(openings) for rule in index.shell.possible(opening)]
+    if any(part.name.lower() in POWERSHELLS for part in case.parts):
+        found += [rule for index in indexes for _, rule in index.powershell.rules]
+    return found
 
 
 def named(case: Case, index: RuleIndex) -> list[Rule]:
@@ -78,7 +87,11 @@ def named(case: Case, index: RuleIndex) -> list[Rule]:
     if case.tool == "Skill":
         return index.skill(text_of(values, "skill").removeprefix("/"), text_of(values, "args").strip())
     if case.tool == "PowerShell":
-        return index.powershell.find(text_of(values, "command"), index.behaviour)
+        command = text_of(values, "command")
+        found = index.powershell.find(command, index.behaviour)
+        if index.behaviour is not Behaviour.ALLOW:  # what is forbidden in one shell is so in the other
+            found += [rule for text in as_written(command) for rule in index.shell.find(text)]
+        return found
     return []
 
 

@@ -78,6 +78,23 @@ def pieces(command: str) -> list[str]:
     return [WORD_END.join(words) for piece in SEPARATORS.split(command) if (words := words_of(piece, by_path=True))]
 
 
+MAX_SKIPPED = 8
+
+
+def behind_options(words: list[str]) -> list[str]:
+    """What of the arguments of a shell may be its program: options before it, and their values, are left out."""
+    return [" ".join(words[at:]) for at in range(min(len(words), MAX_SKIPPED))]
+
+
+def as_written(command: str) -> list[str]:
+    """Every command that the line may run under the names it has for other shells, and what it may hand to one."""
+    found = []
+    for piece in SEPARATORS.split(command.replace("`", "")):
+        words = [re.split(r"[\\/]", word)[-1] for word in piece.replace("'", " ").replace('"', " ").split()]
+        found += [WORD_END.join(words[at:]) for at in range(min(len(words), MAX_SKIPPED))]
+    return found
+
+
 class PowerShellIndex:
     """The PowerShell rules of one behaviour."""
 

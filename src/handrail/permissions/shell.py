@@ -18,6 +18,8 @@ from handrail.shell.model import HARMLESS, Analysis, Does, Effect, Kind, Piece, 
 
 UNKNOWN = "\ue000"  # stands for text that is not known
 SHELL_PROGRAMS = frozenset(("sh", "bash", "dash", "rbash", "ash", "zsh", "ksh", "mksh", "fish"))
+# Their language is another one, so it is not known which commands their program runs.
+POWERSHELLS = frozenset(f"{name}{end}" for name in ("pwsh", "powershell", "pwsh-preview") for end in ("", ".exe"))
 # Run the command behind them and change nothing about it, so an allow rule sees through them.
 TRANSPARENT = frozenset(("timeout", "time", "nice", "nohup", "stdbuf", "command", "builtin", "noglob"))
 # What they do depends on their arguments so much that a rule with a wildcard does not cover it.
@@ -192,9 +194,11 @@ def unknown(piece: Piece) -> bool:
 
 
 def reads_program(segment: Segment) -> bool:
-    """A shell whose program is neither a text in the line nor a file that it names."""
+    """A shell whose program is neither a text in the line nor a file that it names; or one of another language."""
     if any(effect.shell is not None for effect in segment.effects):
         return False
+    if segment.name.lower() in POWERSHELLS:
+        return True
     files = [word.literal for word in segment.argv[1:] if not (word.literal or "").startswith(("-", "+", "<"))]
     if segment.name in ("source", "."):
         return any(file is None or file.startswith(("/dev/", "/proc/")) for file in files[:1])
