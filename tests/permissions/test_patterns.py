@@ -181,3 +181,29 @@ def test_wildcards_of_a_hostile_project_hold_nobody_up(spec: str) -> None:
 
     assert index.find("/w" + "/a" * 1_000) == []
     assert index.find("/w/" + "a" * 2_000) == []
+
+
+SPELLED = [
+    # deny rule, path: the same name for some file system
+    ("caf\u00e9.txt", "cafe\u0301.txt"),
+    ("cafe\u0301.txt", "caf\u00e9.txt"),
+    ("cafe\u0301/**", "CAF\u00c9/x"),
+    ("\u1e9b\u0323.txt", "\u017f\u0323\u0307.txt"),
+    ("*.\u00e9", "a.e\u0301"),
+    ("/src/\uac00*", "src/\u1100\u1161x"),
+]
+
+
+@pytest.mark.parametrize(("pattern", "path"), SPELLED)
+def test_a_deny_rule_knows_a_name_in_every_way_it_can_be_composed(pattern: str, path: str, tmp_path: Path) -> None:
+    world = World(tmp_path, rules={"deny": [f"Read({pattern})"]})
+
+    assert world.says("Read", {"file_path": path}) == "deny"
+    assert world.bash(f"cat {path}") in ("deny", "ask")
+
+
+def test_an_allow_rule_means_the_name_as_it_is_written(tmp_path: Path) -> None:
+    world = World(tmp_path, rules={"allow": ["Edit(caf\u00e9.txt)"]})
+
+    assert world.says("Write", {"file_path": "caf\u00e9.txt"}) == "allow"
+    assert world.says("Write", {"file_path": "cafe\u0301.txt"}) == "ask"

@@ -19,6 +19,7 @@ from handrail.config.asked import NOTHING_ASKED, Asked
 from handrail.config.places import Places, places_for
 from handrail.config.snapshot import NO_SETTINGS, Settings
 from handrail.config.watch import Watch
+from handrail.conversation.plain import plain
 from handrail.errors import SettingsError
 from handrail.tools.tool import McpInfo
 
@@ -195,7 +196,7 @@ def outfit_of(live: Live, session: str = "", **more: Any) -> Callable[[], Outfit
 
 def on_standard_error(note: str) -> None:
     """Where notes go if nobody says otherwise."""
-    sys.stderr.write(f"handrail: {note}\n")
+    sys.stderr.write(f"handrail: {plain(note)}\n")
 
 
 def live_settings(

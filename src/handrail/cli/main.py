@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from handrail import __version__
 from handrail.cli import sessions_arguments
+from handrail.conversation.plain import plain
 from handrail.errors import HandrailError
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
@@ -179,7 +180,7 @@ def run(arguments: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except HandrailError as error:
-        sys.stderr.write(f"handrail: {error}\n")
+        sys.stderr.write(f"handrail: {plain(str(error))}\n")
         return USAGE
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""

@@ -5,11 +5,13 @@ Path patterns of rules: gitignore matching with four anchors, and an index over 
     /x   the folder of the settings       x, ./x  the working folder
 
 An allow rule is read narrowly: `src/**` is one folder, `src/*` one level, letters keep their case, and a link matches
-only if its target does. Deny and ask rules are read widely: `src/**` at any depth, below what matches, in any case.
+only if its target does. Deny and ask rules are read widely: `src/**` at any depth, below what matches, in
+any case and composition of letters.
 """
 
 import posixpath
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
@@ -56,6 +58,8 @@ def compile_patterns(rule: Rule, anchors: Anchors) -> tuple[Pattern, ...]:
     """One pattern per base the rule starts from."""
     narrow = rule.behaviour is Behaviour.ALLOW
     bases, rest, floating = anchored(rule, anchors, narrow)
+    if not narrow:
+        bases, rest = tuple(map(composed, bases)), composed(rest)
     while rest == ".." or rest.startswith("../"):
         bases, rest, floating = tuple(posixpath.dirname(base) for base in bases), rest[3:], False
     parts = [part for part in rest.split("/") if part not in ("", ".")]
@@ -63,6 +67,11 @@ def compile_patterns(rule: Rule, anchors: Anchors) -> tuple[Pattern, ...]:
     body = joined(["**", *parts] if floating else parts) + tail
     flags = re.DOTALL if narrow else re.DOTALL | re.IGNORECASE
     return tuple(pattern_from(base, parts, floating, body, flags) for base in dict.fromkeys(bases))
+
+
+def composed(text: str) -> str:
+    """A name in one of the ways it can be written; some file systems take all of them for the same."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
 def anchored(rule: Rule, anchors: Anchors, narrow: bool) -> tuple[tuple[str, ...], str, bool]:
@@ -194,6 +203,7 @@ class PathIndex:
         if self.empty:
             return []
         candidates = list(self.others)
+        path = path if self.narrow else composed(path)
         key = path if self.narrow else path.lower()
         if self.folders:
             # Walking up the path: the number of steps is its depth.
