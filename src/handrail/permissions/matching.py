@@ -5,7 +5,6 @@ from handrail.permissions.globs import WORD_END
 from handrail.permissions.index import RuleIndex
 from handrail.permissions.powershell import as_written, behind_options
 from handrail.permissions.rules import READERS, WRITERS, Behaviour, Rule
-from handrail.permissions.shell import POWERSHELLS
 from handrail.permissions.touch import Access, allowed_by
 from handrail.records import record
 
@@ -59,7 +58,7 @@ def commands(case: Case, index: RuleIndex) -> list[Rule]:
     for part in case.parts:
         for text in part.suspects:
             found += index.shell.find(text)
-        if part.name.lower() in POWERSHELLS:
+        if part.powershell:
             found += index.whole_tool("PowerShell", None)
             for text in behind_options(part.text.split(WORD_END)[1:]):
                 found += index.powershell.find(text, index.behaviour)
@@ -75,7 +74,7 @@ def possible(case: Case) -> list[Rule]:
         openings.add("")
     indexes = [case.policy.index[kind] for kind in (Behaviour.DENY, Behaviour.ASK)] if openings else []
     found = [rule for index in indexes for opening in sorted(openings) for rule in index.shell.possible(opening)]
-    if any(part.name.lower() in POWERSHELLS for part in case.parts):
+    if any(part.powershell for part in case.parts):
         found += [rule for index in indexes for _, rule in index.powershell.rules]
     return found
 

@@ -202,21 +202,29 @@ class PathIndex:
         """The rules that match an absolute path. A folder ends with a slash."""
         if self.empty:
             return []
-        candidates = list(self.others)
         path = path if self.narrow else composed(path)
         key = path if self.narrow else path.lower()
+        candidates = self.others
         if self.folders:
-            # Walking up the path: the number of steps is its depth.
-            folders, at = self.folders, len(key)
-            while at > 0:
-                if (prefix := key[:at]) in folders:
-                    candidates += folders[prefix]
-                at = key.rfind("/", 0, at)
-            candidates += folders.get("/", ())
+            cut = key.rfind("/")
+            above = (key, *folders_to(key[:cut]))
+            if not self.folders.keys().isdisjoint(above):
+                candidates = [*candidates, *(entry for folder in above for entry in self.folders.get(folder, ()))]
         if self.names or self.endings:
-            for name in key.split("/"):
-                if name in self.names:
-                    candidates += self.names[name]
-                if self.endings and (dot := name.rfind(".")) >= 0:
-                    candidates += self.endings.get(name[dot:], ())
+            names = key.split("/")
+            if not self.names.keys().isdisjoint(names):
+                candidates = [*candidates, *(entry for name in names for entry in self.names.get(name, ()))]
+            if self.endings:
+                ends = [name[dot:] for name in names if (dot := name.rfind(".")) >= 0]
+                candidates = [*candidates, *(entry for end in ends for entry in self.endings.get(end, ()))]
         return [rule for pattern, rule in candidates if pattern.regex.fullmatch(path)]
+
+
+@lru_cache(maxsize=512)
+def folders_to(folder: str) -> tuple[str, ...]:
+    """A folder and those above it."""
+    found, at = [], len(folder)
+    while at > 0:
+        found.append(folder[:at])
+        at = folder.rfind("/", 0, at)
+    return (*found, "/")

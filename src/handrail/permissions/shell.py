@@ -57,6 +57,8 @@ class Part(NamedTuple):
     """An edit that the mode acceptEdits lets pass inside the working folders."""
     only_redirects: bool = False
     """Read-only but for files that the shell writes for it."""
+    powershell: bool = False
+    """It starts a shell of another language."""
     until: int = 0
     """The first part behind it that it does not itself start."""
 
@@ -97,6 +99,7 @@ def part(segment: Segment, until: int) -> Part:
         exact_only=name in EXACT_ONLY or (name == "find" and not read_only),
         accepted=segment.entry in ACCEPTED_EDITS and only_edits(segment),
         only_redirects=not read_only and only_redirects(segment),
+        powershell=name.lower() in POWERSHELLS,
         until=until,
     )
 
