@@ -91,3 +91,42 @@ def test_every_text_has_a_head_and_a_body(text: str) -> None:
     assert isinstance(read_head(text), Headed)
     assert isinstance(read_head(f"---\n{text}\n---\nrest"), Headed)
     assert isinstance(from_file(f"---\n{text}\n---\nrest", "x"), AgentDefinition | str)
+
+
+@pytest.mark.parametrize(
+    ("tools", "disallowed", "name", "may"),
+    [
+        (None, (), "Bash", True),
+        (None, (), "Agent", False),
+        (("Agent", "Read"), (), "Agent", False),
+        (("Read",), (), "Bash", False),
+        (("Bash(git *)",), (), "Bash", True),
+        (None, ("Bash(rm *)",), "Bash", False),
+        (("mcp__db",), (), "mcp__db__query", True),
+        (("mcp__db",), (), "mcp__dbx__query", False),
+        (("mcp__db",), (), "mcp__db", True),
+        (("mcp__db__get_*",), (), "mcp__db__get_all", True),
+        (("mcp__db__get_*",), (), "mcp__db__drop", False),
+        (("mcp__db__query",), (), "mcp__db__query_all", False),
+        (None, ("mcp__db",), "mcp__db__query", False),
+        (None, ("mcp__db__*",), "mcp__db__query", False),
+        (None, ("mcp__*",), "mcp__db__query", False),
+        (None, ("mcp__db",), "mcp__other__query", True),
+        (("*",), (), "Write", True),
+        (("*",), ("Write",), "Write", False),
+        ((), (), "Read", False),
+    ],
+)
+def test_tools_of_an_agent_are_named_one_by_one_or_by_server(
+    tools: tuple[str, ...] | None, disallowed: tuple[str, ...], name: str, may: bool
+) -> None:
+    assert AgentDefinition("x", "d", "p", tools, disallowed).may_use(name) is may
+
+
+def test_a_mode_that_does_not_exist_makes_no_agent() -> None:
+    text = "---\nname: x\ndescription: d\npermissionMode: yolo\n---\n"
+    assert "permissionMode 'yolo'" in str(from_file(text, "x.md"))
+    assert isinstance(from_json("x", {"description": "d", "prompt": "p", "permissionMode": 3}, "options"), str)
+    made = from_json("x", {"description": "d", "prompt": "p", "permissionMode": "plan"}, "options")
+    assert isinstance(made, AgentDefinition)
+    assert made.mode == "plan"

@@ -64,7 +64,7 @@ class World:
         self.catalog = make_catalog(
             variables=self.live.loaded.env, outfit=lambda: outfit, deferral=Deferral(mode="off")
         )
-        self.gate = FolderGate(self.project, self.env, policy=self.live.policy, handler=self, audited=False)
+        self.gate = FolderGate(self.project, self.env, in_force=self.live.in_force, handler=self, audited=False)
         return self
 
     async def ask(self, question: Question) -> Allow | None:

@@ -1,5 +1,6 @@
 """From settings, flags and environment to what a session works with; and what happens when files change meanwhile."""
 
+import asyncio
 import json
 import os
 import subprocess
@@ -10,12 +11,11 @@ from typing import Any
 import pytest
 
 from handrail.app.agent import Agent
+from handrail.app.live import Live
 from handrail.app.settings import HookSection
 from handrail.app.wishes import credential, thought, wishes_of
 from handrail.conversation.request import Thinking
 from handrail.errors import ProviderSetupError, SettingsError
-from handrail.permissions.policy import Policy
-from handrail.permissions.update import UpdateProblem
 from handrail.providers.choose import Wishes
 from handrail.testing import ScriptedModel
 from handrail.tools.context import ToolContext
@@ -24,6 +24,11 @@ from handrail.tools.output import Output
 from handrail.tools.schema import Input
 from handrail.tools.tool import Tool
 from tests.config.world import World
+
+
+def change(live: Live, *updates: dict[str, Any]) -> tuple[str, ...]:
+    """What could not be done of these changes."""
+    return asyncio.run(live.in_force().change(updates))
 
 
 @pytest.fixture
@@ -124,7 +129,10 @@ def test_policy_can_insist_on_its_own_rules_and_nobody_loses_a_deny(world: World
     ]
     assert policy.working_dirs == (world.places.cwd,)
     agreed = {"type": "addRules", "behavior": "allow", "rules": [{"toolName": "Bash"}]}
-    assert isinstance(live.apply(agreed), UpdateProblem)
+    more = {"type": "addDirectories", "directories": ["/"], "destination": "session"}
+    refusal = "policy allows no allow rules and folders but its own"
+    assert change(live, agreed, more) == (refusal, refusal)
+    assert change(live, {**agreed, "type": "removeRules"}) == ()
 
 
 GROUP = [{"hooks": [{"type": "command", "command": "true"}]}]
@@ -447,7 +455,7 @@ def test_trust_for_one_run_covers_what_was_there_when_it_began(world: World) -> 
     world.write("project", {"permissions": {"allow": ["Bash(make)"]}})
     assert [rule.text for rule in live.policy().rules] == ["Bash(make)"]
     agreed = {"type": "addRules", "behavior": "allow", "rules": [{"toolName": "Sleep"}], "destination": "localSettings"}
-    live.apply(agreed)
+    change(live, agreed)
     assert {rule.text for rule in live.policy().rules} == {"Bash(make)", "Sleep"}
     world.write("project", {"permissions": {"allow": ["Bash(make)", "Bash"]}})
     assert {rule.text for rule in live.policy().rules} == {"Sleep"}  # what a person agreed to in this session
@@ -487,7 +495,8 @@ def test_policy_that_is_dropped_in_while_running_counts_and_is_looked_at_again(w
 def test_a_mode_that_cannot_be_entered_is_not_written_down_either(world: World) -> None:
     live = world.live()
 
-    live.apply({"type": "setMode", "mode": "bypassPermissions", "destination": "localSettings"})
+    update = {"type": "setMode", "mode": "bypassPermissions", "destination": "localSettings"}
+    assert change(live, update) == ("the mode 'bypassPermissions' cannot be entered here; 'default' stays",)
 
     assert live.policy().mode == "default"
     assert not (world.root / "project" / ".handrail").exists()
@@ -503,7 +512,7 @@ def test_a_rule_that_was_removed_and_written_again_counts(world: World) -> None:
         "destination": "projectSettings",
     }
 
-    live.apply(remove)
+    change(live, remove)
     assert [rule.text for rule in live.policy().rules] == ["Bash"]
     world.write("project", {"permissions": {"deny": ["Glob", "Bash"]}})
     assert [rule.text for rule in live.policy().rules] == ["Glob", "Bash"]
@@ -515,11 +524,10 @@ def test_an_update_counts_at_once_is_written_and_survives_a_reload(world: World)
     rules = [{"toolName": "Bash", "ruleContent": "make *"}]
     update = {"type": "addRules", "behavior": "allow", "rules": rules, "destination": "localSettings"}
 
-    made = live.apply(update)
-    live.apply({"type": "setMode", "mode": "acceptEdits", "destination": "session"})
+    assert change(live, update) == ()
+    assert "Bash(make *)" in {rule.text for rule in live.policy().rules}
+    change(live, {"type": "setMode", "mode": "acceptEdits", "destination": "session"})
 
-    assert isinstance(made, Policy)
-    assert "Bash(make *)" in {rule.text for rule in made.rules}
     content = json.loads((world.root / "project/.handrail/settings.local.json").read_text())
     assert content == {"permissions": {"allow": ["Bash(make *)"]}}
     world.write("user", {"permissions": {"deny": ["Glob"]}})
@@ -537,3 +545,26 @@ def test_a_rule_that_cannot_be_read_is_named_with_file_line_and_key(world: World
     assert told == [
         ".handrail/settings.json:2: permissions.deny[1] is 'Bash(' - the bracket is not closed. It matches nothing."
     ]
+
+
+def test_what_a_person_agreed_to_counts_to_the_end_of_the_session_although_the_folder_is_not_trusted(
+    world: World,
+) -> None:
+    world.write("project", {"permissions": {"allow": ["Bash"]}})
+    live = world.live()
+    agreed = {"type": "addRules", "behavior": "allow", "rules": [{"toolName": "Sleep"}], "destination": "localSettings"}
+
+    assert change(live, agreed) == ()
+    world.write("user", {"permissions": {"deny": ["Glob"]}})  # everything is read again
+
+    assert [rule.text for rule in live.policy().rules if rule.behaviour.value == "allow"] == ["Sleep"]
+
+
+def test_folders_that_are_added_in_a_session_are_working_folders_for_tools_too(world: World) -> None:
+    live = world.live()
+    more = world.root / "more"
+    more.mkdir()
+
+    assert change(live, {"type": "addDirectories", "directories": [str(more)], "destination": "session"}) == ()
+
+    assert live.folders() == (world.places.cwd, str(more))

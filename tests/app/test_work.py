@@ -203,3 +203,53 @@ async def test_settings_that_change_between_two_calls_decide_the_second(folder: 
 
     assert ["words inside" in json.dumps(result) for result in results] == [True, False]
     assert "the rule Read(file.txt) matches" in json.dumps(results[1])
+
+
+async def test_servers_of_the_command_line_and_of_programs_are_judged_by_the_lists_of_the_settings(
+    folder: Path, env: dict[str, str]
+) -> None:
+    async def carry(name: str, message: object) -> dict[str, object]:
+        raise AssertionError(f"{name} was asked: {message}")
+
+    given = {"db": {"command": "/bin/sh", "args": ["-c", f"touch {folder}/started"]}, "own": {"type": "sdk"}}
+    asked = Asked(settings='{"allowedMcpServers": [{"serverName": "other"}]}')
+    told: list[str] = []
+    with anyio.fail_after(20):
+        async with ModelServer([], strict=True) as server:
+            work = Work(folder, wishes(server), asked=asked, servers=given, carry=carry, told=told.append)
+            worker = Worker(work, env)
+            try:
+                await worker.connect()
+                assert worker.servers is not None
+                errors = [status["error"] for status in worker.servers.status()]
+            finally:
+                await worker.aclose()
+
+    assert errors == ["allowedMcpServers of --settings:1 does not allow it."] * 2
+    assert sum("is not used: allowedMcpServers of" in note for note in told) == 2
+    assert not (folder / "started").exists()
+
+
+@pytest.mark.parametrize(("mode", "wish", "written"), [("acceptEdits", "default", False), ("acceptEdits", "", True)])
+async def test_a_sub_agent_of_a_stricter_mode_is_held_to_it(
+    folder: Path, env: dict[str, str], mode: str, wish: str, written: bool
+) -> None:
+    agents = {"writer": {"description": "d", "prompt": "p", "permissionMode": wish, "disallowedTools": ["Glob"]}}
+    replies = [
+        Reply((ToolUse("a", "Agent", {"description": "w", "prompt": "Write.", "subagent_type": "writer"}),)),
+        Reply((ToolUse("b", "Write", {"file_path": f"{folder}/made.txt", "content": "x"}),)),
+        Reply((Text("Tried."),)),
+        Reply((Text("Done."),)),
+    ]
+    with anyio.fail_after(20):
+        async with ModelServer(replies, strict=True) as server:
+            worker = Worker(Work(folder, wishes(server), asked=Asked(mode=mode), agents=agents), env)
+            try:
+                await worker.agent.ask("Go.")
+            finally:
+                await worker.aclose()
+            offered = [tool["name"] for tool in server.requests[1].body["tools"]]
+
+    assert (folder / "made.txt").exists() is written
+    assert "Write" in offered
+    assert "Glob" not in offered

@@ -1,20 +1,23 @@
 """`handrail permissions`: explain, test, lint and simulate, by the same code path as real decisions."""
 
+import io
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.dispatch.approval.desk import Desk, Someone, Write
+from tests.dispatch.approval.desk import Bash, Desk, Someone, Write
 from tests.permissions.world import HOME, PROJECT, World, lines
 from tests.shell.corpus_report import lines as command_lines
 
 from handrail.cli.main import run
 from handrail.conversation.redact import make_redactor
 from handrail.dispatch.approval.audit import Audit
-from handrail.dispatch.gate import Evidence
+from handrail.dispatch.gate import NOTHING_SAID, Evidence, Request
+from handrail.sessions.store import Store
 from handrail.tools.permission import Allow, Deny, Opinion, Strength, Verdict
 
 SETTINGS = {
@@ -474,3 +477,82 @@ def test_the_command_stands_by_itself(project: Path) -> None:
     )
 
     assert (done.returncode, done.stdout.splitlines()[0], done.stderr) == (0, "allow: it only reads", "")
+
+
+SAID = [
+    {"type": "tool_use", "id": "c1", "name": "Bash", "input": {"command": "npm run build"}},
+    {"type": "tool_use", "id": "c2", "name": "Bash", "input": {"command": "git push", "description": "\u2028"}},
+    {"type": "tool_use", "id": "c3", "name": "Read", "input": {"file_path": "a.txt"}},
+]
+HEARD = [
+    {"type": "tool_result", "tool_use_id": "c1", "content": "built"},
+    {"type": "tool_result", "tool_use_id": "c2", "content": "Bash(git push) was refused: x", "is_error": True},
+    {"type": "tool_result", "tool_use_id": "c3", "content": "Read(x) was refused: is what this file says"},
+]
+
+
+def session_in(state: Path, cwd: Path, name: str) -> None:
+    opened = Store(state / "sessions", make_redactor({})).create(str(cwd), name)
+    opened.scribe.close()
+    lines = [{"type": "assistant", "message": {"content": SAID}}, {"type": "user", "message": {"content": HEARD}}]
+    with opened.path.open("a") as file:
+        file.writelines(json.dumps({"cwd": str(cwd), **line}, ensure_ascii=False) + "\n" for line in lines)
+
+
+def test_the_calls_of_a_session_are_decided_again(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HANDRAIL_STATE_DIR", str(project / "state"))
+    session_in(project / "state", project, "mine")
+    session_in(project / "state", project / "src", "others")
+    rules = json.dumps({"permissions": {"allow": ["Bash(git push *)"]}})
+
+    code, text = printed(capsys, "simulate", "--session", "mine", "--json", "--settings", rules)
+    told = json.loads(text)
+
+    assert code == 1
+    assert told["calls"] == 3
+    assert [(each["input"]["command"], each["before"], each["after"]) for each in told["changed"]] == [
+        ("npm run build", "allow", "ask"),
+        ("git push", "deny", "allow"),
+    ]
+    assert json.loads(printed(capsys, "simulate", "--sessions", "--json", "--settings", rules)[1]) == told
+    assert run(["permissions", "simulate", "--session", "unheard-of"]) == 2
+
+
+@pytest.mark.anyio
+async def test_what_the_audit_log_knows_of_a_sessions_calls_counts(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HANDRAIL_STATE_DIR", str(project / "state"))
+    session_in(project / "state", project, "mine")
+    person = Someone()
+    audit = Audit(project / "state" / "audit", make_redactor({}), session="mine")
+    desk = Desk(project, handler=person, audit=audit)
+    person.now(Allow())
+    request = desk.request(Bash(), command="npm run build")
+    use = replace(request.use, id="c1")
+    made = Request(use, request.tool, request.args, request.ctx.varied(use=use), read_only=False)
+    await desk.gate.decide(made, NOTHING_SAID)
+
+    told = json.loads(printed(capsys, "simulate", "--session", "mine", "--json")[1])
+
+    assert told["prompts"]["before"] == 1
+    assert told["proposal"] == {"rules": ["Bash(npm run build *)"], "prompts_saved": 1}
+
+
+def test_examples_can_come_from_standard_input(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = [
+        {"id": "a", "tool": "Bash", "input": {"command": "rm x"}, "expect": "deny"},
+        {"id": "b\u2028", "tool": "Bash", "input": {"command": "ls"}, "expect": "deny"},
+    ]
+    text = "\ufeff" + "\r\n".join(json.dumps(line, ensure_ascii=False) for line in lines)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+
+    code, said = printed(capsys, "test", "-", "--settings", "settings.json")
+
+    assert code == 1
+    assert said.splitlines()[-1] == "1 of 2 as expected"
+    assert said.startswith("-:2: b")

@@ -14,8 +14,9 @@ from handrail.config import widening
 from handrail.config.asked import Wanted
 from handrail.config.gather import gather
 from handrail.config.keys import KEYS
-from handrail.config.widening import Item, split, stricter
+from handrail.config.widening import Item, split
 from handrail.errors import SettingsError
+from handrail.permissions.modes import stricter
 from tests.config.world import World
 
 HOOK = {"SessionStart": [{"hooks": [{"type": "command", "command": "./start.sh"}]}]}

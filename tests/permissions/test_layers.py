@@ -12,7 +12,8 @@ from handrail.conversation.blocks import ToolUse
 from handrail.files.paths import Beneath, Place
 from handrail.permissions.case import Facts, make_case
 from handrail.permissions.layers import decide, outcome
-from handrail.permissions.policy import MODES, Policy
+from handrail.permissions.modes import MODES
+from handrail.permissions.policy import Policy
 from handrail.permissions.rules import Behaviour, Rule, RuleProblem, parse_rule
 from handrail.permissions.touch import Lookup
 from handrail.tools.permission import Check, Decision, Opinion, Strength, Verdict

@@ -1,5 +1,6 @@
 """Path patterns: where they start, how deep they reach, and that allow is read narrowly, deny and ask widely."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 from handrail.permissions.matching import matched
 from handrail.permissions.patterns import Anchors, PathIndex
-from handrail.permissions.rules import Behaviour, Rule, parse_rule
+from handrail.permissions.rules import Behaviour, Rule, Source, parse_rule
 from tests.permissions.world import World
 
 CASES = [
@@ -136,3 +137,73 @@ def test_the_index_finds_what_a_search_through_all_rules_finds(
         wide = parse_rule(rule.text, Behaviour.DENY)
         assert isinstance(wide, Rule)
         assert not index.find(text) or PathIndex([wide], Anchors("/p", "/h"), narrow=False).find(text)
+
+
+def plainly(spec: str, *, narrow: bool) -> str:
+    """The same pattern as an expression that tries everything."""
+    parts = spec.split("/")
+    out = "(?:/[^/]+)*" if not narrow or len(parts) == 1 else ""
+    below = parts[-1] == "**"
+    for part in parts[:-1] if below else parts:
+        names = {"*": "[^/]*", "?": "[^/]"}
+        out += "(?:/[^/]+)*" if part == "**" else "/" + "".join(names.get(char, char) for char in part)
+    if below:
+        return out + ("(?:/.*)?" if not narrow or len(parts) == 1 else "/.*")
+    return out + ("/?" if narrow and set(parts[-1]) & {"*", "?"} else "(?:/.*)?")
+
+
+PARTS = st.one_of(st.just("**"), st.text("ab*?", min_size=1, max_size=5).filter(lambda text: text != "**"))
+
+
+@given(
+    st.lists(PARTS, min_size=1, max_size=6).map("/".join),
+    st.lists(st.text("ab", min_size=1, max_size=4), min_size=1, max_size=7).map("/".join),
+    st.sampled_from(["", "/"]),
+    st.booleans(),
+)
+def test_a_pattern_matches_what_trying_everything_would_match(spec: str, path: str, end: str, narrow: bool) -> None:
+    kind = Behaviour.ALLOW if narrow else Behaviour.DENY
+    rule = parse_rule(f"Read({spec})", kind, Source("project"))
+    if not isinstance(rule, Rule) or rule.spec is None:
+        return
+    found = PathIndex([rule], Anchors("/w", "/h"), narrow=narrow).find(f"/w/{path}{end}")
+
+    assert bool(found) == bool(re.fullmatch("/w" + plainly(spec, narrow=narrow), f"/w/{path}{end}"))
+
+
+@pytest.mark.parametrize(
+    "spec", ["**/a/**/a/**/a/**/a/**/a/**/b", "*a*a*a*a*a*a*a*b", "**/**/**/**/x", "?*?*?*?*?*?*?*b", "[a]*" * 9 + "b"]
+)
+def test_wildcards_of_a_hostile_project_hold_nobody_up(spec: str) -> None:
+    rule = parse_rule(f"Read({spec})", Behaviour.DENY, Source("project"))
+    assert isinstance(rule, Rule)
+    index = PathIndex([rule], Anchors("/w", "/h"), narrow=False)
+
+    assert index.find("/w" + "/a" * 1_000) == []
+    assert index.find("/w/" + "a" * 2_000) == []
+
+
+SPELLED = [
+    # deny rule, path: the same name for some file system
+    ("caf\u00e9.txt", "cafe\u0301.txt"),
+    ("cafe\u0301.txt", "caf\u00e9.txt"),
+    ("cafe\u0301/**", "CAF\u00c9/x"),
+    ("\u1e9b\u0323.txt", "\u017f\u0323\u0307.txt"),
+    ("*.\u00e9", "a.e\u0301"),
+    ("/src/\uac00*", "src/\u1100\u1161x"),
+]
+
+
+@pytest.mark.parametrize(("pattern", "path"), SPELLED)
+def test_a_deny_rule_knows_a_name_in_every_way_it_can_be_composed(pattern: str, path: str, tmp_path: Path) -> None:
+    world = World(tmp_path, rules={"deny": [f"Read({pattern})"]})
+
+    assert world.says("Read", {"file_path": path}) == "deny"
+    assert world.bash(f"cat {path}") in ("deny", "ask")
+
+
+def test_an_allow_rule_means_the_name_as_it_is_written(tmp_path: Path) -> None:
+    world = World(tmp_path, rules={"allow": ["Edit(caf\u00e9.txt)"]})
+
+    assert world.says("Write", {"file_path": "caf\u00e9.txt"}) == "allow"
+    assert world.says("Write", {"file_path": "cafe\u0301.txt"}) == "ask"

@@ -79,3 +79,39 @@ def test_every_text_is_answered(command: str) -> None:
         rule = parse_rule("PowerShell(rm *)", kind)
         assert isinstance(rule, Rule)
         assert PowerShellIndex([rule]).find(command, kind) in ([], [rule])
+
+
+ACROSS = [
+    # tool, command, deny rule, what is said although the tool is allowed
+    ("Bash", "pwsh -c 'Remove-Item x'", "PowerShell(Remove-Item *)", "deny"),
+    ("Bash", "pwsh -NoProfile -Command rm x", "PowerShell(Remove-Item *)", "deny"),
+    ("Bash", "/opt/ps/PWSH -c 'ls; del x'", "PowerShell(Remove-Item *)", "deny"),
+    ("Bash", 'timeout 5 powershell.exe -c "ri x"', "PowerShell(rm *)", "deny"),
+    ("Bash", "pwsh -c Get-Date", "PowerShell", "deny"),
+    ("Bash", "pwsh -EncodedCommand ZQBjAGgAbwA=", "PowerShell(Remove-Item *)", "ask"),
+    ("Bash", "echo x | pwsh -", "PowerShell(Remove-Item *)", "ask"),
+    ("Bash", "pwsh script.ps1", "PowerShell(Remove-Item *)", "ask"),
+    ("Bash", "pwsh -c 'rm x'", "Bash(rm *)", "ask"),
+    ("Bash", "pwsh -c Get-Date", "Read(.env)", "allow"),
+    ("Bash", "pwshx -c 'rm x'", "PowerShell(Remove-Item *)", "allow"),
+    ("PowerShell", "rm x", "Bash(rm *)", "deny"),
+    ("PowerShell", "bash -c 'rm x'", "Bash(rm *)", "deny"),
+    ("PowerShell", "ls; & /bin/rm x", "Bash(rm *)", "deny"),
+    ("PowerShell", "wsl git push", "Bash(git push *)", "deny"),
+    ("PowerShell", "Get-Date", "Bash(rm *)", "allow"),
+]
+
+
+@pytest.mark.parametrize(("tool", "command", "rule", "expected"), ACROSS)
+def test_what_one_shell_may_not_do_it_may_not_do_through_the_other(
+    tool: str, command: str, rule: str, expected: str, tmp_path: Path
+) -> None:
+    world = World(tmp_path, rules={"allow": ["Bash", "PowerShell"], "deny": [rule]})
+
+    assert world.says(tool, {"command": command}) == expected
+
+
+@pytest.mark.parametrize("mode", ["default", "acceptEdits", "auto"])
+@pytest.mark.parametrize("command", ["pwsh -c ls", "powershell -Command Get-Date", "pwsh --version", "pwsh"])
+def test_powershell_in_bash_is_never_taken_for_reading(mode: str, command: str, tmp_path: Path) -> None:
+    assert World(tmp_path, mode=mode).bash(command) == "ask"

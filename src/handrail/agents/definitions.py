@@ -5,6 +5,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from handrail.files.frontmatter import read_head, split_names
+from handrail.permissions.globs import glob
+from handrail.permissions.modes import MODE_ALIASES, MODES
+from handrail.permissions.rules import ALIASES, MCP
 from handrail.records import record
 
 NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*", re.IGNORECASE)
@@ -17,7 +20,8 @@ class AgentDefinition:
     """
     One kind of sub-agent. `prompt` is its system prompt.
 
-    `tools` are names or rules (None = all that sub-agents may have); `model` empty = that of the caller.
+    `tools` are names or rules (None = all that sub-agents may have), `mcp__server` means all tools of a server. `model`
+    empty = that of the caller. `mode` is the widest one it works in; a wider one than the caller's has no effect.
     """
 
     name: str
@@ -29,6 +33,12 @@ class AgentDefinition:
     mode: str = ""
     max_turns: int | None = None
     source: str = "built-in"
+
+    def may_use(self, tool: str) -> bool:
+        """Whether a tool of this name is for it."""
+        if tool in NOT_FOR_SUBAGENTS or _names_tool(self.disallowed, tool):
+            return False
+        return self.tools is None or _names_tool(self.tools, tool)
 
     @property
     def only_reads(self) -> bool:
@@ -57,7 +67,8 @@ def from_file(text: str, source: str) -> AgentDefinition | str:
     """A definition from a Markdown file, or why it is none."""
     headed = read_head(text)
     name, description = headed.text("name"), headed.text("description")
-    if problem := _problem(name, description):
+    mode = headed.text("permissionMode")
+    if problem := _problem(name, description, mode):
         return f"{source}: {headed.problem or problem}"
     turns = headed.text("maxTurns")
     return AgentDefinition(
@@ -67,7 +78,7 @@ def from_file(text: str, source: str) -> AgentDefinition | str:
         headed.names("tools"),
         headed.names("disallowedTools") or (),
         _model(headed.text("model")),
-        headed.text("permissionMode"),
+        mode,
         int(turns) if turns.isdecimal() and int(turns) > 0 else None,
         source,
     )
@@ -78,7 +89,8 @@ def from_json(name: str, value: object, source: str) -> AgentDefinition | str:
     if not isinstance(value, Mapping):
         return f"{source}: the agent {name!r} is {value!r} instead of an object"
     description, prompt = value.get("description"), value.get("prompt")
-    if problem := _problem(name, description):
+    mode = value.get("permissionMode") or ""
+    if problem := _problem(name, description, mode):
         return f"{source}: {problem}"
     if not isinstance(prompt, str):
         return f"{source}: the agent {name!r} has no prompt"
@@ -90,17 +102,29 @@ def from_json(name: str, value: object, source: str) -> AgentDefinition | str:
         _names(value.get("tools")),
         _names(value.get("disallowedTools")) or (),
         _model(value.get("model")),
-        str(value.get("permissionMode") or ""),
+        str(mode),
         turns if isinstance(turns, int) and turns > 0 else None,
         source,
     )
 
 
-def _problem(name: object, description: object) -> str:
+def _names_tool(names: tuple[str, ...], tool: str) -> bool:
+    """Whether one of these names or rules is about a tool; `*` stands for any text."""
+    for name in names:
+        plain = ALIASES.get(each := name.partition("(")[0].strip(), each)
+        server = plain.startswith(MCP) and "__" not in plain.removeprefix(MCP)
+        if glob(plain).matches(tool) or (server and glob(f"{plain}__*").matches(tool)):
+            return True
+    return False
+
+
+def _problem(name: object, description: object, mode: object) -> str:
     if not isinstance(name, str) or not NAME.fullmatch(name):
         return f"{name!r} cannot be the name of an agent. Use letters, digits and single dashes."
     if not isinstance(description, str) or not description:
         return f"the agent {name!r} has no description"
+    if mode and (not isinstance(mode, str) or MODE_ALIASES.get(mode, mode) not in MODES):
+        return f"the agent {name!r} has the permissionMode {mode!r}. Use one of {', '.join(MODES)}."
     return ""
 
 

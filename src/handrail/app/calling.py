@@ -19,7 +19,7 @@ async def call_once(
 ) -> Outcome:
     """Run one call through the same executor and the same rails as a model's; `live` are the settings that count."""
     store = result_store(variables)
-    rails = Rails(FolderGate(cwd, variables, policy=live.policy if live else None))
+    rails = Rails(FolderGate(cwd, variables, in_force=live.in_force if live else None))
     async with ToolExecutor(catalog.pool, RunContext(cwd), store, rails=rails, activate=catalog.activate) as executor:
         executor.add(ToolUse("call-1", name, raw))
         return await anext(executor.rest())

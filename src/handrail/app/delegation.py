@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from handrail.agents.definitions import BUILT_IN, NOT_FOR_SUBAGENTS, AgentDefinition, from_file, from_json
+from handrail.agents.definitions import BUILT_IN, AgentDefinition, from_file, from_json
 from handrail.app.agent import Agent
 from handrail.app.commands import MAX_FILE, SOURCES, folders_for
 from handrail.conversation.blocks import Text
@@ -16,6 +16,7 @@ from handrail.conversation.stream import Usage
 from handrail.loop.events import MessageComplete, RunEnded
 from handrail.loop.limits import Limits
 from handrail.loop.run import Run
+from handrail.permissions.modes import narrowed
 from handrail.tools.context import AgentIdentity, ToolContext
 from handrail.tools.delegation import AgentNews, Report, Task
 from handrail.tools.events import CallQueued
@@ -90,7 +91,7 @@ class Delegation:
     async def work(self, task: Task, ctx: ToolContext) -> Report:
         """Let a sub-agent work on the task to its end."""
         definition = self.agents[task.kind]
-        identity = AgentIdentity(f"agent-{os.urandom(6).hex()}", task.kind)
+        identity = AgentIdentity(f"agent-{os.urandom(6).hex()}", task.kind, definition.mode)
         agent = self._agent(definition, task, identity, ctx)
         run = agent.run(task.prompt)
         ctx.abort.listen(lambda _reason: run.interrupt())
@@ -126,12 +127,9 @@ class Delegation:
     def _agent(self, definition: AgentDefinition, task: Task, identity: AgentIdentity, ctx: ToolContext) -> Agent:
         caller = self._caller()
         model = next((name for name in (task.model, definition.model) if name and name not in ALIASES), caller.model)
-        wanted = definition.tools
-        names = None if wanted is None else {name.partition("(")[0] for name in wanted}
-        out = NOT_FOR_SUBAGENTS | {name.partition("(")[0] for name in definition.disallowed}
 
         def denied(name: str, _mcp: object) -> bool:
-            return name in out or (names is not None and name not in names) or caller.tools.find(name) is None
+            return not definition.may_use(name) or caller.tools.find(name) is None
 
         return Agent(
             caller.asked_model,
@@ -141,6 +139,7 @@ class Delegation:
             rails=replace(caller.rails, hooks=None),
             hooks=self._hooks,
             denied=denied,
+            mode=narrowed(ctx.permissions.mode, definition.mode),
             limits=Limits(turns=definition.max_turns),
             chain=Chain(caller.chain.id, caller.chain.depth + 1),
             identity=identity,

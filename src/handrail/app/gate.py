@@ -16,8 +16,9 @@ GATE_MODULES = ("handrail.permissions.policy", "handrail.dispatch.approval.gate"
 if TYPE_CHECKING:
     from handrail.conversation.redact import Redactor
     from handrail.dispatch.approval.gate import PolicyGate
+    from handrail.dispatch.approval.live import LivePolicy
     from handrail.dispatch.approval.model_judge import Judge
-    from handrail.dispatch.approval.question import Handler, PermissionHooks, Persist
+    from handrail.dispatch.approval.question import Handler, PermissionHooks
     from handrail.dispatch.approval.sdk import CanUseTool
     from handrail.permissions.policy import Policy
 
@@ -26,7 +27,8 @@ class FolderGate:
     """
     Judges by the permission language, which is loaded with the first call: no first request waits for it.
 
-    `policy` is asked before every call, so that settings may change; without it there are no rules. `kept` gives the
+    `policy` is asked before every call, so that settings may change; `in_force` gives one that can also be changed for
+    the session, and kept; without either there are no rules. `kept` gives the
     folders of the session's own files, such as big results, which may be read. `session` is its id in the audit log,
     from which `redactor` takes the secrets.
     """
@@ -37,11 +39,11 @@ class FolderGate:
         env: Mapping[str, str],
         *,
         policy: "Callable[[], Policy] | None" = None,
+        in_force: "Callable[[], LivePolicy] | None" = None,
         can_use_tool: "CanUseTool | None" = None,
         handler: "Handler | None" = None,
         hooks: "PermissionHooks | None" = None,
         judge: "Judge | None" = None,
-        persist: "Persist | None" = None,
         audited: bool = True,
         kept: Callable[[], Iterable[Path]] = tuple,
         session: str = "",
@@ -50,11 +52,11 @@ class FolderGate:
         self._cwd = realpath(cwd)
         self._env = env
         self._policy = policy
+        self._in_force = in_force
         self._can_use_tool = can_use_tool
         self._handler = handler
         self._hooks = hooks
         self._judge = judge
-        self._persist = persist
         self._audited = audited
         self._kept = kept
         self._session = session
@@ -93,7 +95,7 @@ class FolderGate:
 
     def _made(self) -> "PolicyGate":
         approval = "handrail.dispatch.approval"
-        live = import_module(f"{approval}.live").LivePolicy(self._policy or self._no_rules(), self._persist)
+        live: LivePolicy = self._in_force() if self._in_force else self._unkept()
         live.apply(lambda policy: policy.with_kept(map(realpath, self._kept())))
         handler = self._handler
         if self._can_use_tool is not None:
@@ -108,10 +110,13 @@ class FolderGate:
         )
         return made
 
-    def _no_rules(self) -> "Callable[[], Policy]":
+    def _unkept(self) -> "LivePolicy":
+        made: type[LivePolicy] = import_module("handrail.dispatch.approval.live").LivePolicy
+        if self._policy:
+            return made(self._policy)
         home = realpath(self._env.get("HOME") or Path.home())
         policy: Policy = import_module("handrail.permissions.policy").Policy.empty(self._cwd, home)
-        return lambda: policy
+        return made(lambda: policy)
 
     def _audit(self) -> object:
         if not self._audited:

@@ -1,17 +1,26 @@
 """Rules that people agree to while a session runs, kept in the settings."""
 
 from importlib import import_module
+from typing import Protocol
 
-from handrail.app.live import Live
+from handrail.app.settings import Loaded
+from handrail.config.places import Places
 from handrail.tools.permission import Update
 
 SOURCES = {"localSettings": "local", "projectSettings": "project", "userSettings": "user"}
 
 
+class Settled(Protocol):
+    """The settings of a running session, as `app.live.Live` has them."""
+
+    places: Places
+    loaded: Loaded
+
+
 class KeptRules:
     """Writes a change of permissions to the file it is meant for (a `dispatch.approval.question.Persist`)."""
 
-    def __init__(self, live: Live) -> None:
+    def __init__(self, live: Settled) -> None:
         self._live = live
 
     def where(self, destination: str) -> str:
@@ -19,10 +28,19 @@ class KeptRules:
         source = SOURCES.get(destination)
         return self._live.places.spot(source).shown if source else "this session"
 
+    def holds(self, update: Update) -> bool:
+        """Whether what an update added is still written in its file, trusted or not."""
+        source = SOURCES.get(str(update.get("destination")))
+        spots = [layer.document for layer in self._live.loaded.settings.layers if layer.source == source]
+        section = next((each.values for each in spots if each.spot.family == "handrail"), {}).get("permissions", {})
+        return bool(import_module("handrail.config.persist").written_in(update, section))
+
     def refuses(self, update: Update) -> str:
         """Why a change may not be made at all; empty if it may."""
-        only_managed = self._live.loaded.managed_rules_only and update.get("behavior") == "allow"
-        return "policy allows no allow rules but its own" if only_managed else ""
+        kind = update.get("type")
+        widens = kind == "addDirectories" or (update.get("behavior") == "allow" and kind != "removeRules")
+        only_managed = self._live.loaded.managed_rules_only and widens
+        return "policy allows no allow rules and folders but its own" if only_managed else ""
 
     def persist(self, update: Update) -> None:
         """

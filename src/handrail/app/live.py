@@ -19,14 +19,15 @@ from handrail.config.asked import NOTHING_ASKED, Asked
 from handrail.config.places import Places, places_for
 from handrail.config.snapshot import NO_SETTINGS, Settings
 from handrail.config.watch import Watch
+from handrail.conversation.plain import plain
 from handrail.errors import SettingsError
 from handrail.tools.tool import McpInfo
 
 if TYPE_CHECKING:
     from handrail.config.managed import PolicySource
+    from handrail.dispatch.approval.live import LivePolicy
     from handrail.permissions.policy import Policy
     from handrail.permissions.rules import Rule, RuleProblem
-    from handrail.permissions.update import UpdateProblem
 
 
 def build_policy(loaded: Loaded, asked: Asked, places: Places) -> "Policy":
@@ -116,8 +117,8 @@ class Live:
         """Somebody has just looked, so that the next who asks for the policy need not."""
         self._held: set[str] = set()
         self._number = 0
-        self._policy: Policy | None = None
-        self._updates: list[Mapping[str, Any]] = []
+        self._built: Policy | None = None
+        self._in_force: LivePolicy | None = None
 
     def look(self) -> None:
         """Look whether files changed. What somebody `asks` to judge first waits, and does not count until `settle`."""
@@ -153,41 +154,31 @@ class Live:
         return source not in ("policy", "trust")
 
     def policy(self) -> "Policy":
-        """The policy in force now."""
+        """The policy in force now: what the files say, and what was changed in this session."""
+        return self.in_force()()
+
+    def in_force(self) -> "LivePolicy":
+        """What gives the policy in force, and takes changes of it."""
+        if self._in_force is None:
+            from handrail.app.keeping import KeptRules  # noqa: PLC0415  # comes with the permission language
+            from handrail.dispatch.approval.live import LivePolicy  # noqa: PLC0415
+
+            self._in_force = LivePolicy(self._of_files, KeptRules(self))
+        return self._in_force
+
+    def _of_files(self) -> "Policy":
         if self.fresh:
             self.fresh = False
         else:
             self.look()
-        if self._policy is None:
-            self._build(0)
-        assert self._policy
-        return self._policy
-
-    def apply(self, update: Mapping[str, Any]) -> "Policy | UpdateProblem":
-        """A permission update: in force at once, and written down where it is meant for."""
-        from handrail.config.persist import persist  # noqa: PLC0415  # comes with the permission language
-        from handrail.permissions.update import UpdateProblem, apply_update  # noqa: PLC0415
-
-        if self.loaded.managed_rules_only and update.get("behavior") == "allow":
-            return UpdateProblem("policy allows no allow rules but its own")
-        made = apply_update(self.policy(), update)
-        if isinstance(made, UpdateProblem):
-            return made
-        if made == self._policy:
-            return made  # a mode that is not available, a rule that is there: nothing to write
-        try:
-            written = persist(update, self.places)
-        except SettingsError as error:
-            written = None
-            self._told(str(error))
-        if written is None or update.get("type") not in ("removeRules", "replaceRules"):
-            self._updates.append(update)  # those two are done by the file alone
-        self._policy = made
-        return made
+        if self._built is None:
+            self._built = build_policy(self.loaded, self._asked, self.places)
+            self._tell_problems(self._built, set())
+        return self._built
 
     def folders(self) -> tuple[str, ...]:
         """The working folders now."""
-        return self._policy.working_dirs if self._policy else self.loaded.folders
+        return self._in_force.last.working_dirs if self._in_force else self.loaded.folders
 
     def denied(self, name: str, mcp: McpInfo | None) -> bool:
         """Whether a deny rule takes the tool away. The permission language is only loaded if there is such a rule."""
@@ -195,6 +186,12 @@ class Live:
         if not self._asked.disallowed and not any(map(whole_tool, rules)):
             return False
         return self.policy().denies_tool(name, mcp)
+
+    def refuses_server(self, name: str, forms: Sequence[Mapping[str, Any]]) -> str:
+        """Why an MCP server may not be used; empty if it may."""
+        from handrail.config.serverlists import refusal  # noqa: PLC0415  # only those who have servers pay for it
+
+        return refusal(self.loaded.settings, name, forms)
 
     def _reload(self, changed: tuple[str, ...]) -> None:
         self._watch = Watch(self.places, self._asked.wanted)  # there may be new drop-ins to look at
@@ -215,23 +212,16 @@ class Live:
         for note in loaded.notes():
             if note not in known:
                 self._told(note)
-        if self._policy:
-            self._build(self._policy.version + 1)
+        if self._built:
+            known = {problem.text for problem in self._built.problems}
+            self._built = build_policy(loaded, self._asked, self.places)
+            self._tell_problems(self._built, known)
         for source in changed:
             self.heard(source)
 
-    def _build(self, version: int) -> None:
-        from handrail.permissions.policy import Policy  # noqa: PLC0415
-        from handrail.permissions.update import apply_update  # noqa: PLC0415
-
-        before = {problem.text for problem in self._policy.problems} if self._policy else set[str]()
-        made = build_policy(self.loaded, self._asked, self.places)
-        for update in self._updates:
-            updated = apply_update(made, update)
-            made = updated if isinstance(updated, Policy) else made
-        self._policy = replace(made, version=max(version, made.version))
-        for problem in made.problems:
-            if problem.text not in before:
+    def _tell_problems(self, policy: "Policy", known: set[str]) -> None:
+        for problem in policy.problems:
+            if problem.text not in known:
                 self._told(rule_note(problem, self.loaded.settings))
 
 
@@ -253,7 +243,7 @@ def outfit_of(live: Live, session: str = "", **more: Any) -> Callable[[], Outfit
 
 def on_standard_error(note: str) -> None:
     """Where notes go if nobody says otherwise."""
-    sys.stderr.write(f"handrail: {note}\n")
+    sys.stderr.write(f"handrail: {plain(note)}\n")
 
 
 def live_settings(

@@ -7,7 +7,7 @@ MCP servers of a session: connected side by side, reported when they fail, never
 import asyncio
 import json
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,8 @@ START_PATIENCE, CALL_PATIENCE = 30.0, 600.0
 
 Carry = Callable[[str, Message], Awaitable[Message]]
 """Brings a message to a server of that name in the program that drives us, and its answer back."""
+Refuses = Callable[[str, Sequence[Mapping[str, Any]]], str]
+"""Why a server of that name may not be used, by its configuration as written and as used; empty if it may."""
 
 
 class Connection:
@@ -40,12 +42,23 @@ class Connection:
 
 
 class Servers:
-    """The servers of one session. `carry` reaches those that live in the program around us."""
+    """
+    The servers of one session. `carry` reaches those that live in the program around us.
 
-    def __init__(self, env: Mapping[str, str], cwd: Path, carry: Carry | None = None) -> None:
+    `refuses` is asked before each is connected, wherever it comes from: one that is refused is never started.
+    """
+
+    def __init__(
+        self,
+        env: Mapping[str, str],
+        cwd: Path,
+        carry: Carry | None = None,
+        refuses: Refuses = lambda _name, _forms: "",
+    ) -> None:
         self._env = env
         self._cwd = str(cwd)
         self._carry = carry
+        self._refuses = refuses
         self._connections: dict[str, Connection] = {}
 
     def add(self, servers: Mapping[str, Any], scope: str) -> None:
@@ -75,6 +88,16 @@ class Servers:
             f"a tool of the MCP server {each.name!r} is left out: {why}" for each in waiting for why in each.problems
         ]
         return (*failed, *odd)
+
+    async def look_again(self) -> tuple[str, ...]:
+        """Let go of those that the settings refuse by now; what a person should know about it."""
+        notes = []
+        for each in self._connections.values():
+            if each.status == "connected" and (why := self._refuses(each.name, self._forms(each))):
+                await self._let_go(each)
+                each.status, each.error = "failed", f"{why}."
+                notes.append(f"the MCP server {each.name!r} is not used any more: {each.error}")
+        return tuple(notes)
 
     async def reconnect(self, name: str) -> None:
         """
@@ -144,6 +167,9 @@ class Servers:
 
     async def _peer(self, connection: Connection) -> Peer:
         config, name = connection.config, connection.name
+        forms = self._forms(connection)
+        if why := self._refuses(name, forms):
+            raise McpError(f"{why}.")
         match config.get("type", "stdio"):
             case "sdk":
                 carry = self._carry
@@ -151,15 +177,22 @@ class Servers:
                     raise McpError("it lives in a program that drives handrail, and there is none.")
                 return ExchangePeer(lambda message: carry(name, message))
             case "stdio" if isinstance(config.get("command"), str):
-                argv = [config["command"], *map(str, config.get("args") or ())]
+                used = forms[-1]
                 given = {key: str(value) for key, value in (config.get("env") or {}).items()}
                 env = {**self._env, "CLAUDE_PROJECT_DIR": self._cwd, "HANDRAIL_PROJECT_DIR": self._cwd}
                 env |= {key: self._filled(value) for key, value in given.items()}
-                return await StdioPeer.start(name, [self._filled(word) for word in argv], env, self._cwd)
+                return await StdioPeer.start(name, [used["command"], *used["args"]], env, self._cwd)
             case "stdio":
                 raise McpError("it has no command. Servers with a url need a type: http, sse or ws.")
             case kind:
                 raise McpError(f"servers of the type {kind!r} have not come yet; stdio servers can be used.")
+
+    def _forms(self, connection: Connection) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        """The configuration as it is written, and as it is used: with the values of variables."""
+        config = connection.config
+        used = {key: self._filled(config[key]) for key in ("command", "url") if isinstance(config.get(key), str)}
+        args = [self._filled(str(word)) for word in config.get("args") or ()]
+        return config, {**config, **used, "args": args}
 
     def _filled(self, text: str) -> str:
         """`${NAME}` and `${NAME:-default}` from the environment; what is not set stays as it is."""

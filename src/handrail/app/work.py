@@ -1,5 +1,6 @@
 """An agent at work in a folder: told where it is and what people wrote down for it, kept within its window."""
 
+import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
@@ -14,7 +15,6 @@ from handrail.app.compacting import Compactor
 from handrail.app.facts import GitProbe, gather
 from handrail.app.gate import GATE_MODULES, FolderGate
 from handrail.app.judge import ModelJudge
-from handrail.app.keeping import KeptRules
 from handrail.app.late_hooks import LateHooks
 from handrail.app.live import live_settings, on_standard_error, outfit_of
 from handrail.app.memory import Switches, places, read_memory, read_memory_near
@@ -100,6 +100,8 @@ class Worker:
     """
 
     def __init__(self, work: Work, env: Mapping[str, str], **options: Any) -> None:
+        self.servers: Servers | None = None
+        self._news: set[asyncio.Future[Any]] = set()
         self._delegate: Delegation | None = None
         self.live = live_settings(work.cwd, env, state_folder(env), work.asked, work.told)
         loaded = self.live.loaded
@@ -128,18 +130,17 @@ class Worker:
         self._compactor = Compactor(self._summarise, results.folder)
         parts = system_parts(replacement=work.system or "", addition=work.addition, interactive=work.interactive)
         self.hooks = LateHooks(self.live, self._made_hooks, work.told)
-        self.live.heard = self.hooks.changed
+        self.live.heard = self._settings_changed
         if loaded.hooks or work.callbacks:
             self.hooks.fill()
         self.gate = FolderGate(
             work.cwd,
             env,
-            policy=self.live.policy,
+            in_force=self.live.in_force,
             can_use_tool=work.can_use_tool,
             hooks=self.hooks,
             judge=ModelJudge(self._model, name),
             redactor=self._redactor,
-            persist=KeptRules(self.live),
             kept=lambda: (results.folder, self.outfit().state, *self._hook_texts()),
             session=self.id,
         )
@@ -147,7 +148,6 @@ class Worker:
         shared: dict[str, Any] = {"env": env, "compact": shorten, "results": results}
         self.outfit = cache(outfit_of(self.live, self.id, delegate=_Late(self._delegation), **self._variables(env)))
         self._shared = {**shared, "outfit": self.outfit}
-        self.servers: Servers | None = None
         self.agent = Agent(
             self._model,
             model_name=name,
@@ -208,6 +208,22 @@ class Worker:
         folder = self.hooks.now.surroundings.folder if self.hooks.now else None
         return () if folder is None else (folder,)
 
+    def _settings_changed(self, source: str) -> None:
+        """Other settings count. May be called in a thread, for tools look too."""
+        self.hooks.changed(source)
+        if self.servers is not None:
+            self._loop.call_soon_threadsafe(self._look_at_servers, self.servers)
+
+    def _look_at_servers(self, servers: "Servers") -> None:
+        self._news.add(task := asyncio.ensure_future(self._refused_servers(servers)))
+        task.add_done_callback(self._news.discard)
+
+    async def _refused_servers(self, servers: "Servers") -> None:
+        if notes := await servers.look_again():
+            self.agent.offer(servers.tools)
+            for note in notes:
+                self._work.told(note)
+
     def _variables(self, env: Mapping[str, str]) -> dict[str, Any]:
         """What hooks of the session's start may set for later commands reaches these through a file."""
         file = self.hooks.now.surroundings.env_file if self.hooks.now else None
@@ -231,10 +247,13 @@ class Worker:
         others = {} if work.strict_servers else settings.servers
         if not work.servers and not others:
             return
-        made: Servers = import_module("handrail.app.servers").Servers(self.live.loaded.env, self._cwd, work.carry)
+        made: Servers = import_module("handrail.app.servers").Servers(
+            self.live.loaded.env, self._cwd, work.carry, self.live.refuses_server
+        )
         made.add(work.servers, "dynamic")
         made.add(others, "project")
         self.servers = made
+        self._loop = asyncio.get_running_loop()
         for note in await made.connect():
             work.told(note)
         self.agent.offer(made.tools)

@@ -16,7 +16,7 @@ from handrail.app.calling import call_once
 from handrail.app.live import live_settings, outfit_of
 from handrail.app.state import state_folder
 from handrail.app.tools import make_catalog
-from handrail.cli.permission_flags import asked_for, warn
+from handrail.cli.permission_flags import asked_for, rule_problems, warn
 from handrail.conversation.blocks import Json, Text
 from handrail.conversation.plain import plain
 from handrail.errors import HandrailError
@@ -28,6 +28,8 @@ EXIT_BY_STATUS = {Status.OK: 0, Status.ERROR: 1, Status.DENIED: 3, Status.CANCEL
 
 def run(chosen: argparse.Namespace) -> int:
     """The exit code says how the call ended: 0 ok, 1 error, 2 bad input, 3 denied, 4 timed out, 130 interrupted."""
+    if forbidding := rule_problems(chosen)[0]:
+        raise HandrailError(f"--disallowedTools: {forbidding[0]}")  # a limit would be lost
     raw = parsed(sys.stdin.read() if chosen.input == "-" else chosen.input)
     live = live_settings(Path.cwd(), os.environ, state_folder(os.environ), asked_for(chosen), warn)
     env = live.loaded.env

@@ -72,7 +72,7 @@ async def play(model: Model, ground: Ground, width: int) -> Watch:
         builtin_tools=TOOLS,
         system_prompt="You repair small projects.",
         cwd=ground.project,
-        rails=Rails(FolderGate(ground.project, ground.env, policy=live.policy)),
+        rails=Rails(FolderGate(ground.project, ground.env, in_force=live.in_force)),
         env=ground.env,
         outfit=outfit_of(live),
         model_name="demo",

@@ -20,6 +20,7 @@ from handrail.app.live import Live
 from handrail.app.settings import ignored_note
 from handrail.app.state import state_folder
 from handrail.config.places import places_for
+from handrail.conversation.plain import plain
 from handrail.errors import SettingsError
 from handrail.processes.sandbox.choose import best, tried
 from handrail.processes.sandbox.limits import EVERYWHERE, LIMITS, PROTECTS
@@ -80,7 +81,7 @@ def run(chosen: argparse.Namespace) -> int:
     """Print every finding; 1 if one of them is a problem."""
     here = Here(os.environ, Path.cwd(), Path(os.environ.get("HOME") or Path.home()))
     found = findings(here)
-    print(as_json(found) if chosen.json else as_text(found))
+    print(as_json(found) if chosen.json else plain(as_text(found)))
     return int(any(each.state is State.PROBLEM for each in found))
 
 

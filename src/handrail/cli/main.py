@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from handrail import __version__
 from handrail.cli import sessions_arguments
+from handrail.conversation.plain import plain
 from handrail.errors import HandrailError
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
@@ -47,10 +48,13 @@ def _permissions(parser: argparse.ArgumentParser) -> None:
     explain.add_argument("tool", metavar="TOOL", help="name of the tool; or the whole call: 'Bash(git push)'")
     explain.add_argument("input", metavar="JSON", nargs="?", help="its input as a JSON object")
     test = what.add_parser("test", parents=[common], help="check a policy against examples, one JSON object a line")
-    test.add_argument("file", metavar="FILE", help="the examples: tool, input, expect; see docs/permissions.md")
+    test.add_argument("file", metavar="FILE", help="the examples: tool, input, expect; - reads standard input")
     what.add_parser("lint", parents=[common], help="find rules that do not do what they look like")
-    simulate = what.add_parser("simulate", parents=[common], help="decide the calls of an audit log again")
-    simulate.add_argument("--audit", metavar="FILE", required=True, help="the log, from the state folder")
+    simulate = what.add_parser("simulate", parents=[common], help="decide calls that were made again")
+    calls = simulate.add_mutually_exclusive_group(required=True)
+    calls.add_argument("--audit", metavar="FILE", nargs="+", help="those of audit logs, from the state folder")
+    calls.add_argument("--session", metavar="ID", help="those of a session")
+    calls.add_argument("--sessions", action="store_true", help="those of all sessions of the folder")
 
 
 def _tools(parser: argparse.ArgumentParser) -> None:
@@ -176,7 +180,7 @@ def run(arguments: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except HandrailError as error:
-        sys.stderr.write(f"handrail: {error}\n")
+        sys.stderr.write(f"handrail: {plain(str(error))}\n")
         return USAGE
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""

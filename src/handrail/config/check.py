@@ -18,6 +18,7 @@ WORDS = {
 }
 # Where a mistake means that it is not known what the file forbids.
 FORBIDS = (("permissions",), ("permissions", "deny"), ("permissions", "ask"))
+FORBIDS_SERVERS = "deniedMcpServers"
 
 
 @record
@@ -84,7 +85,7 @@ def _fitting(value: Any, schema: Schema, path: Way, slips: list[Slip]) -> Any:
         slips.append(_wrong(path, value, f"at least {schema['minimum']}"))
         raise Omit
     if isinstance(value, str) and (problem := text_problem(value)):
-        slips.append(Slip(path, f"{problem}.", path[:2] in FORBIDS))
+        slips.append(Slip(path, f"{problem}.", _forbids(path)))
         raise Omit
     if isinstance(value, list) and "items" in schema:
         return list(_each(value, schema["items"], path, slips))
@@ -98,13 +99,17 @@ def _fitting_object(value: dict[str, Any], schema: Schema, path: Way, slips: lis
     if missing:
         slips.append(Slip(path, f"has no {missing[0]!r}."))
         raise Omit
+    choices = [name for choice in schema.get("oneOf", ()) for name in choice["required"]]
+    if choices and sum(name in value for name in choices) != 1:
+        slips.append(Slip(path, f"must have exactly one of {', '.join(choices)}.", _forbids(path)))
+        raise Omit
     kept: dict[str, Any] = {}
     for name, inner in value.items():
         rule = schema.get("properties", {}).get(name) or schema.get("additionalProperties")
         try:
             kept[name] = _fitting(inner, rule, (*path, name), slips) if rule else inner
         except Omit:
-            if name in schema.get("required", ()):
+            if name in schema.get("required", ()) or "oneOf" in schema:
                 raise
     return kept
 
@@ -144,7 +149,11 @@ def text_problem(value: str) -> str:
 
 def _wrong(path: Way, value: Any, expected: str) -> Slip:
     what = "not a text" if path[0] == "env" else shown(value)  # a value of env may be a secret
-    return Slip(path, f"is {what} and must be {expected}.", path[:2] in FORBIDS)
+    return Slip(path, f"is {what} and must be {expected}.", _forbids(path))
+
+
+def _forbids(path: Way) -> bool:
+    return path[:2] in FORBIDS or path[0] == FORBIDS_SERVERS
 
 
 def shown(value: Any) -> str:

@@ -3,6 +3,7 @@
 import fcntl
 import os
 import secrets
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -38,6 +39,24 @@ def _lock(descriptor: int) -> None:
             if time.monotonic() > deadline:
                 raise TimeoutError(f"another process has been writing for {PATIENCE:g} seconds") from None
             time.sleep(0.01)
+
+
+def own_bytes(path: Path, most: int) -> bytes:
+    """
+    What a file of ours holds, up to so many bytes. No link is followed, no pipe waited for.
+
+    Raises:
+        OSError: there is none, or somebody else could have written it.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        status = os.fstat(descriptor)
+        if status.st_uid != os.geteuid() or status.st_mode & 0o022 or not stat.S_ISREG(status.st_mode):
+            raise PermissionError("somebody else could have written it")
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            return file.read(most)
+    finally:
+        os.close(descriptor)
 
 
 def replace_file(path: Path, data: bytes, *, mode: int) -> None:

@@ -103,7 +103,7 @@ def _policy(
 ) -> list[Document]:
     known = [layer.document for layer in before.layers if layer.source == "policy"] if before else None
     try:
-        return read_policy(places, env, policies, known)
+        return read_policy(places, env, policies, known, news)
     except SettingsError as error:
         if known is None:
             raise
@@ -149,7 +149,7 @@ def _servers(places: Places, sources: tuple[str, ...], news: list[Problem]) -> "
             return None
         named = parsed(decoded(data)).get("mcpServers", {})
     except FileProblemError as error:
-        news.append(Problem("project", spot.shown, 0, f"{error.message}. No server of it is used."))
+        news.append(Problem("project", spot.shown, 0, f"{error.message.rstrip('.')}. No server of it is used."))
         return None
     if not isinstance(named, dict):
         news.append(Problem("project", spot.shown, 0, "mcpServers must be an object. No server of it is used."))
@@ -229,7 +229,7 @@ def _no_looser_mode(layers: list[Layer], own: set[int]) -> list[Layer]:
     """An untrusted project may ask for a stricter mode than would be in force without it, not for a looser one."""
     if not any(id(layer.document) in own and _mode(layer.values) for layer in layers):
         return layers
-    from handrail.config.widening import stricter  # noqa: PLC0415
+    from handrail.permissions.modes import stricter  # noqa: PLC0415
 
     others = merged(layer.values for layer in layers if id(layer.document) not in own)
     usual = _mode(others) or "default"
@@ -248,7 +248,7 @@ def _mode(values: Mapping[str, Any]) -> str:
 
 def _unwidened(values: Mapping[str, Any]) -> Mapping[str, Any]:
     """Without what allows calls: used while it is not known what is forbidden."""
-    from handrail.config.widening import stricter  # noqa: PLC0415
+    from handrail.permissions.modes import stricter  # noqa: PLC0415
 
     mode = _mode(values)
     kept = _changed(values, allow=None, additionalDirectories=None)

@@ -2,7 +2,7 @@
 The one table of known settings. Checking, merging, trust, the published JSON Schema and the docs are made from it.
 
 The type of a key is a piece of JSON Schema, of which checking knows: type, enum, minimum, items, properties,
-additionalProperties and required.
+additionalProperties, required and oneOf (of required).
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,6 @@ FLAG: Schema = {"type": "boolean"}
 TEXTS: Schema = {"type": "array", "items": TEXT}
 TEXT_MAP: Schema = {"type": "object", "additionalProperties": TEXT}
 ANY_MAP: Schema = {"type": "object"}
-ANY_LIST: Schema = {"type": "array"}
 DISABLE: Schema = {"type": "string", "enum": ["disable"]}
 HOOKS: Schema = {
     "type": "object",
@@ -49,6 +48,14 @@ EFFORTS: Schema = {"type": "string", "enum": ["minimal", "low", "medium", "high"
 PROVIDERS: Schema = {"type": "string", "enum": ["anthropic", "openai", "openai-responses"]}
 WAITS: Schema = {"type": "string", "enum": ["60s", "5m", "10m"]}
 DURABILITY: Schema = {"type": "string", "enum": ["process", "power"]}
+SERVERS: Schema = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "properties": {"serverName": TEXT, "serverCommand": TEXTS, "serverUrl": TEXT},
+        "oneOf": [{"required": [name]} for name in ("serverName", "serverCommand", "serverUrl")],
+    },
+}
 STATUS_LINE: Schema = {"type": "object", "properties": {"type": TEXT, "command": TEXT}}
 
 ALWAYS = "always"
@@ -96,7 +103,7 @@ KEYS = (
     Key(
         "allowManagedMcpServersOnly",
         FLAG,
-        "`allowedMcpServers` counts from policy files only. Kept, without effect yet.",
+        "`allowedMcpServers` counts from policy files only; without one there, no server is used.",
         managed=True,
     ),
     Key(
@@ -105,6 +112,12 @@ KEYS = (
         "A program with arguments that prints more policy settings; if it fails, nothing runs.",
         managed=True,
         whole=True,
+    ),
+    Key(
+        "policyUrl",
+        TEXT,
+        "An https address that gives more policy settings; without an answer or a kept copy, nothing runs.",
+        managed=True,
     ),
     Key("env", TEXT_MAP, "Variables of the session and of every program it starts."),
     Key("hooks", HOOKS, "Commands, URLs and the like that are asked before and after things happen.", raw=True),
@@ -124,8 +137,8 @@ KEYS = (
     Key("enableAllProjectMcpServers", FLAG, "Approve every server of `.mcp.json`.", (False,)),
     Key("enabledMcpjsonServers", TEXTS, "Approved servers of `.mcp.json`."),
     Key("disabledMcpjsonServers", TEXTS, "Rejected servers of `.mcp.json`.", ALWAYS),
-    Key("allowedMcpServers", ANY_LIST, "The only MCP servers that may be used. Kept, without effect yet."),
-    Key("deniedMcpServers", ANY_LIST, "MCP servers that may not be used. Kept, without effect yet.", ALWAYS),
+    Key("allowedMcpServers", SERVERS, "The only MCP servers that may be used, by name, command or address."),
+    Key("deniedMcpServers", SERVERS, "MCP servers that may not be used, whatever else is said.", ALWAYS),
     Key("sandbox.enabled", FLAG, "Run commands in a sandbox."),
     Key("sandbox.autoAllowBashIfSandboxed", FLAG, "Sandboxed commands run without a question.", (False,)),
     Key("sandbox.allowUnsandboxedCommands", FLAG, "A command may ask to run outside the sandbox.", (False,)),

@@ -1,8 +1,8 @@
 """
 Policy: settings that nobody can override, and without which nothing runs.
 
-They come from the policy folders and from any other `PolicySource`. One is built in: the program that the policy key
-`policyCommand` names, which can ask a server or a device manager. Whatever goes wrong here ends the program.
+They come from the policy folders and from any other `PolicySource`. Two are built in: the program that the policy key
+`policyCommand` names, and the address of `policyUrl`. Whatever goes wrong here ends the program.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,6 +12,7 @@ from typing import Protocol
 from handrail.config.document import Document, document_of, read_document
 from handrail.config.merge import merged
 from handrail.config.places import Places, Spot
+from handrail.config.problems import Problem
 from handrail.errors import SettingsError
 from handrail.records import record
 
@@ -19,7 +20,7 @@ PATIENCE = 10.0
 
 
 class PolicySource(Protocol):
-    """Another place that policy comes from, for example a URL."""
+    """Another place that policy comes from, for example a device manager."""
 
     @property
     def name(self) -> str:
@@ -45,13 +46,15 @@ class CommandSource:
 
     @property
     def name(self) -> str:
-        return f"policyCommand {self.arguments[0]}"
+        return " ".join(("policyCommand", *self.arguments[:1]))
 
     def read(self) -> bytes:
         """What it prints. It has ten seconds."""
         from handrail.config.commands import output_of  # noqa: PLC0415  # few have such a program
 
         try:
+            if not self.arguments:
+                raise OSError("it names no program")
             return output_of(self.arguments, cwd="/", env=self.env, timeout=PATIENCE)
         except OSError as error:
             raise SettingsError(f"{self.name} did not give a policy: {error}. Nothing runs without it.") from error
@@ -62,9 +65,12 @@ def read_policy(
     env: Mapping[str, str],
     others: Iterable[PolicySource] = (),
     known: Iterable[Document] | None = None,
+    news: list[Problem] | None = None,
 ) -> list[Document]:
     """
     All policy there is, the highest first. `known` was read before: then only the files are read again.
+
+    `news` gets what people should know, although the policy can be used.
 
     Raises:
         SettingsError: some of it cannot be read or understood.
@@ -73,11 +79,15 @@ def read_policy(
     if known is not None:
         given = [document for document in known if not document.spot.family]
         return _usable([*given, *files])
-    command = merged(document.values for document in files).get("policyCommand")
-    own = [CommandSource(tuple(command), env)] if command else []
+    named = merged(document.values for document in _usable(files))
+    own = [CommandSource(tuple(command), env)] if (command := named.get("policyCommand")) is not None else []
     given = [
         document_of(Spot("policy", Path(other.name), other.name, "/", ""), other.read()) for other in (*others, *own)
     ]
+    if (url := named.get("policyUrl")) is not None:
+        from handrail.config.policyurl import policy_from  # noqa: PLC0415  # few have such a server
+
+        given.append(policy_from(url, places.state, [] if news is None else news))
     return _usable([*given, *files])
 
 

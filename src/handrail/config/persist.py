@@ -14,7 +14,7 @@ from handrail.config.trust import TrustStore
 from handrail.config.widening import Item, split
 from handrail.config.write import edit
 from handrail.errors import SettingsError
-from handrail.permissions.policy import MODE_ALIASES, MODES
+from handrail.permissions.modes import MODE_ALIASES, MODES
 from handrail.permissions.rules import Behaviour, RuleProblem, parse_rule
 from handrail.permissions.update import DESTINATIONS, rule_text
 
@@ -48,6 +48,21 @@ def persist(update: Mapping[str, Any], places: Places) -> Path | None:
     if source != "user" and (items := _items(source, added)):
         TrustStore(places.state).add(places.cwd, items)
     return file
+
+
+def written_in(update: Mapping[str, Any], section: Mapping[str, Any]) -> bool:
+    """Whether the `permissions` of a file hold what an update added to them."""
+    match update.get("type"):
+        case "addRules":
+            behaviour = Behaviour(update["behavior"])
+            there = {_meaning(rule, behaviour) for rule in section.get(behaviour.value, ())}
+            return all(_meaning(rule_text(rule), behaviour) in there for rule in update["rules"])
+        case "setMode":
+            return bool(section.get("defaultMode") == update["mode"])
+        case "addDirectories":
+            return set(update["directories"]) <= set(section.get("additionalDirectories", ()))
+        case _:
+            return False  # what was taken away is done by the file alone
 
 
 Change = Any

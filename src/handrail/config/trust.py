@@ -8,13 +8,13 @@ A folder inside a trusted one is another folder. One file for each record, for i
 
 import json
 import os
-import stat
 import time
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from enum import Enum
 from pathlib import Path
 
-from handrail.config.files import locked, replace_file
+from handrail.config.files import locked, own_bytes, replace_file
 from handrail.config.places import trust_file
 from handrail.config.widening import Item, fingerprint
 from handrail.errors import SettingsError
@@ -22,6 +22,7 @@ from handrail.files.owned import owned_folder
 from handrail.records import record
 
 VERSION = 1
+MAX_BYTES = 100_000_000
 
 
 class Trust(Enum):
@@ -71,14 +72,15 @@ class TrustStore:
     def trust(self, folder: str, items: Iterable[Item]) -> Record:
         """Trust a folder with these items in it and no others."""
         made = record_for(folder, items)
-        self._write(made)
+        with self._locked():
+            self._write(made)
         return made
 
     def add(self, folder: str, items: Iterable[Item]) -> None:
         """Somebody agreed to these items, whatever else lies in the folder."""
-        made = together(self.record_of(folder), record_for(folder, items))
-        assert made
-        self._write(made)
+        more = record_for(folder, items)
+        with self._locked():  # what somebody else adds at the same time stays
+            self._write(together(self.record_of(folder), more) or more)
 
     def revoke(self, folder: str) -> bool:
         """Forget a folder; whether it was known."""
@@ -93,8 +95,10 @@ class TrustStore:
         files = sorted(self._folder.glob("*.json")) if self._folder.is_dir() else []
         return tuple(sorted(filter(None, map(_read, files)), key=lambda known: known.folder))
 
+    def _locked(self) -> AbstractContextManager[None]:
+        return locked(owned_folder(self._folder))
+
     def _write(self, made: Record) -> None:
-        owned_folder(self._folder)
         content = {
             "version": VERSION,
             "folder": made.folder,
@@ -103,8 +107,7 @@ class TrustStore:
             "hooks": sorted(made.hooks),
             "names": made.names,
         }
-        with locked(self._folder):
-            replace_file(self.file_of(made.folder), json.dumps(content, indent=1).encode() + b"\n", mode=0o600)
+        replace_file(self.file_of(made.folder), json.dumps(content, indent=1).encode() + b"\n", mode=0o600)
 
 
 def covers(known: Record, now: Record) -> bool:
@@ -141,17 +144,9 @@ def _read(file: Path) -> Record | None:
         SettingsError: it was written by a newer handrail.
     """
     try:
-        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        data = own_bytes(file, MAX_BYTES)
     except OSError:
         return None
-    try:
-        status = os.fstat(descriptor)
-        if status.st_uid != os.geteuid() or status.st_mode & 0o022 or not stat.S_ISREG(status.st_mode):
-            return None
-        with os.fdopen(descriptor, "rb", closefd=False) as opened:
-            data = opened.read()
-    finally:
-        os.close(descriptor)
     try:
         content = json.loads(data)
         if content["version"] > VERSION:

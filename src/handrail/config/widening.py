@@ -19,8 +19,6 @@ from handrail.config.keys import ALWAYS, Key, Tree, tree
 from handrail.config.ways import Way, dotted
 from handrail.records import record
 
-# From the strictest to the widest.
-STRICTNESS = ("plan", "dontAsk", "default", "acceptEdits", "auto", "bypassPermissions")
 # Keys whose values start programs: the project's own files that they name are part of what is trusted.
 RUNS = frozenset(("hooks", "statusLine", "apiKeyHelper", "mcpServers"))
 MAX_WORDS, MAX_FILE = 200, 4_000_000
@@ -61,12 +59,6 @@ def split(source: str, values: Mapping[str, Any]) -> tuple[dict[str, Any], tuple
     """What narrows, and the items that do not. Unknown keys are neither: nobody acts on them."""
     items: list[Item] = []
     return _narrow(source, values, tree(), (), items), tuple(items)
-
-
-def stricter(mode: str, than: str) -> bool:
-    """Whether a mode lets less pass than another."""
-    rank = STRICTNESS.index
-    return rank("default" if mode == "manual" else mode) < rank("default" if than == "manual" else than)
 
 
 def fingerprint(item: Item, folder: str) -> str:

@@ -57,9 +57,11 @@ def _edited(spot: Spot, target: Path, change: Callable[[str], str]) -> bool:
         text = "{}\n" if data is None else decoded(data)
         parsed(text)
     except FileProblemError as error:
-        raise SettingsError(f"{spot.shown} is broken and was not changed: {error.message}. Repair it first.") from error
+        raise SettingsError(
+            f"{spot.shown} is broken and was not changed: {error.message.rstrip('.')}. Repair it first."
+        ) from error
     changed = change(text)
-    if changed == text and data is not None:
+    if changed == text:
         return True
     parsed(changed)
     mark = codecs.BOM_UTF8 if data and data.startswith(codecs.BOM_UTF8) else b""

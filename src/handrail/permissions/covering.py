@@ -1,9 +1,11 @@
 """Whether a rule matches everything that another one matches, so that the other one says nothing new."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from handrail.permissions.rules import Rule
-from handrail.permissions.shell import WORD_END, ShellPattern, compile_shell, cut
+from handrail.permissions.globs import WORD_END, Glob
+from handrail.permissions.rules import Behaviour, Rule
+from handrail.permissions.shell import compile_shell, cut, with_blank
 
 ANYTHING = "\x01"
 """Stands for text that only a wildcard can match."""
@@ -11,33 +13,47 @@ PATH_TOOLS = ("Read", "Edit")
 
 
 class Covers:
-    """Finds among many rules those that cover one; rules that cannot are not looked at."""
+    """
+    Finds among many rules those that cover one; rules that cannot are not looked at.
+
+    Of rules that are the same in every way the first stands for all. A pattern is filed under that one of its texts
+    which the fewest others have: whatever it covers holds this text.
+    """
 
     def __init__(self, rules: Iterable[Rule]) -> None:
-        self._alike: dict[tuple[str, str], list[Rule]] = {}
-        self._shell: dict[str, list[tuple[Rule, ShellPattern]]] = {}
+        self._alike: dict[tuple[str, str], dict[tuple[Behaviour, str], Rule]] = {}
         for rule in rules:
-            if rule.spec is None:
-                continue
-            self._alike.setdefault((rule.tool, rule.spec), []).append(rule)
-            if rule.tool == "Bash":
-                pattern = compile_shell(rule.spec)
-                self._shell.setdefault(_program(pattern), []).append((rule, pattern))
+            if rule.spec is not None:
+                self._alike.setdefault((rule.tool, rule.spec), {}).setdefault((rule.behaviour, _start(rule)), rule)
+        specs = [spec for tool, spec in self._alike if tool == "Bash"]
+        texts = {spec: [piece for piece in cut(with_blank(spec)) if piece] for spec in specs}
+        common = Counter(text for each in texts.values() for text in dict.fromkeys(each))
+        self._filed: dict[int, dict[str, list[tuple[str, Glob]]]] = {}
+        for spec, each in texts.items():
+            rarest = min(each, key=lambda text: (common[text], -len(text)), default="").rstrip(WORD_END)
+            self._filed.setdefault(len(rarest), {}).setdefault(rarest, []).append((spec, compile_shell(spec)))
 
     def of(self, rule: Rule) -> Iterator[Rule]:
         """The others that match at least what this one matches."""
         if rule.spec is None:
             return
         if rule.tool != "Bash":
-            yield from (
-                other for other in self._alike[rule.tool, rule.spec] if other is not rule and _same_start(rule, other)
-            )
+            same = self._alike[rule.tool, rule.spec].items()
+            yield from (other for (_, start), other in same if other is not rule and start == _start(rule))
             return
         texts = samples(rule.spec)
-        program = _program(compile_shell(rule.spec))
-        for other, pattern in (*self._shell.get(program, ()), *(self._shell.get("", ()) if program else ())):
-            if other is not rule and all(_matches(pattern, text) for text in texts):
-                yield other
+        for spec, pattern in self._holding(min(texts, key=len)):
+            if all(map(pattern.matches, texts)):
+                yield from (other for other in self._alike["Bash", spec].values() if other is not rule)
+
+    def _holding(self, text: str) -> Iterator[tuple[str, Glob]]:
+        """The patterns whose filed text is part of this one."""
+        for length, filed in self._filed.items():
+            if len(filed) < len(text) - length:
+                yield from (each for part, patterns in filed.items() if part in text for each in patterns)
+                continue
+            for part in {text[at : at + length] for at in range(len(text) - length + 1)}:
+                yield from filed.get(part, ())
 
 
 def samples(spec: str) -> list[str]:
@@ -46,26 +62,13 @@ def samples(spec: str) -> list[str]:
 
     A wildcard becomes a sign that no rule holds, so only a wildcard can match it.
     """
-    if spec.endswith(":*"):
-        spec = spec[:-2] + " *"
-    text = "".join(ANYTHING if piece is None else piece for piece in cut(spec))
+    text = "".join(ANYTHING if piece is None else piece for piece in cut(with_blank(spec)))
     tail = WORD_END + ANYTHING
     return [text, text.removesuffix(tail)] if text.endswith(tail) else [text]
 
 
-def _program(pattern: ShellPattern) -> str:
-    """The first word that every match begins with; empty if a wildcard is part of it."""
-    first, mark, _ = pattern.literal.partition(WORD_END)
-    ends = mark or pattern.regex is None or pattern.regex.fullmatch(first + ANYTHING) is None
-    return first if ends else ""
-
-
-def _matches(pattern: ShellPattern, text: str) -> bool:
-    return text == pattern.literal if pattern.regex is None else pattern.regex.fullmatch(text) is not None
-
-
-def _same_start(one: Rule, other: Rule) -> bool:
-    """Whether both specs mean the same place: `/src` starts from the folder of its settings."""
-    spec = one.spec or ""
-    anchored = one.tool in PATH_TOOLS and spec.startswith("/") and not spec.startswith("//")
-    return not anchored or one.source.folder == other.source.folder
+def _start(rule: Rule) -> str:
+    """What else a spec depends on: `/src` starts from the folder of its settings."""
+    spec = rule.spec or ""
+    anchored = rule.tool in PATH_TOOLS and spec.startswith("/") and not spec.startswith("//")
+    return rule.source.folder if anchored else ""

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from handrail.permissions.globs import Glob, glob
 from handrail.permissions.patterns import Anchors, PathIndex
 from handrail.permissions.powershell import PowerShellIndex
 from handrail.permissions.rules import MCP, PARAMETER, Behaviour, Rule, normalised, server_name
@@ -12,11 +13,7 @@ from handrail.permissions.shell import ShellIndex
 from handrail.permissions.web import DomainIndex
 from handrail.tools.tool import McpInfo
 
-Glob = tuple[re.Pattern[str], Rule]
-
-
-def glob_regex(text: str) -> re.Pattern[str]:
-    return re.compile("".join(".*" if char == "*" else re.escape(char) for char in text), re.DOTALL)
+Filed = tuple[Glob, Rule]
 
 
 class RuleIndex:
@@ -42,12 +39,12 @@ class RuleIndex:
     def __init__(self, rules: Iterable[Rule], behaviour: Behaviour, anchors: Anchors) -> None:
         self.behaviour = behaviour
         self.whole: dict[str, list[Rule]] = {}
-        self.globs: list[Glob] = []
+        self.globs: list[Filed] = []
         self.mcp: dict[str, list[Rule]] = {}
-        self.mcp_globs: dict[str, list[Glob]] = {}
+        self.mcp_globs: dict[str, list[Filed]] = {}
         self.params: dict[str, dict[tuple[str, str], list[Rule]]] = {}
         self.named: dict[str, dict[str, list[Rule]]] = {"Agent": {}, "Skill": {}}
-        self.agent_globs: list[Glob] = []
+        self.agent_globs: list[Filed] = []
         by_tool: dict[str, list[Rule]] = {}
         for rule in rules:
             if rule.spec is None:
@@ -67,11 +64,11 @@ class RuleIndex:
         name = rule.tool
         server, _, tool = name.removeprefix(MCP).partition("__")
         if name.startswith(MCP) and self.behaviour is Behaviour.ALLOW and "*" in tool:
-            self.mcp_globs.setdefault(server, []).append((glob_regex(tool), rule))
+            self.mcp_globs.setdefault(server, []).append((glob(tool), rule))
         elif "*" in name:
-            self.globs.append((glob_regex(name), rule))
+            self.globs.append((glob(name), rule))
             if name.startswith(MCP):
-                self.globs.append((glob_regex(re.sub(r"[^A-Za-z0-9_*-]", "_", name)), rule))
+                self.globs.append((glob(re.sub(r"[^A-Za-z0-9_*-]", "_", name)), rule))
         elif name.startswith(MCP):
             for key in self.mcp_keys(name.removeprefix(MCP)):
                 self.mcp.setdefault(key, []).append(rule)
@@ -92,7 +89,7 @@ class RuleIndex:
         if self.behaviour is Behaviour.ALLOW:
             return
         if rule.tool == "Agent" and "*" in spec:
-            self.agent_globs.append((glob_regex(spec), rule))
+            self.agent_globs.append((glob(spec), rule))
         if found := PARAMETER.match(spec):
             by_value = self.params.setdefault(rule.tool, {})
             by_value.setdefault((found[1], found[2].strip()), []).append(rule)
@@ -104,16 +101,16 @@ class RuleIndex:
         found = list(self.whole.get(name, ()))
         if name.startswith(MCP):
             found += self.mcp.get(name.removeprefix(MCP), ())
-        return found + [rule for regex, rule in self.globs if regex.fullmatch(name)]
+        return found + [rule for pattern, rule in self.globs if pattern.matches(name)]
 
     def mcp_tool(self, server: str, tool: str, name: str) -> list[Rule]:
         """Compared by the recorded server and tool, so another server's name cannot be read into a rule."""
         found = list(self.mcp.get(server, ()))
         if self.behaviour is not Behaviour.ALLOW or "__" not in server:
             found += self.mcp.get(f"{server}__{tool}", ())
-        found += [rule for regex, rule in self.mcp_globs.get(server, ()) if regex.fullmatch(tool)]
+        found += [rule for pattern, rule in self.mcp_globs.get(server, ()) if pattern.matches(tool)]
         joined = (f"{MCP}{server}__{tool}", name)
-        return found + [rule for regex, rule in self.globs if any(map(regex.fullmatch, joined))]
+        return found + [rule for pattern, rule in self.globs if any(map(pattern.matches, joined))]
 
     def by_parameter(self, tool: str, values: Mapping[str, Any]) -> list[Rule]:
         """`Tool(param:value)`: a top-level scalar of the input has exactly this value."""
@@ -125,7 +122,7 @@ class RuleIndex:
 
     def agent(self, kind: str) -> list[Rule]:
         found = list(self.named["Agent"].get(kind, ()))
-        return found + [rule for regex, rule in self.agent_globs if regex.fullmatch(kind)]
+        return found + [rule for pattern, rule in self.agent_globs if pattern.matches(kind)]
 
     def skill(self, name: str, arguments: str) -> list[Rule]:
         """`name` without arguments (deny and ask: with any), `name *` with any, `name:*` also what it brings along."""

@@ -77,11 +77,14 @@ def met_files(case: Case) -> Opinion | None:
     return Opinion(Strength.ASK, Verdict.ASK, "paths", reason, rule.written)
 
 
+BY_RULE = {kind: f"{kind.value} rule" for kind in Behaviour}
+
+
 def by_rule(case: Case, kind: Behaviour, strength: Strength, verdict: Verdict) -> Opinion | None:
     found = matching(case, kind)
     if not found:
         return None
-    return Opinion(strength, verdict, f"{kind.value} rule", f"the rule {found[0].text} matches", found[0].written)
+    return Opinion(strength, verdict, BY_RULE[kind], f"the rule {found[0].text} matches", found[0].written)
 
 
 def allow_rules(case: Case) -> Opinion | None:

@@ -1,7 +1,8 @@
 """Finds rules that do not do what they look like: never matching, shadowed, wider than they look, common mistakes."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 
 from handrail.permissions.covering import Covers
 from handrail.permissions.policy import Policy
@@ -32,15 +33,19 @@ class Finding:
     message: str
 
 
-def lint(policy: Policy, tools: frozenset[str] = TOOLS) -> tuple[Finding, ...]:
+def lint(
+    policy: Policy, tools: frozenset[str] = TOOLS, progress: Callable[[int], None] = lambda _done: None
+) -> tuple[Finding, ...]:
     """All remarks about the rules of a policy. `tools` are the names that exist besides MCP tools."""
     found = [Finding("malformed", p.text, p.source, p.message) for p in policy.problems]
     whole = {(rule.behaviour, rule.tool): rule for rule in reversed(policy.rules) if rule.spec is None}
     covers = Covers(policy.rules)
     places = {id(rule): place for place, rule in enumerate(policy.rules)}
-    for rule in policy.rules:
+    for done, rule in enumerate(policy.rules):
+        if done % 500 == 0:
+            progress(done)
         found += [Finding(kind, rule.text, rule.source, message) for kind, message in remarks(rule, tools)]
-        behind = [*shadows(rule, whole)] or [*covered(rule, covers.of(rule), places)][:1]
+        behind = [*shadows(rule, whole)] or [*islice(covered(rule, covers.of(rule), places), 1)]
         found += [Finding("shadowed", rule.text, rule.source, message) for message in behind]
     return tuple(found)
 
@@ -83,15 +88,15 @@ def shell_remarks(rule: Rule, spec: str) -> Iterator[Remark]:
     if ":*" in spec[:-2]:
         yield "mistake", "':*' counts only at the end and is literal here; use a blank and *"
         return
-    if has_operator(spec) and allow and pattern.regex is not None:
+    if has_operator(spec) and allow and not pattern.exact:
         yield "never", "a command line is judged in parts, so an allow rule with an operator and * matches nothing"
     if not allow:
         return
-    if pattern.regex is not None and not words[0]:
+    if not pattern.exact and not words[0]:
         yield "wide", "this begins with * and covers any program"
-    elif pattern.regex is not None and words[0] in RUN_ANYTHING and len(words) == 1:
+    elif not pattern.exact and words[0] in RUN_ANYTHING and len(words) == 1:
         yield "wide", f"{words[0]} can run any program or change any file"
-    elif pattern.regex is not None and len(words) == 1 and not spec.endswith((" *", ":*")):
+    elif not pattern.exact and len(words) == 1 and not spec.endswith((" *", ":*")):
         yield "wide", f"this also covers other programs whose names begin with {words[0]!r}; put a blank before *"
     if words[0] in TRANSPARENT:
         yield "mistake", f"{words[0]} is looked through; write the rule for the command behind it"

@@ -1,9 +1,10 @@
 """Which rules match a case. Deny and ask rules match when anything in it does; allow rules must cover all of it."""
 
 from handrail.permissions.case import Case, text_of
+from handrail.permissions.globs import WORD_END
 from handrail.permissions.index import RuleIndex
+from handrail.permissions.powershell import as_written, behind_options
 from handrail.permissions.rules import READERS, WRITERS, Behaviour, Rule
-from handrail.permissions.shell import WORD_END
 from handrail.permissions.touch import Access, Touch, allowed_by
 from handrail.records import record
 
@@ -68,6 +69,10 @@ def commands(case: Case, index: RuleIndex) -> list[Rule]:
     for part in case.parts:
         for text in part.suspects:
             found += index.shell.find(text)
+        if part.powershell:
+            found += index.whole_tool("PowerShell", None)
+            for text in behind_options(part.text.split(WORD_END)[1:]):
+                found += index.powershell.find(text, index.behaviour)
     for words in case.analysis.suspects:
         found += index.shell.find(WORD_END.join(words).rstrip(WORD_END))
     return found + index.shell.find_whole(case.analysis.text, index.behaviour)
@@ -78,11 +83,13 @@ def possible(case: Case) -> list[Rule]:
     openings = {opening for part in case.parts for opening in part.openings}
     if case.analysis is not None and case.analysis.problems:
         openings.add("")
-    indexes = [case.policy.index[kind].shell for kind in (Behaviour.DENY, Behaviour.ASK)] if openings else []
-    found = [rule for index in indexes for opening in sorted(openings) for rule in index.possible(opening)]
+    indexes = [case.policy.index[kind] for kind in (Behaviour.DENY, Behaviour.ASK)] if openings else []
+    found = [rule for index in indexes for opening in sorted(openings) for rule in index.shell.possible(opening)]
+    if any(part.powershell for part in case.parts):
+        found += [rule for index in indexes for _, rule in index.powershell.rules]
     guesses = [WORD_END.join(words) for words in case.analysis.guesses] if case.analysis is not None else []
-    indexes = [case.policy.index[kind].shell for kind in (Behaviour.DENY, Behaviour.ASK)] if guesses else []
-    return found + [rule for index in indexes for text in guesses for rule in index.find(text)]
+    indexes = [case.policy.index[kind] for kind in (Behaviour.DENY, Behaviour.ASK)] if guesses else []
+    return found + [rule for index in indexes for text in guesses for rule in index.shell.find(text)]
 
 
 def named(case: Case, index: RuleIndex) -> list[Rule]:
@@ -92,7 +99,11 @@ def named(case: Case, index: RuleIndex) -> list[Rule]:
     if case.tool == "Skill":
         return index.skill(text_of(values, "skill").removeprefix("/"), text_of(values, "args").strip())
     if case.tool == "PowerShell":
-        return index.powershell.find(text_of(values, "command"), index.behaviour)
+        command = text_of(values, "command")
+        found = index.powershell.find(command, index.behaviour)
+        if index.behaviour is not Behaviour.ALLOW:  # what is forbidden in one shell is so in the other
+            found += [rule for text in as_written(command) for rule in index.shell.find(text)]
+        return found
     return []
 
 

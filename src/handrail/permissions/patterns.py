@@ -5,17 +5,21 @@ Path patterns of rules: gitignore matching with four anchors, and an index over 
     /x   the folder of the settings       x, ./x  the working folder
 
 An allow rule is read narrowly: `src/**` is one folder, `src/*` one level, letters keep their case, and a link matches
-only if its target does. Deny and ask rules are read widely: `src/**` at any depth, below what matches, in any case.
+only if its target does. Deny and ask rules are read widely: `src/**` at any depth, below what matches, in
+any case and composition of letters.
 """
 
 import posixpath
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from handrail.permissions.rules import Behaviour, Rule
 
 WILD = re.compile(r"[*?\[\\]")
+ANY_FOLDERS = "(?:/[^/]+)*"
 ENDING = re.compile(r"\*(\.[^.*?\[\\/]+)\Z")
 
 
@@ -30,7 +34,8 @@ class Anchors(NamedTuple):
 class Pattern(NamedTuple):
     """A pattern from one base: how it is matched, and by which key it is found."""
 
-    regex: re.Pattern[str]
+    text: str
+    flags: int
     folder: str = ""
     """What it matches lies at or below this folder."""
     name: str = ""
@@ -38,18 +43,35 @@ class Pattern(NamedTuple):
     ending: str = ""
     """What it matches has a name with this ending in it."""
 
+    @property
+    def regex(self) -> re.Pattern[str]:
+        """The expression; most rules are never looked at, so it is compiled when one is."""
+        return compiled(self.text, self.flags)
+
+
+@lru_cache(maxsize=4_096)
+def compiled(text: str, flags: int) -> re.Pattern[str]:
+    return re.compile(text, flags)
+
 
 def compile_patterns(rule: Rule, anchors: Anchors) -> tuple[Pattern, ...]:
     """One pattern per base the rule starts from."""
     narrow = rule.behaviour is Behaviour.ALLOW
     bases, rest, floating = anchored(rule, anchors, narrow)
+    if not narrow:
+        bases, rest = tuple(map(composed, bases)), composed(rest)
     while rest == ".." or rest.startswith("../"):
         bases, rest, floating = tuple(posixpath.dirname(base) for base in bases), rest[3:], False
     parts = [part for part in rest.split("/") if part not in ("", ".")]
     tail = tail_of(parts, rest.endswith("/"), narrow)
-    middle = "".join(translate(part) for part in parts)
+    body = joined(["**", *parts] if floating else parts) + tail
     flags = re.DOTALL if narrow else re.DOTALL | re.IGNORECASE
-    return tuple(pattern_from(base, parts, floating, middle + tail, flags) for base in dict.fromkeys(bases))
+    return tuple(pattern_from(base, parts, floating, body, flags) for base in dict.fromkeys(bases))
+
+
+def composed(text: str) -> str:
+    """A name in one of the ways it can be written; some file systems take all of them for the same."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
 def anchored(rule: Rule, anchors: Anchors, narrow: bool) -> tuple[tuple[str, ...], str, bool]:
@@ -82,16 +104,16 @@ def tail_of(parts: list[str], folder_only: bool, narrow: bool) -> str:
 
 def pattern_from(base: str, parts: list[str], floating: bool, body: str, flags: int) -> Pattern:
     start = "" if base == "/" else base
-    regex = re.compile(re.escape(start) + ("(?:/[^/]+)*" if floating else "") + body, flags)
+    text = re.escape(start) + body
     key = str.lower if flags & re.IGNORECASE else str
     if not floating:
         literal = list(literal_start(parts))
-        return Pattern(regex, folder=key("/".join([start, *literal]) or "/"))
+        return Pattern(text, flags, folder=key("/".join([start, *literal]) or "/"))
     name = next((part for part in parts if not WILD.search(part)), "")
     if name:
-        return Pattern(regex, name=key(name))
+        return Pattern(text, flags, name=key(name))
     ending = next((found[1] for part in parts if (found := ENDING.match(part))), "")
-    return Pattern(regex, ending=key(ending))
+    return Pattern(text, flags, ending=key(ending))
 
 
 def literal_start(parts: Iterable[str]) -> Iterator[str]:
@@ -101,28 +123,46 @@ def literal_start(parts: Iterable[str]) -> Iterator[str]:
         yield part
 
 
+def joined(parts: Iterable[str]) -> str:
+    """
+    All parts, each with the slash before it.
+
+    What stands between two `**`, or in a name between two `*`, is taken where it is found first and not looked for
+    again: that is enough, and no rule and no path makes a match take long.
+    """
+    groups = [""]
+    for part in parts:
+        if part != "**":
+            groups[-1] += f"/{translate(part)}"
+        elif len(groups) == 1 or groups[-1]:
+            groups.append("")
+    first, *others = groups
+    middle = "".join(f"(?>{ANY_FOLDERS}?{group}(?=/|\\Z))" for group in others[:-1])
+    return first + middle + "".join(f"{ANY_FOLDERS}{group}" for group in others[-1:])
+
+
 def translate(part: str) -> str:
-    """One part of a pattern, with the slash before it."""
-    if part == "**":
-        return "(?:/[^/]+)*"
-    out, at = "/", 0
+    """One name of a pattern."""
+    texts, at = [""], 0
     while at < len(part):
         char = part[at]
         at += 1
         if char == "*":
-            out += "" if out.endswith("[^/]*") else "[^/]*"
+            texts.append("")
         elif char == "?":
-            out += "[^/]"
+            texts[-1] += "[^/]"
         elif char == "[" and (close := part.find("]", at + 1)) > 0:
             inner = part[at:close]
             negated = inner[:1] in ("!", "^")
-            out += f"(?!/)[{'^' if negated else ''}{klass(inner[negated:])}]"
+            texts[-1] += f"(?!/)[{'^' if negated else ''}{klass(inner[negated:])}]"
             at = close + 1
         else:
             if char == "\\" and at < len(part):
                 char, at = part[at], at + 1
-            out += re.escape(char)
-    return out
+            texts[-1] += re.escape(char)
+    first, *others = texts
+    middle = "".join(f"(?>[^/]*?{text})" for text in others[:-1] if text)
+    return first + middle + "".join(f"[^/]*{text}" for text in others[-1:])
 
 
 def klass(inner: str) -> str:
@@ -162,20 +202,29 @@ class PathIndex:
         """The rules that match an absolute path. A folder ends with a slash."""
         if self.empty:
             return []
-        candidates = list(self.others)
+        path = path if self.narrow else composed(path)
         key = path if self.narrow else path.lower()
+        candidates = self.others
         if self.folders:
-            # Walking up the path: the number of steps is its depth.
-            folders, at = self.folders, len(key)
-            while at > 0:
-                if (prefix := key[:at]) in folders:
-                    candidates += folders[prefix]
-                at = key.rfind("/", 0, at)
-            candidates += folders.get("/", ())
+            cut = key.rfind("/")
+            above = (key, *folders_to(key[:cut]))
+            if not self.folders.keys().isdisjoint(above):
+                candidates = [*candidates, *(entry for folder in above for entry in self.folders.get(folder, ()))]
         if self.names or self.endings:
-            for name in key.split("/"):
-                if name in self.names:
-                    candidates += self.names[name]
-                if self.endings and (dot := name.rfind(".")) >= 0:
-                    candidates += self.endings.get(name[dot:], ())
+            names = key.split("/")
+            if not self.names.keys().isdisjoint(names):
+                candidates = [*candidates, *(entry for name in names for entry in self.names.get(name, ()))]
+            if self.endings:
+                ends = [name[dot:] for name in names if (dot := name.rfind(".")) >= 0]
+                candidates = [*candidates, *(entry for end in ends for entry in self.endings.get(end, ()))]
         return [rule for pattern, rule in candidates if pattern.regex.fullmatch(path)]
+
+
+@lru_cache(maxsize=512)
+def folders_to(folder: str) -> tuple[str, ...]:
+    """A folder and those above it."""
+    found, at = [], len(folder)
+    while at > 0:
+        found.append(folder[:at])
+        at = folder.rfind("/", 0, at)
+    return (*found, "/")

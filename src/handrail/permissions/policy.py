@@ -10,13 +10,12 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from handrail.permissions.index import RuleIndex
+from handrail.permissions.modes import MODE_ALIASES, MODES
 from handrail.permissions.patterns import Anchors
 from handrail.permissions.rules import Behaviour, Rule, RuleProblem, Source, parse_rule
 from handrail.records import record
 from handrail.tools.tool import McpInfo
 
-MODES = ("default", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions")
-MODE_ALIASES = {"manual": "default"}
 # A parent in one of these hands its mode on, whatever a sub-agent's definition says.
 HANDED_ON = frozenset(("bypassPermissions", "acceptEdits", "auto"))
 

@@ -8,8 +8,9 @@ an allow rule covers only a line that is one plain command.
 import re
 from collections.abc import Iterable
 
+from handrail.permissions.globs import WORD_END, Glob
 from handrail.permissions.rules import Behaviour, Rule
-from handrail.permissions.shell import WORD_END, ShellPattern, compile_shell
+from handrail.permissions.shell import compile_shell
 
 CMDLETS = {
     "add-content": "ac",
@@ -77,6 +78,23 @@ def pieces(command: str) -> list[str]:
     return [WORD_END.join(words) for piece in SEPARATORS.split(command) if (words := words_of(piece, by_path=True))]
 
 
+MAX_SKIPPED = 8
+
+
+def behind_options(words: list[str]) -> list[str]:
+    """What of the arguments of a shell may be its program: options before it, and their values, are left out."""
+    return [" ".join(words[at:]) for at in range(min(len(words), MAX_SKIPPED))]
+
+
+def as_written(command: str) -> list[str]:
+    """Every command that the line may run under the names it has for other shells, and what it may hand to one."""
+    found = []
+    for piece in SEPARATORS.split(command.replace("`", "")):
+        words = [re.split(r"[\\/]", word)[-1] for word in piece.replace("'", " ").replace('"', " ").split()]
+        found += [WORD_END.join(words[at:]) for at in range(min(len(words), MAX_SKIPPED))]
+    return found
+
+
 class PowerShellIndex:
     """The PowerShell rules of one behaviour."""
 
@@ -94,14 +112,10 @@ class PowerShellIndex:
             texts = [WORD_END.join(words_of(command, by_path=False))] if plain else []
         else:
             texts = pieces(command)
-        return [rule for pattern, rule in self.rules if any(fits(pattern, text) for text in texts)]
+        return [rule for pattern, rule in self.rules if any(map(pattern.matches, texts))]
 
 
-def compiled(spec: str) -> ShellPattern:
+def compiled(spec: str) -> Glob:
     first, blank, rest = spec.casefold().partition(" ")
     head, colon, tail = first.partition(":*")
     return compile_shell(f"{ALIASES.get(head, head)}{colon}{tail}{blank}{rest}")
-
-
-def fits(pattern: ShellPattern, text: str) -> bool:
-    return pattern.literal == text if pattern.regex is None else pattern.regex.fullmatch(text) is not None

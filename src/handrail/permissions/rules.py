@@ -6,6 +6,7 @@ Parsing is total: every text gives a Rule or a RuleProblem. A problem matches no
 
 import re
 from enum import Enum
+from functools import lru_cache
 
 from handrail.records import record
 from handrail.tools.tool import McpInfo
@@ -17,6 +18,8 @@ class Behaviour(Enum):
     ALLOW = "allow"
     ASK = "ask"
     DENY = "deny"
+
+    __hash__ = object.__hash__  # members are unique, and every decision looks rules up by them
 
 
 @record
@@ -179,11 +182,13 @@ def split_rules(text: str) -> tuple[str, ...]:
     return tuple(rule for rule in (*found, current) if rule)
 
 
+@lru_cache(maxsize=1_024)
 def normalised(name: str) -> str:
     """The name of an MCP server or tool as rules and wire names spell it."""
     return re.sub(r"[^A-Za-z0-9_-]", "_", name)
 
 
+@lru_cache(maxsize=1_024)
 def server_name(name: str) -> str:
     """A server's name: also without doubled underscores, so that `mcp__server__tool` splits in one way only."""
     return re.sub(r"_{2,}", "_", normalised(name)).strip("_") or "_"

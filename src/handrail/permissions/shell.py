@@ -11,14 +11,16 @@ import shlex
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from handrail.permissions.globs import WORD_END, Glob
 from handrail.permissions.rules import Behaviour, Rule
 from handrail.shell.analysis import analyse
 from handrail.shell.model import HARMLESS, Analysis, Does, Effect, Kind, Piece, Segment, Verdict, Word
 
-WORD_END = "\0"  # between words; cannot be part of one
 UNKNOWN = "\ue000"  # stands for text that is not known
 SHELL_PROGRAMS = frozenset(("sh", "bash", "dash", "rbash", "ash", "zsh", "ksh", "mksh", "fish"))
 LATER = frozenset(("at", "batch", "newgrp", "crontab", "ed"))  # run what they read
+# Their language is another one, so it is not known which commands their program runs.
+POWERSHELLS = frozenset(f"{name}{end}" for name in ("pwsh", "powershell", "pwsh-preview") for end in ("", ".exe"))
 # Run the command behind them and change nothing about it, so an allow rule sees through them.
 TRANSPARENT = frozenset(("timeout", "time", "nice", "nohup", "stdbuf", "command", "builtin", "noglob"))
 # What they do depends on their arguments so much that a rule with a wildcard does not cover it.
@@ -30,6 +32,7 @@ KNOWN = frozenset((Kind.LITERAL, Kind.GLOB, Kind.TILDE, Kind.INPUT, Kind.FOUND, 
 IN_PLACE = re.compile(r"-i(?:\.[\w.-]+)?\Z|--in-place(?:=\.[\w.-]+)?\Z")
 QUOTED = re.compile(r"""'[^']*'|"(?:[^"\\]|\\.)*"|\\.""", re.DOTALL)
 BACKGROUND = re.compile(r"(?<![&<>|])&(?![&>])")
+ODD, STARS, BLANKS = re.compile(r"""['"\\\x00]"""), re.compile(r"\*+"), re.compile(r"\s+")
 OPERATORS = re.compile(r"[|&;<>`\n]|\$\(")
 
 
@@ -55,6 +58,8 @@ class Part(NamedTuple):
     """An edit that the mode acceptEdits lets pass inside the working folders."""
     only_redirects: bool = False
     """Read-only but for files that the shell writes for it."""
+    powershell: bool = False
+    """It starts a shell of another language."""
     until: int = 0
     """The first part behind it that it does not itself start."""
 
@@ -95,6 +100,7 @@ def part(segment: Segment, until: int) -> Part:
         exact_only=name in EXACT_ONLY or (name == "find" and not read_only),
         accepted=segment.entry in ACCEPTED_EDITS and only_edits(segment),
         only_redirects=not read_only and only_redirects(segment),
+        powershell=name.lower() in POWERSHELLS,
         until=until,
     )
 
@@ -192,9 +198,11 @@ def unknown(piece: Piece) -> bool:
 
 
 def reads_program(segment: Segment) -> bool:
-    """A shell whose program is neither a text in the line nor a file that it names."""
+    """A shell whose program is neither a text in the line nor a file that it names; or one of another language."""
     if any(effect.shell is not None for effect in segment.effects):
         return False
+    if segment.name.lower() in POWERSHELLS:
+        return True
     files = [word.literal for word in segment.argv[1:] if not (word.literal or "").startswith(("-", "+", "<"))]
     if segment.name in ("source", "."):
         return any(file is None or file.startswith(("/dev/", "/proc/")) for file in files[:1])
@@ -218,32 +226,32 @@ def skipping(name: str, words: list[str]) -> Iterator[str]:
             yield WORD_END.join((name, *words[at:]))
 
 
-class ShellPattern(NamedTuple):
-    """The inside of `Bash(...)`, taken apart."""
-
-    literal: str
-    """What every match begins with."""
-    regex: re.Pattern[str] | None
-    """None: the literal is all there is."""
-
-
-def compile_shell(spec: str) -> ShellPattern:
+def compile_shell(spec: str) -> Glob:
     """Words between blanks; quotes are taken away; `*` is any text, `\\*` a star; `x:*` and `x *` also match `x`."""
-    if spec.endswith(":*"):
-        spec = spec[:-2] + " *"
-    pieces = cut(spec)
-    optional_tail = len(pieces) > 1 and pieces[-1] is None and (pieces[-2] or "").endswith(WORD_END)
-    if optional_tail:
+    pieces = cut(with_blank(spec))
+    tail = len(pieces) > 1 and pieces[-1] is None and (pieces[-2] or "").endswith(WORD_END)
+    if tail:
         pieces = [*pieces[:-2], (pieces[-2] or "")[:-1]]
-    if None not in pieces and not optional_tail:
-        return ShellPattern("".join(piece or "" for piece in pieces), None)
-    body = "".join(".*" if piece is None else re.escape(piece) for piece in pieces)
-    tail = f"(?:{WORD_END}.*)?" if optional_tail else ""
-    return ShellPattern(pieces[0] or "", re.compile(body + tail, re.DOTALL))
+    texts = [""]
+    for piece in pieces:
+        if piece is None:
+            texts.append("")
+        else:
+            texts[-1] += piece
+    return Glob(texts[0], tuple(texts[1:]), tail)
+
+
+def with_blank(spec: str) -> str:
+    """`x:*` as `x *`."""
+    return spec[:-2] + " *" if spec.endswith(":*") else spec
 
 
 def cut(spec: str) -> list[str | None]:
     """Texts and wildcards (None), blanks outside quotes turned into the mark between words."""
+    return quoted_cut(spec) if ODD.search(spec) else plain_cut(spec)
+
+
+def quoted_cut(spec: str) -> list[str | None]:
     quotes = balanced(spec)
     pieces: list[str | None] = [""]
     quote, at = "", 0
@@ -271,6 +279,19 @@ def cut(spec: str) -> list[str | None]:
     return pieces
 
 
+def plain_cut(spec: str) -> list[str | None]:
+    """The same for a text without quotes and backslashes, which is what most are."""
+    first, *others = [BLANKS.sub(WORD_END, text) for text in STARS.split(spec)]
+    pieces: list[str | None] = [first]
+    for text in others:
+        pieces.append(None)
+        if text:
+            pieces.append(text)
+    if pieces[-1] is not None:
+        pieces[-1] = pieces[-1].rstrip(WORD_END)
+    return pieces
+
+
 def balanced(spec: str) -> bool:
     return re.fullmatch(r"""(?:[^'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")*""", spec, re.DOTALL) is not None
 
@@ -287,16 +308,16 @@ class ShellIndex:
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self.exact: dict[str, list[Rule]] = {}
-        self.starts: dict[str, list[tuple[re.Pattern[str], Rule]]] = {}
-        self.whole: list[tuple[ShellPattern, Rule]] = []
+        self.starts: dict[str, list[tuple[Glob, Rule]]] = {}
+        self.whole: list[tuple[Glob, Rule]] = []
         for rule in rules:
             pattern = compile_shell(rule.spec or "")
             if has_operator(rule.spec or ""):
                 self.whole.append((pattern, rule))
-            elif pattern.regex is None:
+            elif pattern.exact:
                 self.exact.setdefault(pattern.literal, []).append(rule)
             else:
-                self.starts.setdefault(pattern.literal, []).append((pattern.regex, rule))
+                self.starts.setdefault(pattern.literal, []).append((pattern, rule))
         self.lengths = tuple(sorted({len(start) for start in self.starts}))
 
     def find(self, text: str, *, exact_only: bool = False) -> list[Rule]:
@@ -307,8 +328,8 @@ class ShellIndex:
         for length in self.lengths:
             if length > len(text):
                 break
-            for regex, rule in self.starts.get(text[:length], ()):
-                if regex.fullmatch(text):
+            for pattern, rule in self.starts.get(text[:length], ()):
+                if pattern.matches(text):
                     found.append(rule)
         return found
 
@@ -327,6 +348,6 @@ class ShellIndex:
         return [
             rule
             for pattern, rule in self.whole
-            if (pattern.literal == text if pattern.regex is None else not narrow and pattern.regex.fullmatch(text))
+            if ((pattern.exact or not narrow) and pattern.matches(text))
             or (narrow and " ".join((rule.spec or "").split()) == " ".join(command.split()))
         ]

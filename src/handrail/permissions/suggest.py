@@ -4,9 +4,10 @@ import re
 import shlex
 
 from handrail.permissions.case import Case
+from handrail.permissions.globs import WORD_END, Glob
 from handrail.permissions.matching import coverage
 from handrail.permissions.rules import WRITERS, Behaviour, Rule, normalised, parse_rule, server_name
-from handrail.permissions.shell import EXACT_ONLY, REMOVERS, WORD_END, Part, compile_shell
+from handrail.permissions.shell import EXACT_ONLY, REMOVERS, Part, compile_shell
 from handrail.permissions.web import Reach
 from handrail.records import record
 
@@ -117,4 +118,4 @@ def exact(words: list[str]) -> str:
 def fits(words: list[str]) -> bool:
     """Whether the rule for this very command, read again, is this command and no other."""
     made = parse_rule(f"Bash({exact(words)})", Behaviour.ALLOW)
-    return isinstance(made, Rule) and made.spec is not None and compile_shell(made.spec) == (WORD_END.join(words), None)
+    return isinstance(made, Rule) and made.spec is not None and compile_shell(made.spec) == Glob(WORD_END.join(words))

@@ -9,7 +9,8 @@ Only the policy in memory changes here; writing a destination's file is for whoe
 from collections.abc import Mapping
 from typing import Any
 
-from handrail.permissions.policy import MODE_ALIASES, MODES, Policy
+from handrail.permissions.modes import MODE_ALIASES, MODES
+from handrail.permissions.policy import Policy
 from handrail.permissions.rules import Behaviour, Rule, RuleProblem, Source, parse_rule
 from handrail.records import record
 

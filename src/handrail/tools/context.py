@@ -30,10 +30,11 @@ ProgressCallback: TypeAlias = Callable[[Progress], None]
 
 @record
 class AgentIdentity:
-    """Which agent is calling: the main one, or a sub-agent of some type."""
+    """Which agent is calling: the main one, or a sub-agent of some type. `mode` is the widest one it may work in."""
 
     id: str = "main"
     type: str = "main"
+    mode: str = ""
 
     @property
     def is_main(self) -> bool:

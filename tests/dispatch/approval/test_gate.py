@@ -13,7 +13,7 @@ from handrail.dispatch.approval.headless import Headless, advice
 from handrail.dispatch.approval.judging import nobody_checks
 from handrail.dispatch.approval.model_judge import Ruling
 from handrail.dispatch.approval.question import Proposal
-from handrail.dispatch.gate import Evidence
+from handrail.dispatch.gate import NOTHING_SAID, Evidence
 from handrail.permissions.policy import Flags
 from handrail.permissions.risk import Level
 from handrail.tools.abort import AbortReason, AbortSignal
@@ -521,3 +521,31 @@ async def test_a_hook_cannot_answer_for_a_tool_that_needs_a_person(tmp_path: Pat
     desk = Desk(tmp_path, hooks=HookAnswers().now(Allow()))
 
     assert (await desk.gate.decide(desk.request(Asks(), command="x"), HOOK_ALLOW)).verdict is Verdict.DENY
+
+
+@pytest.mark.parametrize(
+    ("mode", "wish", "verdict"),
+    [
+        ("acceptEdits", "", Verdict.ALLOW),
+        ("acceptEdits", "default", Verdict.DENY),
+        ("acceptEdits", "plan", Verdict.DENY),
+        ("acceptEdits", "bypassPermissions", Verdict.ALLOW),
+        ("default", "acceptEdits", Verdict.DENY),
+        ("default", "bypassPermissions", Verdict.DENY),
+        ("plan", "acceptEdits", Verdict.DENY),
+    ],
+)
+async def test_a_sub_agent_works_in_its_own_mode_if_that_is_stricter_than_its_callers(
+    tmp_path: Path, mode: str, wish: str, verdict: Verdict
+) -> None:
+    desk = Desk(tmp_path)
+    desk.live.apply(lambda policy: policy.with_mode(mode))
+    request = desk.request(Write(), agent=AgentIdentity("agent-1", "x", wish), file_path="a.txt")
+    mine = desk.request(Write(), file_path="a.txt")
+
+    decision = await desk.gate.decide(request, NOTHING_SAID)
+
+    assert decision.verdict is verdict
+    assert decision.version == desk.live().version
+    alone = await desk.gate.decide(mine, NOTHING_SAID)
+    assert (alone.verdict is Verdict.ALLOW) is (mode == "acceptEdits")

@@ -11,7 +11,7 @@ from handrail.permissions.rules import Behaviour, Source
 
 pytestmark = pytest.mark.anyio
 
-USER = Source("user", "settings.json", 1)
+LOCAL = Source("local", "settings.local.json", 1)
 
 
 def adding(rule: str, destination: str = "session") -> dict[str, Any]:
@@ -33,6 +33,10 @@ class Settings:
     def where(self, destination: str) -> str:
         return destination
 
+    def holds(self, update: Any) -> bool:
+        rule = update["rules"][0]
+        return any(known.text == f"{rule['toolName']}({rule['ruleContent']})" for known in self.policy.rules)
+
     def refuses(self, update: Any) -> str:
         return "that is never changed" if update.get("type") == "setMode" else ""
 
@@ -41,7 +45,7 @@ class Settings:
         self.add(f"{rule['toolName']}({rule['ruleContent']})")
 
     def add(self, text: str) -> None:
-        self.policy = self.policy.adding(Behaviour.ALLOW, [text], USER)
+        self.policy = self.policy.adding(Behaviour.ALLOW, [text], LOCAL)
 
 
 @pytest.mark.proves("G16", "P4")
@@ -80,7 +84,10 @@ async def test_what_was_written_comes_from_the_settings_from_then_on() -> None:
 
     assert await live.change([adding("Bash(make)", "localSettings"), adding("Bash(ls)")]) == ()
 
-    assert {(rule.text, rule.source.name) for rule in live().rules} >= {("Bash(ls)", "session"), ("Bash(make)", "user")}
+    assert {(rule.text, rule.source.name) for rule in live().rules} >= {
+        ("Bash(ls)", "session"),
+        ("Bash(make)", "local"),
+    }
     settings.policy = Policy.empty("/work", "/home/dev")  # somebody took the rule out of the file
     assert [(rule.text, rule.source.name) for rule in live().rules] == [("Bash(ls)", "session")]
 

@@ -12,7 +12,8 @@ from handrail.dispatch.approval.question import FILES
 from handrail.permissions.case import Case
 from handrail.permissions.layers import LAYERS, outcome, winner
 from handrail.permissions.matching import matched
-from handrail.permissions.policy import MODES, Policy
+from handrail.permissions.modes import MODES
+from handrail.permissions.policy import Policy
 from handrail.permissions.risk import risk
 from handrail.permissions.rules import Behaviour, Source
 from handrail.permissions.suggest import suggest

@@ -2,6 +2,9 @@
 
 import argparse
 import json
+import sys
+import time
+from collections.abc import Callable
 
 from handrail.cli.permissions.calls import installed, policy_of
 from handrail.conversation.plain import plain
@@ -13,7 +16,7 @@ CLEAN, FOUND = 0, 1
 def run(chosen: argparse.Namespace) -> int:
     """0: nothing to say; 1: something is."""
     policy = policy_of(chosen)
-    findings = lint(policy, TOOLS | frozenset(installed()))
+    findings = lint(policy, TOOLS | frozenset(installed()), progress(len(policy.rules)))
     for found in findings:
         if chosen.json:
             source = found.source
@@ -25,3 +28,15 @@ def run(chosen: argparse.Namespace) -> int:
     if not chosen.json:
         print(f"{len(policy.rules) + len(policy.problems)} rules, {len(findings)} remarks")
     return FOUND if findings else CLEAN
+
+
+def progress(total: int) -> Callable[[int], None]:
+    """Says how far it is, to a person who has waited for more than a second."""
+    started = time.monotonic()
+
+    def told(done: int) -> None:
+        if sys.stderr.isatty() and time.monotonic() - started > 1:
+            sys.stderr.write(f"\r{done} of {total} rules\x1b[K" + ("\r\x1b[K" if done + 500 >= total else ""))
+            sys.stderr.flush()
+
+    return told

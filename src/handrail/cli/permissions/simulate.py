@@ -1,61 +1,35 @@
-"""`handrail permissions simulate`: the calls of an audit log, decided again by another policy."""
+"""`handrail permissions simulate`: the calls of audit logs or sessions, decided again by another policy."""
 
 import argparse
 import json
+import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from handrail.app.state import session_store, state_folder
 from handrail.cli.permissions.calls import policy_of
-from handrail.conversation.blocks import ToolUse
+from handrail.cli.permissions.recorded import Recorded, Surroundings, of_session, read
 from handrail.conversation.plain import plain
-from handrail.dispatch.approval.audit import FORMAT
 from handrail.dispatch.approval.judging import judge
-from handrail.errors import HandrailError
-from handrail.permissions.case import Case, Facts
+from handrail.permissions.case import Case
 from handrail.permissions.layers import outcome, winner
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import Behaviour, Source
 from handrail.permissions.suggest import suggest
-from handrail.records import record
-from handrail.tools.permission import NO_OPINION, Check, Decision, Opinion, Strength, Verdict
-from handrail.tools.tool import McpInfo
+from handrail.tools.permission import Decision
 
 SAME, DIFFERENT = 0, 1
 MAX_RULES = 20
 PROPOSED = Source("proposed")
 
 
-@record
-class Surroundings:
-    """Where a call was made."""
-
-    cwd: str
-    home: str
-    folders: tuple[str, ...]
-    kept: tuple[str, ...]
-    mode: str
-
-
-@record
-class Recorded:
-    """A call as the log has it: `before` is what the policy said then, `agreed` whether a person said yes."""
-
-    use: ToolUse
-    facts: Facts
-    before: str
-    agreed: bool
-    refused: bool
-    surroundings: Surroundings
-    cut: bool
-
-
 def run(chosen: argparse.Namespace) -> int:
     """0: nothing would change; 1: something would."""
-    calls = read(chosen.audit)
     own = policy_of(chosen)
+    calls = calls_of(chosen)
     replay = Replay(own, mode=chosen.mode)
     results = [(call, *replay.judge(call)) for call in calls]
     changed = [
@@ -81,6 +55,23 @@ def run(chosen: argparse.Namespace) -> int:
     }
     print(json.dumps(told, ensure_ascii=False) if chosen.json else plain(shown(told)))
     return DIFFERENT if changed else SAME
+
+
+def calls_of(chosen: argparse.Namespace) -> list[Recorded]:
+    """
+    The calls that were chosen.
+
+    Raises:
+        HandrailError: a log or a session cannot be read.
+    """
+    if chosen.audit:
+        return [call for file in chosen.audit for call in read(file)]
+    store, state, cwd = session_store(os.environ), state_folder(os.environ), os.path.realpath(chosen.cwd or ".")
+    if chosen.sessions:
+        paths = [Path(entry.path) for entry in store.entries() if entry.cwd == cwd]
+    else:
+        paths = [store.find(chosen.session, cwd)]
+    return [call for path in paths for call in of_session(path, state / "audit")]
 
 
 class Replay:
@@ -124,67 +115,6 @@ def proposal(
 
 def wanted(case: Case) -> tuple[str, ...]:
     return tuple(each.rule for each in suggest(case) if each.rule)
-
-
-# The log
-
-
-def read(file: str) -> list[Recorded]:
-    """
-    The calls of an audit log.
-
-    Raises:
-        HandrailError: it is none, or of a newer version; the message names the line.
-    """
-    try:
-        lines = Path(file).read_text("utf-8").splitlines()
-    except (OSError, UnicodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise HandrailError(f"{file} cannot be read: {reason}.") from error
-    found = []
-    for number, text in enumerate(lines, 1):
-        try:
-            found.append(recorded(json.loads(text)))
-        except (ValueError, KeyError, TypeError) as error:
-            raise HandrailError(f"{file}:{number}: this is no line of an audit log ({error!r}).") from error
-    return found
-
-
-def recorded(line: Mapping[str, Any]) -> Recorded:
-    if line["v"] > FORMAT:
-        raise HandrailError(f"the log has format {line['v']}, and this handrail reads up to {FORMAT}. Update it.")
-    asked, decision = line.get("asked", False), line["decision"]
-    text = json.dumps(line["input"])
-    return Recorded(
-        use=ToolUse(line["call"], line["tool"], dict(line["input"])),
-        facts=facts_from(line),
-        before="ask" if asked else decision,
-        agreed=asked and decision == "allow" and line["by"] not in ("hooks", "classifier", "rules"),
-        refused=asked and decision == "deny" and line["by"] in ("person", "callback", "coordinator"),
-        surroundings=Surroundings(
-            line["cwd"], line["home"], tuple(line["working_dirs"]), tuple(line.get("kept", ())), line["mode"]
-        ),
-        cut="[redacted:" in text or " more characters]" in text,
-    )
-
-
-def facts_from(line: Mapping[str, Any]) -> Facts:
-    facts = line.get("facts", {})
-    hook = next((each for each in line["opinions"] if each["layer"] == "hooks" and each["strength"] != "person"), None)
-    verdict, reason = facts.get("check", (None, ""))
-    return Facts(
-        mcp=McpInfo(*facts["mcp"]) if "mcp" in facts else None,
-        read_only=facts.get("read_only"),
-        destructive=facts.get("destructive", False),
-        needs_person=facts.get("needs_person", False),
-        hook=hook
-        and Opinion(
-            Strength[hook["strength"].upper()], Verdict(hook["says"]), "hooks", hook["reason"], hook.get("rule", "")
-        ),
-        doubt=facts.get("doubt", ""),
-        check=Check(Verdict(verdict), reason) if verdict else NO_OPINION,
-        unmet=tuple(facts.get("unmet", ())),
-    )
 
 
 def shown(told: Mapping[str, Any]) -> str:

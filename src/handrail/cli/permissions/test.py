@@ -1,8 +1,10 @@
 """`handrail permissions test`: examples as unit tests of a policy. Nothing is executed."""
 
 import argparse
+import codecs
 import json
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,8 @@ from handrail.conversation.plain import plain
 from handrail.errors import HandrailError
 from handrail.permissions.layers import outcome, winner
 from handrail.permissions.matching import matched
-from handrail.permissions.policy import MODE_ALIASES, MODES, Policy
+from handrail.permissions.modes import MODE_ALIASES, MODES
+from handrail.permissions.policy import Policy
 from handrail.permissions.rules import Behaviour, Rule, RuleProblem, Source, parse_rule
 from handrail.records import record
 
@@ -34,8 +37,8 @@ class Example:
 
 def run(chosen: argparse.Namespace) -> int:
     """0: all as expected; 1: not so. A file that cannot be read ends with 2."""
-    policies = Policies(policy_of(chosen), chosen.file, mode_given=bool(chosen.mode))
     examples = read(chosen.file)
+    policies = Policies(policy_of(chosen), chosen.file, mode_given=bool(chosen.mode))
     wrong = 0
     for example in examples:
         result = check(example, policies.of(example))
@@ -68,13 +71,14 @@ def check(example: Example, policy: Policy) -> dict[str, Any]:
 
 def read(file: str) -> list[Example]:
     """
-    The examples of a file.
+    The examples of a file; `-` is standard input.
 
     Raises:
         HandrailError: a line is no example; the message names it.
     """
     try:
-        lines = Path(file).read_text("utf-8").splitlines()
+        data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+        lines = data.removeprefix(codecs.BOM_UTF8).decode().split("\n")
     except (OSError, UnicodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise HandrailError(f"{file} cannot be read: {reason}.") from error

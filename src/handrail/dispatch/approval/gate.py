@@ -27,6 +27,7 @@ from handrail.dispatch.flags import flag, parse
 from handrail.dispatch.gate import Evidence, Request
 from handrail.permissions.case import Case
 from handrail.permissions.layers import winner
+from handrail.permissions.modes import narrowed
 from handrail.permissions.policy import Policy
 from handrail.records import record
 from handrail.tools.abort import AbortReason
@@ -73,7 +74,7 @@ class PolicyGate:
         self._conditions = conditions
         self._audit = audit
         self._numbers = count(1)
-        self._moved: tuple[Policy, str, Policy] | None = None
+        self._seen: tuple[Policy, str, str, Policy] | None = None
 
     async def decide(self, request: Request, evidence: Evidence) -> Decision:
         started = time.perf_counter()
@@ -108,17 +109,20 @@ class PolicyGate:
         return settled.decision
 
     async def _judged(self, request: Request, evidence: Evidence) -> tuple[Case, Decision]:
-        return await judge_request(request, evidence, self._policy_at(str(request.ctx.cwd)), self._conditions)
+        policy = self._policy_for(str(request.ctx.cwd), request.ctx.agent.mode)
+        return await judge_request(request, evidence, policy, self._conditions)
 
-    def _policy_at(self, folder: str) -> Policy:
-        """The policy in force, seen from the folder that a call is made in."""
+    def _policy_for(self, folder: str, mode: str) -> Policy:
+        """The policy in force, seen from the folder of a call, in the mode of whoever makes it if that is stricter."""
         policy = self.policy()
-        if folder == policy.cwd:
+        if folder == policy.cwd and not mode:
             return policy
-        if self._moved is None or self._moved[0] is not policy or self._moved[1] != folder:
-            moved = policy.with_cwd(os.path.realpath(folder))
-            self._moved = (policy, folder, replace(moved, version=policy.version))
-        return self._moved[2]
+        seen = self._seen
+        if seen is None or seen[0] is not policy or seen[1:3] != (folder, mode):
+            moved = policy if folder == policy.cwd else policy.with_cwd(os.path.realpath(folder))
+            moved = moved.with_mode(narrowed(policy.mode, mode))
+            self._seen = seen = (policy, folder, mode, replace(moved, version=policy.version))
+        return seen[3]
 
     # Questions and answers
 

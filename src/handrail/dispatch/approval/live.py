@@ -8,6 +8,7 @@ from functools import partial
 from handrail.dispatch.approval.question import Persist
 from handrail.dispatch.threads import in_thread
 from handrail.errors import HandrailError
+from handrail.permissions.modes import MODE_ALIASES
 from handrail.permissions.policy import Policy
 from handrail.permissions.update import UpdateProblem, apply_update
 from handrail.tools.permission import Update
@@ -22,7 +23,7 @@ class LivePolicy:
     Gives the snapshot in force. Every change makes a new one with a higher version; old ones stay as they are.
 
     `base` is asked each time: when it gives another policy (the settings were changed), what was changed in this
-    session is put on top of it again, but for what has meanwhile been written to the settings.
+    session is put on top of it again, but for what was written to the settings and has been taken out of them.
     """
 
     def __init__(self, base: Callable[[], Policy], persist: Persist | None = None) -> None:
@@ -30,7 +31,7 @@ class LivePolicy:
         self._persist = persist
         self._seen = base()
         self._current = self._seen
-        self._changes: list[tuple[Change, bool]] = []
+        self._changes: list[tuple[Change, Update | None]] = []
         self._listeners: list[Callable[[], None]] = []
 
     @property
@@ -38,20 +39,26 @@ class LivePolicy:
         """Whoever keeps settings."""
         return self._persist
 
+    @property
+    def last(self) -> Policy:
+        """The snapshot that was in force when somebody last asked."""
+        return self._current
+
     def __call__(self) -> Policy:
         base = self._base()
         if base is not self._seen:
             self._seen = base
-            self._changes = [(change, written) for change, written in self._changes if not written]
+            self._changes = [each for each in self._changes if each[1] is None or self._holds(each[1])]
             self._put(self._rebuilt(base))
         return self._current
 
-    def apply(self, change: Change, *, written: bool = False) -> Policy:
-        """Change the policy for this session."""
+    def apply(self, change: Change, *, written: Update | None = None) -> Policy:
+        """Change the policy for this session; `written` is what the settings hold of it."""
         current = self()
-        changed = change(current)
-        if changed is not current:
+        changed = current if written and says(current, written) else change(current)
+        if written or changed is not current:
             self._changes.append((change, written))
+        if changed is not current:
             self._put(changed)
         return self._current
 
@@ -62,12 +69,15 @@ class LivePolicy:
             if self._persist and (refusal := self._persist.refuses(update)):
                 problems.append(refusal)
                 continue
-            tried = apply_update(self(), update)
+            now = self()
+            tried = apply_update(now, update)
             if isinstance(tried, UpdateProblem):
                 problems.append(tried.message)
-                continue
-            written = await self._write(update, problems)
-            self.apply(partial(_updated, update), written=written)
+            elif tried != now:
+                written = await self._write(update, problems)
+                self.apply(partial(_updated, update), written=update if written else None)
+            elif update.get("type") == "setMode" and not says(now, update):
+                problems.append(f"the mode {update.get('mode')!r} cannot be entered here; {now.mode!r} stays")
         for problem in problems:
             log.warning("a change of permissions was not made or not kept: %s", problem)
         return tuple(problems)
@@ -88,14 +98,34 @@ class LivePolicy:
         return True
 
     def _rebuilt(self, policy: Policy) -> Policy:
-        for change, _ in self._changes:
-            policy = change(policy)
+        for change, written in self._changes:
+            policy = policy if written and says(policy, written) else change(policy)
         return policy
+
+    def _holds(self, update: Update) -> bool:
+        return self._persist is not None and self._persist.holds(update)
 
     def _put(self, policy: Policy) -> None:
         self._current = replace(policy, version=max(policy.version, self._current.version + 1))
         for listener in tuple(self._listeners):
             listener()
+
+
+def says(policy: Policy, update: Update) -> bool:
+    """Whether a policy holds by itself what an update adds."""
+    match update.get("type"):
+        case "addRules":
+            made = apply_update(Policy.empty(policy.cwd, policy.home), update)
+            there = {(rule.behaviour, rule.tool, rule.spec, rule.source.name) for rule in policy.rules}
+            wanted = made.rules if isinstance(made, Policy) else ()
+            return all((rule.behaviour, rule.tool, rule.spec, rule.source.name) in there for rule in wanted)
+        case "setMode":
+            mode = str(update.get("mode"))
+            return policy.mode == MODE_ALIASES.get(mode, mode)
+        case "addDirectories":
+            return set(update.get("directories") or ()) <= set(policy.working_dirs)
+        case _:
+            return False
 
 
 def _updated(update: Update, policy: Policy) -> Policy:

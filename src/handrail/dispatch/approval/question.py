@@ -94,6 +94,10 @@ class PermissionHooks(Protocol):
 class Persist(Protocol):
     """Whoever keeps settings."""
 
+    def holds(self, update: Update) -> bool:
+        """Whether what an update added is still written in its file, whether that counts now or not."""
+        ...
+
     def where(self, destination: str) -> str:
         """The file of a destination, as people should read it."""
         ...

@@ -1,0 +1,97 @@
+"""
+Which MCP servers may be used at all, by `allowedMcpServers` and `deniedMcpServers` of the settings.
+
+    {"serverName": "db"}   {"serverCommand": ["uvx", "db-mcp"]}   {"serverUrl": "https://*.example.com/*"}
+
+Deny wins, from whatever file, and is read widely. Once there is a list of allowed ones, nothing else is used; a list
+that names commands or addresses judges servers that have one by these alone, because anybody can take any name.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from handrail.config.snapshot import Layer, Settings
+
+ALLOWED, DENIED, ONLY_MANAGED = "allowedMcpServers", "deniedMcpServers", "allowManagedMcpServersOnly"
+NAME, COMMAND, ADDRESS = "serverName", "serverCommand", "serverUrl"
+
+
+def refusal(settings: Settings, name: str, forms: Sequence[Mapping[str, Any]]) -> str:
+    """
+    Why a server may not be used; empty if it may.
+
+    `forms` are its configuration as it is written and as it would be used; the last one is what would be used.
+    """
+    for place, entry in _entries(settings.layers, DENIED):
+        if any(_denies(entry, name, form) for form in forms):
+            return f"{place} denies it"
+    if settings.doubtful:
+        return "a settings file is broken, and nobody knows which servers it denies"
+    managed_only = bool(settings.managed(ONLY_MANAGED))
+    layers = [layer for layer in settings.layers if layer.source == "policy" or not managed_only]
+    if not managed_only and not any(ALLOWED in layer.values for layer in layers):
+        return ""
+    allowed = list(_entries(layers, ALLOWED))
+    if _allowed([entry for _, entry in allowed], name, forms[-1]):
+        return ""
+    lists = [_place(layer, (ALLOWED,)) for layer in layers if ALLOWED in layer.values]
+    return f"{lists[0]} does not allow it" if lists else f"{ONLY_MANAGED} is set, and policy allows none"
+
+
+def _entries(layers: Sequence[Layer], key: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for layer in layers:
+        for at, entry in enumerate(layer.values.get(key, ())):
+            yield _place(layer, (key, at)), entry
+
+
+def _place(layer: Layer, path: tuple[str | int, ...]) -> str:
+    line = layer.document.line(path)
+    return f"{path[0]} of {layer.document.spot.shown}" + (f":{line}" if line else "")
+
+
+def _denies(entry: Mapping[str, Any], name: str, form: Mapping[str, Any]) -> bool:
+    if NAME in entry:
+        return _folded(str(entry[NAME])) == _folded(name)
+    if COMMAND in entry:
+        words, given = list(entry[COMMAND]), _words(form)
+        return bool(words and given) and _program(words) == _program(given)
+    return _reaches(str(entry.get(ADDRESS, "")), _address(form))
+
+
+def _allowed(entries: Sequence[Mapping[str, Any]], name: str, form: Mapping[str, Any]) -> bool:
+    words, address = _words(form), _address(form)
+    if words and any(COMMAND in entry for entry in entries):
+        return any(entry.get(COMMAND) == words for entry in entries)
+    if address and any(ADDRESS in entry for entry in entries):
+        return any(_reaches(entry[ADDRESS], address) for entry in entries if ADDRESS in entry)
+    return any(entry.get(NAME) == name for entry in entries)
+
+
+def _words(form: Mapping[str, Any]) -> list[str]:
+    command = form.get("command")
+    return [command, *map(str, form.get("args") or ())] if isinstance(command, str) else []
+
+
+def _program(words: list[str]) -> list[str]:
+    """A program is the same one with its folder before it."""
+    return [os.path.basename(words[0]), *words[1:]]  # noqa: PTH119  # a text
+
+
+def _address(form: Mapping[str, Any]) -> str:
+    url = form.get("url")
+    return url.strip() if isinstance(url, str) else ""
+
+
+def _reaches(pattern: str, address: str) -> bool:
+    if not pattern or not address:
+        return False
+    from handrail.hooks.urls import url_allowed  # noqa: PLC0415  # few have servers elsewhere
+
+    return url_allowed(address, (pattern,))
+
+
+def _folded(name: str) -> str:
+    """Names that become the same in the names of tools are the same."""
+    return re.sub(r"[^a-z0-9_-]", "_", name.casefold())

@@ -1,0 +1,43 @@
+"""Texts with wildcards. No number of wildcards makes a match take long, and nothing has to be compiled."""
+
+from typing import NamedTuple
+
+WORD_END = "\0"  # between words; cannot be part of one
+
+
+class Glob(NamedTuple):
+    """A text that a match begins with, and the texts behind each wildcard."""
+
+    literal: str
+    rest: tuple[str, ...] = ()
+    """Empty = there is no wildcard."""
+    tail: bool = False
+    """More words may follow."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether the literal is all there is."""
+        return not self.rest and not self.tail
+
+    def matches(self, text: str) -> bool:
+        """Whether it covers a whole text. What stands between wildcards is taken where it is found first."""
+        literal, rest, tail = self
+        if not text.startswith(literal):
+            return False
+        at = len(literal)
+        if not rest:
+            return at == len(text) or (tail and text[at] == WORD_END)
+        for piece in rest[:-1]:
+            found = text.find(piece, at)
+            if found < 0:
+                return False
+            at = found + len(piece)
+        last = rest[-1]
+        ends = len(text) - len(last) >= at and text.endswith(last)
+        return ends or (tail and text.find(last + WORD_END, at) >= 0)
+
+
+def glob(text: str) -> Glob:
+    """A pattern in which `*` is any text and everything else stands for itself."""
+    first, *rest = text.split("*")
+    return Glob(first, tuple(rest))
