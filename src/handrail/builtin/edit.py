@@ -34,6 +34,7 @@ from handrail.tools.output import Output
 from handrail.tools.permission import Refuse
 from handrail.tools.schema import Input
 from handrail.tools.tool import Tool
+from handrail.tools.wording import several
 
 NAMED_LINES = 10
 MAX_PREVIEW = 20_000
@@ -162,7 +163,7 @@ def result(args: EditInput, target: Target, edits: Edits, found: Found, *, befor
     if found.quotes:
         lines.append("Quotes of another shape stood in the file; its own shapes were kept.")
     if hidden:
-        lines.append(f"{hidden:,} more places are not shown.")
+        lines.append(f"Not shown: {several(hidden, 'more place')}.")
     data = {
         "filePath": target.place.absolute,
         "oldString": args.old_string,
