@@ -26,6 +26,7 @@ from handrail.tools.wording import several
 
 HELD_BYTES = 4_000_000
 QUICK_BYTES = 64 * 1024
+MAX_PDF_BYTES = 100_000_000
 SLOW = (".pdf", ".ipynb", ".png", ".jpg", ".jpeg", ".gif", ".webp")
 
 
@@ -123,8 +124,8 @@ def _image(file: Opened, args: ReadInput) -> Output:
 
 
 def _pdf(file: Opened, args: ReadInput) -> Output:
-    pdf = _module("pdf")
-    blocks, shown, total = pdf.show(_whole(file, pdf.MAX_FILE_BYTES), args.pages, args.file_path)
+    document = _whole(file, MAX_PDF_BYTES)
+    blocks, shown, total = _module("apart").show_apart(document, args.pages, args.file_path)
     about = {
         "filePath": file.absolute,
         "content": _words(blocks),
