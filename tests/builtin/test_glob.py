@@ -214,7 +214,7 @@ def test_a_closed_folder_is_counted_below_and_told_as_the_root(ctx: ToolContext,
 
     assert search(ctx, outfit, "**", path=str(closed.parent)) == [
         str(closed.parent / "seen"),
-        "(1 folders could not be read.)",
+        "(1 folder could not be read.)",
     ]
     with pytest.raises(ToolError, match="cannot be searched: Permission denied"):
         search(ctx, outfit, "**", path=str(closed))

@@ -138,6 +138,17 @@ def test_a_call_tells_programs_everything(tmp_path: Path) -> None:
     assert set(told["seconds"]) == {"queued", "validated", "decided", "ran", "fitted"}
 
 
+def test_a_call_hands_programs_the_data_of_its_result_whatever_the_file_holds(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes("größe äöüÄÖÜ\nbroken \udcff\n".encode("utf-8", "surrogateescape"))
+
+    told = json.loads(handrail("call", "Read", '{"file_path": "a.txt"}', "--json", cwd=tmp_path).stdout)
+    failed = json.loads(handrail("call", "Read", '{"file_path": "b.txt"}', "--json", cwd=tmp_path).stdout)
+
+    about = {"filePath": str(tmp_path / "a.txt"), "content": "größe äöüÄÖÜ\nbroken \udcff"}
+    assert told["data"] == {"type": "text", "file": {**about, "numLines": 2, "startLine": 1, "totalLines": 2}}
+    assert (failed["status"], failed["data"]) == ("error", None)
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [

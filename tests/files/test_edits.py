@@ -6,9 +6,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from handrail.errors import ToolError
 from handrail.files.adapt import adapted
-from handrail.files.edits import Edits, make_edits
-from handrail.files.find import find, one_line_end
+from handrail.files.edits import MAX_SHOWN_PLACES, Edits, make_edits
+from handrail.files.find import MAX_COUNTED, MAX_FLEXIBLE, find, one_line_end
 from handrail.files.source import Source
 from handrail.files.text import UNITS, Encoding
 
@@ -237,3 +238,33 @@ def test_the_patch_names_lines_and_joins_what_is_near(name: str) -> None:
     assert [(h.old_start, h.old_lines, h.new_start, h.new_lines) for h in patch] == [(47, 9, 47, 11)]
     assert edits.lines(10) == [50, 52]
     assert patch[0].lines[:6] == (" line 47", " line 48", " line 49", "-target", "+new", "+newer")
+
+
+@pytest.mark.parametrize("text", ["ab\n" * 5_000, "ab " * 5_000])
+def test_the_patch_of_very_many_places_shows_the_first_ones_as_they_are_afterwards(text: str) -> None:
+    after, edits = edited(Source.of(text.encode()), Encoding(), "ab", "x", everywhere=True)
+
+    patch, hidden = edits.patch()
+
+    assert after == text.replace("ab", "x").encode()
+    assert hidden == len(edits.spans) - MAX_SHOWN_PLACES
+    (hunk,) = patch
+    new = "".join(line[1:] for line in hunk.lines if line.startswith("+"))
+    assert "ab" not in new
+    assert new.count("x") == MAX_SHOWN_PLACES or " " in text  # a line is cut where nobody reads on
+
+
+def test_places_that_share_characters_are_counted_as_far_as_matters() -> None:
+    found = find(Source.of(b"a" * 100_000), Encoding(), "a" * 1_000, overlapping=True)
+
+    assert len(found.spans) == MAX_COUNTED
+
+
+def test_what_would_make_an_endless_pattern_is_refused_or_taken_as_given() -> None:
+    rows = "a\r\n" * (MAX_FLEXIBLE + 1)
+    with pytest.raises(ToolError, match=r"more than 10,000 lines, .* Replace it in parts"):
+        find(Source.of(rows.encode()), Encoding(), rows, overlapping=True)
+
+    quotes = "'" * (MAX_FLEXIBLE + 1)
+    assert find(Source.of(quotes.encode()), Encoding(), quotes, overlapping=True).spans == [(0, len(quotes))]
+    assert find(Source.of("\u2019".encode() * len(quotes)), Encoding(), quotes, overlapping=True).spans == []

@@ -48,6 +48,9 @@ RUSSIAN = "Привет, мир. Это обычный текст на русс�
         pytest.param("x = 'é'\n".encode("latin-1") * 2, Encoding("cp1252"), id="one letter of Latin-1"),
         pytest.param(b"# " + b"a" * 70_000 + b"\n" + JAPANESE.encode("shift_jis"), Encoding("cp932"), id="late"),
         pytest.param(b"\x7fELF\x02\x01\x01\0\0\0\0\0\x03\0>\0\x01\0\0\0", None, id="a program"),
+        pytest.param(b"\x00\x01\x02\xff", None, id="four bytes of no text"),
+        pytest.param(b"\xff\x02\x00\x01" * 9, None, id="zeros that no letter explains"),
+        pytest.param("\u4e00\u4e00\n".encode("utf-16-le"), Encoding("utf-16-le"), id="a common sign with a zero in it"),
         pytest.param(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x01\0\0\0\x01\0", None, id="a picture"),
     ],
 )

@@ -100,6 +100,11 @@ def original(target: Target, encoding: Encoding) -> str | None:
     return encoding.decode(source.read(len(encoding.mark), source.size))
 
 
+def handed_around(text: str) -> str | None:
+    """The text, for programs; None if it is too large for that."""
+    return text if len(text) <= MAX_ORIGINAL_BYTES else None
+
+
 def patch_data(patch: Sequence[Hunk]) -> list[dict[str, Any]]:
     """The patch as clients expect it."""
     return [hunk.as_json() for hunk in bounded(patch)]

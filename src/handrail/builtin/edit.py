@@ -20,7 +20,7 @@ from handrail.conversation.blocks import Json
 from handrail.errors import ToolError
 from handrail.files.diff import hunks, split, unified
 from handrail.files.edits import Edits, make_edits
-from handrail.files.find import Found, find, one_line_end
+from handrail.files.find import MAX_COUNTED, Found, find, one_line_end
 from handrail.files.journal import Note
 from handrail.files.nearest import nearest
 from handrail.files.paths import Kind
@@ -34,6 +34,7 @@ from handrail.tools.output import Output
 from handrail.tools.permission import Refuse
 from handrail.tools.schema import Input
 from handrail.tools.tool import Tool
+from handrail.tools.wording import several
 
 NAMED_LINES = 10
 MAX_PREVIEW = 20_000
@@ -147,9 +148,10 @@ def places(source: Source, encoding: Encoding, args: EditInput) -> Found:
     if len(found.spans) > 1 and not args.replace_all:
         lines = ", ".join(map(str, Edits(source, encoding, found.spans, []).lines(NAMED_LINES)))
         more = ", ..." if len(found.spans) > NAMED_LINES else ""
+        least = "at least " if len(found.spans) == MAX_COUNTED else ""
         raise ToolError(
-            f"old_string occurs {len(found.spans):,} times in {name!r} (lines {lines}{more}). Add neighbouring lines "
-            "to old_string, or set replace_all."
+            f"old_string occurs {least}{len(found.spans):,} times in {name!r} (lines {lines}{more}). Add neighbouring "
+            "lines to old_string, or set replace_all."
         )
     return found
 
@@ -158,11 +160,13 @@ def result(args: EditInput, target: Target, edits: Edits, found: Found, *, befor
     """What the model, people and programs learn of the edit."""
     patch, hidden = edits.patch()
     count = len(edits.spans)
-    lines = [f"Edited {args.file_path}{f' at {count:,} places' if count > 1 else ''}. It reads now:", numbered(patch)]
+    lines = [f"Edited {args.file_path}{f' at {count:,} places' if count > 1 else ''}."]
+    if patch:
+        lines = [f"{lines[0]} It reads now:", numbered(patch)]
     if found.quotes:
         lines.append("Quotes of another shape stood in the file; its own shapes were kept.")
     if hidden:
-        lines.append(f"{hidden:,} more places are not shown.")
+        lines.append(f"Not shown: {several(hidden, 'more place')}.")
     data = {
         "filePath": target.place.absolute,
         "oldString": args.old_string,

@@ -21,6 +21,7 @@ from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.output import Output
 from handrail.tools.schema import Input
 from handrail.tools.tool import Tool
+from handrail.tools.wording import several
 
 MAX_FILES = 100
 MAX_ENTRIES = 1_000
@@ -89,7 +90,7 @@ class Glob(Tool[GlobInput]):
             "countIsComplete": True,
         }
         text = listing(names, found.total - len(names), found.unreadable)
-        return Output(text=text, data=data, card=Card(title=self.summary(args), detail=f"{found.total} files"))
+        return Output(text=text, data=data, card=Card(title=self.summary(args), detail=several(found.total, "file")))
 
     def _matching(self, folder: Folder, pattern: str, ctx: ToolContext) -> Found:
         before, rest = fixed_start(pattern)
@@ -149,7 +150,8 @@ def listing(names: list[str], more: int, unreadable: int) -> str:
     """One path a line, as Read takes it, with a word about what was left out."""
     lines = [one_line(name) for name in names] or ["No file matches."]
     if more:
-        lines.append(f"({more:,} more files match. Use a narrower pattern to see them.)")
+        rest = f"{more:,} more files match" if more > 1 else "1 more file matches"
+        lines.append(f"({rest}. Use a narrower pattern to see them.)")
     if unreadable:
-        lines.append(f"({unreadable} folders could not be read.)")
+        lines.append(f"({several(unreadable, 'folder')} could not be read.)")
     return "\n".join(lines)

@@ -28,6 +28,7 @@ from handrail.tools.output import Output
 from handrail.tools.permission import Refuse
 from handrail.tools.schema import Input
 from handrail.tools.tool import Tool
+from handrail.tools.wording import several
 
 MAX_CONTENT_CHARS = 50_000_000
 MAX_COMPARED_BYTES = 8 * 1024 * 1024
@@ -124,7 +125,7 @@ def result(
     """What the model, people and programs learn of it."""
     lines = args.content.count("\n") + (not args.content.endswith("\n") and bool(args.content))
     kept = "" if encoding == UTF8 else f" Its encoding, {encoding.shown}, was kept."
-    text = f"{'Replaced' if update else 'Made'} {args.file_path} ({lines:,} lines).{kept}"
+    text = f"{'Replaced' if update else 'Made'} {args.file_path} ({several(lines, 'line')}).{kept}"
     data = {
         "type": "update" if update else "create",
         "filePath": target.place.absolute,

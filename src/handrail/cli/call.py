@@ -21,6 +21,7 @@ from handrail.conversation.blocks import Json, Text
 from handrail.conversation.plain import plain
 from handrail.errors import HandrailError
 from handrail.tools.outcome import Cause, Outcome, Status
+from handrail.tools.output import sendable
 
 EXIT_BY_CAUSE = {Cause.TIMED_OUT: 4, Cause.UNKNOWN_TOOL: 2, Cause.INVALID_INPUT: 2, Cause.REFUSED_INPUT: 2}
 EXIT_BY_STATUS = {Status.OK: 0, Status.ERROR: 1, Status.DENIED: 3, Status.CANCELLED: 130, Status.DISCARDED: 1}
@@ -44,7 +45,7 @@ def run(chosen: argparse.Namespace) -> int:
 
     outcome = asyncio.run(called())
     if chosen.json:
-        print(json.dumps(as_json(outcome), ensure_ascii=False))
+        print(sendable(json.dumps(as_json(outcome), ensure_ascii=False)))
     else:
         stream = sys.stderr if outcome.result.is_error else sys.stdout
         text = shown(outcome)
@@ -85,6 +86,7 @@ def as_json(outcome: Outcome) -> dict[str, Any]:
         "content": [
             {"type": type(block).__name__.lower()} | to_jsonable_python(block) for block in outcome.result.content
         ],
+        "data": to_jsonable_python(outcome.output.data, fallback=str) if outcome.output else None,
         "decision": decision
         and {
             "verdict": decision.verdict.value,

@@ -7,11 +7,13 @@ quotes of the shape that the place has, if the old text was only found because s
 
 import difflib
 import re
+from bisect import bisect_left
 
 from handrail.files.find import DOUBLE_QUOTES, QUOTES, SINGLE_QUOTES, one_line_end
 
 MAX_COMPARED = 4_000
 LINE_END = re.compile(r"\r\n|\n|\r")
+CURLY = {SINGLE_QUOTES: "\u2018\u2019", DOUBLE_QUOTES: "\u201c\u201d"}
 OPENERS = "([{<-\u2013\u2014/=" + SINGLE_QUOTES + DOUBLE_QUOTES
 
 
@@ -26,17 +28,17 @@ def adapted(standing: str, old: str, new: str, line_end: str, *, quotes: bool) -
         return new
     own = _units(standing)
     result: list[str] = []
-    ends = [unit for unit in own if LINE_END.fullmatch(unit)]
+    ends = [at for at, unit in enumerate(own) if LINE_END.fullmatch(unit)]
     for tag, a, b, c, d in _steps(old, new):
         if tag == "equal":
             result += own[a:b]
         else:
-            before = [unit for unit in own[:a] if LINE_END.fullmatch(unit)]
-            end = before[-1] if before else ends[0] if ends else line_end
+            end = own[ends[max(bisect_left(ends, a) - 1, 0)]] if ends else line_end
             fresh = new[c:d]
             if quotes:
-                fresh = _shaped(fresh, "".join(result)[-1:], standing)
-            result.append(fresh.replace("\n", end))
+                fresh = _shaped(fresh, result[-1][-1:] if result else "", standing)
+            if fresh:
+                result.append(fresh.replace("\n", end))
     return "".join(result)
 
 
@@ -60,19 +62,15 @@ def _steps(old: str, new: str) -> list[tuple[str, int, int, int, int]]:
 
 def _shaped(text: str, before: str, standing: str) -> str:
     """The text with its quotes in the shapes that the place uses for their family."""
-    result = ""
+    used = {family: set(family).intersection(standing) for family in (SINGLE_QUOTES, DOUBLE_QUOTES)}
+    first = {family: next((char for char in standing if char in family), "") for family in used}
+    result: list[str] = []
     for char in text:
-        previous = (result or before)[-1:]
-        result += _shape(char, standing, opening=not previous or previous.isspace() or previous in OPENERS)
-    return result
-
-
-def _shape(char: str, standing: str, *, opening: bool) -> str:
-    family = QUOTES.get(char, "")
-    used = [other for other in standing if other in family] if family else []
-    if not used or char in used:
-        return char
-    curly = {SINGLE_QUOTES: "\u2018\u2019", DOUBLE_QUOTES: "\u201c\u201d"}[family]
-    if any(quote in used for quote in curly):
-        return curly[0 if opening else 1]
-    return used[0]
+        family = QUOTES.get(char, "")
+        if family and used[family] and char not in used[family]:
+            opening = not before or before.isspace() or before in OPENERS
+            curly = CURLY[family]
+            char = curly[0 if opening else 1] if used[family].intersection(curly) else first[family]  # noqa: PLW2901
+        result.append(char)
+        before = char
+    return "".join(result)

@@ -15,7 +15,10 @@ from handrail.files.text import UNITS, Encoding
 from handrail.records import record
 
 SURROUNDINGS = 64 * 1024
+NEARBY = 256
+JOINED = 10_000
 MAX_SHOWN_BYTES = 1024 * 1024
+MAX_SHOWN_PLACES = 1_000
 CONTEXT_LINES = 3
 
 
@@ -33,27 +36,37 @@ class Edits:
         return self._pieces(0, self.source.size, 0, len(self.spans))
 
     def _pieces(self, at: int, end: int, first: int, last: int) -> Iterator[Piece]:
+        """Large pieces as they are; small ones joined, because there may be a million of them."""
+        small: list[Piece] = []
         for (start, stop), text in zip(self.spans[first:last], self.texts[first:last], strict=True):
-            yield from self.source.pieces(at, start)
-            yield text
+            if start - at > SURROUNDINGS or len(small) > JOINED:
+                yield b"".join(small)
+                small = []
+                yield from self.source.pieces(at, start)
+            else:
+                small.append(self.source.read(at, start))
+            small.append(text)
             at = stop
+        yield b"".join(small)
         yield from self.source.pieces(at, end)
 
     def patch(self) -> tuple[list[Hunk], int]:
         """The regions that change, with the lines around them; and how many spans are not shown, being too many."""
         made: list[Hunk] = []
+        shown = 0
         room, at, line, moved = MAX_SHOWN_BYTES, len(self.encoding.mark), 1, 0
         for start, end, first, last in self._regions():
             room -= end - start
             if room < 0:
-                return made, len(self.spans) - first
+                break
             line += self._lines_between(at, start)
             at = start
             old = split(self.encoding.decode(self.source.read(start, end)))
             new = split(self.encoding.decode(b"".join(self._pieces(start, end, first, last))))
             made += hunks(old, new, line, line + moved)
             moved += len(new) - len(old)
-        return made, 0
+            shown = last
+        return made, len(self.spans) - shown
 
     def lines(self, limit: int) -> list[int]:
         """The numbers of the lines where the first spans begin."""
@@ -66,19 +79,25 @@ class Edits:
         return numbers
 
     def _regions(self) -> Iterator[tuple[int, int, int, int]]:
-        """(begin, end, first span, behind the last span) of the lines that change with those around them."""
-        index = 0
-        while index < len(self.spans):
+        """
+        (begin, end, first span, behind the last span) of the lines that change with those around them.
+
+        There is an end to it: then the last region stops before the next span.
+        """
+        index, most = 0, min(len(self.spans), MAX_SHOWN_PLACES)
+        while index < most:
             first = index
             begin = self._line_before(self.spans[index][0], CONTEXT_LINES)
             end = self._line_after(self.spans[index][1], CONTEXT_LINES)
             index += 1
-            while index < len(self.spans) and self._line_before(self.spans[index][0], CONTEXT_LINES) <= end:
-                end = self._line_after(self.spans[index][1], CONTEXT_LINES)
-                index += 1
-                if end - begin > MAX_SHOWN_BYTES:
+            while index < most and self._line_before(self.spans[index][0], CONTEXT_LINES) <= end:
+                longer = self._line_after(self.spans[index][1], CONTEXT_LINES)
+                if longer - begin > MAX_SHOWN_BYTES:
+                    most = index
                     break
-            yield begin, end, first, index
+                end = longer
+                index += 1
+            yield begin, min(end, self.spans[index][0]) if index < len(self.spans) else end, first, index
 
     def _line_before(self, position: int, lines: int) -> int:
         """Where the line begins that is so many lines above the position, as far as one looks."""
@@ -132,10 +151,14 @@ def make_edits(source: Source, encoding: Encoding, found: Found, change: tuple[s
         text = encoding.encode(one_line_end(new), file)
         return Edits(source, encoding, found.spans, [text] * len(found.spans))
     texts = []
+    known: dict[tuple[str, str], bytes] = {}
     for start, end in found.spans:
         standing = encoding.decode(source.read(start, end))
-        fitting = adapted(standing, old, new, line_end_at(source, encoding, start, end), quotes=found.quotes)
-        texts.append(encoding.encode(fitting, file))
+        line_end = "" if LINE_END.search(standing) else line_end_at(source, encoding, start, end)
+        if (standing, line_end) not in known:
+            fitting = adapted(standing, old, new, line_end, quotes=found.quotes)
+            known[standing, line_end] = encoding.encode(fitting, file)
+        texts.append(known[standing, line_end])
     return Edits(source, encoding, found.spans, texts)
 
 
@@ -147,7 +170,14 @@ def _returns(source: Source, text: str) -> bool:
 def line_end_at(source: Source, encoding: Encoding, start: int, end: int) -> str:
     """The end of the line that holds the span; else of the line above; else of the first line; else a line feed."""
     first, unit = len(encoding.mark), UNITS.get(encoding.name, 1)
-    for low, high, which in ((end, end + SURROUNDINGS, 0), (start - SURROUNDINGS, start, -1), (0, SURROUNDINGS, 0)):
+    places = (
+        (end, end + NEARBY, 0),
+        (end, end + SURROUNDINGS, 0),
+        (start - NEARBY, start, -1),
+        (start - SURROUNDINGS, start, -1),
+        (0, SURROUNDINGS, 0),
+    )
+    for low, high, which in places:
         text = encoding.decode(source.read(max(low, first), high))
         if text.endswith("\r"):  # half of a pair?
             text = encoding.decode(source.read(max(low, first), high + unit))

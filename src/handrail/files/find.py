@@ -8,6 +8,7 @@ are tried as given first; when that finds nothing, typographic and plain ones co
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from itertools import islice
 from typing import AnyStr
 
 from handrail.errors import ToolError
@@ -16,6 +17,9 @@ from handrail.files.text import UNITS, Encoding
 from handrail.records import record
 
 MAX_PLACES = 1_000_000
+MAX_COUNTED = 1_000
+"""Of places that share characters there may be as many as the file has bytes, and each costs a look at the text."""
+MAX_FLEXIBLE = 10_000
 MAX_DECODED = 256 * 1024 * 1024
 SINGLE_QUOTES = "'\u2018\u2019\u201a\u201b\u2032\u02bc"
 DOUBLE_QUOTES = '"\u201c\u201d\u201e\u201f\u2033'
@@ -40,15 +44,18 @@ def one_line_end(text: str) -> str:
 
 def find(source: Source, encoding: Encoding, wanted: str, *, overlapping: bool) -> Found:
     """
-    All places of the text. `overlapping`: also places that share characters, which only one of them can be.
+    All places of the text. `overlapping`: also places that share characters, which only one of them can be; then the
+    first `MAX_COUNTED`.
 
     Raises:
         ToolError: there are more places than anybody can mean, or the file is too large for its encoding.
     """
     wanted = one_line_end(wanted)
+    if len(wanted) > source.size:
+        return Found([])
     look = _in_bytes if encoding.direct else _in_text
     spans = look(source, encoding, wanted, quotes=False, overlapping=overlapping)
-    if spans or QUOTES.keys().isdisjoint(wanted):
+    if spans or QUOTES.keys().isdisjoint(wanted) or _flexible(wanted, quotes=True) > MAX_FLEXIBLE:
         return Found(spans)
     spans = look(source, encoding, wanted, quotes=True, overlapping=overlapping)
     return Found(spans, quotes=bool(spans))
@@ -66,7 +73,9 @@ def _in_bytes(source: Source, encoding: Encoding, wanted: str, *, quotes: bool, 
         if pattern is None:
             return []
         search, longest = _regular(re.compile(pattern)), 4 * len(wanted) + LOOK_BACK
-    return _bounded(_scan(source, search, longest, len(encoding.mark), overlapping=overlapping))
+    return _bounded(
+        _scan(source, search, longest, len(encoding.mark), overlapping=overlapping), overlapping=overlapping
+    )
 
 
 def _scan(
@@ -102,10 +111,20 @@ def _has_returns(source: Source, wanted: str) -> bool:
     return ("\n" in wanted or "\r" in wanted) and any(b"\r" in window for _, _, window in source.windows())
 
 
+def _flexible(wanted: str, *, quotes: bool) -> int:
+    """How many characters of the text stand for several."""
+    return sum(map(wanted.count, ("\n", *(QUOTES if quotes else ()))))
+
+
 def _pattern(
     wanted: str, encoded: Callable[[str], AnyStr], has: Callable[[str], bool], *, quotes: bool
 ) -> AnyStr | None:
     """A regular expression for the text; None if it holds a character that the file cannot."""
+    if _flexible(wanted, quotes=quotes) > MAX_FLEXIBLE:
+        raise ToolError(
+            f"old_string has more than {MAX_FLEXIBLE:,} lines, which is the most in a file that may have line ends of "
+            "several kinds. Replace it in parts, or write the file anew."
+        )
     parts: list[AnyStr] = []
     for piece in re.split(f"([\r\n{''.join(QUOTES)}])", wanted):
         if piece == "\n":
@@ -133,13 +152,15 @@ def _in_text(source: Source, encoding: Encoding, wanted: str, *, quotes: bool, o
     if pattern is None:
         return []
     search = _regular(re.compile(pattern))
-    spans: list[Span] = []
+    spans = _bounded(_each(text, search, overlapping=overlapping), overlapping=overlapping)
+    return _byte_spans(data, text, encoding, spans)
+
+
+def _each(text: str, search: Callable[[str, int], Span | None], *, overlapping: bool) -> Iterator[Span]:
     at = search(text, 0)
     while at is not None:
-        spans.append(at)
-        _bounded(spans)
+        yield at
         at = search(text, at[0] + 1 if overlapping else at[1])
-    return _byte_spans(data, text, encoding, spans)
 
 
 def _byte_spans(data: bytes, text: str, encoding: Encoding, spans: list[Span]) -> list[Span]:
@@ -189,15 +210,10 @@ def _length(line: bytes, offset: int, char: str, encoding: Encoding) -> int:
     return 4
 
 
-def _bounded(spans: Iterator[Span] | list[Span]) -> list[Span]:
-    taken: list[Span] = []
-    if isinstance(spans, list):
-        taken = spans
-    else:
-        for span in spans:
-            taken.append(span)
-            if len(taken) > MAX_PLACES:
-                break
+def _bounded(spans: Iterator[Span], *, overlapping: bool) -> list[Span]:
+    if overlapping:
+        return list(islice(spans, MAX_COUNTED))
+    taken = list(islice(spans, MAX_PLACES + 1))
     if len(taken) > MAX_PLACES:
         raise ToolError(f"The text occurs at more than {MAX_PLACES:,} places. Change the file with a program.")
     return taken

@@ -34,7 +34,7 @@ def nearest(source: Source, encoding: Encoding, wanted: str) -> str:
     """A paragraph for the model with the block that was probably meant; empty if nothing comes near."""
     text = encoding.decode(source.read(len(encoding.mark), min(source.size, MAX_LOOKED)))
     lines = [line.rstrip("\r\n") for line in split(text)]
-    want = [line.rstrip("\r\n") for line in split(one_line_end(wanted))][:MAX_WANTED_LINES]
+    want = [line.rstrip("\r\n") for line in split(one_line_end(wanted[:MAX_LOOKED]))][:MAX_WANTED_LINES]
     start = _most_votes(lines, want)
     if start is None:
         start = _most_alike(text, lines, want)

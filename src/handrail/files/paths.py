@@ -58,7 +58,6 @@ OTHER_HOME = re.compile(r"~[^/]")
 UNUSUAL = frozenset("*?{}\\")
 INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 KINDS = (
-    (stat.S_ISREG, Kind.FILE),
     (stat.S_ISDIR, Kind.FOLDER),
     (stat.S_ISFIFO, Kind.PIPE),
     (stat.S_ISSOCK, Kind.SOCKET),
@@ -158,8 +157,9 @@ def look(text: str, real: str) -> tuple[Kind, int]:
         if error.errno in (errno.ENOENT, errno.ENOTDIR):
             return (Kind.LINK if posixpath.islink(text) else Kind.MISSING), 0
         raise
-    kind = next((kind for test, kind in KINDS if test(found.st_mode)), Kind.DEVICE)
-    return kind, found.st_nlink if kind is Kind.FILE else 1
+    if stat.S_ISREG(found.st_mode):
+        return Kind.FILE, found.st_nlink
+    return next((kind for test, kind in KINDS if test(found.st_mode)), Kind.DEVICE), 1
 
 
 def real_path(cwd: Path, path: str) -> Path:
@@ -206,7 +206,8 @@ def open_decided(place: Place, flags: int = os.O_RDONLY, mode: int = 0o666) -> i
     """
     folder = decided_folder(place)
     try:
-        return os.open(Path(place.real).name or ".", flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=folder)
+        name = place.real.rpartition("/")[2] or "."
+        return os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=folder)
     except OSError as error:
         raise swapped(place, error) from error
     finally:
@@ -216,7 +217,7 @@ def open_decided(place: Place, flags: int = os.O_RDONLY, mode: int = 0o666) -> i
 def decided_folder(place: Place) -> int:
     """A descriptor of the folder that holds the place, reached without following any link."""
     folder = os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    for name in Path(place.real).parent.parts[1:]:
+    for name in filter(None, place.real.split("/")[1:-1]):
         try:
             inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
         except OSError as error:

@@ -14,11 +14,9 @@ power cut that is so where the file system writes the data before the rename, as
 """
 
 import errno
-import fcntl
 import os
 import secrets
 import stat
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
@@ -28,10 +26,12 @@ from typing import Self
 
 from handrail.errors import ToolError
 from handrail.files.attributes import NotExchangedError, keep_attributes
-from handrail.files.copying import Hashing, Pieces, copy, digest, fill
+from handrail.files.copying import Hashing, Pieces, digest, fill
 from handrail.files.exchange import exchange
 from handrail.files.folders import make_folders
+from handrail.files.in_place import rewrite
 from handrail.files.journal import Journal, Note, State, Written
+from handrail.files.locking import locked
 from handrail.files.memory import settled
 from handrail.files.paths import Kind, Place, decided_folder, swapped
 from handrail.files.source import Source
@@ -39,8 +39,6 @@ from handrail.records import record
 
 TEMP_END = ".handrail"
 LARGE = 1024 * 1024
-LOCK_SECONDS = 1.0
-LOCK_STEP = 0.02
 NOT_EXCHANGED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY, errno.EXDEV)
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 NOT_LINKED = (errno.EPERM, errno.EOPNOTSUPP, errno.EMLINK, errno.ENOSYS)
@@ -148,7 +146,7 @@ class Target:
         try:
             if self._file is None:
                 return self._create(pieces, journal, note, mode)
-            with self._locked(self._file):
+            with locked(self._file, self.shown):
                 return self._replace(pieces, old_digest, journal, note)
         except OSError as error:
             raise self._cannot("be written", error) from error
@@ -158,7 +156,7 @@ class Target:
         assert self._file is not None
         assert self._folder is not None
         try:
-            with self._locked(self._file):
+            with locked(self._file, self.shown):
                 key = self._begin(journal, old_digest, "", note)[0]
                 with self._voided(journal, key):
                     if journal:
@@ -289,28 +287,21 @@ class Target:
         assert self._file is not None
         if change.taken:
             journal.keep(self._state(change.old_digest), self._file)
-        descriptor = os.open(self.name, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._folder)
         spool = journal.spool()
         try:
             size = fill(spool, change.pieces)
             new = State(change.hashing.digest(), size, stat.S_IMODE(self.stat.st_mode))
-            journal.ready(change.key, new, in_place=True)
-            self._check_unchanged(change.old_digest)
+            descriptor = os.open(self.name, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._folder)
             try:
-                _reserve(descriptor, self.stat.st_size, size)
-                copy(spool, descriptor, size)
-                os.ftruncate(descriptor, size)
-            except OSError:
-                kept = journal.kept(change.old_digest)
-                copy(kept, descriptor, self.stat.st_size)
-                os.ftruncate(descriptor, self.stat.st_size)
-                os.close(kept)
-                raise
-            journal.finished(change.key)
-            return os.fstat(descriptor)
+                journal.ready(change.key, new, in_place=True)
+                self._check_unchanged(change.old_digest)
+                written = rewrite(descriptor, spool, self.stat.st_size, size, lambda: journal.kept(change.old_digest))
+            finally:
+                os.close(descriptor)
         finally:
             os.close(spool)
-            os.close(descriptor)
+        journal.finished(change.key)
+        return written
 
     def _begin(
         self, journal: Journal | None, old_digest: str, temp: str, note: Note, *, copied: bool = True
@@ -375,28 +366,6 @@ class Target:
                 f"{self.shown!r} was changed by somebody else just now and is as they left it. Read it, then try again."
             )
 
-    @contextmanager
-    def _locked(self, descriptor: int) -> Iterator[None]:
-        """Two of us never replace one file at once: the second finds that the first has changed it."""
-        until = time.monotonic() + LOCK_SECONDS
-        while True:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except OSError as error:
-                if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
-                    break  # a file system without locks
-                if time.monotonic() > until:
-                    raise ToolError(
-                        f"{self.shown!r} is locked by another program. It is as it was. Try again later."
-                    ) from error
-                time.sleep(LOCK_STEP)
-        try:
-            yield
-        finally:
-            with suppress(OSError):
-                fcntl.flock(descriptor, fcntl.LOCK_UN)
-
     def _cannot(self, what: str, error: Exception) -> Exception:
         if not isinstance(error, OSError):
             return error
@@ -407,15 +376,3 @@ class Target:
 
 def _identity(found: os.stat_result) -> tuple[int, ...]:
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
-
-
-def _reserve(descriptor: int, old: int, new: int) -> None:
-    """Get the room for what is added before anything is written over."""
-    if new <= old or not hasattr(os, "posix_fallocate"):
-        return
-    try:
-        os.posix_fallocate(descriptor, old, new - old)
-    except OSError as error:
-        os.ftruncate(descriptor, old)
-        if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
-            raise

@@ -10,11 +10,13 @@ import unicodedata
 from collections.abc import Iterable
 
 from handrail.errors import ToolError
-from handrail.files.guess import LIKELY, first_high, guess, written_share
+from handrail.files.guess import ALL_COMMON, LIKELY, first_high, guess, written_share
 from handrail.records import record
 
 BINARY_SAMPLE = 8 * 1024
 UTF16_SAMPLE = 64 * 1024
+PIECE = 256 * 1024
+"""Decoded at once just to see whether it can be: the text of a whole window would not fit in the processor's cache."""
 MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -104,8 +106,10 @@ def detect(windows: Iterable[bytes]) -> Encoding | None:
             decoder = codecs.getincrementaldecoder("utf-8")()
         if window.isascii() and not decoder.getstate()[0]:
             continue
+        view = memoryview(window)
         try:
-            decoder.decode(window)
+            for start in range(0, len(view), PIECE):
+                decoder.decode(view[start : start + PIECE])
         except UnicodeDecodeError:
             return UTF8 if _nearly_utf8(window) else Encoding(guess(window))
     return UTF8
@@ -125,9 +129,15 @@ def _valid(window: bytes, name: str) -> bool:
 def _unmarked_utf16(window: bytes) -> Encoding | None:
     """Zero bytes, and yet in one of the two orders nearly all characters are such as people write."""
     sample = window[: UTF16_SAMPLE if len(window) > UTF16_SAMPLE else len(window) & ~1]
-    shares = {name: written_share(sample.decode(name, "surrogatepass")) for name in ("utf-16-le", "utf-16-be")}
-    best = max(shares, key=lambda name: shares[name])
-    return Encoding(best) if shares[best] >= LIKELY else None
+    texts = {name: sample.decode(name, "surrogatepass") for name in ("utf-16-le", "utf-16-be")}
+    best = max(texts, key=lambda name: written_share(texts[name]))
+    return Encoding(best) if written_share(texts[best]) >= LIKELY and _explains_zeros(texts[best]) else None
+
+
+def _explains_zeros(text: str) -> bool:
+    """Whether nearly all zero bytes belong to letters and signs of Western Europe, or to a common character."""
+    halves = [char for char in text if char <= "\xff" or not ord(char) & 0xFF]
+    return 50 * sum(char <= "\xff" or char in ALL_COMMON for char in halves) >= 49 * len(halves)
 
 
 def _nearly_utf8(window: bytes) -> bool:

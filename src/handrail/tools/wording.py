@@ -52,3 +52,8 @@ def cut(text: str, limit: int) -> str:
 def first_line(error: Exception) -> str:
     """What an error of a library says, without its further advice."""
     return str(error).partition("\n")[0]
+
+
+def several(number: int, noun: str) -> str:
+    """A number of things: 1 line, 1,000 lines."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -18,6 +18,7 @@ from handrail.builtin.grep import Grep
 from handrail.builtin.grep.lines import MAX_EVENT, events
 from handrail.builtin.grep.query import MAX_CHARS
 from handrail.builtin.outfit import Outfit
+from handrail.builtin.searching import program
 from handrail.conversation.blocks import ToolUse
 from handrail.errors import ToolError
 from handrail.files.paths import resolve
@@ -104,6 +105,7 @@ def test_what_programs_get(ctx: ToolContext, outfit: Outfit) -> None:
     assert data(output_mode="count") == {
         "mode": "count",
         "numFiles": 2,
+        "filenames": [],
         "numMatches": 3,
         "content": "a:2\nb:1",
         **limits,
@@ -111,6 +113,7 @@ def test_what_programs_get(ctx: ToolContext, outfit: Outfit) -> None:
     assert data(output_mode="content", head_limit=1) == {
         "mode": "content",
         "numFiles": 2,
+        "filenames": [],
         "numLines": 1,
         "content": "a:1:x",
         "appliedLimit": 1,
@@ -319,6 +322,82 @@ def test_an_abort_kills_the_search(ctx: ToolContext, tmp_path: Path) -> None:
     assert found == [["No file matches."]]
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+@pytest.mark.needs("sh")
+def test_a_search_that_takes_too_long_is_stopped(
+    ctx: ToolContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = tmp_path / "rg"
+    slow.write_text("#!/bin/sh\nexec sleep 1000\n")
+    slow.chmod(0o755)
+    monkeypatch.setattr(program, "MAX_SECONDS", 0.1)
+
+    with pytest.raises(ToolError, match=r"it took more than 0.1 seconds. Search further down"):
+        grep(ctx, plain_outfit({"HANDRAIL_RG": str(slow)}, ctx.cwd), "x")
+
+
+@pytest.mark.needs("sh")
+def test_a_search_that_breaks_off_is_no_answer(ctx: ToolContext, tmp_path: Path) -> None:
+    broken = tmp_path / "rg"
+    broken.write_text("#!/bin/sh\nprintf 'a\\0'\nkill -ABRT $$\n")
+    broken.chmod(0o755)
+
+    with pytest.raises(ToolError, match=r"broke off \(SIGABRT\)"):
+        grep(ctx, plain_outfit({"HANDRAIL_RG": str(broken)}, ctx.cwd), "x")
+
+
+@pytest.mark.needs("rg")
+@pytest.mark.parametrize(
+    "name", [".gitignore", ".ignore", "sub/deep/.rgignore", ".git/info/exclude", "home/.gitconfig"]
+)
+def test_an_ignore_file_that_never_ends_is_named(
+    ctx: ToolContext, outfit: Outfit, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    write(ctx.cwd, a="hit\n", sub__deep__b="hit\n")
+    (ctx.cwd / ".git/info").mkdir(parents=True)
+    (ctx.cwd / name).parent.mkdir(exist_ok=True)
+    os.mkfifo(ctx.cwd / name)
+    monkeypatch.setattr(program, "QUIET_SECONDS", 0.05)
+
+    with pytest.raises(ToolError, match=re.escape(f"{name}' is read by every search here, and is no regular file")):
+        grep(ctx, outfit, "hit")
+
+
+def test_the_stand_in_passes_over_an_ignore_file_that_never_ends(ctx: ToolContext) -> None:
+    write(ctx.cwd, a="hit\n")
+    (ctx.cwd / ".git").mkdir()
+    os.mkfifo(ctx.cwd / ".gitignore")
+
+    assert grep(ctx, plain_outfit({"HANDRAIL_RG": "off"}, ctx.cwd), "hit") == ["Found 1 file", "a"]
+
+
+@pytest.mark.parametrize("path", ["/dev/zero", "pipe"])
+def test_devices_and_pipes_are_not_searched(ctx: ToolContext, outfit: Outfit, path: str) -> None:
+    os.mkfifo(ctx.cwd / "pipe")
+
+    with pytest.raises(ToolError, match=rf"'{path}' cannot be searched: It is a (device|pipe)"):
+        grep(ctx, outfit, "x", path=path)
+
+
+@pytest.mark.proves("R4")
+@pytest.mark.parametrize("swapped", ["sub/a", "sub"])
+def test_a_file_that_became_a_link_while_it_was_searched_is_not_looked_into(
+    ctx: ToolContext, each_outfit: Outfit, tmp_path: Path, swapped: str
+) -> None:
+    """Whoever is asked what may be seen is asked between the two runs of the program, and swaps then."""
+    write(ctx.cwd, sub__a="hit\n", b="hit\n")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere/a").write_text("hit: a secret\n")
+
+    def swap(path: str) -> bool:
+        place = ctx.cwd / swapped
+        if path.endswith("/sub/a") and not place.is_symlink():
+            place.rename(tmp_path / "old")
+            place.symlink_to(tmp_path / "elsewhere" / ("a" if swapped == "sub/a" else ""))
+        return False
+
+    assert lines(ctx, replace(each_outfit, hidden=swap), "hit") == ["b:1:hit"]
 
 
 def test_a_program_of_the_project_is_not_run(ctx: ToolContext) -> None:

@@ -1,5 +1,6 @@
 """PDFs: page by page, with bounds; broken and locked ones explained."""
 
+import sys
 from base64 import b64decode
 from io import BytesIO
 from typing import Any
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handrail.builtin.outfit import Outfit
-from handrail.builtin.read import Read, images, pdf
+from handrail.builtin.read import Read, apart, images, pdf
 from handrail.conversation.blocks import Image, ResultBlock, Text
 from handrail.errors import ToolError
 from handrail.tools.context import ToolContext
@@ -93,13 +94,11 @@ def test_pages_of_any_size_give_pictures_of_one_size(ctx: ToolContext, outfit: O
 
 
 @pytest.mark.proves("R6")
-def test_text_and_pictures_are_bounded_together(
-    ctx: ToolContext, outfit: Outfit, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_text_and_pictures_are_bounded_together(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pdf, "MAX_TEXT", 30)
     monkeypatch.setattr(pdf, "MAX_PICTURES", 10)
 
-    blocks = read(ctx, outfit, document(3))
+    blocks, _, _ = pdf.show(document(3), "", "d.pdf")
 
     assert [block.text for block in blocks if isinstance(block, Text)] == [
         "Page 1 of 3:\nThis is page 1",
@@ -133,12 +132,47 @@ def test_whatever_is_damaged_it_is_shown_or_explained(data: st.DataObject) -> No
         assert len(blocks) <= 4
 
 
-def test_without_the_libraries_it_says_what_to_install(
-    ctx: ToolContext, outfit: Outfit, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_the_libraries_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(images, "WITH_PILLOW", False)
-    assert read(ctx, outfit, document(1)) == (Text("Page 1 of 1:\nThis is page 1"),)
+    assert pdf.show(document(1), "", "d.pdf")[0] == (Text("Page 1 of 1:\nThis is page 1"),)
 
     monkeypatch.setattr(pdf, "WITH_PDFIUM", False)
     with pytest.raises(ToolError, match=r"install handrail\[pdf\]"):
+        pdf.show(document(1), "", "d.pdf")
+
+
+@pytest.mark.proves("R6")
+@pytest.mark.parametrize(
+    ("program", "told"),
+    [
+        ("import time; time.sleep(1000)", r"'d\.pdf' takes more than 0\.3 seconds to be shown. Ask for fewer pages"),
+        ("import os; os.abort()", r"'d\.pdf' cannot be shown: reading it takes too much memory, or breaks off"),
+        ("bytearray(1 << 40)", r"'d\.pdf' cannot be shown"),
+    ],
+)
+def test_a_document_that_breaks_the_library_or_never_ends_is_told(
+    ctx: ToolContext, outfit: Outfit, monkeypatch: pytest.MonkeyPatch, program: str, told: str
+) -> None:
+    monkeypatch.setattr(apart, "START", (sys.executable, "-I", "-c", program))
+    if "sleep" in program:
+        monkeypatch.setattr(apart, "MAX_SECONDS", 0.3)
+
+    with pytest.raises(ToolError, match=told):
         read(ctx, outfit, document(1))
+
+
+def test_a_page_that_is_drawn_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each form draws the next one ten times."""
+    forms = b"".join(
+        b"%d 0 obj\n<</Type/XObject/Subtype/Form/BBox[0 0 9 9]/Resources<</XObject<</F %d 0 R>>>>/Length 70>>stream\n"
+        b"%b\nendstream\nendobj\n" % (number, number + 1, (b"/F Do " * 10).ljust(70))
+        for number in range(10, 22)
+    )
+    page = (
+        b"3 0 obj\n<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]/Resources<</XObject<</F 10 0 R>>>>/Contents 11 0 R>>\n"
+    )
+    start = b"1 0 obj\n<</Type/Catalog/Pages 2 0 R>>\nendobj\n2 0 obj\n<</Type/Pages/Kids[3 0 R]/Count 1>>\nendobj\n"
+    monkeypatch.setattr(apart, "MAX_SECONDS", 2.0)
+
+    with pytest.raises(ToolError, match="takes more than 2 seconds"):
+        apart.show_apart(b"%PDF-1.4\n" + start + page + b"endobj\n" + forms + b"trailer<</Root 1 0 R>>", "", "d.pdf")

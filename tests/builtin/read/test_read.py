@@ -99,9 +99,39 @@ def test_reading_is_remembered_by_the_real_path(ctx: ToolContext, outfit: Outfit
     record = ctx.files.get(Path(os.path.realpath(ctx.cwd)) / "f")
     assert record is not None
     assert record.size == 4
-    assert output.card == Card(title="Read link", detail="1 lines")
-    about = {"filePath": str(ctx.cwd / "link"), "numLines": 1, "startLine": 1, "totalLines": 1}
+    assert output.card == Card(title="Read link", detail="1 line")
+    about = {"filePath": str(ctx.cwd / "link"), "content": "one", "numLines": 1, "startLine": 1, "totalLines": 1}
     assert output.data == {"type": "text", "file": about}
+
+
+@pytest.mark.parametrize(
+    ("options", "content"),
+    [
+        ({"offset": 2, "limit": 2}, "two\n"),
+        ({"offset": 3}, "\nfour"),
+        ({"offset": 9}, ""),
+    ],
+)
+def test_programs_get_the_lines_without_numbers(
+    ctx: ToolContext, outfit: Outfit, options: dict[str, int], content: str
+) -> None:
+    (ctx.cwd / "f").write_bytes(b"one\r\ntwo\r\n\r\nfour")
+
+    tool = Read(outfit)
+    output = tool.call_blocking(tool.parse({"file_path": "f", **options}), ctx)
+
+    assert output.data["file"]["content"] == content
+
+
+def test_programs_get_of_a_long_file_what_is_shown(ctx: ToolContext, outfit: Outfit) -> None:
+    lines = [f"line {number} {'x' * 90}" for number in range(5000)]
+    (ctx.cwd / "long").write_text("\n".join(lines))
+
+    tool = Read(outfit)
+    file = tool.call_blocking(tool.parse({"file_path": "long"}), ctx).data["file"]
+
+    assert file["content"].split("\n") == lines[: file["numLines"]]
+    assert 0 < file["numLines"] < file["totalLines"] == 5000
 
 
 def test_what_cannot_be_read_is_told_with_the_next_move(ctx: ToolContext, outfit: Outfit) -> None:

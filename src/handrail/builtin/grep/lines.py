@@ -2,7 +2,7 @@
 
 import re
 from base64 import b64decode
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -71,12 +71,12 @@ class Writer:
         self._last: tuple[bytes, int] | None = None
         self._binary: bytes | None = None
 
-    def lines(self, event: dict[str, Any]) -> Iterator[str]:
-        """The lines of one event."""
+    def lines(self, event: dict[str, Any], names: Mapping[bytes, bytes]) -> Iterator[str]:
+        """The lines of one event. `names`: of the files, by the paths that the program was given."""
         data = event.get("data", {})
         match event["type"]:
             case "match" | "context" as kind:
-                path, text = raw(data["path"]), raw(data["lines"])
+                path, text = names[raw(data["path"])], raw(data["lines"])
                 if path == self._binary:
                     return
                 if b"\0" in text:
@@ -84,7 +84,7 @@ class Writer:
                 else:
                     yield from self._numbered(path, text, data, ":" if kind == "match" else "-")
             case "end" if data.get("binary_offset") is not None:
-                yield from self._not_shown(raw(data["path"]))
+                yield from self._not_shown(names[raw(data["path"])])
 
     def _not_shown(self, path: bytes) -> Iterator[str]:
         if path != self._binary:

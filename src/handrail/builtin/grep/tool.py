@@ -2,7 +2,8 @@
 Grep: find text in files, newest files first.
 
 Ripgrep is asked twice: first which files match, which it says without reading them to the end; then, for the page that
-is wanted, what stands in them. So nothing unbounded is held, and what a rule hides is never shown.
+is wanted, what stands in them. So nothing unbounded is held, and what a rule hides is never shown. The second time
+the files are opened here, without following links: a file that was swapped for one since is not looked into.
 """
 
 import os
@@ -14,7 +15,7 @@ from pathlib import Path
 from handrail.builtin.grep.lines import Writer, events
 from handrail.builtin.grep.query import GrepInput, choosing, matching, refusal
 from handrail.builtin.outfit import Outfit, nothing_hidden
-from handrail.builtin.searching.program import Folder, Program, newest_first, one_line, seen_from
+from handrail.builtin.searching.program import Folder, Held, Program, newest_first, one_line, seen_from
 from handrail.files.paths import Place, real_path, resolve
 from handrail.records import record
 from handrail.tools.access import Access
@@ -22,8 +23,9 @@ from handrail.tools.cards import Card
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.output import Output
 from handrail.tools.tool import Tool
+from handrail.tools.wording import several
 
-FILES_AT_ONCE = 300
+FILES_AT_ONCE = 50
 
 
 @record
@@ -58,11 +60,15 @@ class Search:
         """The names that may be seen."""
         return names if self.outfit.hidden is nothing_hidden else filter(self.shows, names)
 
-    def program(self, how: list[str], targets: list[bytes] | None = None) -> Program:
-        """A run over the whole place, or over some files of it."""
-        where = targets if targets is not None else [os.fsencode(self.target)]
-        which = [] if targets is not None else list(choosing(self.args))
-        return Program([*how, *matching(self.args), *which, "--", *where], self.folder, self.outfit, self.ctx.abort)
+    def program(self, how: list[str]) -> Program:
+        """A run over the whole place."""
+        words = [*how, *matching(self.args), *choosing(self.args), "--", self.target]
+        return Program(words, self.folder, self.outfit, self.ctx.abort)
+
+    def program_for(self, how: list[str], files: Held) -> Program:
+        """A run over some files of it."""
+        words = [*how, *matching(self.args), "--", *map(os.fsdecode, files.names)]
+        return Program(words, self.folder, self.outfit, self.ctx.abort, files.descriptors)
 
 
 class Grep(Tool[GrepInput]):
@@ -124,7 +130,7 @@ def _check(search: Search, program: Program) -> None:
 def listed(search: Search, files: list[bytes]) -> Output:
     """The files alone."""
     page = paged(search.args, map(search.told, files))
-    files_word = f"Found {len(files):,} file{'' if len(files) == 1 else 's'}"
+    files_word = f"Found {several(len(files), 'file')}"
     text = "\n".join([files_word, *page.entries, *paging_note(search.args, page)]) if files else "No file matches."
     data = {"mode": "files_with_matches", "numFiles": len(files), "filenames": page.entries}
     return _output(search.args, text, data, files_word)
@@ -138,9 +144,15 @@ def counted(search: Search) -> Output:
     shown, _ = newest_first(search.folder, search.visible(counts))
     page = paged(search.args, (f"{search.told(name)}:{counts[name]}" for name in shown))
     total = sum(counts[name] for name in shown)
-    summary = f"{total:,} matching lines in {len(shown):,} files"
+    summary = f"{several(total, 'matching line')} in {several(len(shown), 'file')}"
     text = "\n".join([*page.entries, f"Total: {summary}", *paging_note(search.args, page)]) if shown else "No match."
-    data = {"mode": "count", "numFiles": len(shown), "numMatches": total, "content": "\n".join(page.entries)}
+    data = {
+        "mode": "count",
+        "numFiles": len(shown),
+        "filenames": [],
+        "numMatches": total,
+        "content": "\n".join(page.entries),
+    }
     return _output(search.args, text, data, summary)
 
 
@@ -164,10 +176,11 @@ def lines_of(search: Search, files: list[bytes]) -> Output:
     data = {
         "mode": "content",
         "numFiles": len(files),
+        "filenames": [],
         "numLines": len(page.entries),
         "content": "\n".join(page.entries),
     }
-    return _output(search.args, text, data, f"{len(page.entries)} lines")
+    return _output(search.args, text, data, several(len(page.entries), "line"))
 
 
 def _lines(search: Search, files: list[bytes]) -> Generator[str]:
@@ -179,9 +192,12 @@ def _lines(search: Search, files: list[bytes]) -> Generator[str]:
     writer = Writer(search.args, search.told)
     waiting = iter(files)
     while some := list(islice(waiting, FILES_AT_ONCE)):
-        with search.program(how, some) as program:
-            for event in events(program.chunks()):
-                yield from writer.lines(event)
+        with Held(search.folder, some) as held:
+            if not held.names:
+                continue
+            with search.program_for(how, held) as program:
+                for event in events(program.chunks()):
+                    yield from writer.lines(event, held.names)
 
 
 def paged(args: GrepInput, entries: Iterable[str]) -> Page:

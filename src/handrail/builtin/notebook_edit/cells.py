@@ -9,7 +9,7 @@ from handrail.builtin.notebook_edit.spans import Span, elements, members
 from handrail.builtin.read.notebook import cell_id
 from handrail.errors import ToolError
 from handrail.records import record
-from handrail.tools.wording import did_you_mean
+from handrail.tools.wording import did_you_mean, several
 
 CellType: TypeAlias = Literal["code", "markdown"]
 Change: TypeAlias = tuple[int, int, str]
@@ -56,7 +56,7 @@ class Sheet:
         if wanted != number and number.isascii() and number.isdigit() and int(number) < len(ids):
             return int(number)
         raise ToolError(
-            f"{self.name!r} has no cell {wanted!r}; it has {len(ids)} cells.{did_you_mean(wanted, ids)} "
+            f"{self.name!r} has no cell {wanted!r}; it has {several(len(ids), 'cell')}.{did_you_mean(wanted, ids)} "
             "Read it to see the ids."
         )
 

@@ -5,13 +5,22 @@ from typing import Literal
 
 from pydantic import Field
 
-from handrail.builtin.changing import access_to, check_wanted, diff_card, known_digest, patch_data, place_of, refusal
+from handrail.builtin.changing import (
+    access_to,
+    check_wanted,
+    diff_card,
+    handed_around,
+    known_digest,
+    patch_data,
+    place_of,
+    refusal,
+)
 from handrail.builtin.notebook_edit.cells import CellType, Sheet, Written
 from handrail.builtin.outfit import Outfit
-from handrail.builtin.read.notebook import MAX_FILE_BYTES, cells_of
+from handrail.builtin.read.notebook import MAX_FILE_BYTES, cells_of, language_of
 from handrail.conversation.blocks import Json
 from handrail.errors import ToolError
-from handrail.files.diff import Hunk, hunks, split
+from handrail.files.diff import hunks, split
 from handrail.files.journal import Note
 from handrail.files.paths import Kind
 from handrail.files.replace import Target
@@ -78,7 +87,7 @@ class NotebookEdit(Tool[NotebookEditInput]):
                 raise ToolError(f"{args.notebook_path!r} was removed just now. Look for it with Glob.")
             digest = known_digest(target, ctx.files)
             before = _content(target)
-            cells_of(before, args.notebook_path)
+            notebook, _ = cells_of(before, args.notebook_path)
             mark = MARK if before.startswith(MARK) else b""
             text = before.removeprefix(mark).decode()
             done = changed(Sheet(text, args.notebook_path), args)
@@ -86,8 +95,7 @@ class NotebookEdit(Tool[NotebookEditInput]):
             check_wanted(ctx, args.notebook_path)
             written = target.write(lambda: iter((after,)), digest, self._outfit.undo, Note(self.name, ctx.use.id))
             ctx.files.note(Path(target.place.real), written.stat, written.digest)
-        patch = hunks(split(text), split(done.text))
-        return result(args, target, done, patch, written.notice)
+        return result(args, target, (text, language_of(notebook)), done, written.notice)
 
 
 def _content(target: Target) -> bytes:
@@ -113,15 +121,20 @@ def changed(sheet: Sheet, args: NotebookEditInput) -> Written:
     return sheet.replace(index, args.new_source, args.cell_type)
 
 
-def result(args: NotebookEditInput, target: Target, done: Written, patch: list[Hunk], notice: str) -> Output:
-    """What the model, people and programs learn of it."""
+def result(args: NotebookEditInput, target: Target, old: tuple[str, str], done: Written, notice: str) -> Output:
+    """What the model, people and programs learn of it. `old`: the text before, and the language of its code."""
+    before, language = old
+    patch = hunks(split(before), split(done.text))
     text = f"{DONE[args.edit_mode]} cell {done.cell} ({done.cell_type}) of {args.notebook_path}."
     data = {
         "notebook_path": target.place.absolute,
         "cell_id": done.cell,
         "cell_type": done.cell_type,
+        "language": language if done.cell_type == "code" else "markdown",
         "edit_mode": args.edit_mode,
         "new_source": args.new_source,
+        "original_file": handed_around(before),
+        "updated_file": handed_around(done.text),
         "structuredPatch": patch_data(patch),
     }
     card = diff_card("NotebookEdit", args.notebook_path, patch)

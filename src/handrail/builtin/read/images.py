@@ -75,7 +75,8 @@ def _made_smaller(data: bytes, name: str) -> tuple[bytes, tuple[int, int], str]:
 def encoded(picture: "PIL.Image.Image") -> tuple[bytes, tuple[int, int], str]:
     """A picture as a file within the bounds: without loss where it has transparency and that fits, else as JPEG."""
     see_through = picture.mode in {"RGBA", "LA", "PA"} or "transparency" in picture.info
-    small = picture.convert("RGBA" if see_through else "RGB")
+    mode = "RGBA" if see_through else "RGB"
+    small = picture if picture.mode == mode else picture.convert(mode)
     small.thumbnail((MAX_SIDE, MAX_SIDE))
     if see_through or picture.mode in {"P", "1", "L"}:
         out = BytesIO()

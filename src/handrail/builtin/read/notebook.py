@@ -11,6 +11,7 @@ from handrail.builtin.read import images
 from handrail.builtin.read.text import MAX_BYTES, Wanted, size
 from handrail.conversation.blocks import Image, ResultBlock, Text
 from handrail.errors import ToolError
+from handrail.tools.wording import several
 
 MAX_FILE_BYTES = 100_000_000
 MAX_OUTPUT = 10_000
@@ -51,7 +52,7 @@ def joined(value: Any) -> str:
 def show(data: bytes, wanted: Wanted, name: str) -> tuple[tuple[ResultBlock, ...], int, int]:
     """The blocks of the asked cells, how many these are, and how many there are. `wanted` counts cells."""
     notebook, cells = cells_of(data, name)
-    language = _language(notebook)
+    language = language_of(notebook)
     asked = list(enumerate(cells))[wanted.first - 1 :][: wanted.limit]
     blocks: list[ResultBlock] = []
     room, pictures, shown = MAX_BYTES, MAX_PICTURES, 0
@@ -73,7 +74,7 @@ def show(data: bytes, wanted: Wanted, name: str) -> tuple[tuple[ResultBlock, ...
         notice = f"PARTIAL: cells {wanted.first} to {upto} of {len(cells)}; read on with offset={upto + 1}."
         blocks.insert(0, Text(notice))
     if not blocks:
-        blocks = [Text(f"{name} has {len(cells)} cells, none of them from cell {wanted.first} on.")]
+        blocks = [Text(f"{name} has {several(len(cells), 'cell')}, none of them from cell {wanted.first} on.")]
     return merged(blocks), shown, len(cells)
 
 
@@ -88,7 +89,8 @@ def merged(blocks: list[ResultBlock]) -> tuple[ResultBlock, ...]:
     return tuple(out)
 
 
-def _language(notebook: dict[str, Any]) -> str:
+def language_of(notebook: dict[str, Any]) -> str:
+    """The language of its code cells."""
     metadata = notebook.get("metadata")
     info = metadata.get("language_info") if isinstance(metadata, dict) else None
     name = info.get("name") if isinstance(info, dict) else None

@@ -2,7 +2,6 @@
 
 import re
 from base64 import b64encode
-from threading import Lock
 from typing import Any
 
 from handrail.builtin.read import images
@@ -18,15 +17,12 @@ try:
 except ImportError:
     WITH_PDFIUM = False
 
-MAX_FILE_BYTES = 100_000_000
 MAX_UNASKED = 10
 MAX_AT_ONCE = 20
 MAX_PICTURES = 10_000_000
 SIDE = 1_100
 """Pixels of the longer side of a page: fine print can be read, and a page costs about 1,200 tokens."""
 RANGE = re.compile(r"\s*(\d+)\s*(?:(-)\s*(\d*))?\s*")
-PDFIUM = Lock()
-"""The library must not be used by two threads at once."""
 
 
 def wanted_pages(pages: str, count: int, name: str) -> range:
@@ -56,21 +52,25 @@ def wanted_pages(pages: str, count: int, name: str) -> range:
 
 
 def show(data: bytes, pages: str, name: str) -> tuple[tuple[ResultBlock, ...], int, int]:
-    """The blocks of the asked pages, how many these are, and how many there are."""
+    """
+    The blocks of the asked pages, how many these are, and how many there are. Not for two threads at once.
+
+    Raises:
+        ToolError: it is broken or locked, or there are no such pages.
+    """
     if not WITH_PDFIUM:
         raise ToolError(f"{name!r} is a PDF. Ask the user to install handrail[pdf], or use a program like pdftotext.")
-    with PDFIUM:
-        try:
-            document = pypdfium2.PdfDocument(data)
-        except pypdfium2.PdfiumError as error:
-            if "password" in str(error).lower():
-                raise ToolError(f"{name!r} is encrypted and needs a password. Ask the user for a copy.") from error
-            raise ToolError(f"{name!r} is a broken PDF: {error}. Read another file.") from error
-        try:
-            wanted = wanted_pages(pages, len(document), name)
-            return _blocks(document, wanted), len(wanted), len(document)
-        finally:
-            document.close()
+    try:
+        document = pypdfium2.PdfDocument(data)
+    except pypdfium2.PdfiumError as error:
+        if "password" in str(error).lower():
+            raise ToolError(f"{name!r} is encrypted and needs a password. Ask the user for a copy.") from error
+        raise ToolError(f"{name!r} is a broken PDF: {error}. Read another file.") from error
+    try:
+        wanted = wanted_pages(pages, len(document), name)
+        return _blocks(document, wanted), len(wanted), len(document)
+    finally:
+        document.close()
 
 
 def _blocks(document: Any, wanted: range) -> tuple[ResultBlock, ...]:

@@ -7,6 +7,7 @@ from handrail.errors import ToolError
 from handrail.files.source import Source
 from handrail.files.text import UNITS, Encoding
 from handrail.records import record
+from handrail.tools.wording import several
 
 MAX_TOKENS = 25_000
 BYTES_A_TOKEN = 4
@@ -29,11 +30,12 @@ class Wanted:
 
 @record
 class Part:
-    """Lines with their numbers, as they are shown."""
+    """Lines with their numbers, as they are shown, and as they are."""
 
     text: str
     lines: int
     total: int
+    content: str = ""
 
 
 def show(source: Source, encoding: Encoding, wanted: Wanted, name: str) -> Part:
@@ -48,12 +50,14 @@ def show(source: Source, encoding: Encoding, wanted: Wanted, name: str) -> Part:
     if not total:
         return Part(f"{name} exists and is empty.", 0, 0)
     if wanted.first > total:
-        return Part(f"{name} has {total:,} lines, so there is nothing from line {wanted.first:,} on.", 0, total)
+        return Part(
+            f"{name} has {several(total, 'line')}, so there is nothing from line {wanted.first:,} on.", 0, total
+        )
     asked = min(total - wanted.first + 1, wanted.limit or total)
     whole, cut = lines.window(wanted.first, asked)
     entries = [f"{number}\t{line}" for number, line in enumerate(whole, wanted.first)]
     if len(entries) == asked and size(text := "\n".join(entries)) <= MAX_BYTES:
-        return Part(text, asked, total)
+        return Part(text, asked, total, "\n".join(whole))
     shown = fitting(entries)
     if not shown:
         return _one_long_line(whole[0] if whole else cut, wanted.first, lines)
@@ -64,7 +68,7 @@ def show(source: Source, encoding: Encoding, wanted: Wanted, name: str) -> Part:
             f"Ask for less: offset={wanted.first} with limit={len(shown)} fits."
         )
     notice = f"PARTIAL: lines {wanted.first} to {upto} of {total}; read on with offset={upto + 1}."
-    return Part("\n".join([notice, *shown]), len(shown), total)
+    return Part("\n".join([notice, *shown]), len(shown), total, "\n".join(whole[: len(shown)]))
 
 
 def fitting(entries: list[str]) -> list[str]:
@@ -86,7 +90,7 @@ def _one_long_line(line: str, number: int, lines: "Lines") -> Part:
     shown = line.encode("utf-8", "surrogatepass")[:MAX_BYTES].decode("utf-8", "ignore")
     further = f" Read the lines after it with offset={number + 1}." if number < lines.total else ""
     notice = f"PARTIAL: line {number} alone is longer than fits; its first {len(shown):,} characters follow.{further}"
-    return Part(f"{notice}\n{number}\t{shown}", 1, lines.total)
+    return Part(f"{notice}\n{number}\t{shown}", 1, lines.total, shown)
 
 
 class Lines:

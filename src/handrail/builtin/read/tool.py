@@ -22,9 +22,11 @@ from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.output import Output
 from handrail.tools.schema import Input
 from handrail.tools.tool import Tool
+from handrail.tools.wording import several
 
 HELD_BYTES = 4_000_000
 QUICK_BYTES = 64 * 1024
+MAX_PDF_BYTES = 100_000_000
 SLOW = (".pdf", ".ipynb", ".png", ".jpg", ".jpeg", ".gif", ".webp")
 
 
@@ -99,30 +101,47 @@ def _text(file: Opened, args: ReadInput) -> Output:
         )
     part = show(file.source, encoding, Wanted(args.offset, args.limit), args.file_path)
     first = max(args.offset, 1)
-    about = {"filePath": file.absolute, "numLines": part.lines, "startLine": first, "totalLines": part.total}
-    return _output(args, (Text(part.text),), {"type": "text", "file": about}, f"{part.lines} lines")
+    about = {
+        "filePath": file.absolute,
+        "content": part.content,
+        "numLines": part.lines,
+        "startLine": first,
+        "totalLines": part.total,
+    }
+    return _output(args, (Text(part.text),), {"type": "text", "file": about}, several(part.lines, "line"))
 
 
 def _image(file: Opened, args: ReadInput) -> Output:
     images = _module("images")
     picture = images.fitted(_whole(file, images.MAX_FILE_BYTES), args.file_path)
-    data = {"type": "image", "file": {"filePath": file.absolute, "type": picture.block.media_type}}
-    return _output(args, (Text(picture.note), picture.block), data, "image")
+    about = {
+        "filePath": file.absolute,
+        "base64": picture.block.data,
+        "type": picture.block.media_type,
+        "originalSize": file.source.size,
+    }
+    return _output(args, (Text(picture.note), picture.block), {"type": "image", "file": about}, "image")
 
 
 def _pdf(file: Opened, args: ReadInput) -> Output:
-    pdf = _module("pdf")
-    blocks, shown, total = pdf.show(_whole(file, pdf.MAX_FILE_BYTES), args.pages, args.file_path)
-    data = {"type": "pdf", "file": {"filePath": file.absolute, "numPages": shown, "totalPages": total}}
-    return _output(args, blocks, data, f"{shown} of {total} pages")
+    document = _whole(file, MAX_PDF_BYTES)
+    blocks, shown, total = _module("apart").show_apart(document, args.pages, args.file_path)
+    about = {
+        "filePath": file.absolute,
+        "content": _words(blocks),
+        "originalSize": file.source.size,
+        "numPages": shown,
+        "totalPages": total,
+    }
+    return _output(args, blocks, {"type": "pdf", "file": about}, f"{shown} of {several(total, 'page')}")
 
 
 def _notebook(file: Opened, args: ReadInput) -> Output:
     notebook = _module("notebook")
     content = _whole(file, notebook.MAX_FILE_BYTES)
     blocks, shown, total = notebook.show(content, Wanted(args.offset, args.limit), args.file_path)
-    data = {"type": "notebook", "file": {"filePath": file.absolute, "numCells": shown, "totalCells": total}}
-    return _output(args, blocks, data, f"{shown} of {total} cells")
+    about = {"filePath": file.absolute, "content": _words(blocks), "numCells": shown, "totalCells": total}
+    return _output(args, blocks, {"type": "notebook", "file": about}, f"{shown} of {several(total, 'cell')}")
 
 
 FORMATS = {"image": _image, "pdf": _pdf, "notebook": _notebook}
@@ -139,6 +158,10 @@ def _whole(file: Opened, bound: int) -> bytes:
             f"{file.name!r} has {file.source.size:,} bytes; {bound:,} is the most for its kind. Use a program."
         )
     return file.source.read(0, file.source.size)
+
+
+def _words(blocks: tuple[ResultBlock, ...]) -> str:
+    return "\n".join(block.text for block in blocks if isinstance(block, Text))
 
 
 def _output(args: ReadInput, blocks: tuple[ResultBlock, ...], data: Any, detail: str) -> Output:

@@ -42,6 +42,8 @@ def _unescaped(glob: str) -> str:
 def read_rules(path: bytes) -> list[Rule]:
     """The lines of an ignore file; one that is not understood leaves nothing out."""
     try:
+        if not Path(os.fsdecode(path)).is_file():  # a pipe would never end
+            return []
         lines = Path(os.fsdecode(path)).read_text("utf-8", "surrogateescape").splitlines()
     except OSError:
         return []

@@ -4,12 +4,18 @@ The program that walks a tree and looks into files: ripgrep, started and read in
 PATH comes first, then the `rg` that was installed with us, then a stand-in in Python that takes the same arguments.
 """
 
+import errno
 import os
 import re
+import resource
 import selectors
+import signal
+import stat
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from heapq import nsmallest
 from pathlib import Path
@@ -17,6 +23,7 @@ from types import TracebackType
 from typing import Self
 
 from handrail.builtin.outfit import Outfit
+from handrail.builtin.searching.stuck import odd_ignore_file
 from handrail.errors import ToolError
 from handrail.files.paths import Kind, Place, decided_folder, open_decided
 from handrail.tools.abort import AbortSignal
@@ -24,6 +31,10 @@ from handrail.tools.abort import AbortSignal
 CHUNK = 1 << 18
 MAX_LIST_BYTES = 64_000_000
 MAX_COMPLAINT = 20_000
+MAX_SECONDS = 60.0
+QUIET_SECONDS = 3.0
+MAX_HEAP = 4 << 30
+"""A line is held as a whole, and an ignore file too; one without an end shall not take all memory."""
 VERSION_CONTROL = (".git", ".hg", ".svn", ".bzr", ".jj", ".sl")
 HANDED_ON = ("HOME", "LANG", "LC_ALL", "PATH", "XDG_CONFIG_HOME")
 UNREADABLE = re.compile(rb"\(os error \d+\)$", re.MULTILINE)
@@ -42,6 +53,8 @@ class Folder:
         """The folder at a place, or the one that holds it when it is a file."""
         if place.kind is Kind.MISSING:
             raise _unsearchable(place, place.problem or "No such file or directory")
+        if place.kind not in (Kind.FOLDER, Kind.FILE, Kind.LINK):
+            raise _unsearchable(place, f"It is a {place.kind.value}")
         try:
             if place.kind is Kind.FOLDER:
                 return cls(open_decided(place, os.O_RDONLY | os.O_DIRECTORY), place.real)
@@ -63,10 +76,34 @@ class Folder:
             self.real = f"{self.real.rstrip('/')}/{name}"
         return self
 
+    def open(self, name: bytes) -> int:
+        """
+        A descriptor of a regular file in it, reached without following links.
+
+        Raises:
+            OSError: there is none.
+        """
+        *above, last = name.removeprefix(b"./").split(b"/")
+        inner = os.dup(self.descriptor)
+        for part in above:
+            outer, flags = inner, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+            try:
+                inner = os.open(part, flags, dir_fd=outer)
+            finally:
+                os.close(outer)
+        try:
+            found = os.open(last, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=inner)
+        finally:
+            os.close(inner)
+        if not stat.S_ISREG(os.fstat(found).st_mode):
+            os.close(found)
+            raise OSError(errno.EINVAL, "not a regular file")
+        return found
+
     @property
     def cwd(self) -> str:
         """Where a program is started to be in it."""
-        return f"/proc/self/fd/{self.descriptor}" if sys.platform == "linux" else self.real
+        return path_of(self.descriptor) if sys.platform == "linux" else self.real
 
     def __enter__(self) -> Self:
         return self
@@ -77,6 +114,31 @@ class Folder:
     def close(self) -> None:
         """Let go of it."""
         os.close(self.descriptor)
+
+
+class Held:
+    """Files of a folder, held open: whatever takes their place meanwhile, these are what a program looks into."""
+
+    def __init__(self, folder: Folder, names: Iterable[bytes]) -> None:
+        self.descriptors: list[int] = []
+        self.names: dict[bytes, bytes] = {}
+        """The name of each file by the path that the program is given."""
+        for name in names:
+            with suppress(OSError):  # gone, or no longer what it was
+                self.descriptors.append(folder.open(name))
+                self.names[path_of(self.descriptors[-1]).encode()] = name
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for descriptor in self.descriptors:
+            os.close(descriptor)
+
+
+def path_of(descriptor: int) -> str:
+    """How a program that inherits a descriptor opens what it stands for."""
+    return f"/proc/self/fd/{descriptor}" if sys.platform == "linux" else f"/dev/fd/{descriptor}"
 
 
 def _unsearchable(place: Place, problem: str) -> ToolError:
@@ -115,23 +177,37 @@ def newest_first(folder: Folder, names: Iterable[bytes], count: int | None = Non
 
 
 class Program:
-    """One run of the program. Use it in a `with`: it is dead when the block ends."""
+    """One run of the program, which is given `inherited` descriptors. It is dead when the `with` block ends."""
 
-    def __init__(self, argv: Sequence[str | bytes], folder: Folder, outfit: Outfit, abort: AbortSignal) -> None:
+    def __init__(
+        self,
+        argv: Sequence[str | bytes],
+        folder: Folder,
+        outfit: Outfit,
+        abort: AbortSignal,
+        inherited: Sequence[int] = (),
+    ) -> None:
         start = searcher(outfit)
+        self._env = {name: outfit.env[name] for name in HANDED_ON if name in outfit.env}
+        self._folder = folder
+        self._until = time.monotonic() + MAX_SECONDS
         try:
             self._process = subprocess.Popen(  # noqa: S603  # no shell, and only our own arguments
                 [*start, *argv],
                 cwd=folder.cwd,
-                env={name: outfit.env[name] for name in HANDED_ON if name in outfit.env},
+                env=self._env,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 bufsize=0,
                 process_group=0,
+                pass_fds=inherited,
             )
         except OSError as error:
             raise ToolError(f"{start[0]!r} cannot be started: {error.strerror}. Search in another way.") from error
+        if sys.platform == "linux":
+            with suppress(OSError):  # it has ended, or belongs to another user
+                resource.prlimit(self._process.pid, resource.RLIMIT_DATA, (MAX_HEAP, MAX_HEAP))
         self.complaint = b""
         self._abort = abort
         abort.listen(lambda _reason: self._process.kill())
@@ -158,8 +234,18 @@ class Program:
         with selectors.DefaultSelector() as open_ends:
             open_ends.register(output, selectors.EVENT_READ)
             open_ends.register(complaints, selectors.EVENT_READ)
+            looked = False
             while open_ends.get_map() and not self._abort.aborted:
-                for key, _ in open_ends.select():
+                ready = open_ends.select(min(QUIET_SECONDS, self._until - time.monotonic()))
+                if not ready and not looked:
+                    self._look_for_odd_ignore_files()
+                    looked = True
+                if time.monotonic() > self._until:
+                    raise ToolError(
+                        f"The search was stopped: it took more than {MAX_SECONDS:g} seconds. Search further down, or "
+                        "for less."
+                    )
+                for key, _ in ready:
                     data = os.read(key.fd, CHUNK)
                     if not data:
                         open_ends.unregister(key.fd)
@@ -167,6 +253,16 @@ class Program:
                         yield data
                     elif len(self.complaint) < MAX_COMPLAINT:
                         self.complaint += data
+        if not self._abort.aborted and self._process.wait() < 0:
+            self._look_for_odd_ignore_files()
+            raise ToolError(f"The search broke off ({_signal(self._process.returncode)}). Search further down.")
+
+    def _look_for_odd_ignore_files(self) -> None:
+        if odd := odd_ignore_file(self._folder.real, self._env):
+            raise ToolError(
+                f"{odd!r} is read by every search here, and is no regular file, so none comes to its end. Ask the user "
+                "to remove it, or search another folder."
+            )
 
     def pieces(self, end: bytes) -> Iterator[list[bytes]]:
         """What it writes, cut at a byte that ends each piece, many at a time."""
@@ -182,6 +278,13 @@ class Program:
     def unreadable(self) -> int:
         """How many files and folders it could not look at."""
         return len(UNREADABLE.findall(self.complaint))
+
+
+def _signal(code: int) -> str:
+    try:
+        return signal.Signals(-code).name
+    except ValueError:
+        return f"signal {-code}"
 
 
 @lru_cache(maxsize=8)
