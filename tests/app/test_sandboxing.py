@@ -239,6 +239,29 @@ async def test_a_violation_is_explained(
     assert f"The sandbox stopped this: {said}" in outcome.result.text
 
 
+@pytest.mark.parametrize("method", [Method.BUBBLEWRAP, Method.LANDLOCK])
+async def test_the_variables_of_the_program_cannot_be_read(
+    world: World, monkeypatch: pytest.MonkeyPatch, method: Method
+) -> None:
+    found = next((each for each in tried() if each.method is method and each.works), None)
+    if found is None:
+        pytest.skip(f"{method.value} does not work here")
+    monkeypatch.setattr(confine, "best", lambda: found)
+    world.begin({"enabled": True})
+    (world.project / "src").mkdir()
+    with subprocess.Popen(["sleep", "1000"], env={"KEY": SECRET}) as holder:
+        text = (
+            f"grep -c {SECRET} /proc/[0-9]*/environ | grep -v ':0'; cat /proc/{holder.pid}/environ; kill {holder.pid}"
+        )
+        outcome = await world.bash(world.script(text))
+        alone = holder.poll() is None
+        holder.kill()
+
+    assert SECRET not in outcome.result.text
+    assert ":1" not in outcome.result.text
+    assert alone or method is Method.LANDLOCK
+
+
 # Outside
 
 

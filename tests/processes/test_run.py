@@ -114,7 +114,7 @@ async def test_nothing_that_a_program_left_behind_lives_when_it_is_over(text: st
 @pytest.mark.parametrize("text", LEFT_BEHIND)
 async def test_nothing_lives_when_the_time_is_over(text: str, tmp_path: Path) -> None:
     line = text.format(stay=stay(tmp_path), wait=WAIT)
-    ended = await sh(f"{line}; sleep 1000; sleep 1000", tmp_path, timeout=0.1)
+    ended = await sh(f"{line}; sleep 1000; sleep 1000", tmp_path, timeout=0.3)
 
     assert ended.timed_out
     assert ended.code == -signal.SIGTERM
@@ -182,6 +182,35 @@ async def test_that_holds_when_it_does_so_at_once(tmp_path: Path) -> None:
         assert ended.code == -signal.SIGKILL
 
     assert not [pid for pid in (noted(tmp_path) if (tmp_path / "pids").exists() else []) if alive(pid)]
+
+
+ATTACH = (
+    "import ctypes, os, time; ctypes.CDLL(None).ptrace(16, os.getppid(), 0, 0); open('held', 'w'); time.sleep(1000)"
+)
+
+
+@pytest.mark.proves("R8")
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("echo $$ > pids; kill -STOP $PPID; echo > held; exec sleep 1000", id="stopped"),
+        pytest.param(f'echo $$ > pids; exec python3 -c "{ATTACH}"', id="held by a debugger"),
+    ],
+)
+@pytest.mark.parametrize("cancelled", [True, False])
+async def test_a_keeper_that_is_stopped_by_its_command_ends_it_nevertheless(
+    text: str, tmp_path: Path, cancelled: bool
+) -> None:
+    call = asyncio.ensure_future(sh(text, tmp_path, timeout=None if cancelled else 1))
+    if cancelled:
+        await asyncio.to_thread(wait_for, (tmp_path / "held").exists)
+        call.cancel()
+    done, _ = await asyncio.wait({call}, timeout=20)
+
+    assert done
+    assert noted(tmp_path)
+    assert not [pid for pid in noted(tmp_path) if alive(pid)]
+    assert (await sh("echo ok", tmp_path)).stdout == b"ok\n"
 
 
 async def test_other_signals_do_not_reach_the_keeper(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ LONG = 10.0
 NOBODY_LEFT = 3
 """The status of a spare that found the other end of the control socket closed."""
 MOST_FDS = 1 << 16
-PR_SET_CHILD_SUBREAPER = 36
+PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER = 4, 36
 DYING = 1.0
 NO_PID = -1
 
@@ -167,6 +167,7 @@ def _subreaper() -> "Callable[[], object]":
     from ctypes import CDLL  # noqa: PLC0415  # macOS need not load it
 
     prctl = CDLL(None).prctl
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)  # other programs of the user cannot look into keepers, nor debug them
     return lambda: prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 

@@ -6,11 +6,13 @@ import marshal
 import os
 import shutil
 import socket
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from select import select
 
 from handrail.processes.nursery import NURSERY
+from handrail.processes.tree import SIGCONT, SIGKILL, children_of, descendants, send, tracer_of
 from handrail.processes.wire import COMMAND, SWEEP, message
 from handrail.processes.wrapping import Restrictions
 from handrail.records import record
@@ -19,6 +21,8 @@ GRACE = 0.5
 LINGER = 0.1
 HELLO = 0.02
 SWEEP_SECONDS = 10.0
+OVERDUE = 1.0
+"""Seconds after which a keeper that should have ended a command is looked after, again and again."""
 
 
 @record
@@ -60,10 +64,11 @@ class End:
 class Running:
     """A command under its keeper. When `wait` returns, or `poll` has an answer, no process of it lives."""
 
-    def __init__(self, call: socket.socket) -> None:
+    def __init__(self, call: socket.socket, due: float | None) -> None:
         self.pid = 0
         """The process id of the command itself, also its group and session; 0 if it was over at once."""
         self._call = call
+        self._due = None if due is None else time.monotonic() + due + OVERDUE
         self._keeper = 0
         self._heard = bytearray()
         self._end: End | None = None
@@ -97,6 +102,7 @@ class Running:
         if self._end is None:
             with suppress(OSError):  # the keeper has just gone
                 self._call.shutdown(socket.SHUT_WR)
+            self._due = time.monotonic() + OVERDUE
 
     async def gone(self) -> End:
         """Stop it and wait until nothing of it lives; cancelling does not shorten that."""
@@ -128,12 +134,21 @@ class Running:
         waiter = loop.create_future()
         self._waiting.append(waiter)
         loop.add_reader(self._call, self._wake)  # also for the second: the first may have been woken just now
+        overdue = loop.call_at(loop.time() + self._due - time.monotonic(), self._look_after) if self._due else None
         try:
             await waiter
         finally:
+            if overdue:
+                overdue.cancel()
             self._waiting.remove(waiter)
             if not self._waiting and self._call.fileno() >= 0:
                 loop.remove_reader(self._call)
+
+    def _look_after(self) -> None:
+        """The keeper does not do its work: a command may have stopped it."""
+        free_keepers()
+        self._due = time.monotonic() + OVERDUE
+        self._wake()
 
     def _wake(self) -> None:
         asyncio.get_running_loop().remove_reader(self._call)
@@ -209,7 +224,7 @@ async def _started(command: Command, fds: Sequence[int], targets: Sequence[int],
     )
     ours, theirs = socket.socketpair()
     ours.setblocking(False)
-    running = Running(ours)
+    running = Running(ours, None if command.timeout is None else command.timeout + command.grace)
     try:
         sent = ours.send(request)  # the keeper shall find it there and need not wait for us
         with theirs:
@@ -242,8 +257,17 @@ def program(command: Command) -> str:
     return os.path.abspath(found)  # noqa: PTH100  # the keeper is in another folder; links are kept
 
 
+def free_keepers() -> None:
+    """Let keepers go on that a command has stopped, or holds like a debugger."""
+    pids = [NURSERY.pid, *children_of(NURSERY.pid)]
+    holding = {tracer_of(pid) for pid in pids}.intersection(descendants(NURSERY.pid))
+    send(holding, SIGKILL)
+    send(pids, SIGCONT)
+
+
 def _sweep(keeper: int) -> None:
     """A keeper was killed: end what it leaves behind, which fell to the nursery."""
+    send([NURSERY.pid], SIGCONT)
     ours, theirs = socket.socketpair()
     with ours:
         with theirs:

@@ -64,6 +64,16 @@ def children_of(pid: int) -> list[int]:
     return found
 
 
+def tracer_of(pid: int) -> int:
+    """The process that holds this one with the means of a debugger; 0 if there is none."""
+    try:
+        with open(f"/proc/{pid}/status", "rb") as file:  # noqa: PTH123
+            fields = file.read().partition(b"TracerPid:")[2].split(None, 1)
+    except OSError:
+        return 0
+    return int(fields[0]) if fields else 0
+
+
 def _kernel_lists_children() -> bool:
     me = os.getpid()
     return os.path.exists(f"/proc/{me}/task/{me}/children")  # noqa: PTH110

@@ -113,5 +113,5 @@ class TaskListMachine(RuleBasedStateMachine):
 
 
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate)  # each step is a real call, so shrinking would take minutes
-TaskListMachine.TestCase.settings = settings(max_examples=25, stateful_step_count=20, deadline=None, phases=PHASES)
+TaskListMachine.TestCase.settings = settings(max_examples=12, stateful_step_count=20, deadline=None, phases=PHASES)
 TestDependencies = pytest.mark.proves("N20")(TaskListMachine.TestCase)

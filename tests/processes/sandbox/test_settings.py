@@ -93,7 +93,8 @@ def test_a_switch_that_is_not_understood_takes_the_careful_side() -> None:
 
 JSON: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
 )
 KEYS = st.sampled_from(
     ["enabled", "network", "filesystem", "allowedDomains", "deniedDomains", "denyRead", "allowWrite", "host"]
