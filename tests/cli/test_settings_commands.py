@@ -8,6 +8,7 @@ from tests.cli.test_commands import handrail
 from tests.cli.test_run import HELLO
 from tests.cli.test_run import handrail as run
 
+from handrail.cli.main import run as command
 from handrail.config.schema import schema
 from handrail.conversation.blocks import Text, ToolUse
 from handrail.testing.model_server import Reply
@@ -201,3 +202,68 @@ async def test_a_run_says_what_of_an_untrusted_folder_does_not_count(tmp_path: P
     assert "so 3 of its settings do not count: hooks.SessionStart, env.ANTHROPIC_BASE_URL, model" in ran.errors
     assert server.requests[0].body["model"] != "evil"
     assert not (tmp_path / "marker").exists()
+
+
+def test_a_folder_of_which_nothing_counts_yet_has_an_empty_list(project: Path, env: dict[str, str]) -> None:
+    settings(project, {"model": "x", "future": {"a": [1]}})
+
+    listed = handrail("config", "list", "--show-source", "--json", cwd=project, environment=env)
+
+    assert (listed.returncode, json.loads(listed.stdout)) == (0, [])
+
+
+@pytest.fixture
+def inside(project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The project, as the folder of this very process."""
+    monkeypatch.chdir(project)
+    monkeypatch.setenv("HOME", env["HOME"])
+    monkeypatch.setenv("HANDRAIL_STATE_DIR", str(project.parent / "state"))
+    return project
+
+
+def test_control_characters_of_a_project_reach_no_terminal(inside: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    odd = "\x1b[2J\x07\u202e"
+    rules = {"deny": [f"Bash{odd}(x)", f"Read({odd}"], "allow": [odd]}
+    settings(inside, {"permissions": rules, f"permission{odd}s": {}, f"{odd}model": 1})
+
+    for words in (
+        ("call", "Bash", '{"command": "true"}'),
+        ("permissions", "lint"),
+        ("permissions", "explain", "Bash(ls)"),
+        ("trust", "--show"),
+        ("config", "list", "--show-source"),
+        ("doctor",),
+    ):
+        command(list(words))
+        done = capsys.readouterr()
+        assert done.out + done.err
+        assert not set(done.out + done.err) & set(odd[:1] + odd[4:]), words
+
+
+@pytest.mark.parametrize(
+    ("allowed", "disallowed", "code"),
+    [
+        ("Bash(touch *)", "", 0),
+        ("Read,Bash(touch a,b)", "", 0),
+        ("Read Bash(touch a,b)", "", 0),
+        ("Read\nBash(touch *)", "", 0),
+        (" Bash( touch  a,b ) ", "", 0),
+        ("'Bash(touch *)'", "", 3),
+        ("bash(touch *)", "", 3),
+        ("Bash(touch *", "", 3),
+        ("Bash\u200b", "", 3),
+        ("Bash", "Read,Bash(touch *)", 3),
+        ("Bash", "Read\nBash(touch:*)", 3),
+        ("Bash", "Bash( touch\t* )", 3),
+        ("Bash", "Bash(touch *", 2),
+        ("Bash", '"Bash(touch *)"', 2),
+        ("Bash", "bash(touch *)", 2),
+        ("Bash", "Bash (touch *)", 2),
+        ("Bash", "Bash\u200b(touch *)", 2),
+    ],
+)
+def test_rules_of_flags_in_many_spellings(inside: Path, allowed: str, disallowed: str, code: int) -> None:
+    words = ["--allowedTools", allowed, *(["--disallowedTools", disallowed] if disallowed else [])]
+
+    assert command(["call", "Bash", '{"command": "touch a,b"}', *words]) == code
+    assert (inside / "a,b").exists() is (code == 0)

@@ -10,7 +10,7 @@ from typing import Any
 
 from handrail.app.state import state_folder
 from handrail.config.asked import Wanted
-from handrail.config.check import checked
+from handrail.config.check import checked, shown
 from handrail.config.document import read_document
 from handrail.config.gather import gather
 from handrail.config.keys import find
@@ -80,7 +80,7 @@ def leaves(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str 
             yield from leaves(inner, (*path, name))
     elif isinstance(value, list):
         yield from (((*path, at), inner) for at, inner in enumerate(value))
-    else:
+    elif path:
         yield path, value
 
 
@@ -136,6 +136,8 @@ def fitting(path: tuple[str, ...], text: str) -> Any:
         value = text if known and known.schema.get("type") == "string" else json.loads(text)
     except ValueError:
         value = text
+    if known and known.schema.get("type") == "array" and isinstance(value, str):
+        raise SettingsError(f"{known.name} is {shown(value)} and must be a list: {json.dumps([value])}")
     nested: Any = value
     for name in reversed(path):
         nested = {name: nested}
