@@ -7,7 +7,7 @@ from typing import Any
 from handrail.app.answers import WHAT_HAPPENED
 from handrail.conversation.coding import OWN, Block, block_value
 from handrail.conversation.stream import StreamFailure, Usage
-from handrail.loop.events import BlockComplete, RunEnded
+from handrail.loop.events import SYNTHETIC, BlockComplete, RunEnded
 from handrail.loop.spending import Spent
 from handrail.loop.state import Why
 from handrail.loop.windows import window_of
@@ -26,8 +26,6 @@ SUBTYPES = {
     Why.UNFIT_ANSWERS: "error_max_structured_output_retries",
 }
 FAILURES = {401: "authentication_failed", 402: "billing_error", 403: "authentication_failed", 429: "rate_limit"}
-SYNTHETIC = "<synthetic>"
-"""The model of words that no model said."""
 
 
 def system(subtype: str, **values: Any) -> Line:
@@ -143,6 +141,9 @@ def result(event: RunEnded) -> Line:
         line["api_error_status"] = event.failure.status
     if event.is_error:
         line["errors"] = [problem_of(event)]
+    if event.deferred is not None:
+        use = event.deferred
+        line["deferred_tool_use"] = {"id": use.id, "name": use.name, "input": jsonable(use.input)}
     return line
 
 

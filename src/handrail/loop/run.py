@@ -11,6 +11,7 @@ import asyncio
 import weakref
 from collections import deque
 from collections.abc import Sequence
+from functools import partial
 
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import AssistantMessage, Attachment, UserMessage
@@ -55,8 +56,10 @@ CONTINUED = frozenset({Why.CUT_ANSWER, Why.PAUSED})
 class Run:
     """See the module docstring. `state` tells where it stands."""
 
-    def __init__(self, setup: Setup, dialogue: Dialogue, prompt: UserMessage) -> None:
+    def __init__(self, setup: Setup, dialogue: Dialogue, prompt: UserMessage, *, shorten: str | None = None) -> None:
+        """With `shorten` it only has the history shortened: what it says are wishes for the summary."""
         self._setup = setup
+        self._wish = shorten
         self._dialogue = dialogue
         self._prompt = prompt
         self.signal = AbortSignal()
@@ -194,6 +197,9 @@ class Run:
         self._began = asyncio.get_running_loop().time()
         names = tuple(tool.name for tool in dialogue.catalog.pool.active)
         self._tell(RunStarted(self._prompt, self._setup.model_name, names, dialogue.context.cwd, dialogue.chain))
+        if self._wish is not None:
+            await self._only_shorten()
+            return
         said: Sequence[Attachment] = ()
         if self._setup.hooks is not None:
             said = await self._received()
@@ -213,7 +219,7 @@ class Run:
         said: tuple[Attachment, ...] = ()
         if not self._dialogue.opened:
             self._dialogue.opened = True
-            source = "resume" if self._dialogue.history.messages else "startup"
+            source = self._dialogue.source or ("resume" if self._dialogue.history.messages else "startup")
             said = await self._moments.session_starts(source, self._setup.model_name)
         answer = await self._moments.prompt(self._prompt)
         if self.signal.aborted:  # nobody has vouched for the prompt
@@ -250,12 +256,25 @@ class Run:
     def _left(self) -> float | None:
         return None if self._deadline is None else self._deadline - asyncio.get_running_loop().time()
 
+    async def _only_shorten(self) -> None:
+        try:
+            done = await self._shorten(forced=True)
+        except HandrailError as error:
+            done, self._text = False, str(error)
+        if self.signal.aborted:
+            self._tell(Interrupted(Why.ABORTED_STREAMING))
+        elif not done:
+            self._text = self._text or "The conversation is as it was: a hook keeps it."
+        self._end(self.state.to(Why.ABORTED_STREAMING if self.signal.aborted else Why.COMPLETED))
+
     async def _shorten(self, *, forced: bool) -> bool:
         """Let somebody shorten the history. False = everything is as it was."""
         if self._setup.compact is None:
             return False
         history, tokens = self._dialogue.history, self._ledger.context_tokens
-        situation = Situation(history, self._setup.model_name, tokens, forced, self._moments.may_summarise)
+        trigger = "auto" if self._wish is None else "manual"
+        may = partial(self._moments.may_summarise, trigger, self._wish or "")
+        situation = Situation(history, self._setup.model_name, tokens, forced, may, self._wish)
         done = await heeding(self._setup.compact(situation), self.signal, self._left)
         if done is None:
             return self.signal.aborted
@@ -264,11 +283,11 @@ class Run:
         if done.kind == "full":
             self._dialogue.announced = frozenset()  # the summary may have lost it
             self._announce_tools()
-            self._add_all(await self._moments.summarised(done.messages, self._setup.model_name))
-        for model, usage in done.used:
-            self._ledger.enter(model, usage)
+            self._add_all(await self._moments.summarised(done.messages, self._setup.model_name, trigger))
         self._ledger.context_tokens = 0
-        self._tell(Compacted(done.kind, before, len(history.messages), tokens, done.note))
+        if self._wish is not None:
+            self._text = done.note
+        self._tell(Compacted(done.kind, before, len(history.messages), tokens, done.note, trigger))
         return True
 
     # After a turn
@@ -390,6 +409,7 @@ class Run:
 
     def _end(self, state: State) -> None:
         self.state = state
+        self._count_aside()
         assert self._began is not None
         structured = self._structured if state.why is Why.COMPLETED else None
         problem = self._problem
@@ -419,11 +439,16 @@ class Run:
 
     def _count(self, attempt: Attempt) -> None:
         self._ledger.model_seconds += attempt.seconds
+        self._count_aside()
         for draft in attempt.used:
             self._ledger.enter(draft.model, draft.usage)
             self._ledger.context_tokens = draft.usage.whole_input + draft.usage.whole_output
         if warning := self._ledger.warning():
             self._tell(Notice(warning))
+
+    def _count_aside(self) -> None:
+        for model, usage in self._setup.spent_aside():
+            self._ledger.enter(model, usage)
 
     def _add(self, message: UserMessage | Attachment) -> None:
         self._dialogue.history.append(message)

@@ -41,7 +41,8 @@ class SessionScribe:
     """
     Keeps one conversation in one log; see `conversation.scribe.Scribe` for the promise.
 
-    `kept` are the messages that the log already holds, when a session goes on. Secrets are taken out on the way in.
+    `kept` are the messages that the log already holds, when a session goes on. `agent` is the sub-agent whose
+    conversation it is, if it is one's. Secrets are taken out on the way in.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class SessionScribe:
         last: str | None = None,
         parent: str = "",
         title: str = "",
+        agent: str = "",
         now: Callable[[], str] = timestamp,
     ) -> None:
         self.session_id = session_id
@@ -63,6 +65,7 @@ class SessionScribe:
         self._cwd = cwd
         self._clean: Clean = redactor.value
         self._now = now
+        self._aside: Value = {"isSidechain": True, "agentId": agent} if agent else {}
         self._messages = list(kept)
         self._said_something = False
         self._last = last
@@ -185,7 +188,7 @@ class SessionScribe:
         for each in (*waiting, value):
             if self.failure is not None:
                 return
-            where = {"sessionId": self.session_id, "timestamp": self._now()}
+            where = {"sessionId": self.session_id, "timestamp": self._now(), **self._aside}
             if each["type"] != OWN:
                 where["cwd"] = self._cwd
             try:

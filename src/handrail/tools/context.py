@@ -30,10 +30,11 @@ ProgressCallback: TypeAlias = Callable[[Progress], None]
 
 @record
 class AgentIdentity:
-    """Which agent is calling: the main one, or a sub-agent of some type."""
+    """Which agent is calling: the main one, or a sub-agent of some type, and where its words are kept, if they are."""
 
     id: str = "main"
     type: str = "main"
+    transcript: str = ""
 
     @property
     def is_main(self) -> bool:

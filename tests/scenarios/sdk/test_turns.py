@@ -285,7 +285,7 @@ async def test_commands_and_memory_of_people_are_part_of_a_prompt_unless_it_is_v
         await w.ask("/greet French Ada", verbatim_prompts=True)
         await w.ask("hi", setting_sources=[])
 
-        assert system(first, "init")[0]["slash_commands"] == ["greet"]
+        assert system(first, "init")[0]["slash_commands"][0] == "greet"
         assert "Greet Ada in French." in w.said(0)
         assert "Always be brief." in w.said(0)
         assert "Greet Ada" not in w.said(1)
