@@ -284,10 +284,12 @@ class Agent:
         Have a summary take the place of the conversation; `wishes` say what matters in it.
 
         Raises:
-            HandrailError: a prompt is still being worked on.
+            HandrailError: a prompt is still being worked on, or nobody can make a summary.
         """
         if self.running:
             raise HandrailError("A prompt is still being worked on. Summarise the conversation after it.")
+        if self._setup.compact is None:
+            raise HandrailError("Nobody can summarise this conversation. Give the agent `compact`.")
         run = Run(self._setup, self._dialogue, UserMessage((Text(wishes),)), shorten=wishes)
         self._current = weakref.ref(run)
         return run

@@ -85,26 +85,19 @@ class Compactor:
             return Compaction(stubbed.messages, "micro", saved)
         if wanted == "micro" or (not forced and used < self._failed_at * PATIENCE):
             return None
-        if not await allowed():
-            return None
         # a model that refuses has a smaller window than was thought
-        after = await self._full(messages, min(window, used) if forced else window, wish)
+        room = min(window, used) if forced else window
+        parts = split(messages, room, self._policy)
+        if parts is None or not await allowed():
+            return None
+        text = await self._ask(summary_request(parts.older, room, wish, self._policy))
+        after = summarised(parts, text)
         self._failed_at = used if after is None else 0.0
-        return after
+        return None if after is None else Compaction(after, "full", f"{len(parts.older)} messages became a summary.")
 
     def _is_enough(self, stubbed: Micro, used: int, window: int, forced: bool) -> bool:
         left = used - stubbed.characters // CHARACTERS_PER_TOKEN
         return not forced and action(left, window, self._policy) != "full"
-
-    async def _full(self, messages: Sequence[Message], window: int, wish: str) -> Compaction | None:
-        parts = split(messages, window, self._policy)
-        if parts is None:
-            return None
-        text = await self._ask(summary_request(parts.older, window, wish, self._policy))
-        after = summarised(parts, text)
-        if after is None:
-            return None
-        return Compaction(after, "full", f"{len(parts.older)} messages became a summary.")
 
 
 def filled(messages: Sequence[Message], tokens: int) -> int:

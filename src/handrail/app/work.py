@@ -393,7 +393,7 @@ class Worker:
     async def _shorten(self, situation: Situation) -> Shortened | None:
         if situation.wish is None and not self.compacts_itself:
             return None
-        self._asked, self._summary_problem = situation.model, "There is too little in the conversation to shorten it."
+        self._asked, self._summary_problem = situation.model, ""
         made = await self._compactor.shorten(
             situation.history.messages,
             situation.model,
@@ -404,8 +404,8 @@ class Worker:
         )
         if made is not None:
             return Shortened(made.messages, made.kind, made.note)
-        if situation.wish is not None and self._summary_problem:
-            raise HandrailError(self._summary_problem)
+        if situation.wish is not None:
+            raise HandrailError(self._summary_problem or "There is too little in the conversation to shorten it.")
         return None
 
     async def _summarise(self, messages: Sequence[Message]) -> str:

@@ -114,20 +114,24 @@ class Control:
 
     async def _answer(self, name: str, request: Mapping[str, Any]) -> None:
         subtype = request.get("subtype")
+        answer: Payload = {"subtype": "error", "error": f"handrail failed to answer {subtype!r}; its log says more."}
         try:
             handler = await self._find(subtype) if isinstance(subtype, str) else None
             if handler is None:
-                await self._refuse(name, f"{subtype!r} is not a request that handrail knows.")
-                return
-            response = await handler(request)
+                answer = {"subtype": "error", "error": f"{subtype!r} is not a request that handrail knows."}
+            else:
+                answer = {"subtype": "success", "response": await handler(request) or {}}
         except HandrailError as error:
-            await self._refuse(name, str(error))
-            return
+            answer = {"subtype": "error", "error": str(error)}
         except (KeyError, TypeError, ValueError) as error:
             log.warning("a %s request was not understood", subtype, exc_info=True)
-            await self._refuse(name, f"the {subtype} request is not understood: {error}")
-            return
-        await self._say({"subtype": "success", "request_id": name, "response": response or {}})
+            answer = {"subtype": "error", "error": f"the {subtype} request is not understood: {error}"}
+        except asyncio.CancelledError:
+            answer = {}  # who asked has taken it back, or has gone
+            raise
+        finally:  # whatever else goes wrong in here, nobody waits for an answer in vain
+            if answer:
+                await self._say({**answer, "request_id": name})
 
     async def _refuse(self, name: str, error: str) -> None:
         await self._say({"subtype": "error", "request_id": name, "error": error})

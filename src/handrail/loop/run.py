@@ -11,7 +11,6 @@ import asyncio
 import weakref
 from collections import deque
 from collections.abc import Sequence
-from functools import partial
 
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import AssistantMessage, Attachment, UserMessage
@@ -258,14 +257,19 @@ class Run:
 
     async def _only_shorten(self) -> None:
         try:
-            done = await self._shorten(forced=True)
+            await self._shorten(forced=True)
         except HandrailError as error:
-            done, self._text = False, str(error)
+            self._text = self._text or str(error)
+        why = Why.ABORTED_STREAMING if self.signal.aborted else Why.COMPLETED
         if self.signal.aborted:
-            self._tell(Interrupted(Why.ABORTED_STREAMING))
-        elif not done:
-            self._text = self._text or "The conversation is as it was: a hook keeps it."
-        self._end(self.state.to(Why.ABORTED_STREAMING if self.signal.aborted else Why.COMPLETED))
+            self._tell(Interrupted(why))
+        self._end(self.state.to(why))
+
+    async def _may_summarise(self) -> bool:
+        allowed = await self._moments.may_summarise("auto" if self._wish is None else "manual", self._wish or "")
+        if self._wish is not None and not allowed:
+            self._text = "A hook keeps the conversation as it is."
+        return allowed
 
     async def _shorten(self, *, forced: bool) -> bool:
         """Let somebody shorten the history. False = everything is as it was."""
@@ -273,8 +277,7 @@ class Run:
             return False
         history, tokens = self._dialogue.history, self._ledger.context_tokens
         trigger = "auto" if self._wish is None else "manual"
-        may = partial(self._moments.may_summarise, trigger, self._wish or "")
-        situation = Situation(history, self._setup.model_name, tokens, forced, may, self._wish)
+        situation = Situation(history, self._setup.model_name, tokens, forced, self._may_summarise, self._wish)
         done = await heeding(self._setup.compact(situation), self.signal, self._left)
         if done is None:
             return self.signal.aborted
