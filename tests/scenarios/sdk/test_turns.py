@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shutil
 import uuid
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -10,14 +11,19 @@ from typing import Any
 import pytest
 from claude_agent_sdk import (
     AssistantMessage,
+    InMemorySessionStore,
     Message,
     ResultError,
     ResultMessage,
+    SessionKey,
+    SessionListSubkeysKey,
     StreamEvent,
     SystemMessage,
     ThinkingBlock,
     ToolUseBlock,
     UserMessage,
+    get_session_messages_from_store,
+    project_key_for_directory,
     query,
 )
 
@@ -352,3 +358,32 @@ async def test_a_start_that_fails_tells_why(tmp_path: Path) -> None:
     async with world(tmp_path) as w:
         with pytest.raises(Exception, match="'nowhere' is not a folder"):
             await w.ask("hi", add_dirs=["nowhere"])
+
+
+async def test_a_store_of_the_program_gets_every_record_and_can_bring_a_session_back(tmp_path: Path) -> None:
+    store = InMemorySessionStore()
+    config = tmp_path / "config"
+    reading = calls(call(2, "Agent", description="Look", prompt="Read a.txt", subagent_type="Explore"))
+    replies = [reading, calls(call(3, "Read", file_path="a.txt")), say("Tulips."), say("It says tulips."), say("B.")]
+    more: dict[str, Any] = {"session_store": store, "env": {"CLAUDE_CONFIG_DIR": str(config)}}
+    async with world(tmp_path, *replies, say("C.")) as w:
+        (w.cwd / "a.txt").write_text("tulips\n")
+        first = end(await w.ask("What does it say?", **more))
+        key = {"project_key": project_key_for_directory(w.cwd), "session_id": first.session_id}
+        kept = await store.load(SessionKey(**key))
+        [inner] = await store.list_subkeys(SessionListSubkeysKey(**key))
+        said = await get_session_messages_from_store(store, first.session_id, directory=str(w.cwd))
+        [own] = (w.state / "sessions").glob("*/*.jsonl")
+        assert kept == [json.loads(line) for line in own.read_text().splitlines()]
+        [own] = (w.state / "sessions").glob("*/*/subagents/*.jsonl")
+        aside = await store.load(SessionKey(**key, subpath=inner))
+        assert aside == [json.loads(line) for line in own.read_text().splitlines()]
+        assert [each.type for each in said] == ["user", "assistant", "user", "assistant"]
+        shutil.rmtree(w.state)
+
+        second = end(await w.ask("Go on.", resume=first.session_id, **more))
+        again = end(await w.ask("And on.", continue_conversation=True, **more))
+
+        assert {first.session_id, second.session_id, again.session_id} == {first.session_id}
+        assert all(text in w.said() for text in ("What does it say?", "It says tulips.", "Go on.", "B.", "And on."))
+        assert not config.exists()
