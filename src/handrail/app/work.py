@@ -358,9 +358,13 @@ class Worker:
     async def aclose(self) -> None:
         """Stop what runs, end git and servers, close connections, the recording and the session."""
         self._probe.close()
-        await self.agent.aclose()
-        if self.servers is not None:
+        if self.servers is None:
+            await self.agent.aclose()
+        elif self.agent.running:  # calls of servers end before these do
+            await self.agent.aclose()
             await self.servers.aclose()
+        else:
+            await asyncio.gather(self.agent.aclose(), self.servers.aclose())
         for model in (*self._spare, self._model):
             await model.aclose()
         if self.session is not None:

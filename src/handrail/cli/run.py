@@ -136,6 +136,7 @@ async def serve(flags: Flags) -> int:
     def stop(number: int) -> None:
         signals.append(number)
         service.stop()
+        plain.hurry()
         if len(signals) > 1:
             os._exit(INTERRUPTED)
 
