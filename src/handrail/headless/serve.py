@@ -11,6 +11,7 @@ The streams may be standard input and output, or any other pair.
 import asyncio
 import json
 import logging
+import re
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, Protocol, TypeAlias
@@ -28,6 +29,8 @@ from handrail.records import record
 from handrail.sessions.scribe import new_id
 
 log = logging.getLogger(__name__)
+
+PROMPT = re.compile(rb'\s*{\s*"type"\s*:\s*"user"')
 
 
 @record
@@ -151,22 +154,32 @@ class Service:
 
     def _take(self, line: bytes) -> None:
         if len(line) > MAX_INCOMING:
-            log.error("a line of %d bytes was refused; at most %d are read", len(line), MAX_INCOMING)
+            self._refuse(line, f"A line of {len(line):,} bytes is too long; at most {MAX_INCOMING:,} are read.")
             return
         try:
-            value = json.loads(line)
+            value = json.loads(line.decode("utf-8", "replace"))
         except (ValueError, RecursionError) as error:
-            log.error("a line that is not JSON was ignored (%s): %.200r", error, line)
+            self._refuse(line, f"A line is not JSON: {error}")
             return
         match value:
             case {"type": "control_request" | "control_response" | "control_cancel_request"}:
                 self._control.hear(value)
             case {"type": "user", "message": {"content": content}}:
                 self._queue(value, content)
+            case {"type": "user"}:
+                self._refuse(line, "The message has no content.")
             case {"type": str(kind)}:
                 log.warning("a line of the type %r was ignored", kind)
             case _:
                 log.error("a line without a type was ignored: %.200r", line)
+
+    def _refuse(self, line: bytes, problem: str) -> None:
+        """A line that cannot be used. If it was meant for a prompt, somebody waits for its result."""
+        if PROMPT.match(line):
+            self._prompts.append(Prompt(UserMessage(()), new_id(), problem=problem))
+            self._news.set()
+        else:
+            log.error("%s It was ignored: %.200r", problem, line)
 
     def _queue(self, line: Mapping[str, Any], content: object) -> None:
         given = line.get("uuid")
