@@ -48,8 +48,11 @@ class Peer:
 
     # what tests use
 
+    def write(self, line: bytes) -> None:
+        self._lines.put_nowait(line)
+
     def say(self, line: Mapping[str, Any]) -> None:
-        self._lines.put_nowait(json.dumps(line).encode())
+        self.write(json.dumps(line).encode())
 
     def end(self) -> None:
         self._lines.put_nowait(None)

@@ -15,6 +15,7 @@ from handrail.conversation.request import Chain
 from handrail.conversation.stream import MessageStart, Usage, UsageUpdate
 from handrail.loop.events import MessageComplete, RunEnded
 from handrail.loop.limits import Limits
+from handrail.loop.prompt import AGENTS
 from handrail.loop.run import Run
 from handrail.sessions.store import Opened
 from handrail.tools.context import AgentIdentity, ToolContext
@@ -67,7 +68,7 @@ def _files(folders: Iterable[Path]) -> Iterator[AgentDefinition | str]:
 def kinds_note(agents: Mapping[str, AgentDefinition]) -> Attachment:
     """What the model is told of the kinds of sub-agents: in a message, so that the tool's text never changes."""
     lines = [f"- {agent.name}: {agent.description}" for agent in agents.values()]
-    return Attachment("agents", (Text("Kinds of sub-agents (subagent_type of Agent):\n" + "\n".join(lines)),))
+    return Attachment(AGENTS, (Text("Kinds of sub-agents (subagent_type of Agent):\n" + "\n".join(lines)),))
 
 
 class Delegation:

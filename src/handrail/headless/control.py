@@ -7,7 +7,7 @@ the one who asked takes it back; every question of ours ends: with an answer, an
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, TypeAlias
 
 from handrail.errors import HandrailError
@@ -92,15 +92,20 @@ class Control:
                 if task := self._answering.get(name):
                     task.cancel()
             case {"type": "control_request", "request_id": str(name), "request": Mapping() as request}:
-                task = asyncio.create_task(self._answer(name, request))
-                self._answering[name] = task
-                task.add_done_callback(lambda _: self._answering.pop(name, None))
+                self._start(name, self._answer(name, request))
             case {"type": "control_request", "request_id": str(name)}:
-                task = asyncio.create_task(self._refuse(name, "the request is not a JSON object"))
-                self._answering[name] = task
-                task.add_done_callback(lambda _: self._answering.pop(name, None))
+                self._start(name, self._refuse(name, "the request is not a JSON object"))
             case _:
                 log.warning("a control line without what it needs was ignored: %.200r", line)
+
+    def _start(self, name: str, answering: Coroutine[Any, Any, None]) -> None:
+        def over(task: asyncio.Task[None]) -> None:
+            self._answering.pop(name, None)
+            if not task.cancelled() and (fault := task.exception()) is not None:
+                log.error("a request could not be answered", exc_info=fault)
+
+        self._answering[name] = task = asyncio.create_task(answering)
+        task.add_done_callback(over)
 
     def _answered(self, response: Mapping[str, Any]) -> None:
         answer = self._open.get(str(response.get("request_id")))

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, Protocol, TypeAlias
 
-from handrail.conversation.blocks import Text
+from handrail.conversation.blocks import Text, ToolResult
 from handrail.conversation.coding import user_blocks
 from handrail.conversation.messages import UserMessage
 from handrail.errors import HandrailError
@@ -186,8 +186,12 @@ class Service:
         prompt_id = given if isinstance(given, str) and given else new_id()
         try:
             message, problem = UserMessage(user_blocks(content)), ""
-        except (KeyError, TypeError) as error:
+        except KeyError as error:
+            message, problem = UserMessage(()), f"The message is not understood: a part of it lacks {error}."
+        except TypeError as error:
             message, problem = UserMessage(()), f"The message is not understood: {error}"
+        if any(isinstance(block, ToolResult) for block in message.content):
+            problem = "The message holds a tool_result, and no call waits for one."
         if not problem and not any(not isinstance(block, Text) or block.text.strip() for block in message.content):
             problem = "The message is empty."
         self._prompts.append(Prompt(message, prompt_id, line.get("client_composed") is True, problem))
