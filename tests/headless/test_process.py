@@ -217,11 +217,11 @@ async def test_it_ends_with_its_last_result_whatever_it_has_started(
     ):
         if piped:
             d.prompt("go")
-            lines = await d.until("result")
+        else:
+            d.end()
+        lines = await d.until("result")
         d.end()
         with anyio.fail_after(SOON):
-            if not piped:
-                lines = await d.until("result")
             await d.process.wait()
         assert d.process.returncode == 0
 

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib import import_module
@@ -97,7 +98,8 @@ def play(job: dict[str, Any]) -> NoReturn:
     sys.argv = ["handrail", *job["arguments"]]
     if job["cut"]:
         break_writing(Cut(**job["cut"]))
-    import_module("handrail.__main__").program()
+    program: Callable[[], NoReturn] = import_module("handrail.__main__").program
+    program()
 
 
 def break_writing(cut: Cut) -> None:
@@ -118,7 +120,7 @@ def break_writing(cut: Cut) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         return done
 
-    os.write = write
+    os.write = write  # type: ignore[assignment]  # only bytes are ever given to it
 
 
 if __name__ == "__main__":

@@ -15,8 +15,6 @@ from claude_agent_sdk import (
     Message,
     ResultError,
     ResultMessage,
-    SessionKey,
-    SessionListSubkeysKey,
     StreamEvent,
     SystemMessage,
     ThinkingBlock,
@@ -260,7 +258,8 @@ async def test_errors_that_pass_are_told_and_survived(tmp_path: Path) -> None:
         messages = await w.ask("hi")
 
     assert end(messages).result == "Made."
-    assert [line["error_status"] for line in system(messages, "api_retry")][:2] == [429, 500]
+    told = [(line["attempt"], line["max_retries"], line["error_status"]) for line in system(messages, "api_retry")]
+    assert told[:2] == [(1, 5, 429), (2, 5, 500)]
     assert texts(messages) == ["Made."]
 
 
@@ -344,14 +343,18 @@ async def test_an_unknown_option_of_a_newer_sdk_is_warned_about(tmp_path: Path) 
             extra_args={"from-the-future": "x"},
             tools=["Read", "WebSearch"],
             plugins=[{"type": "local", "path": str(tmp_path)}],
-            max_thinking_tokens=0,
             task_budget={"total": 1000},
+            thinking={"type": "adaptive", "display": "omitted"},
         )
+        sent = w.server.requests[0]
 
     assert end(messages).result == "Fine."
     assert system(messages, "init")[0]["tools"] == ["Read"]
     assert any("--from-the-future" in line for line in w.errors)
     assert any("WebSearch" in line for line in w.errors)
+    assert sent.body["output_config"]["task_budget"] == {"type": "tokens", "total": 1000}
+    assert "task-budgets-2026-03-13" in sent.headers["anthropic-beta"]
+    assert sent.body["thinking"] == {"type": "adaptive", "display": "omitted"}
 
 
 async def test_a_start_that_fails_tells_why(tmp_path: Path) -> None:
@@ -369,14 +372,15 @@ async def test_a_store_of_the_program_gets_every_record_and_can_bring_a_session_
     async with world(tmp_path, *replies, say("C.")) as w:
         (w.cwd / "a.txt").write_text("tulips\n")
         first = end(await w.ask("What does it say?", **more))
-        key = {"project_key": project_key_for_directory(w.cwd), "session_id": first.session_id}
-        kept = await store.load(SessionKey(**key))
-        [inner] = await store.list_subkeys(SessionListSubkeysKey(**key))
+        key: Any = {"project_key": project_key_for_directory(w.cwd), "session_id": first.session_id}
+        kept = await store.load(key)
+        [inner] = await store.list_subkeys(key)
         said = await get_session_messages_from_store(store, first.session_id, directory=str(w.cwd))
         [own] = (w.state / "sessions").glob("*/*.jsonl")
         assert kept == [json.loads(line) for line in own.read_text().splitlines()]
         [own] = (w.state / "sessions").glob("*/*/subagents/*.jsonl")
-        aside = await store.load(SessionKey(**key, subpath=inner))
+        key["subpath"] = inner
+        aside = await store.load(key)
         assert aside == [json.loads(line) for line in own.read_text().splitlines()]
         assert [each.type for each in said] == ["user", "assistant", "user", "assistant"]
         shutil.rmtree(w.state)
