@@ -53,14 +53,17 @@ def test_commands_are_found_and_the_nearest_of_a_name_counts(tmp_path: Path, hom
         "mine": ("Mine.", ""),
     }
     said = UserMessage((Text("/fix the bug"), Image("aGk=", "image/png")))
-    assert expanded(said, found) == UserMessage((Text("Fix the bug."), Image("aGk=", "image/png")))
+    whole, command = expanded(said, found)
+    assert whole == UserMessage((Text("Fix the bug."), Image("aGk=", "image/png")))
+    assert command is not None
+    assert (command.name, command.typed) == ("fix", "/fix the bug")
 
 
 @pytest.mark.parametrize("text", ["hello /fix", "/unknown x", "/", "//fix", "/etc/passwd has what?", ""])
 def test_what_is_no_command_is_left_as_it_is(tmp_path: Path, home: Path, text: str) -> None:
     write(home / ".claude/commands/fix.md", "Fix.")
     found = find_commands(tmp_path, {"HOME": str(home)})
-    assert expanded(UserMessage((Text(text),)), found) == UserMessage((Text(text),))
+    assert expanded(UserMessage((Text(text),)), found) == (UserMessage((Text(text),)), None)
 
 
 @pytest.mark.parametrize(

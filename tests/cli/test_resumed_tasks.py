@@ -44,10 +44,10 @@ DONE = Reply((Text("done"),))
 )
 async def test_the_list_is_there_again(tmp_path: Path, switch: str, write: Reply, read: Reply, shown: str) -> None:
     tasks = {"CLAUDE_CODE_ENABLE_TASKS": switch}
-    first = await ran([write, DONE], tmp_path, "-p", "plan", "--session-id", ID, **tasks)
+    first = await ran([write, DONE], tmp_path, "-p", "plan", "--session-id", ID, cut=None, **tasks)
     assert first.code == 0, first.errors
 
-    again = await ran([read, DONE], tmp_path, "-p", "go on", "--resume", ID, **tasks)
+    again = await ran([read, DONE], tmp_path, "-p", "go on", "--resume", ID, cut=None, **tasks)
 
     assert again.code == 0, again.errors
     assert shown in json.dumps(again.requests[1].body["messages"])

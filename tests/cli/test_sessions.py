@@ -177,6 +177,26 @@ def test_a_wrong_id_is_said_with_the_way_to_the_right_one(store: Store, capsys: 
     assert "abcd-1 or abcd-2" in value(capsys, what, "abcd", code=1)["error"]
 
 
+def test_what_was_brought_from_elsewhere_is_listed_by_its_first_words(
+    store: Store, tmp_path: Path, capsys: Out
+) -> None:
+    long = {**FOREIGN[1], "uuid": "3", "message": {"role": "user", "content": "a long talk " * 20_000}}
+    file = tmp_path / "theirs.jsonl"
+    file.write_text("\n".join(map(json.dumps, (FOREIGN[1], FOREIGN[2], long))))
+    taken = value(capsys, "import", str(file))
+    fork = store.fork(made(store, "first"), str(Path.cwd()))
+    fork.scribe.close()
+
+    titles = {each["id"]: each["title"] for each in value(capsys, "list", "--all")}
+    assert (titles[taken["id"]], titles[fork.scribe.session_id]) == ("hello", "What is here?")
+
+
+def test_a_limit_that_is_no_number_of_sessions_is_refused(store: Store, capsys: Out) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        run(["sessions", "list", "--limit", "-1"])
+    assert "not a whole number above 0" in capsys.readouterr().err
+
+
 def test_a_file_that_is_no_transcript_is_not_imported(store: Store, tmp_path: Path, capsys: Out) -> None:
     (tmp_path / "x").write_text("hello\n")
 

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -51,14 +52,17 @@ class Driven:
         return seen
 
 
+def variables(folder: Path, server: ModelServer) -> dict[str, str]:
+    own = {name: value for name, value in os.environ.items() if not name.startswith(("ANTHROPIC_", "OPENAI_"))}
+    return {**own, "ANTHROPIC_BASE_URL": server.url, "HOME": str(folder), "HANDRAIL_STATE_DIR": str(folder / "state")}
+
+
 @asynccontextmanager
 async def driven(folder: Path, server: ModelServer, *more: str) -> AsyncIterator[Driven]:
-    own = {name: value for name, value in os.environ.items() if not name.startswith(("ANTHROPIC_", "OPENAI_"))}
-    env = {**own, "ANTHROPIC_BASE_URL": server.url, "HOME": str(folder), "HANDRAIL_STATE_DIR": str(folder / "state")}
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "handrail", *ARGUMENTS, *more),
         cwd=folder,
-        env=env,
+        env=variables(folder, server),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
@@ -172,3 +176,79 @@ async def test_a_peer_that_answers_nothing_is_not_waited_for_after_its_end(tmp_p
     assert {"tool_name", "input", "tool_use_id", "permission_suggestions", "blocked_path"} <= {*question["request"]}
     assert [each["tool_use_id"] for each in lines[-1]["permission_denials"]] == ["t1"]
     assert not (tmp_path / "x").exists()
+
+
+STUBBORN = """
+import json, signal, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+for line in sys.stdin:
+    asked = json.loads(line)
+    if asked.get("method") == "initialize":
+        info = {"name": "stubborn", "version": "1"}
+        answer = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": info}
+    elif asked.get("method") == "tools/list":
+        answer = {"tools": []}
+    else:
+        continue
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": answer}), flush=True)
+time.sleep(600)
+"""
+SOON = 10.0
+"""Far more than it may take, and far less than it takes to wait for any of these."""
+
+
+@pytest.mark.parametrize("way", ["the input ends", "a prompt on the command line"])
+async def test_it_ends_with_its_last_result_whatever_it_has_started(
+    tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLAUDE_CODE_SESSIONEND_HOOKS_TIMEOUT_MS", "100")
+    (tmp_path / "server.py").write_text(STUBBORN)
+    servers = {"mcpServers": {"stubborn": {"command": sys.executable, "args": [str(tmp_path / "server.py")]}}}
+    hooks = {"SessionEnd": [{"hooks": [{"type": "command", "command": "trap '' TERM; sleep 600"}]}]}
+    job = "trap '' TERM; echo $$ > told; sleep 600; sleep 600"
+    use = ToolUse("t1", "Bash", {"command": job, "run_in_background": True})
+    reading = ToolUse("t2", "Bash", {"command": "until [ -s told ]; do sleep 0.01; done"})
+    more = ("--allowedTools", "Bash", "--mcp-config", json.dumps(servers), "--settings", json.dumps({"hooks": hooks}))
+    piped = way == "the input ends"
+    asked = () if piped else ("-p", "go", "--input-format", "text")
+    async with (
+        ModelServer([Reply((use, reading)), Reply((Text("Done."),))]) as server,
+        driven(tmp_path, server, *more, *asked) as d,
+    ):
+        if piped:
+            d.prompt("go")
+        else:
+            d.end()
+        lines = await d.until("result")
+        d.end()
+        with anyio.fail_after(SOON):
+            await d.process.wait()
+        assert d.process.returncode == 0
+
+    assert lines[-1]["result"] == "Done."
+    pid = int((tmp_path / "told").read_text())
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+async def test_a_reader_that_stops_reading_cannot_keep_it_from_ending(tmp_path: Path) -> None:
+    prompt = json.dumps({"type": "user", "message": {"role": "user", "content": "go"}}).encode() + b"\n"
+    async with ModelServer([Reply((Text("many words " * 20_000),))] * 2) as server:
+        process = subprocess.Popen(
+            (sys.executable, "-m", "handrail", *ARGUMENTS),
+            cwd=tmp_path,
+            env=variables(tmp_path, server),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            process.stdin.write(prompt)
+            process.stdin.flush()
+            await asyncio.to_thread(process.stdout.read, 70_000)  # more than a pipe holds: now it waits for its reader
+            process.send_signal(signal.SIGTERM)
+            assert await asyncio.to_thread(process.wait, SOON) == 143
+        finally:
+            process.kill()
+            await asyncio.to_thread(process.communicate)

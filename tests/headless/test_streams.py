@@ -121,7 +121,7 @@ def test_a_line_is_never_longer_than_readers_take() -> None:
 
 
 values = st.recursive(
-    st.text(max_size=2000) | st.integers(),
+    st.text(max_size=8) | st.integers() | st.builds(str.__mul__, st.sampled_from("aé語"), st.integers(0, 2000)),
     lambda inner: st.lists(inner, max_size=8) | st.dictionaries(st.text(max_size=8), inner, max_size=8),
     max_leaves=60,
 )

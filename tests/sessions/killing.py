@@ -14,15 +14,11 @@ from typing import Any
 from handrail.conversation.blocks import Text
 from handrail.sessions.rebuild import NEVER_STARTED, UNKNOWN
 from handrail.testing.model_server import ModelServer, Received, Reply
+from tests.sessions.nursery import Cut, nursery
 
 SESSION = "killed"
 STREAM = ("--output-format", "stream-json", "--verbose")
-LIMITED = """
-import os, resource, sys
-size = int(sys.argv[1])
-resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
-os.execv(sys.executable, [sys.executable, *sys.argv[2:]])
-"""
+ALLOWED = ("--allowedTools", "Bash")
 
 Line = dict[str, Any]
 
@@ -75,13 +71,10 @@ class Victim:
 
 
 @asynccontextmanager
-async def victim(
-    replies: Iterable[Reply], folder: Path, *arguments: str, disk: int = 0, **more: str
-) -> AsyncIterator[Victim]:
-    limited = ("-c", LIMITED, str(disk)) if disk else ()
+async def victim(replies: Iterable[Reply], folder: Path, *arguments: str, **more: str) -> AsyncIterator[Victim]:
     async with asyncio.timeout(60), ModelServer(replies, strict=True) as server:
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, *limited, "-m", "handrail", *STREAM, "--allowedTools", "Bash", *arguments),
+            *(sys.executable, "-m", "handrail", *STREAM, *ALLOWED, *arguments),
             cwd=folder,
             env=variables(server, folder, **more),
             stdin=asyncio.subprocess.PIPE if "--input-format" in arguments else asyncio.subprocess.DEVNULL,
@@ -117,20 +110,22 @@ class Ended:
         return json.dumps(self.requests[0].body["messages"])
 
 
-async def ran(replies: Iterable[Reply], folder: Path, *arguments: str, **more: Any) -> Ended:
-    """A run to its end."""
-    async with victim(replies, folder, *arguments, disk=0, **more) as running:
-        errors = await running.rest()
-        return Ended(running.process.returncode, running.printed, errors, running.server.requests)
+async def ran(replies: Iterable[Reply], folder: Path, *arguments: str, cut: Cut | None = None, **more: str) -> Ended:
+    """A run to its end; with `cut`, to where writing its session goes wrong."""
+    out = folder / f".out-{os.urandom(4).hex()}"
+    async with asyncio.timeout(60), ModelServer(replies, strict=True) as server:
+        given = [*STREAM, *ALLOWED, *arguments]
+        code = await asyncio.to_thread(nursery().run, given, folder, variables(server, folder, **more), out, cut)
+        printed = [json.loads(line) for line in out.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
+        return Ended(code, printed, Path(f"{out}.err").read_text(), server.requests)
 
 
-async def resumed(folder: Path, *arguments: str) -> Received:
+async def resumed(folder: Path) -> Received:
     """The first request of the resumed session, which the strict server took."""
-    async with victim([Reply((Text("Here again."),))], folder, "--resume", SESSION, "-p", "go on", *arguments) as after:
-        errors = await after.rest()
-        assert after.process.returncode == 0, (errors, after.printed)
-        assert len(after.server.requests) == 1
-        return after.server.requests[0]
+    after = await ran([Reply((Text("Here again."),))], folder, "--resume", SESSION, "-p", "go on")
+    assert after.code == 0, after
+    [request] = after.requests
+    return request
 
 
 def said(request: Received) -> list[Line]:
@@ -179,7 +174,7 @@ def missing(printed: Iterable[Line], request: Received) -> list[Line]:
     return [
         block
         for line in printed
-        if line["type"] in ("assistant", "user")
+        if line["type"] in ("assistant", "user") and not line["parent_tool_use_id"]
         for block in line["message"]["content"]
         if not there(block)
     ]

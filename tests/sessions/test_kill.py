@@ -1,15 +1,21 @@
 """kill -9 at any moment loses nothing that was shown, repeats nothing that was done, and the session goes on."""
 
 import asyncio
+import json
 import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from handrail.conversation.blocks import Text, Thinking, ToolUse
+from handrail.sessions.log import Broken, read
 from handrail.testing.model_server import Reply
-from tests.sessions.killing import SESSION, Victim, missing, resumed, said, told, victim
+from tests.sessions.killing import SESSION, Ended, Line, Victim, missing, ran, resumed, said, told, victim
+from tests.sessions.nursery import Cut
 
 pytestmark = [pytest.mark.anyio, pytest.mark.proves("R13", "R1", "X3")]
 
@@ -21,13 +27,6 @@ FIRST = (
 )
 # frames: 0 start, 1 to 4 the thought, 5 to 7 the text, 8 to 10 and 11 to 13 the calls, 14 and 15 the end
 PARTIAL = "--include-partial-messages"
-
-
-async def release(folder: Path) -> None:
-    """Let the second call go on; this waits until it has begun."""
-    file = await asyncio.to_thread(os.open, folder / "fifo", os.O_WRONLY)
-    os.write(file, b"go\n")
-    os.close(file)
 
 
 async def asked(running: Victim, _folder: Path) -> None:
@@ -42,25 +41,9 @@ async def pieces(running: Victim, _folder: Path) -> None:
     await running.until("I be", "content_block_delta")
 
 
-async def both_calls(running: Victim, _folder: Path) -> None:
-    await running.until('"id": "t2"')
-
-
 async def during_the_second(running: Victim, folder: Path) -> None:
     await running.until("wrote one")
     await asyncio.to_thread(os.open, folder / "fifo", os.O_WRONLY)  # it has begun, and waits for a line
-
-
-async def between_answers(running: Victim, folder: Path) -> None:
-    await running.until("wrote one")
-    await release(folder)
-    await running.until("wrote two")
-    await running.asked(2)
-
-
-async def the_result(running: Victim, folder: Path) -> None:
-    await between_answers(running, folder)
-    await running.until('"type": "result"')
 
 
 WHOLE = Reply(FIRST)
@@ -68,20 +51,7 @@ STOPS: dict[str, tuple[Callable[[Victim, Path], Awaitable[None]], list[Reply], d
     "before the first byte of an answer": (asked, [Reply(FIRST, stall_after=0)], {}, ""),
     "in the middle of a word": (pieces, [Reply(FIRST, piece=4, stall_after=9)], {}, ""),
     "after the first words": (first_words, [Reply(FIRST, stall_after=8)], {}, ""),
-    "before all calls": (both_calls, [Reply(FIRST, stall_after=14)], {"t1": "never", "t2": "never"}, ""),
     "while a command runs": (during_the_second, [WHOLE], {"t1": "finished", "t2": "started"}, "one\n"),
-    "before the second answer": (
-        between_answers,
-        [WHOLE, Reply(stall_after=0)],
-        {"t1": "finished", "t2": "finished"},
-        "one\ntwo\n",
-    ),
-    "after the result": (
-        the_result,
-        [WHOLE, Reply((Text("All is done."),))],
-        {"t1": "finished", "t2": "finished"},
-        "one\ntwo\n",
-    ),
 }
 
 
@@ -137,37 +107,70 @@ async def test_what_ran_for_an_answer_that_was_given_up_is_told(tmp_path: Path) 
 CALLS = (
     Text("I begin."),
     ToolUse("t1", "Bash", {"command": "echo one >> log && echo wrote one"}),
-    ToolUse("t2", "Bash", {"command": "echo two >> log && echo wrote two"}),
+    ToolUse("t2", "Agent", {"description": "Helps", "prompt": "Write two.", "subagent_type": "general-purpose"}),
+    ToolUse("t3", "Bash", {"command": "echo three >> log && echo wrote three"}),
 )
+INNER = (Text("I help."), ToolUse("s1", "Bash", {"command": "echo two >> log && echo wrote two"}))
+SCRIPT = (Reply(CALLS), Reply(INNER), Reply((Text("It is written."),)), Reply((Text("All is done."),)))
+RECORDS = 27
+"""So many are written for it, and a few more when it is closed."""
 
 
-async def test_a_disk_that_is_full_at_any_record_stops_the_run_before_it_shows_or_does_more(tmp_path: Path) -> None:
-    async def run(folder: Path, disk: int) -> Victim:
-        folder.mkdir()
-        replies = [Reply(CALLS), Reply((Text("All is done."),))]
-        arguments = ("-p", "the prompt", "--session-id", SESSION)
-        async with victim(replies, folder, *arguments, disk=disk) as running:
-            errors = await running.rest()
-        assert (running.process.returncode == 0) == (disk == 0), (disk, errors, running.printed)
-        assert disk == 0 or "cannot be written" in errors
-        return running
+async def broken_off(folder: Path, cut: Cut | None) -> Ended:
+    return await ran(SCRIPT, folder, "-p", "the prompt", "--session-id", SESSION, cut=cut)
 
-    await run(tmp_path / "whole", 0)
-    [kept] = (tmp_path / "whole" / "state" / "sessions").rglob("*.jsonl")
-    written = kept.read_bytes()
-    steps = [written.find(b"I begin."), written.find(b'"began"'), len(written) - 40]
 
-    async def one(disk: int) -> None:
-        folder = tmp_path / f"{disk:05}"  # as long as "whole"
-        running = await run(folder, disk)
-        request = await resumed(folder)
-        assert missing(running.printed, request) == []
-        log = (folder / "log").read_text().split() if (folder / "log").exists() else []
-        known = told(request)
-        assert log in ([], ["one"], ["one", "two"])
-        for call, effect in (("t1", "one"), ("t2", "two")):
-            assert effect not in log or known[call] in ("started", "finished")
-            assert effect in log or known.get(call, "never") in ("started", "never")
+async def test_a_run_writes_so_many_records(tmp_path: Path) -> None:
+    whole = await broken_off(tmp_path, None)
+    written = [
+        line for file in (tmp_path / "state" / "sessions").rglob("*.jsonl") for line in file.read_text().splitlines()
+    ]
 
-    for disk in steps:
-        await one(disk)
+    assert (whole.code, len(written)) == (0, RECORDS)
+    assert (tmp_path / "log").read_text().split() == ["one", "two", "three"]
+
+
+@settings(max_examples=12)
+@given(st.builds(Cut, st.integers(1, RECORDS), st.sampled_from([0, 500, 999, 1000]), st.sampled_from(["kill", "full"])))
+@example(Cut(RECORDS, 1000, "kill"))
+def test_wherever_writing_goes_wrong_nothing_shown_is_lost_and_nothing_is_done_twice(cut: Cut) -> None:
+    with TemporaryDirectory() as folder:
+        asyncio.run(goes_on_after(cut, Path(folder)))
+
+
+async def goes_on_after(cut: Cut, folder: Path) -> None:
+    before = await broken_off(folder, cut)
+    assert before.code == -9 if cut.how == "kill" else before.code in (0, 1)
+    done = effects(folder)
+    if not [*(folder / "state").rglob(f"{SESSION}.jsonl")] or cut.record == 1:
+        assert (before.printed, done) == ([], [])  # not even its first record could be written
+        return
+
+    request = await resumed(folder)
+
+    assert missing(before.printed, request) == []
+    assert lost_of_sub_agents(before.printed, folder) == []
+    assert effects(folder) == done
+    assert done in ([], ["one"], ["one", "two"], ["one", "two", "three"])
+    known = told(request)
+    for call, effect in (("t1", "one"), ("t2", "two"), ("t3", "three")):
+        assert effect not in done or known[call] in ("started", "finished")
+        assert effect in done or known.get(call, "never") in ("started", "never") or call == "t2"
+
+
+def effects(folder: Path) -> list[str]:
+    log = folder / "log"
+    return log.read_text().split() if log.exists() else []
+
+
+def lost_of_sub_agents(printed: list[Line], folder: Path) -> list[Line]:
+    """What was printed of sub-agents and is not kept with the session."""
+    kept = [
+        json.dumps(block)
+        for file in (folder / "state").rglob("subagents/*.jsonl")
+        for line in read(file)
+        if not isinstance(line, Broken) and "message" in line
+        for block in line["message"]["content"]
+    ]
+    blocks = [b for line in printed if line.get("parent_tool_use_id") for b in line["message"]["content"]]
+    return [block for block in blocks if json.dumps(block) not in kept]

@@ -33,12 +33,23 @@ from handrail.dispatch.gate import Rails
 from handrail.dispatch.results import ResultStore
 from handrail.dispatch.schedule import Scheduling
 from handrail.errors import HandrailError, ToolDefinitionError
+from handrail.files.memory import FileMemory
 from handrail.loop.dialogue import Dialogue, Mailbox, new_chain
 from handrail.loop.events import LoopEvent
 from handrail.loop.limits import NO_LIMITS, Limits
 from handrail.loop.moments import Expansion, hook_note
 from handrail.loop.run import Run
-from handrail.loop.setup import Attach, Choose, Compact, Opening, Options, Setup, StructuredOutput, nothing_attached
+from handrail.loop.setup import (
+    Attach,
+    Choose,
+    Compact,
+    Opening,
+    Options,
+    Setup,
+    SpentAside,
+    StructuredOutput,
+    nothing_attached,
+)
 from handrail.providers.choose import Wishes
 from handrail.sessions.store import Opened
 from handrail.tools.context import AgentIdentity, RunContext, RunOptions
@@ -104,6 +115,7 @@ class Agent:
         effort: Effort | None = None,
         tool_choice: ToolChoice = ToolChoice(),  # noqa: B008  # frozen
         betas: tuple[str, ...] = (),
+        task_budget: int | None = None,
         provider: str = "",
         base_url: str = "",
         api_key: str = "",
@@ -112,6 +124,7 @@ class Agent:
         opening: Opening = tuple,
         attach: Attach = nothing_attached,
         compact: Compact | None = None,
+        spent_aside: SpentAside = tuple,
         choose: Choose | None = None,
         history: Iterable[Message] = (),
         session: Opened | None = None,
@@ -165,7 +178,7 @@ class Agent:
             model=chosen.model,
             model_name=chosen.name,
             system=_parts(system_prompt),
-            options=Options(max_tokens, thinking, effort, tool_choice, betas),
+            options=Options(max_tokens, thinking, effort, tool_choice, betas, task_budget),
             view=view or PromptView(tools=frozenset(names)),
             rails=rails,
             scheduling=scheduling,
@@ -174,6 +187,7 @@ class Agent:
             opening=opening,
             attach=with_task_news(attach, self._outfit, resumed=session is not None and bool(session.messages)),
             compact=compact,
+            spent_aside=spent_aside,
             hooks=hooks,
             choose=choose,
             structured=_structured(output),
@@ -269,6 +283,38 @@ class Agent:
         run = Run(setup, self._dialogue, _message(prompt), expansion)
         self._current = weakref.ref(run)
         return run
+
+    def compact(self, wishes: str = "") -> Run:
+        """
+        Have a summary take the place of the conversation; `wishes` say what matters in it.
+
+        Raises:
+            HandrailError: a prompt is still being worked on, or nobody can make a summary.
+        """
+        if self.running:
+            raise HandrailError("A prompt is still being worked on. Summarise the conversation after it.")
+        if self._setup.compact is None:
+            raise HandrailError("Nobody can summarise this conversation. Give the agent `compact`.")
+        run = Run(self._setup, self._dialogue, UserMessage((Text(wishes),)), shorten=wishes)
+        self._current = weakref.ref(run)
+        return run
+
+    async def clear(self) -> None:
+        """
+        Forget the conversation: the next prompt begins a new one. A session keeps what was said before.
+
+        Raises:
+            HandrailError: a prompt is still being worked on.
+        """
+        if self.running:
+            raise HandrailError("A prompt is still being worked on. Close its run first.")
+        dialogue = self._dialogue
+        await dialogue.quiet()
+        if self._hooks is not None and dialogue.opened:
+            await self._hooks.fire("SessionEnd", {"reason": "clear"}, dialogue.context)
+        dialogue.opened, dialogue.source, dialogue.announced = False, "clear", frozenset()
+        dialogue.context = replace(dialogue.context, files=FileMemory())
+        dialogue.history.replace(())
 
     async def ask(self, prompt: Prompt, *, limits: Limits | None = None) -> Answer:
         """

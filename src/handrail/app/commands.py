@@ -80,26 +80,16 @@ def _in(folder: Path) -> Iterator[Command]:
             )
 
 
-def expanded(message: UserMessage, commands: Mapping[str, Command]) -> UserMessage:
-    """The message with a command at its beginning put in full. What is no command is left as it is."""
-    if not message.content or not isinstance(message.content[0], Text):
-        return message
-    called = CALLED.fullmatch(message.content[0].text.strip())
-    command = commands.get(called["name"]) if called else None
-    if called is None or command is None:
-        return message
-    text = filled(command.body, called["words"] or "")
-    return replace(message, content=(Text(text), *message.content[1:]))
-
-
-def expansion_of(message: UserMessage, commands: Mapping[str, Command]) -> Expansion | None:
-    """The command at the beginning of a message, as hooks are told of it."""
+def expanded(message: UserMessage, commands: Mapping[str, Command]) -> tuple[UserMessage, Expansion | None]:
+    """The message with a command at its beginning put in full, and that command. What is no command stays as it is."""
     first = message.content[0] if message.content else None
     called = CALLED.fullmatch(first.text.strip()) if isinstance(first, Text) else None
     command = commands.get(called["name"]) if called else None
     if called is None or command is None:
-        return None
-    return Expansion(command.name, called["words"] or "", command.source, called[0])
+        return message, None
+    words = called["words"] or ""
+    whole = replace(message, content=(Text(filled(command.body, words)), *message.content[1:]))
+    return whole, Expansion(command.name, words, command.source, called[0])
 
 
 def filled(body: str, words: str) -> str:

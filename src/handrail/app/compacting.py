@@ -42,7 +42,7 @@ class Compaction:
 
 
 class Compactor:
-    """Knows what it tried. `folder` takes whole texts of results, `instructions` are wishes for the summary."""
+    """Knows what it tried. `folder` takes whole texts of results."""
 
     def __init__(
         self,
@@ -51,13 +51,11 @@ class Compactor:
         *,
         policy: Policy = DEFAULT_POLICY,
         window: Callable[[str], int] = window_of,
-        instructions: str = "",
     ) -> None:
         self._ask = ask
         self._folder = folder
         self._policy = policy
         self._window = window
-        self._instructions = instructions
         self._failed_at = 0.0
 
     async def shorten(
@@ -68,12 +66,13 @@ class Compactor:
         *,
         forced: bool = False,
         allowed: Callable[[], Awaitable[bool]] = nobody_minds,
+        wish: str = "",
     ) -> Compaction | None:
         """
         A shorter history if there is need and a way, else None.
 
         `tokens` is what the last request and its answer filled of the window (0 = not known); `forced` means that the
-        model refused the request as too long. `allowed` is asked before a summary is made.
+        model refused the request as too long. `allowed` is asked before a summary is made; `wish` says what matters.
         """
         window = self._window(model)
         used = filled(messages, tokens)
@@ -86,26 +85,19 @@ class Compactor:
             return Compaction(stubbed.messages, "micro", saved)
         if wanted == "micro" or (not forced and used < self._failed_at * PATIENCE):
             return None
-        if not await allowed():
-            return None
         # a model that refuses has a smaller window than was thought
-        after = await self._full(messages, min(window, used) if forced else window)
+        room = min(window, used) if forced else window
+        parts = split(messages, room, self._policy)
+        if parts is None or not await allowed():
+            return None
+        text = await self._ask(summary_request(parts.older, room, wish, self._policy))
+        after = summarised(parts, text)
         self._failed_at = used if after is None else 0.0
-        return after
+        return None if after is None else Compaction(after, "full", f"{len(parts.older)} messages became a summary.")
 
     def _is_enough(self, stubbed: Micro, used: int, window: int, forced: bool) -> bool:
         left = used - stubbed.characters // CHARACTERS_PER_TOKEN
         return not forced and action(left, window, self._policy) != "full"
-
-    async def _full(self, messages: Sequence[Message], window: int) -> Compaction | None:
-        parts = split(messages, window, self._policy)
-        if parts is None:
-            return None
-        text = await self._ask(summary_request(parts.older, window, self._instructions, self._policy))
-        after = summarised(parts, text)
-        if after is None:
-            return None
-        return Compaction(after, "full", f"{len(parts.older)} messages became a summary.")
 
 
 def filled(messages: Sequence[Message], tokens: int) -> int:

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from handrail.agents.definitions import BUILT_IN, AgentDefinition, from_file, from_json
 from handrail.app.agent import Agent
@@ -12,11 +12,13 @@ from handrail.app.commands import MAX_FILE, SOURCES, folders_for
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import Attachment
 from handrail.conversation.request import Chain
-from handrail.conversation.stream import Usage
+from handrail.conversation.stream import MessageStart, Usage, UsageUpdate
 from handrail.loop.events import MessageComplete, RunEnded
 from handrail.loop.limits import Limits
+from handrail.loop.prompt import AGENTS
 from handrail.loop.run import Run
 from handrail.permissions.modes import narrowed
+from handrail.sessions.store import Opened
 from handrail.tools.context import AgentIdentity, ToolContext
 from handrail.tools.delegation import AgentNews, Report, Task
 from handrail.tools.events import CallQueued
@@ -24,6 +26,9 @@ from handrail.tools.events import CallQueued
 if TYPE_CHECKING:
     from handrail.app.late_hooks import LateHooks
     from handrail.hooks.runner import Hooks
+
+Keep: TypeAlias = Callable[[str], Opened | None]
+"""Where the conversation of a sub-agent is kept, by its id; None = nowhere."""
 
 ALIASES = frozenset({"sonnet", "opus", "haiku", "fable", "inherit"})
 """Names of one vendor's families: here they mean the model of the caller."""
@@ -65,7 +70,7 @@ def _files(folders: Iterable[Path]) -> Iterator[AgentDefinition | str]:
 def kinds_note(agents: Mapping[str, AgentDefinition]) -> Attachment:
     """What the model is told of the kinds of sub-agents: in a message, so that the tool's text never changes."""
     lines = [f"- {agent.name}: {agent.description}" for agent in agents.values()]
-    return Attachment("agents", (Text("Kinds of sub-agents (subagent_type of Agent):\n" + "\n".join(lines)),))
+    return Attachment(AGENTS, (Text("Kinds of sub-agents (subagent_type of Agent):\n" + "\n".join(lines)),))
 
 
 class Delegation:
@@ -77,11 +82,16 @@ class Delegation:
         caller: Callable[[], Agent],
         options: Mapping[str, Any],
         hooks: "Hooks | LateHooks | None" = None,
+        *,
+        keep: Keep,
+        spend: Callable[[str, Usage], None],
     ) -> None:
         self.agents = agents
         self._caller = caller
         self._options = options
         self._hooks = hooks
+        self._keep = keep
+        self._spend = spend
         self._running: dict[str, Run] = {}
 
     def kinds(self) -> dict[str, bool]:
@@ -91,11 +101,19 @@ class Delegation:
     async def work(self, task: Task, ctx: ToolContext) -> Report:
         """Let a sub-agent work on the task to its end."""
         definition = self.agents[task.kind]
-        identity = AgentIdentity(f"agent-{os.urandom(6).hex()}", task.kind, definition.mode)
-        agent = self._agent(definition, task, identity, ctx)
+        name = f"agent-{os.urandom(6).hex()}"
+        kept = self._keep(name)
+        identity = AgentIdentity(name, task.kind, definition.mode, str(kept.path) if kept else "")
+        try:
+            return await self._worked(self._agent(definition, task, identity, ctx, kept), task, identity, ctx)
+        finally:
+            if kept is not None:
+                kept.scribe.close()
+
+    async def _worked(self, agent: Agent, task: Task, identity: AgentIdentity, ctx: ToolContext) -> Report:
         run = agent.run(task.prompt)
         ctx.abort.listen(lambda _reason: run.interrupt())
-        calls, used, ended = 0, list[tuple[str, Usage]](), None
+        calls, ended, model, unpaid = 0, None, agent.model, Usage()
         self._running[identity.id] = run
         try:
             async for event in run:
@@ -103,19 +121,26 @@ class Delegation:
                 match event:
                     case CallQueued():
                         calls += 1
+                    case MessageStart():
+                        model, unpaid = event.model or model, Usage()
+                    case UsageUpdate(usage):
+                        unpaid = usage
                     case MessageComplete(message=message, usage=usage):
-                        used.append((message.model, usage))
+                        self._spend(message.model, usage)
+                        unpaid = Usage()
                     case RunEnded():
                         ended = event
                     case _:
                         pass
         finally:
             del self._running[identity.id]
+            if unpaid != Usage():  # it was stopped in the middle of an answer
+                self._spend(model, unpaid)
             await run.aclose()
         assert ended is not None
         tokens = sum(spent.input_tokens + spent.output_tokens for spent in ended.spent.values())
         problem = (ended.problem or ended.why.value.replace("_", " ")) if ended.is_error else ""
-        return Report(identity.id, ended.text, calls, tokens, ended.seconds, problem, tuple(used))
+        return Report(identity.id, ended.text, calls, tokens, ended.seconds, problem)
 
     def stop(self, agent_id: str) -> bool:
         """Have a sub-agent stop; False = there is none of that id at work."""
@@ -124,7 +149,14 @@ class Delegation:
             run.interrupt()
         return run is not None
 
-    def _agent(self, definition: AgentDefinition, task: Task, identity: AgentIdentity, ctx: ToolContext) -> Agent:
+    def _agent(
+        self,
+        definition: AgentDefinition,
+        task: Task,
+        identity: AgentIdentity,
+        ctx: ToolContext,
+        kept: Opened | None,
+    ) -> Agent:
         caller = self._caller()
         model = next((name for name in (task.model, definition.model) if name and name not in ALIASES), caller.model)
 
@@ -143,6 +175,7 @@ class Delegation:
             limits=Limits(turns=definition.max_turns),
             chain=Chain(caller.chain.id, caller.chain.depth + 1),
             identity=identity,
+            session=kept,
             mcp=tuple(tool for tool in caller.tools if tool.mcp),
             **self._options,
         )

@@ -5,13 +5,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from handrail.app.state import session_store
-from handrail.conversation.redact import Redactor
 from handrail.errors import SessionError
 from handrail.records import record
-from handrail.sessions.log import Broken, Durability, read
+from handrail.sessions.log import Broken, read
 from handrail.sessions.rebuild import Rebuilt
-from handrail.sessions.store import Opened, conversation
+from handrail.sessions.store import ID, Opened, Store, conversation, folder_name
 
 
 @record
@@ -27,26 +25,20 @@ class SessionWish:
     dropped: str = ""
     """The one prompt that may come after `upto`: if there are others, they are not left out, but it is refused."""
     name: str = ""
+    mirrored: bool = False
+    """The program around us keeps sessions as well, and may have brought this one."""
 
 
 NEW_SESSION = SessionWish()
 
 
-def open_session(
-    wish: SessionWish,
-    cwd: Path,
-    env: Mapping[str, str],
-    *,
-    redactor: Redactor | None = None,
-    durability: Durability = "process",
-) -> Opened | Rebuilt | None:
+def open_session(wish: SessionWish, cwd: Path, store: Store, env: Mapping[str, str]) -> Opened | Rebuilt | None:
     """
     The session of a run; one that is not to be kept is only read, and None is a new one that is not kept.
 
     Raises:
         SessionError: there is none such, it is in use, or it cannot be written.
     """
-    store = session_store(env, redactor, durability)
     folder = os.path.realpath(cwd)
     if not wish.resume and not wish.newest:
         if not wish.keep:
@@ -54,7 +46,7 @@ def open_session(
         return _named(store.create(folder, wish.session_id), wish.name)
     if wish.session_id and not wish.fork:
         raise SessionError("--session-id gives a new session its id. With --resume or --continue use --fork-session.")
-    path = store.newest(folder) if wish.newest else store.find(wish.resume, folder)
+    path = store.newest(folder) if wish.newest else _brought(wish, cwd, env) or store.find(wish.resume, folder)
     if wish.upto or wish.dropped:
         _check_place(path, wish)
     if not wish.keep:
@@ -62,6 +54,25 @@ def open_session(
     if wish.fork:
         return _named(store.fork(path, folder, wish.session_id, upto=wish.upto), wish.name)
     return _named(store.resume(path, folder, upto=wish.upto), wish.name)
+
+
+def mirrored(cwd: Path, env: Mapping[str, str]) -> Path:
+    """
+    Where programs that keep sessions themselves look for those of a folder.
+
+    Nothing is written there. Lines of the mirror name files as if they were there, and a program that brings a session
+    back puts it there and says so with CLAUDE_CONFIG_DIR.
+    """
+    home = Path(env.get("HOME") or Path.home())
+    return Path(env.get("CLAUDE_CONFIG_DIR") or home / ".claude") / "projects" / folder_name(os.path.realpath(cwd))
+
+
+def _brought(wish: SessionWish, cwd: Path, env: Mapping[str, str]) -> Path | None:
+    """The session that the program around us has brought back; it goes on there, and the program hears of it."""
+    if not wish.mirrored or not env.get("CLAUDE_CONFIG_DIR") or not ID.fullmatch(wish.resume):
+        return None
+    path = mirrored(cwd, env) / f"{wish.resume}.jsonl"
+    return path if path.is_file() else None
 
 
 def _check_place(path: Path, wish: SessionWish) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from handrail.builtin.outfit import Outfit
 from handrail.conversation.redact import Redactor, make_redactor
 from handrail.dispatch.results import ResultStore
-from handrail.sessions.log import Durability
+from handrail.sessions.log import Durability, Mirror
 from handrail.sessions.store import Store
 
 if TYPE_CHECKING:
@@ -41,12 +41,15 @@ def result_store(variables: Mapping[str, str]) -> ResultStore:
 
 
 def session_store(
-    variables: Mapping[str, str], redactor: Redactor | None = None, durability: Durability = "process"
+    variables: Mapping[str, str],
+    redactor: Redactor | None = None,
+    durability: Durability = "process",
+    mirror: Mirror | None = None,
 ) -> Store:
     """Where this person's sessions are kept; without a redactor, the secrets of the environment are taken out."""
     state = state_folder(variables)
     elsewhere = (undo_folder(variables), *(state / name for name in RUN_FOLDERS))
-    return Store(state / "sessions", redactor or make_redactor(variables), durability, elsewhere)
+    return Store(state / "sessions", redactor or make_redactor(variables), durability, elsewhere, mirror)
 
 
 def plain_outfit(variables: Mapping[str, str], cwd: Path | None = None, session: str = "") -> Outfit:

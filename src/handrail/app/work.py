@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cache, partial
 from importlib import import_module
@@ -20,7 +20,7 @@ from handrail.app.live import live_settings, on_standard_error, outfit_of
 from handrail.app.memory import Switches, places, read_memory, read_memory_near
 from handrail.app.secrets import redactor_for
 from handrail.app.sessions import SessionWish, open_session
-from handrail.app.state import result_store, state_folder, undo_folder
+from handrail.app.state import result_store, session_store, state_folder, undo_folder
 from handrail.app.wishes import thought, wishes_of
 from handrail.config.asked import NOTHING_ASKED, Asked
 from handrail.conversation.messages import Attachment, Message
@@ -37,7 +37,7 @@ from handrail.providers.choose import Wishes, choose, open_provider
 from handrail.providers.client import Provider
 from handrail.providers.cost import price_table
 from handrail.records import record
-from handrail.sessions.log import Durability
+from handrail.sessions.log import Durability, Mirror
 from handrail.sessions.rebuild import Rebuilt
 from handrail.sessions.scribe import new_id
 from handrail.sessions.store import Opened
@@ -87,6 +87,8 @@ class Work:
     servers: Mapping[str, Any] = field(default_factory=dict)
     strict_servers: bool = False
     carry: "Carry | None" = None
+    mirror: Mirror | None = None
+    """Told of every record that the session gets."""
 
 
 class Worker:
@@ -144,8 +146,8 @@ class Worker:
             kept=lambda: (results.folder, self.outfit().state, *self._hook_texts()),
             session=self.id,
         )
-        shorten = None if loaded.settings.get("autoCompactEnabled") is False else self._shorten
-        shared: dict[str, Any] = {"env": env, "compact": shorten, "results": results}
+        self.compacts_itself = loaded.settings.get("autoCompactEnabled") is not False
+        shared: dict[str, Any] = {"env": env, "compact": self._shorten, "results": results}
         self.outfit = cache(outfit_of(self.live, self.id, delegate=_Late(self._delegation), **self._variables(env)))
         self._shared = {**shared, "outfit": self.outfit}
         self.agent = Agent(
@@ -162,16 +164,28 @@ class Worker:
             session=self.session,
             history=opened.messages if isinstance(opened, Rebuilt) else (),
             features=frozenset({"agents"}),
+            spent_aside=self._billed,
             **self._shared,
             **{"deferral": deferral_of(env), **options, **thought(loaded, options)},
         )
+
+    @property
+    def cwd(self) -> Path:
+        """The folder it works in."""
+        return self._cwd
+
+    @property
+    def sources(self) -> Collection[str]:
+        """Whose files count: those of the project, of the user."""
+        return self._work.asked.sources
 
     # What belongs to it
 
     def _opened(self, work: Work, env: Mapping[str, str]) -> Opened | Rebuilt | None:
         settings = self.live.loaded.settings
         durability: Durability = "power" if settings.get("durability") == "power" else "process"
-        return open_session(work.session, work.cwd, env, redactor=self._redactor, durability=durability)
+        self._store = session_store(env, self._redactor, durability, work.mirror)
+        return open_session(work.session, work.cwd, self._store, env)
 
     def _asked_model(self, work: Work, env: Mapping[str, str]) -> tuple[Provider, str]:
         """The model to ask; without one there is no session either."""
@@ -237,7 +251,9 @@ class Worker:
             )
             for problem in problems:
                 self._work.told(problem)
-            self._delegate = module.Delegation(agents, lambda: self.agent, self._shared, self.hooks)
+            self._delegate = module.Delegation(
+                agents, lambda: self.agent, self._shared, self.hooks, keep=self._keep_beside, spend=self._spend
+            )
         made: Delegation = self._delegate
         return made
 
@@ -355,9 +371,13 @@ class Worker:
     async def aclose(self) -> None:
         """Stop what runs, end git and servers, close connections, the recording and the session."""
         self._probe.close()
-        await self.agent.aclose()
-        if self.servers is not None:
+        if self.servers is None:
+            await self.agent.aclose()
+        elif self.agent.running:  # calls of servers end before these do
+            await self.agent.aclose()
             await self.servers.aclose()
+        else:
+            await asyncio.gather(self.agent.aclose(), self.servers.aclose())
         for model in (*self._spare, self._model):
             await model.aclose()
         if self.session is not None:
@@ -396,21 +416,41 @@ class Worker:
                 self.hooks.announce("InstructionsLoaded", about, self.agent.context)
 
     async def _shorten(self, situation: Situation) -> Shortened | None:
-        self._asked = situation.model
+        if situation.wish is None and not self.compacts_itself:
+            return None
+        self._asked, self._summary_problem = situation.model, ""
         made = await self._compactor.shorten(
             situation.history.messages,
             situation.model,
             situation.context_tokens,
             forced=situation.forced,
             allowed=situation.may_summarise,
+            wish=situation.wish or "",
         )
-        bill, self._bill = self._bill, []
-        return None if made is None else Shortened(made.messages, made.kind, made.note, tuple(bill))
+        if made is not None:
+            return Shortened(made.messages, made.kind, made.note)
+        if situation.wish is not None:
+            raise HandrailError(self._summary_problem or "There is too little in the conversation to shorten it.")
+        return None
 
     async def _summarise(self, messages: Sequence[Message]) -> str:
         answer = await ask_aside(self._model, Request(self._asked, History(messages)))
-        self._bill.append((answer.model, answer.usage))
+        self._spend(answer.model, answer.usage)
+        if answer.failure:
+            self._summary_problem = f"The model could not summarise the conversation: {answer.failure.message}"
         return "" if answer.failure else answer.text
+
+    def _spend(self, model: str, usage: Usage) -> None:
+        """What is used beside the conversation goes on its bill."""
+        self._bill.append((model, usage))
+
+    def _billed(self) -> Sequence[tuple[str, Usage]]:
+        bill, self._bill = self._bill, []
+        return bill
+
+    def _keep_beside(self, agent_id: str) -> Opened | None:
+        """Where the conversation of a sub-agent is kept, if this one is."""
+        return self._store.beside(self.session.path, agent_id, str(self._cwd)) if self.session else None
 
 
 class _Late:

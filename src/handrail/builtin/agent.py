@@ -64,7 +64,7 @@ class Agent(Tool[AgentInput]):
         report = await self._delegate.work(task, ctx)
         if report.problem and not report.text:
             text = f"The sub-agent {args.subagent_type} did not finish: {report.problem}"
-            return Output(text=text, is_error=True, used=report.used)
+            return Output(text=text, is_error=True)
         took = f"{report.calls} calls, {report.tokens:,} tokens, {report.seconds:.1f} s"
         ending = f" It stopped early: {report.problem}" if report.problem else ""
         return Output(
@@ -78,5 +78,4 @@ class Agent(Tool[AgentInput]):
                 "totalTokens": report.tokens,
             },
             card=Card(title=f"{args.subagent_type}: {args.description}", detail=took, body=report.text),
-            used=report.used,
         )

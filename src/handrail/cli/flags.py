@@ -18,9 +18,6 @@ LATER_FLAGS = {
     "--debug-file": 1,
     "--plugin-dir": 1,
     "--safe-mode": 0,
-    "--session-mirror": 0,
-    "--task-budget": 1,
-    "--thinking-display": 1,
     "--worktree": 0,
 }
 
@@ -100,6 +97,8 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--effort", choices=EFFORTS, help="how hard the model should think")
     top.add_argument("--thinking", choices=("adaptive", "disabled"), help="whether the model may reason first")
     top.add_argument("--max-thinking-tokens", type=number, metavar="N", help="how much it may reason; 0 = not at all")
+    top.add_argument("--thinking-display", choices=("summarized", "omitted"), default="", help="how thoughts are told")
+    top.add_argument("--task-budget", type=whole_number, metavar="N", help="tokens that the model shall make do with")
     top.add_argument("--record", metavar="FILE", help="keep the model's answers in a cassette")
     top.add_argument("--replay", metavar="FILE", help="take the answers from a cassette; no network, no key")
     top.add_argument("--include-hook-events", action="store_true", help="stream-json: which hooks ran")
@@ -137,6 +136,7 @@ def _add_program_flags(top: argparse.ArgumentParser) -> None:
     top.add_argument(
         "--permission-prompt-tool", metavar="TOOL", default="", help="stdio, or an MCP tool, is asked for permission"
     )
+    top.add_argument("--session-mirror", action="store_true", help="stream-json: every record of the session")
     top.add_argument("--replay-user-messages", action="store_true", help="stream-json: say prompts back")
     top.add_argument("--disable-slash-commands", action="store_true", help="take /words literally")
 

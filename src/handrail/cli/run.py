@@ -8,11 +8,12 @@ import signal
 import stat
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from handrail.app.sessions import SessionWish
+from handrail.app.sessions import SessionWish, mirrored
 from handrail.app.tools import builtin_names
 from handrail.app.work import Work, Worker
 from handrail.cli.flags import Flags, read_flags
@@ -24,11 +25,14 @@ from handrail.errors import HandrailError
 from handrail.headless.debug import DebugPrinter
 from handrail.headless.lines import Lines, kept_ids
 from handrail.headless.printer import Printer, printer_for
-from handrail.loop.events import RequestSent, RunEnded
+from handrail.loop.events import LoopEvent, RequestSent, RunEnded
 from handrail.loop.limits import Limits
-from handrail.loop.moments import Expansion
 from handrail.providers.choose import Wishes
 from handrail.tools.pool import NO_DEFERRAL
+
+if TYPE_CHECKING:
+    from handrail.headless.mirror import MirroredOut
+    from handrail.headless.streams import Out
 
 FAILED, USAGE, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 MAX_STDIN = 10_000_000
@@ -37,6 +41,7 @@ STDIN_PATIENCE = 3.0
 ON_ITS_WAY = 0.05
 """By then the first request has left, and the model thinks: time to load the tools it may call."""
 
+TASK_BUDGETS = "task-budgets-2026-03-13"
 STATES_WANTED = "CLAUDE_CODE_SDK_READS_SESSION_STATE"
 
 THINKING: dict[str | None, ThinkingMode] = {"adaptive": "adaptive", "disabled": "off", None: "default"}
@@ -85,8 +90,7 @@ async def work(flags: Flags, prompt: str) -> int:
     ended: RunEnded | None = None
     try:
         await worker.connect()
-        message, expansion = said(prompt, chosen, worker)
-        async for event in worker.agent.run(message, expansion=expansion):
+        async for event in events(prompt, chosen, worker):
             for printer in printers:
                 printer.hear(event)
             match event:
@@ -118,8 +122,12 @@ async def serve(flags: Flags) -> int:
         hook_events=chosen.include_hook_events,
         slash=not chosen.disable_slash_commands,
     )
+    plain = FileOut(sys.stdout.fileno())
+    mirror = mirror_of(plain, spec.work) if chosen.session_mirror else None
+    if mirror is not None:
+        spec = replace(spec, work=replace(spec.work, mirror=mirror.hear))
     service = Service(
-        FileOut(sys.stdout.fileno()),
+        mirror or plain,
         lambda wishes, control: open_conversation(spec, os.environ, wishes, control),
         Serving(replay=chosen.replay_user_messages, states=os.environ.get(STATES_WANTED) == "1"),
     )
@@ -128,6 +136,7 @@ async def serve(flags: Flags) -> int:
     def stop(number: int) -> None:
         signals.append(number)
         service.stop()
+        plain.hurry()
         if len(signals) > 1:
             os._exit(INTERRUPTED)
 
@@ -135,20 +144,28 @@ async def serve(flags: Flags) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop, number)
     code = await service.serve(FileLines(sys.stdin.fileno()))
+    if mirror is not None:
+        await mirror.rest()
     if signals:
         return TERMINATED if signals[0] == signal.SIGTERM else INTERRUPTED
     return code
 
 
-def said(prompt: str, chosen: argparse.Namespace, worker: Worker) -> tuple[UserMessage, Expansion | None]:
-    """The prompt, a command at its beginning put in full, and that command."""
+def mirror_of(out: "Out", work: Work) -> "MirroredOut":
+    """Lines for a program that keeps sessions itself."""
+    from handrail.headless.mirror import MirroredOut  # noqa: PLC0415
+
+    return MirroredOut(out, mirrored(work.cwd, os.environ))
+
+
+def events(prompt: str, chosen: argparse.Namespace, worker: Worker) -> AsyncIterator[LoopEvent]:
+    """What comes of the prompt, or of a command at its beginning."""
     message = UserMessage((Text(prompt),))
     if chosen.disable_slash_commands or not prompt.startswith("/"):
-        return message, None
-    from handrail.app.commands import expanded, expansion_of, find_commands  # noqa: PLC0415  # few prompts are commands
+        return worker.agent.run(message)
+    from handrail.app.prompts import Prompts  # noqa: PLC0415  # few prompts are commands
 
-    commands = find_commands(Path.cwd(), worker.live.loaded.env, asked_for(chosen).sources)
-    return expanded(message, commands), expansion_of(message, commands)
+    return Prompts(worker).run(message)
 
 
 def work_for(chosen: argparse.Namespace) -> Work:
@@ -180,6 +197,7 @@ def work_for(chosen: argparse.Namespace) -> Work:
             upto=chosen.resume_session_at,
             dropped=chosen.resume_drops_turn,
             name=chosen.name,
+            mirrored=chosen.session_mirror,
         ),
         agents=chosen.agents,
         servers=servers,
@@ -206,8 +224,11 @@ def options(chosen: argparse.Namespace) -> dict[str, Any]:
         "output": chosen.json_schema,
         "builtin_tools": [name for name in wanted if name in every],
         "effort": chosen.effort,
-        "thinking": Thinking(mode, chosen.max_thinking_tokens) if chosen.max_thinking_tokens != 0 else Thinking("off"),
-        "betas": chosen.betas,
+        "thinking": Thinking("off")
+        if chosen.max_thinking_tokens == 0
+        else Thinking(mode, chosen.max_thinking_tokens, chosen.thinking_display),
+        "betas": (*chosen.betas, *((TASK_BUDGETS,) if chosen.task_budget else ())),
+        "task_budget": chosen.task_budget,
     }
 
 
@@ -230,13 +251,20 @@ def printers_for(chosen: argparse.Namespace, worker: Worker) -> list[Printer]:
         worker.id,
         partial=chosen.include_partial_messages,
         hook_events=chosen.include_hook_events,
-        facts=lambda: {"permissionMode": worker.mode, "apiKeySource": worker.key_source},
+        facts=lambda: facts(worker, chosen),
         uuid_of=kept_ids(worker.session.scribe if worker.session else None),
     )
     printers: list[Printer] = [printer_for(chosen.output_format, lines, sys.stdout, sys.stderr)]
     if chosen.debug or chosen.verbose:
         printers.append(DebugPrinter(sys.stderr, everything=bool(chosen.debug)))
     return printers
+
+
+def facts(worker: Worker, chosen: argparse.Namespace) -> dict[str, Any]:
+    """What the first line of a stream tells."""
+    from handrail.app.prompts import Prompts  # noqa: PLC0415  # other forms do not tell it
+
+    return Prompts(worker, slash=not chosen.disable_slash_commands).facts()
 
 
 def prompt_of(chosen: argparse.Namespace) -> str:

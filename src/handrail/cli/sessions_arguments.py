@@ -3,12 +3,20 @@
 import argparse
 
 
+def whole(text: str) -> int:
+    """A number above 0."""
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
+    return value
+
+
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The commands of `handrail sessions`."""
     inner = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
     listing = inner.add_parser("list", help="all sessions, the newest first")
     listing.add_argument("--all", action="store_true", help="of all folders, not only this one")
-    listing.add_argument("--limit", type=int, default=0, metavar="N", help="at most N (default: no limit)")
+    listing.add_argument("--limit", type=whole, metavar="N", help="at most N (default: no limit)")
     show = inner.add_parser("show", help="the conversation of one, as text")
     check = inner.add_parser("check", help="whether one can be resumed as it is; exit code 1 if it needs mending")
     mend = inner.add_parser("repair", help="mend one; what is taken out of the file is kept beside it")

@@ -35,10 +35,15 @@ class ToolDefinition:
 
 @record
 class Thinking:
-    """How the model may reason. `budget` is a number of tokens, for models that want one."""
+    """
+    How the model may reason. `budget` is a number of tokens, for models that want one.
+
+    `display` says how its thoughts are told, `summarized` or `omitted`; empty = as the provider does it.
+    """
 
     mode: ThinkingMode = "default"
     budget: int | None = None
+    display: str = ""
 
 
 @record
@@ -222,7 +227,8 @@ class Request:
 
     `system` parts are joined as they stand, the stable ones first. `last_builtin` is the index in `tools` of the last
     built-in one (-1 = none). `activated` names deferred tools that the model has found, in the order it found them.
-    `schema` is a JSON Schema the answer must fit, serialised. Empty or None means: the provider's default.
+    `schema` is a JSON Schema the answer must fit, serialised. `task_budget` is how many tokens the model shall make do
+    with, where it can be told. Empty or None means: the provider's default.
     """
 
     model: str
@@ -234,6 +240,7 @@ class Request:
     max_tokens: int | None = None
     thinking: Thinking = Thinking()
     effort: Effort | None = None
+    task_budget: int | None = None
     tool_choice: ToolChoice = ToolChoice()
     schema: bytes | None = None
     betas: tuple[str, ...] = ()

@@ -125,6 +125,8 @@ class StreamRetry:
     attempt: int
     delay: float
     model: str
+    attempts: int = 0
+    """How often this model is asked at most, the first time included; 0 = not known."""
 
 
 StreamEvent: TypeAlias = (

@@ -7,7 +7,7 @@ the one who asked takes it back; every question of ours ends: with an answer, an
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, TypeAlias
 
 from handrail.errors import HandrailError
@@ -92,15 +92,20 @@ class Control:
                 if task := self._answering.get(name):
                     task.cancel()
             case {"type": "control_request", "request_id": str(name), "request": Mapping() as request}:
-                task = asyncio.create_task(self._answer(name, request))
-                self._answering[name] = task
-                task.add_done_callback(lambda _: self._answering.pop(name, None))
+                self._start(name, self._answer(name, request))
             case {"type": "control_request", "request_id": str(name)}:
-                task = asyncio.create_task(self._refuse(name, "the request is not a JSON object"))
-                self._answering[name] = task
-                task.add_done_callback(lambda _: self._answering.pop(name, None))
+                self._start(name, self._refuse(name, "the request is not a JSON object"))
             case _:
                 log.warning("a control line without what it needs was ignored: %.200r", line)
+
+    def _start(self, name: str, answering: Coroutine[Any, Any, None]) -> None:
+        def over(task: asyncio.Task[None]) -> None:
+            self._answering.pop(name, None)
+            if not task.cancelled() and (fault := task.exception()) is not None:
+                log.error("a request could not be answered", exc_info=fault)
+
+        self._answering[name] = task = asyncio.create_task(answering)
+        task.add_done_callback(over)
 
     def _answered(self, response: Mapping[str, Any]) -> None:
         answer = self._open.get(str(response.get("request_id")))
@@ -114,20 +119,24 @@ class Control:
 
     async def _answer(self, name: str, request: Mapping[str, Any]) -> None:
         subtype = request.get("subtype")
+        answer: Payload = {"subtype": "error", "error": f"handrail failed to answer {subtype!r}; its log says more."}
         try:
             handler = await self._find(subtype) if isinstance(subtype, str) else None
             if handler is None:
-                await self._refuse(name, f"{subtype!r} is not a request that handrail knows.")
-                return
-            response = await handler(request)
+                answer = {"subtype": "error", "error": f"{subtype!r} is not a request that handrail knows."}
+            else:
+                answer = {"subtype": "success", "response": await handler(request) or {}}
         except HandrailError as error:
-            await self._refuse(name, str(error))
-            return
+            answer = {"subtype": "error", "error": str(error)}
         except (KeyError, TypeError, ValueError) as error:
             log.warning("a %s request was not understood", subtype, exc_info=True)
-            await self._refuse(name, f"the {subtype} request is not understood: {error}")
-            return
-        await self._say({"subtype": "success", "request_id": name, "response": response or {}})
+            answer = {"subtype": "error", "error": f"the {subtype} request is not understood: {error}"}
+        except asyncio.CancelledError:
+            answer = {}  # who asked has taken it back, or has gone
+            raise
+        finally:  # whatever else goes wrong in here, nobody waits for an answer in vain
+            if answer:
+                await self._say({**answer, "request_id": name})
 
     async def _refuse(self, name: str, error: str) -> None:
         await self._say({"subtype": "error", "request_id": name, "error": error})

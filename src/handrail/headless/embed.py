@@ -53,6 +53,7 @@ async def serve(
     env: Mapping[str, str] | None = None,
     ask: str = "stdio",
     partial: bool = False,
+    slash: bool = True,
     serving: Serving = PLAIN_SERVING,
     **options: Any,
 ) -> int:
@@ -60,9 +61,10 @@ async def serve(
     Serve one conversation until its input ends; 0, or 1 if its last result was an error.
 
     `env` holds keys, HOME and HANDRAIL_STATE_DIR (default: this process's). `ask`: who is asked for permission, "" for
-    nobody, `stdio` for the other side, or an MCP tool. `options` are those of Agent.
+    nobody, `stdio` for the other side, or an MCP tool. Without `slash` there are no commands in prompts. `options` are
+    those of Agent.
     """
     variables = os.environ if env is None else env
-    spec = Spec(work, options, ask=ask, partial=partial)
+    spec = Spec(work, options, ask=ask, partial=partial, slash=slash)
     service = Service(out, lambda wishes, control: open_conversation(spec, variables, wishes, control), serving)
     return await service.serve(lines)

@@ -5,10 +5,11 @@ import json
 import os
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from handrail.app.commands import Command, expanded, expansion_of, find_commands
+from handrail.app.prompts import Prompts
 from handrail.app.work import Work, Worker
 from handrail.errors import HandrailError
 from handrail.headless.control import Control, ControlError, Handler, Payload
@@ -16,8 +17,7 @@ from handrail.headless.delegated import ended
 from handrail.headless.lines import Lines, kept_ids
 from handrail.headless.serve import Prompt, Wishes
 from handrail.headless.wire import system
-from handrail.loop.events import LoopEvent, MessageComplete, RequestSent
-from handrail.loop.windows import window_of
+from handrail.loop.events import LoopEvent, RequestSent
 from handrail.records import record
 from handrail.tools.events import CallFinished
 
@@ -66,28 +66,16 @@ async def open_conversation(spec: Spec, env: Mapping[str, str], wishes: Wishes, 
     except BaseException:
         await worker.aclose()
         raise
-    commands = find_commands(work.cwd, worker.live.loaded.env, work.asked.sources) if spec.slash else {}
+    prompts = Prompts(worker, slash=spec.slash)
     lines = Lines(
         worker.id,
         partial=spec.partial,
         hook_events=spec.hook_events,
         whole_agents=wishes.fields.get("forwardSubagentText") is True,
-        facts=lambda: facts_of(worker, commands),
+        facts=prompts.facts,
         uuid_of=kept_ids(worker.session.scribe if worker.session else None),
     )
-    return Conversation(worker, lines, commands, control)
-
-
-def facts_of(worker: Worker, commands: Mapping[str, Command]) -> Payload:
-    """What is true of a conversation when a prompt of it begins."""
-    servers = worker.servers.status() if worker.servers else ()
-    return {
-        "mcp_servers": [{"name": each["name"], "status": each["status"]} for each in servers],
-        "slash_commands": list(commands),
-        "agents": list(worker.kinds()),
-        "permissionMode": worker.mode,
-        "apiKeySource": worker.key_source,
-    }
+    return Conversation(prompts, lines, control)
 
 
 class Asking:
@@ -182,21 +170,20 @@ def _asked(control: Control, name: str, patience: float) -> Callable[[Mapping[st
 class Conversation:
     """A worker, its lines and its commands. Through `control` it tells what happens while no prompt is worked on."""
 
-    def __init__(self, worker: Worker, lines: Lines, commands: Mapping[str, Command], control: Control) -> None:
-        self.worker = worker
+    def __init__(self, prompts: Prompts, lines: Lines, control: Control) -> None:
+        self.worker = prompts.worker
         self.writer = lines
-        self._commands = commands
+        self._prompts = prompts
         self._control = control
         self._ready = False
-        self._tokens = 0
         self._watched: dict[str, asyncio.Task[None]] = {}
 
     def greeting(self) -> Payload:
         """What the program learns when it says hello."""
         return {
             "commands": [
-                {"name": each.name, "description": each.description, "argumentHint": each.hint}
-                for each in self._commands.values()
+                {"name": name, "description": each.description, "argumentHint": each.hint}
+                for name, each in self._prompts.listed().items()
             ],
             "agents": [{"name": name, "description": text} for name, text in self.worker.kinds().items()],
             "models": [{"value": self.worker.agent.model, "displayName": self.worker.agent.model, "description": ""}],
@@ -208,20 +195,15 @@ class Conversation:
         }
 
     async def run(self, prompt: Prompt) -> AsyncIterator[LoopEvent]:
-        """Work on a prompt; a command at its beginning is put in full."""
-        commands = {} if prompt.literal else self._commands
-        message = expanded(prompt.message, commands)
+        """Work on a prompt, or do what a command at its beginning says."""
         if self.worker.session is not None:
             self.worker.session.scribe.next_id = prompt.id
-        run = self.worker.agent.run(message, expansion=expansion_of(prompt.message, commands))
-        try:
-            async for event in run:
+        async with aclosing(self._prompts.run(prompt.message, literal=prompt.literal)) as events:
+            async for event in events:
                 self._note(event, prompt.id)
                 if isinstance(event, CallFinished):
                     await self._watch(event.outcome.use.id)
                 yield event
-        finally:
-            await run.aclose()
 
     async def _watch(self, call_id: str) -> None:
         """Tell of background tasks that have begun, and again when they end."""
@@ -246,8 +228,6 @@ class Conversation:
                 if not self._ready:
                     self._ready = True
                     threading.Thread(target=self.worker.get_ready, daemon=True).start()
-            case MessageComplete(usage=usage):
-                self._tokens = usage.whole_input + usage.whole_output
             case _:
                 pass
 
@@ -298,28 +278,7 @@ class Conversation:
         return self.worker.servers
 
     async def _context_usage(self, _request: Mapping[str, Any]) -> Payload:
-        model = self.worker.agent.model
-        window = window_of(model)
-        return {
-            "categories": [
-                {"name": "Messages", "tokens": self._tokens, "color": "text"},
-                {"name": "Free space", "tokens": max(window - self._tokens, 0), "color": "inactive"},
-            ],
-            "totalTokens": self._tokens,
-            "maxTokens": window,
-            "rawMaxTokens": window,
-            "percentage": round(100 * self._tokens / window, 1),
-            "model": model,
-            "isAutoCompactEnabled": True,
-            "memoryFiles": self.worker.memory_files(),
-            "mcpTools": [
-                {"name": tool.name, "serverName": tool.mcp.server}
-                for tool in self.worker.agent.tools.listed
-                if tool.mcp
-            ],
-            "agents": [{"agentType": name} for name in self.worker.kinds()],
-            "gridRows": [],
-        }
+        return self._prompts.usage()
 
     async def _stop_task(self, request: Mapping[str, Any]) -> None:
         await self.worker.stop_task(str(request["task_id"]))

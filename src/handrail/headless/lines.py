@@ -156,17 +156,6 @@ class Lines:
         }
 
 
-def _key(event: LoopEvent) -> object:
-    """Under which key the session knows what the event tells of."""
-    match event:
-        case BlockComplete(message_id=message_id, slot=slot):
-            return message_id, slot
-        case CallFinished(outcome=outcome):
-            return outcome.use.id
-        case _:
-            return None
-
-
 def news_of(event: LoopEvent) -> HookNews | None:
     """What an event tells of hooks: of those of a run, or of those of a call."""
     match event:
@@ -185,12 +174,13 @@ def _ended(event: RunEnded) -> Iterator[Line]:
 def _incident(event: Compacted | StreamRetry | AnswerDiscarded) -> Line:
     match event:
         case Compacted():
-            about = {"trigger": "auto", "pre_tokens": event.tokens_before}
+            about = {"trigger": event.trigger, "pre_tokens": event.tokens_before}
             return system("compact_boundary", compact_metadata=about, kind=event.kind, note=event.note)
         case StreamRetry(failure=failure):
             return system(
                 "api_retry",
-                attempt=event.attempt,
+                attempt=max(event.attempt - 1, 1),
+                max_retries=max(event.attempts - 1, 0),
                 retry_delay_ms=round(event.delay * 1000),
                 error_status=failure.status,
                 error=failure.message,

@@ -11,11 +11,12 @@ The streams may be standard input and output, or any other pair.
 import asyncio
 import json
 import logging
+import re
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, Protocol, TypeAlias
 
-from handrail.conversation.blocks import Text
+from handrail.conversation.blocks import Text, ToolResult
 from handrail.conversation.coding import user_blocks
 from handrail.conversation.messages import UserMessage
 from handrail.errors import HandrailError
@@ -28,6 +29,8 @@ from handrail.records import record
 from handrail.sessions.scribe import new_id
 
 log = logging.getLogger(__name__)
+
+PROMPT = re.compile(rb'\s*{\s*"type"\s*:\s*"user"')
 
 
 @record
@@ -151,30 +154,44 @@ class Service:
 
     def _take(self, line: bytes) -> None:
         if len(line) > MAX_INCOMING:
-            log.error("a line of %d bytes was refused; at most %d are read", len(line), MAX_INCOMING)
+            self._refuse(line, f"A line of {len(line):,} bytes is too long; at most {MAX_INCOMING:,} are read.")
             return
         try:
-            value = json.loads(line)
+            value = json.loads(line.decode("utf-8", "replace"))
         except (ValueError, RecursionError) as error:
-            log.error("a line that is not JSON was ignored (%s): %.200r", error, line)
+            self._refuse(line, f"A line is not JSON: {error}")
             return
         match value:
             case {"type": "control_request" | "control_response" | "control_cancel_request"}:
                 self._control.hear(value)
             case {"type": "user", "message": {"content": content}}:
                 self._queue(value, content)
+            case {"type": "user"}:
+                self._refuse(line, "The message has no content.")
             case {"type": str(kind)}:
                 log.warning("a line of the type %r was ignored", kind)
             case _:
                 log.error("a line without a type was ignored: %.200r", line)
+
+    def _refuse(self, line: bytes, problem: str) -> None:
+        """A line that cannot be used. If it was meant for a prompt, somebody waits for its result."""
+        if PROMPT.match(line):
+            self._prompts.append(Prompt(UserMessage(()), new_id(), problem=problem))
+            self._news.set()
+        else:
+            log.error("%s It was ignored: %.200r", problem, line)
 
     def _queue(self, line: Mapping[str, Any], content: object) -> None:
         given = line.get("uuid")
         prompt_id = given if isinstance(given, str) and given else new_id()
         try:
             message, problem = UserMessage(user_blocks(content)), ""
-        except (KeyError, TypeError) as error:
+        except KeyError as error:
+            message, problem = UserMessage(()), f"The message is not understood: a part of it lacks {error}."
+        except TypeError as error:
             message, problem = UserMessage(()), f"The message is not understood: {error}"
+        if any(isinstance(block, ToolResult) for block in message.content):
+            problem = "The message holds a tool_result, and no call waits for one."
         if not problem and not any(not isinstance(block, Text) or block.text.strip() for block in message.content):
             problem = "The message is empty."
         self._prompts.append(Prompt(message, prompt_id, line.get("client_composed") is True, problem))

@@ -12,6 +12,7 @@ import select
 import threading
 from collections import deque
 from collections.abc import Mapping
+from errno import EPIPE
 from queue import SimpleQueue
 from typing import Any, Protocol
 
@@ -22,6 +23,8 @@ AT_ONCE = 4096
 """A pipe that can be written to takes so much without making us wait."""
 MAX_INCOMING = 64 * 1024 * 1024
 WAITING_LINES = 1000
+LAST_WORDS = 1.0
+"""Seconds that a reader has to take what is waiting for it when all is to end."""
 
 
 class ClosedError(HandrailError):
@@ -113,7 +116,7 @@ class FileOut:
         self._poll = select.poll()
         self._poll.register(descriptor, select.POLLOUT)
         self._gone = False
-        self._waiting = 0
+        self._waiting: set[asyncio.Future[None]] = set()
         self._queue: SimpleQueue[tuple[bytes, asyncio.Future[None]]] = SimpleQueue()
         self._thread: threading.Thread | None = None
 
@@ -130,12 +133,22 @@ class FileOut:
             self._gone = True
             raise ClosedError(f"The output cannot be written: {error.strerror}.") from error
 
+    def hurry(self, seconds: float = LAST_WORDS) -> None:
+        """It is to end: a reader that takes nothing for so long is given up."""
+        self._loop.call_later(seconds, self._give_up)
+
+    def _give_up(self) -> None:
+        self._gone = bool(self._waiting)
+        for done in self._waiting:
+            if not done.done():
+                done.set_exception(BrokenPipeError(EPIPE, "nobody takes what is written"))
+
     async def _patiently(self, data: bytes) -> None:
         if self._thread is None:
             self._thread = threading.Thread(target=self._work, daemon=True, name="handrail-out")
             self._thread.start()
         done = self._loop.create_future()
-        self._waiting += 1
+        self._waiting.add(done)
         self._queue.put((data, done))
         await asyncio.shield(done)  # whoever stops waiting does not stop the line in its middle
 
@@ -160,10 +173,10 @@ class FileOut:
         return None
 
     def _finished(self, done: "asyncio.Future[None]", problem: OSError | None) -> None:
-        self._waiting -= 1
+        self._waiting.discard(done)
         if problem is not None:
             self._gone = True
-        if done.cancelled():
+        if done.done():
             return
         if problem is None:
             done.set_result(None)

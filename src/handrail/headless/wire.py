@@ -7,7 +7,7 @@ from typing import Any
 from handrail.app.answers import WHAT_HAPPENED
 from handrail.conversation.coding import OWN, Block, block_value
 from handrail.conversation.stream import StreamFailure, Usage
-from handrail.loop.events import BlockComplete, RunEnded
+from handrail.loop.events import SYNTHETIC, BlockComplete, RunEnded
 from handrail.loop.moments import failure_kind
 from handrail.loop.spending import Spent
 from handrail.loop.state import Why
@@ -26,8 +26,6 @@ SUBTYPES = {
     Why.MAX_DOLLARS: "error_max_budget_usd",
     Why.UNFIT_ANSWERS: "error_max_structured_output_retries",
 }
-SYNTHETIC = "<synthetic>"
-"""The model of words that no model said."""
 
 
 def system(subtype: str, **values: Any) -> Line:
@@ -135,6 +133,9 @@ def result(event: RunEnded) -> Line:
         line["api_error_status"] = event.failure.status
     if event.is_error:
         line["errors"] = [problem_of(event)]
+    if event.deferred is not None:
+        use = event.deferred
+        line["deferred_tool_use"] = {"id": use.id, "name": use.name, "input": jsonable(use.input)}
     return line
 
 

@@ -61,6 +61,7 @@ def request_for(setup: Setup, dialogue: Dialogue, tools: Tools) -> Request:
         max_tokens=options.max_tokens,
         thinking=options.thinking,
         effort=options.effort,
+        task_budget=options.task_budget,
         tool_choice=options.tool_choice,
         schema=setup.structured.schema if setup.structured else None,
         betas=options.betas,

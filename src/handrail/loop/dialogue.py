@@ -98,6 +98,9 @@ class Dialogue:
     opened: bool = False
     """Whether hooks were told that the session has started."""
 
+    source: str = ""
+    """Why it starts, if it is neither new nor resumed."""
+
     announced: frozenset[str] = frozenset()
     """The tools held back, as the model was told of them last."""
 

@@ -34,6 +34,9 @@ from handrail.records import record
 from handrail.tools.events import CallEvent
 from handrail.tools.outcome import Outcome
 
+SYNTHETIC = "<synthetic>"
+"""The model of words that no model said."""
+
 
 @record
 class RunStarted:
@@ -144,13 +147,18 @@ class QueuedMessageTaken:
 
 @record
 class Compacted:
-    """The history was shortened. `kind` is `micro` (old results became stubs) or `full` (a summary)."""
+    """
+    The history was shortened. `kind` is `micro` (old results became stubs) or `full` (a summary).
+
+    `trigger` is `auto`, or `manual` if somebody asked for it.
+    """
 
     kind: str
     messages_before: int
     messages_after: int
     tokens_before: int
     note: str = ""
+    trigger: str = "auto"
 
 
 @record
@@ -198,6 +206,8 @@ class RunEnded:
     failure: StreamFailure | None = None
     problem: str = ""
     stop_reason: str = ""
+    deferred: ToolUse | None = None
+    """The call that somebody wants to decide about later: the run ended before it."""
 
     @property
     def is_error(self) -> bool:

@@ -73,6 +73,10 @@ class Moments:
         agent = self._dialogue.context.agent
         return {} if agent.is_main else {"agent_id": agent.id, "agent_type": agent.type}
 
+    def _what_it_said(self) -> dict[str, Any]:
+        agent = self._dialogue.context.agent
+        return {} if agent.is_main else {"agent_transcript_path": agent.transcript}
+
     async def prompt(self, message: UserMessage) -> "Answer | None":
         """What hooks think of the user's words."""
         return await self.fire("UserPromptSubmit", prompt=words(message))
@@ -141,6 +145,7 @@ class Moments:
             background_tasks=[],
             session_crons=[],
             **who,
+            **self._what_it_said(),
         )
         if answer is None or answer.block is None or answer.stop is not None:
             return answer, False
@@ -149,16 +154,18 @@ class Moments:
             self._tell(HookNews(f"hooks kept the run from stopping {STOP_BLOCKS} times; now it stops", event=event))
         return answer, self._blocks <= STOP_BLOCKS
 
-    async def may_summarise(self) -> bool:
+    async def may_summarise(self, trigger: str, wishes: str) -> bool:
         """Whether hooks let a summary take the history's place."""
-        answer = await self.fire("PreCompact", trigger="auto", custom_instructions="")
+        answer = await self.fire("PreCompact", trigger=trigger, custom_instructions=wishes)
         return answer is None or (answer.block is None and answer.stop is None)
 
-    async def summarised(self, messages: Iterable[Message], model: str) -> tuple[Attachment, ...]:
+    async def summarised(
+        self, messages: Iterable[Message], model: str, trigger: str
+    ) -> "tuple[UserMessage | Attachment, ...]":
         """Tell hooks of a summary; what the model should know again after it."""
         summary = [words(each) for each in messages if isinstance(each, Attachment) and each.kind == SUMMARY]
-        await self.fire("PostCompact", trigger="auto", compact_summary="\n".join(summary))
-        return added(await self.fire("SessionStart", source="compact", model=model))
+        await self.fire("PostCompact", trigger=trigger, compact_summary="\n".join(summary))
+        return await self.session_starts("compact", model)
 
 
 FAILURES = {401: "authentication_failed", 402: "billing_error", 403: "authentication_failed", 429: "rate_limit"}

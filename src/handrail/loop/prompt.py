@@ -16,6 +16,7 @@ from handrail.loop.memory import MemoryFile, memory_text
 
 CONTEXT = "context"
 NEAR_MEMORY = "memory"
+AGENTS = "agents"
 MAX_PATHS = 20
 MAX_PATH_CHARS = 200
 

@@ -60,9 +60,17 @@ class Run:
     """See the module docstring. `state` tells where it stands."""
 
     def __init__(
-        self, setup: Setup, dialogue: Dialogue, prompt: UserMessage, expansion: Expansion | None = None
+        self,
+        setup: Setup,
+        dialogue: Dialogue,
+        prompt: UserMessage,
+        expansion: Expansion | None = None,
+        *,
+        shorten: str | None = None,
     ) -> None:
+        """With `shorten` it only has the history shortened: what it says are wishes for the summary."""
         self._setup = setup
+        self._wish = shorten
         self._dialogue = dialogue
         self._prompt = prompt
         self._expansion = expansion
@@ -202,6 +210,9 @@ class Run:
         self._began = asyncio.get_running_loop().time()
         names = tuple(tool.name for tool in dialogue.catalog.pool.active)
         self._tell(RunStarted(self._prompt, self._setup.model_name, names, dialogue.context.cwd, dialogue.chain))
+        if self._wish is not None:
+            await self._only_shorten()
+            return
         said: Sequence[UserMessage | Attachment] = ()
         if self._setup.hooks is not None:
             said = await self._received()
@@ -223,7 +234,7 @@ class Run:
         said: tuple[UserMessage | Attachment, ...] = ()
         if not self._dialogue.opened:
             self._dialogue.opened = True
-            source = "resume" if self._dialogue.history.messages else "startup"
+            source = self._dialogue.source or ("resume" if self._dialogue.history.messages else "startup")
             said = await self._moments.session_starts(source, self._setup.model_name)
         said += self._vouched(await self._moments.expansion(self._expansion))
         if not self.state.over:
@@ -266,12 +277,29 @@ class Run:
     def _left(self) -> float | None:
         return None if self._deadline is None else self._deadline - asyncio.get_running_loop().time()
 
+    async def _only_shorten(self) -> None:
+        try:
+            await self._shorten(forced=True)
+        except HandrailError as error:
+            self._text = self._text or str(error)
+        why = Why.ABORTED_STREAMING if self.signal.aborted else Why.COMPLETED
+        if self.signal.aborted:
+            self._tell(Interrupted(why))
+        self._end(self.state.to(why))
+
+    async def _may_summarise(self) -> bool:
+        allowed = await self._moments.may_summarise("auto" if self._wish is None else "manual", self._wish or "")
+        if self._wish is not None and not allowed:
+            self._text = "A hook keeps the conversation as it is."
+        return allowed
+
     async def _shorten(self, *, forced: bool) -> bool:
         """Let somebody shorten the history. False = everything is as it was."""
         if self._setup.compact is None:
             return False
         history, tokens = self._dialogue.history, self._ledger.context_tokens
-        situation = Situation(history, self._setup.model_name, tokens, forced, self._moments.may_summarise)
+        trigger = "auto" if self._wish is None else "manual"
+        situation = Situation(history, self._setup.model_name, tokens, forced, self._may_summarise, self._wish)
         done = await heeding(self._setup.compact(situation), self.signal, self._left)
         if done is None:
             return self.signal.aborted
@@ -280,11 +308,11 @@ class Run:
         if done.kind == "full":
             self._dialogue.announced = frozenset()  # the summary may have lost it
             self._announce_tools()
-            self._add_all(await self._moments.summarised(done.messages, self._setup.model_name))
-        for model, usage in done.used:
-            self._ledger.enter(model, usage)
+            self._add_all(await self._moments.summarised(done.messages, self._setup.model_name, trigger))
         self._ledger.context_tokens = 0
-        self._tell(Compacted(done.kind, before, len(history.messages), tokens, done.note))
+        if self._wish is not None:
+            self._text = done.note
+        self._tell(Compacted(done.kind, before, len(history.messages), tokens, done.note, trigger))
         return True
 
     # After a turn
@@ -411,6 +439,7 @@ class Run:
 
     def _end(self, state: State) -> None:
         self.state = state
+        self._count_aside()
         assert self._began is not None
         structured = self._structured if state.why is Why.COMPLETED else None
         problem = self._problem
@@ -440,11 +469,16 @@ class Run:
 
     def _count(self, attempt: Attempt) -> None:
         self._ledger.model_seconds += attempt.seconds
+        self._count_aside()
         for draft in attempt.used:
             self._ledger.enter(draft.model, draft.usage)
             self._ledger.context_tokens = draft.usage.whole_input + draft.usage.whole_output
         if warning := self._ledger.warning():
             self._tell(Notice(warning))
+
+    def _count_aside(self) -> None:
+        for model, usage in self._setup.spent_aside():
+            self._ledger.enter(model, usage)
 
     def _add(self, message: UserMessage | Attachment) -> None:
         self._dialogue.history.append(message)

@@ -82,7 +82,8 @@ class Situation:
     """
     What somebody who shortens the history looks at. `forced`: the model refused the request as too long.
 
-    `may_summarise` is asked before a summary takes the history's place.
+    `may_summarise` is asked before a summary takes the history's place. `wish`: a person asked for a summary, and may
+    have said what it shall hold; whoever cannot make one raises HandrailError then.
     """
 
     history: History
@@ -90,21 +91,20 @@ class Situation:
     context_tokens: int
     forced: bool = False
     may_summarise: Callable[[], Awaitable[bool]] = nobody_minds
+    wish: str | None = None
 
 
 @record
 class Shortened:
-    """
-    The messages that take the history's place. `kind` is `micro` or `full`; `note` is for people.
-
-    `used` is what was asked of which model for it: it goes on the same bill.
-    """
+    """The messages that take the history's place. `kind` is `micro` or `full`; `note` is for people."""
 
     messages: Sequence[Message]
     kind: str
     note: str = ""
-    used: Sequence[tuple[str, Usage]] = ()
 
+
+SpentAside: TypeAlias = Callable[[], Iterable[tuple[str, Usage]]]
+"""What was asked of which model beside the conversation since the last time: it goes on the same bill."""
 
 Compact: TypeAlias = Callable[[Situation], Coroutine[Any, Any, Shortened | None]]
 """Asked before each request; None = leave the history as it is. Must be quick when there is nothing to do."""
@@ -130,6 +130,7 @@ class Options:
     effort: Effort | None = None
     tool_choice: ToolChoice = field(default=ToolChoice())
     betas: tuple[str, ...] = ()
+    task_budget: int | None = None
 
 
 @record
@@ -148,6 +149,7 @@ class Setup:
     opening: Opening = tuple
     attach: Attach = nothing_attached
     compact: Compact | None = None
+    spent_aside: SpentAside = tuple
     hooks: RunHooks | None = None
     choose: Choose | None = None
     structured: StructuredOutput | None = None

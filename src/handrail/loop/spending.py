@@ -37,6 +37,17 @@ class Spent:
             None if dollars is None or self.dollars is None else self.dollars + dollars,
         )
 
+    def with_all(self, other: "Spent") -> "Spent":
+        """Both together."""
+        return Spent(
+            self.answers + other.answers,
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cache_read_tokens + other.cache_read_tokens,
+            self.cache_write_tokens + other.cache_write_tokens,
+            dollars((self, other)),
+        )
+
     @property
     def tokens(self) -> int:
         """All tokens that went in and came out."""

@@ -12,14 +12,14 @@ from typing import assert_never
 from handrail.conversation.blocks import Text, ToolReference, ToolResult, ToolUse
 from handrail.conversation.messages import AssistantMessage, Attachment, Message, SystemNote, UserMessage
 from handrail.loop.compaction import DEFAULT_POLICY, Policy, estimate, micro
-from handrail.loop.prompt import CONTEXT, NEAR_MEMORY
+from handrail.loop.prompt import AGENTS, CONTEXT, NEAR_MEMORY
 from handrail.records import record
 
 SUMMARY = "summary"
 TOOLS = "tools"
 AUTHOR = "compaction"
 RELOAD_ID = "compaction-tools"
-KEPT_KINDS = frozenset({CONTEXT, NEAR_MEMORY})
+KEPT_KINDS = frozenset({CONTEXT, NEAR_MEMORY, AGENTS})
 OWN_KINDS = KEPT_KINDS | {SUMMARY, TOOLS}
 
 MAX_SUMMARY = 40_000

@@ -82,7 +82,11 @@ class AnthropicWriter:
             options["max_tokens"] = max(options["max_tokens"], thinking.budget + 1024)
         elif thinking.mode != "default":
             options["thinking"] = {"type": "disabled" if thinking.mode == "off" else "adaptive"}
+        if thinking.display and options.get("thinking", {}).get("type") in ("enabled", "adaptive"):
+            options["thinking"]["display"] = thinking.display
         output: dict[str, Any] = {}
+        if request.task_budget is not None:
+            output["task_budget"] = {"type": "tokens", "total": request.task_budget}
         if request.effort is not None:
             output["effort"] = "low" if request.effort == "minimal" else request.effort
         if request.schema is not None:

@@ -281,7 +281,7 @@ class Answer:
         if step.next_model:
             self._attempt = 1
             self._request = replace(self._request, model=self._fallbacks.pop(0))
-        return [StreamRetry(failure, self._attempt, step.delay, self._request.model)]
+        return [StreamRetry(failure, self._attempt, step.delay, self._request.model, provider.retry.attempts)]
 
     @property
     def _patience(self) -> float:

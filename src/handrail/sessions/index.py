@@ -131,6 +131,6 @@ def _note(facts: dict[str, str], line: dict[str, Any]) -> None:
         case "summary":
             facts["title"] = line["summary"]
         case "handrail":
-            facts |= {name: line[name] for name in ("title", "model") if line.get(name)}
+            facts |= {name: line[name] for name in ("title", "model", "prompt") if line.get(name)}
         case _:
             pass

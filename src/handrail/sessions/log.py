@@ -8,7 +8,7 @@ a process that was killed, or a full disk, leaves behind.
 import fcntl
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -19,6 +19,8 @@ from handrail.records import record
 
 Record: TypeAlias = dict[str, Any]
 Durability: TypeAlias = Literal["process", "power"]
+Mirror: TypeAlias = Callable[[Path, Mapping[str, Any]], None]
+"""Told of a record once it is written to a file."""
 
 VERSION = 1
 OWN = "handrail"
@@ -35,8 +37,9 @@ class Log:
         SessionError: another process writes it, or it cannot be opened.
     """
 
-    def __init__(self, path: Path, *, durability: Durability = "process") -> None:
+    def __init__(self, path: Path, *, durability: Durability = "process", mirror: Mirror | None = None) -> None:
         self.path = path
+        self._mirror = mirror
         self._durable = durability == "power"
         self._file = _locked(path)
         self._size = os.fstat(self._file).st_size
@@ -57,6 +60,8 @@ class Log:
             SessionError: it could not be written whole; the file is as it was before.
         """
         self._write(line_of(value))
+        if self._mirror is not None:
+            self._mirror(self.path, value)
 
     def close(self) -> None:
         """Let go of the file; what was written is on the disk then. A file without a record does not stay."""

@@ -106,7 +106,7 @@ class _Building:
         self._ids: set[str] = set()
 
     def take(self, line: Record) -> None:
-        if line.get("isSidechain"):
+        if line.get("isSidechain") and not self._theirs(line):
             return  # what sub-agents said is not part of this conversation
         for name in ("sessionId", "cwd"):
             if isinstance(line.get(name), str):
@@ -126,6 +126,12 @@ class _Building:
                 pass  # other programs keep more in such files
         if isinstance(line.get("uuid"), str):
             self._reached(line["uuid"])
+
+    def _theirs(self, line: Record) -> bool:
+        """Whether the conversation is that of the sub-agent, which its first record says."""
+        if line.get("event") == "opened":
+            self._facts["agent"] = line["agentId"]
+        return "agent" in self._facts and line.get("agentId") == self._facts["agent"]
 
     def _reached(self, uuid: str) -> None:
         self._last = uuid

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from handrail.conversation.blocks import AssistantBlock, ToolResult, ToolUse
+from handrail.conversation.blocks import AssistantBlock, Text, ToolResult, ToolUse
 from handrail.conversation.coding import Value, block_value
 from handrail.conversation.messages import AssistantMessage, Attachment, Message, SystemNote, UserMessage
 from handrail.conversation.redact import Redactor
@@ -20,7 +20,7 @@ from handrail.errors import SessionError
 from handrail.sessions.clean import Clean, as_it_is, clean_block
 from handrail.sessions.log import OWN, VERSION, Log
 
-LAST_IDS = 1_000
+SHOWN = 500
 
 
 def new_id() -> str:
@@ -41,7 +41,8 @@ class SessionScribe:
     """
     Keeps one conversation in one log; see `conversation.scribe.Scribe` for the promise.
 
-    `kept` are the messages that the log already holds, when a session goes on. Secrets are taken out on the way in.
+    `kept` are the messages that the log already holds, when a session goes on. `agent` is the sub-agent whose
+    conversation it is, if it is one's. Secrets are taken out on the way in.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class SessionScribe:
         last: str | None = None,
         parent: str = "",
         title: str = "",
+        agent: str = "",
         now: Callable[[], str] = timestamp,
     ) -> None:
         self.session_id = session_id
@@ -63,6 +65,7 @@ class SessionScribe:
         self._cwd = cwd
         self._clean: Clean = redactor.value
         self._now = now
+        self._aside: Value = {"isSidechain": True, "agentId": agent} if agent else {}
         self._messages = list(kept)
         self._said_something = False
         self._last = last
@@ -130,6 +133,8 @@ class SessionScribe:
 
     def adopt(self, messages: Sequence[Message]) -> None:
         """Begin with a conversation that was had elsewhere."""
+        if prompt := next((text for each in messages if (text := _prompt(each))), ""):
+            self._own("adopted", prompt=self._clean(prompt[:SHOWN]))  # lists do not read what may follow
         self._own("replaced", messages=[self._value(message) for message in messages])
         self._messages = list(messages)
 
@@ -185,7 +190,7 @@ class SessionScribe:
         for each in (*waiting, value):
             if self.failure is not None:
                 return
-            where = {"sessionId": self.session_id, "timestamp": self._now()}
+            where = {"sessionId": self.session_id, "timestamp": self._now(), **self._aside}
             if each["type"] != OWN:
                 where["cwd"] = self._cwd
             try:
@@ -213,6 +218,12 @@ class SessionScribe:
             else:
                 found.append({"keep": [place, place + 1]})
         return found
+
+
+def _prompt(message: Message) -> str:
+    """The words of a person."""
+    words = message.content if isinstance(message, UserMessage) else ()
+    return " ".join(block.text for block in words if isinstance(block, Text))
 
 
 def message_value(message: Message, clean: Clean = as_it_is) -> Value:

@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unicodedata import normalize
 
 from handrail.conversation.messages import Message
 from handrail.conversation.redact import Redactor
 from handrail.errors import SessionError
 from handrail.records import record
-from handrail.sessions.log import Durability, Log, read, session_files
+from handrail.sessions.log import Durability, Log, Mirror, read, session_files
 from handrail.sessions.rebuild import Rebuilt, rebuild
 from handrail.sessions.scribe import SessionScribe, new_id
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 DAY = 86_400
 HEAD = 65_536
+LONGEST = 200
 
 
 @record
@@ -48,6 +50,7 @@ class Store:
     durability: Durability = "process"
     elsewhere: tuple[Path, ...] = ()
     """Folders in which a session may have one of its own, by its id: they go with it."""
+    mirror: Mirror | None = None
 
     def create(self, cwd: str, session_id: str = "") -> Opened:
         """
@@ -91,6 +94,17 @@ class Store:
         if rebuilt.moved:
             made.scribe.moved(rebuilt.moved)
         return made
+
+    def beside(self, path: Path, agent_id: str, cwd: str) -> Opened:
+        """
+        The conversation of a sub-agent of the session in that file; it goes with it.
+
+        Raises:
+            SessionError: it cannot be written.
+        """
+        file = path.with_suffix("") / "subagents" / f"{agent_id}.jsonl"
+        scribe = SessionScribe(self._log(file), path.stem, cwd, self.redactor, agent=agent_id)
+        return Opened(scribe, file, Rebuilt(()))
 
     def find(self, wanted: str, cwd: str) -> Path:
         """
@@ -175,7 +189,7 @@ class Store:
         return Opened(self._scribe(log, name, cwd, Rebuilt(()), parent), path, rebuilt)
 
     def _log(self, path: Path) -> Log:
-        return Log(path, durability=self.durability)
+        return Log(path, durability=self.durability, mirror=self.mirror)
 
     def _scribe(self, log: Log, name: str, cwd: str, rebuilt: Rebuilt, parent: str = "") -> SessionScribe:
         kept, last, title = rebuilt.messages, rebuilt.last, rebuilt.title
@@ -195,7 +209,22 @@ class Store:
 
 def folder_name(cwd: str) -> str:
     """The name under which the sessions of a working folder are kept, as other programs do it."""
-    return re.sub(r"[^A-Za-z0-9]", "-", cwd)[-200:]
+    cwd = normalize("NFC", cwd)
+    name = re.sub(r"[^A-Za-z0-9]", "-", cwd)
+    if len(name) <= LONGEST:
+        return name
+    number = 0
+    for character in cwd:
+        number = (31 * number + ord(character)) & 0xFFFFFFFF
+    return f"{name[:LONGEST]}-{_base36(abs(number - (number >> 31 << 32)))}"
+
+
+def _base36(number: int) -> str:
+    digits = "0123456789abcdefghijklmnopqrstuvwxyz"
+    text = digits[number % 36]
+    while number := number // 36:
+        text = digits[number % 36] + text
+    return text
 
 
 def remove_tree(folder: Path) -> None:

@@ -105,6 +105,9 @@ class ModelServer:
         number = self._connections
         try:
             while (received := await self._receive(reader, number)) is not None:
+                if not received.path.endswith(tuple(FORMATS)):  # some clients look around first
+                    _whole(writer, 404, {"error": {"type": "not_found_error", "message": received.path}}, {})
+                    continue
                 self.requests.append(received)
                 await self._answer(received, reader, writer)
         except ConnectionError:
@@ -124,7 +127,7 @@ class ModelServer:
         pairs = (line.partition(":") for line in lines if line)
         headers = {name.strip().lower(): value.strip() for name, _, value in pairs}
         raw = await reader.readexactly(int(headers.get("content-length", "0")))
-        return Received(first.split(" ")[1], headers, raw, connection)
+        return Received(first.split(" ")[1].partition("?")[0], headers, raw, connection)
 
     async def _answer(self, received: Received, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         reply = self._reply_to(received)

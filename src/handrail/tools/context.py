@@ -30,11 +30,16 @@ ProgressCallback: TypeAlias = Callable[[Progress], None]
 
 @record
 class AgentIdentity:
-    """Which agent is calling: the main one, or a sub-agent of some type. `mode` is the widest one it may work in."""
+    """
+    Which agent is calling: the main one, or a sub-agent of some type.
+
+    `mode` is the widest one it may work in; `transcript` is where its words are kept, if they are.
+    """
 
     id: str = "main"
     type: str = "main"
     mode: str = ""
+    transcript: str = ""
 
     @property
     def is_main(self) -> bool:

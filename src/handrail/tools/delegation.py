@@ -2,7 +2,6 @@
 
 from typing import Protocol
 
-from handrail.conversation.stream import Usage
 from handrail.records import record
 from handrail.tools.context import Progress, ToolContext
 
@@ -19,11 +18,7 @@ class Task:
 
 @record
 class Report:
-    """
-    What it said in the end, and what it took: `used` has the tokens of each answer, by model.
-
-    `problem` says why it did not come to an end by itself.
-    """
+    """What it said in the end, and what it took. `problem` says why it did not come to an end by itself."""
 
     agent_id: str
     text: str
@@ -31,7 +26,6 @@ class Report:
     tokens: int = 0
     seconds: float = 0.0
     problem: str = ""
-    used: tuple[tuple[str, Usage], ...] = ()
 
 
 @record

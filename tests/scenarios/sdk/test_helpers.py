@@ -133,9 +133,12 @@ REVIEWER = AgentDefinition(description="Reviews", prompt="You review code.", too
 @pytest.mark.parametrize("whole", [False, True], ids=["what it does", "also what it says"])
 async def test_a_sub_agent_works_and_its_lines_name_the_call_it_works_for(tmp_path: Path, whole: bool) -> None:
     told: list[str] = []
+    written: list[str] = []
 
     async def hook(given: Any, _id: Any, _context: Any) -> Any:
         told.append(f"{given['hook_event_name']} {given.get('agent_type')}")
+        if path := given.get("agent_transcript_path"):
+            written.append(await anyio.Path(path).read_text())
         return {}
 
     hooks = {event: [HookMatcher(hooks=[hook])] for event in ("SubagentStart", "PreToolUse", "SubagentStop")}
@@ -170,6 +173,8 @@ async def test_a_sub_agent_works_and_its_lines_name_the_call_it_works_for(tmp_pa
         "input_tokens": 40, "output_tokens": 20, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 0,
     }  # fmt: skip
     assert "reviewer" in system(messages, "init")[0]["agents"]
+    [kept] = written
+    assert "It is fine." in kept
 
 
 async def test_background_commands_are_told_as_tasks_and_can_be_stopped(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shutil
 import uuid
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 from claude_agent_sdk import (
     AssistantMessage,
+    InMemorySessionStore,
     Message,
     ResultError,
     ResultMessage,
@@ -18,6 +20,8 @@ from claude_agent_sdk import (
     ThinkingBlock,
     ToolUseBlock,
     UserMessage,
+    get_session_messages_from_store,
+    project_key_for_directory,
     query,
 )
 
@@ -254,7 +258,8 @@ async def test_errors_that_pass_are_told_and_survived(tmp_path: Path) -> None:
         messages = await w.ask("hi")
 
     assert end(messages).result == "Made."
-    assert [line["error_status"] for line in system(messages, "api_retry")][:2] == [429, 500]
+    told = [(line["attempt"], line["max_retries"], line["error_status"]) for line in system(messages, "api_retry")]
+    assert told[:2] == [(1, 5, 429), (2, 5, 500)]
     assert texts(messages) == ["Made."]
 
 
@@ -285,7 +290,7 @@ async def test_commands_and_memory_of_people_are_part_of_a_prompt_unless_it_is_v
         await w.ask("/greet French Ada", verbatim_prompts=True)
         await w.ask("hi", setting_sources=[])
 
-        assert system(first, "init")[0]["slash_commands"] == ["greet"]
+        assert system(first, "init")[0]["slash_commands"][0] == "greet"
         assert "Greet Ada in French." in w.said(0)
         assert "Always be brief." in w.said(0)
         assert "Greet Ada" not in w.said(1)
@@ -338,17 +343,51 @@ async def test_an_unknown_option_of_a_newer_sdk_is_warned_about(tmp_path: Path) 
             extra_args={"from-the-future": "x"},
             tools=["Read", "WebSearch"],
             plugins=[{"type": "local", "path": str(tmp_path)}],
-            max_thinking_tokens=0,
             task_budget={"total": 1000},
+            thinking={"type": "adaptive", "display": "omitted"},
         )
+        sent = w.server.requests[0]
 
     assert end(messages).result == "Fine."
     assert system(messages, "init")[0]["tools"] == ["Read"]
     assert any("--from-the-future" in line for line in w.errors)
     assert any("WebSearch" in line for line in w.errors)
+    assert sent.body["output_config"]["task_budget"] == {"type": "tokens", "total": 1000}
+    assert "task-budgets-2026-03-13" in sent.headers["anthropic-beta"]
+    assert sent.body["thinking"] == {"type": "adaptive", "display": "omitted"}
 
 
 async def test_a_start_that_fails_tells_why(tmp_path: Path) -> None:
     async with world(tmp_path) as w:
         with pytest.raises(Exception, match="'nowhere' is not a folder"):
             await w.ask("hi", add_dirs=["nowhere"])
+
+
+async def test_a_store_of_the_program_gets_every_record_and_can_bring_a_session_back(tmp_path: Path) -> None:
+    store = InMemorySessionStore()
+    config = tmp_path / "config"
+    reading = calls(call(2, "Agent", description="Look", prompt="Read a.txt", subagent_type="Explore"))
+    replies = [reading, calls(call(3, "Read", file_path="a.txt")), say("Tulips."), say("It says tulips."), say("B.")]
+    more: dict[str, Any] = {"session_store": store, "env": {"CLAUDE_CONFIG_DIR": str(config)}}
+    async with world(tmp_path, *replies, say("C.")) as w:
+        (w.cwd / "a.txt").write_text("tulips\n")
+        first = end(await w.ask("What does it say?", **more))
+        key: Any = {"project_key": project_key_for_directory(w.cwd), "session_id": first.session_id}
+        kept = await store.load(key)
+        [inner] = await store.list_subkeys(key)
+        said = await get_session_messages_from_store(store, first.session_id, directory=str(w.cwd))
+        [own] = (w.state / "sessions").glob("*/*.jsonl")
+        assert kept == [json.loads(line) for line in own.read_text().splitlines()]
+        [own] = (w.state / "sessions").glob("*/*/subagents/*.jsonl")
+        key["subpath"] = inner
+        aside = await store.load(key)
+        assert aside == [json.loads(line) for line in own.read_text().splitlines()]
+        assert [each.type for each in said] == ["user", "assistant", "user", "assistant"]
+        shutil.rmtree(w.state)
+
+        second = end(await w.ask("Go on.", resume=first.session_id, **more))
+        again = end(await w.ask("And on.", continue_conversation=True, **more))
+
+        assert {first.session_id, second.session_id, again.session_id} == {first.session_id}
+        assert all(text in w.said() for text in ("What does it say?", "It says tulips.", "Go on.", "B.", "And on."))
+        assert not config.exists()

@@ -1,0 +1,1 @@
+"""The protocol, over streams of a test and over those of a real process."""

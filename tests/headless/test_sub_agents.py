@@ -1,0 +1,45 @@
+"""What sub-agents say and use belongs to the session and to the bill, however they end."""
+
+from pathlib import Path
+
+import pytest
+
+from handrail.app.sessions import SessionWish
+from handrail.conversation.blocks import Text, ToolUse
+from handrail.sessions.log import read
+from handrail.sessions.rebuild import rebuild
+from handrail.testing.model_server import Reply
+from tests.headless.in_process import peer
+
+pytestmark = pytest.mark.anyio
+
+TASK = ToolUse("t1", "Agent", {"description": "Look", "prompt": "Look around", "subagent_type": "Explore"})
+LOOK = Reply((Text("I look."), ToolUse("s1", "Glob", {"pattern": "*"})), input_tokens=100, output_tokens=20)
+
+
+async def test_what_a_stopped_sub_agent_used_is_on_the_bill_and_what_it_said_is_kept(tmp_path: Path) -> None:
+    stalled = Reply((Text("I see."), Text("Many things")), stall_after=5, input_tokens=1000)
+    async with peer(tmp_path, [Reply((TASK,), input_tokens=10, output_tokens=2), LOOK, stalled]) as p:
+        await p.ask("initialize", hooks=None, forwardSubagentText=True)
+        p.prompt("go")
+        while "I see." not in str(await p.until("assistant")):
+            pass
+        await p.ask("interrupt")
+        end = (await p.until("result"))[-1]
+
+    assert end["terminal_reason"] == "aborted_tools"
+    assert end["usage"]["input_tokens"] == 1110
+    assert end["usage"]["output_tokens"] >= 22
+    [file] = (tmp_path / "state" / "sessions").glob(f"*/{end['session_id']}/subagents/agent-*.jsonl")
+    kept = rebuild(read(file))
+    assert [type(each).__name__ for each in kept.messages][:3] == ["UserMessage", "AssistantMessage", "UserMessage"]
+    assert (kept.session_id, kept.problems) == (end["session_id"], ())
+    assert file.stat().st_mode & 0o77 == 0
+
+
+async def test_without_a_session_nothing_of_a_sub_agent_is_kept(tmp_path: Path) -> None:
+    replies = [Reply((TASK,)), Reply((Text("Nothing."),)), Reply((Text("Done."),))]
+    async with peer(tmp_path, replies, session=SessionWish(keep=False)) as p:
+        assert (await p.turn("go"))[-1]["result"] == "Done."
+
+    assert [*(tmp_path / "state").rglob("agent-*")] == []
