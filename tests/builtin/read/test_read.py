@@ -279,6 +279,15 @@ def test_a_file_of_a_hundred_megabytes_is_read_in_bounded_memory(ctx: ToolContex
     assert record.size == 100_000_008
 
 
+def test_a_file_without_end_is_refused_at_once(ctx: ToolContext, outfit: Outfit) -> None:
+    with (ctx.cwd / "sparse").open("wb") as file:
+        file.write(b"text\n" * 10_000)
+        file.truncate(10 << 40)
+
+    with pytest.raises(ToolError, match=r"'sparse' has 10,995,116,277,760 bytes; .* Use a program such as head"):
+        show(ctx, outfit, "sparse", limit=5)
+
+
 def test_odd_names_can_be_read_and_told(ctx: ToolContext, outfit: Outfit) -> None:
     name = os.fsdecode(b"a\nb\xff")
     (ctx.cwd / name).write_bytes(b"")

@@ -27,6 +27,7 @@ from handrail.tools.wording import several
 HELD_BYTES = 4_000_000
 QUICK_BYTES = 64 * 1024
 MAX_PDF_BYTES = 100_000_000
+MAX_TEXT_BYTES = 4 << 30
 SLOW = (".pdf", ".ipynb", ".png", ".jpg", ".jpeg", ".gif", ".webp")
 
 
@@ -93,6 +94,11 @@ def _remember(file: Opened, ctx: ToolContext) -> None:
 
 
 def _text(file: Opened, args: ReadInput) -> Output:
+    if file.source.size > MAX_TEXT_BYTES:  # all of it is looked at, to number its lines
+        raise ToolError(
+            f"{file.name!r} has {file.source.size:,} bytes; {MAX_TEXT_BYTES:,} is the most. Use a program such as "
+            "head, tail or sed."
+        )
     encoding = detect(window for _, _, window in file.source.windows())
     if encoding is None:
         raise ToolError(
