@@ -156,3 +156,26 @@ def test_links_of_a_folder_that_is_not_here_are_not_taken_for_harmless(command: 
 
     assert made.bash(command) == "ask"
     assert made.bash("diff -ru src tests") == "allow"
+
+
+@pytest.mark.parametrize("command", ["wc -l *", "cat src/*", "head s*/*", "ls *; cat *.txt"])
+def test_a_wildcard_does_not_stand_for_names_that_begin_with_a_dot(command: str, tmp_path: Path) -> None:
+    made = world(tmp_path, ".env", "src/.env")
+    made.rules = {"deny": ["Read(.env)"]}
+
+    assert made.bash(command) == "allow"
+
+
+@pytest.mark.proves("R3")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat .*", "cat .?nv", "cat .e*", "cat src/.e*", "shopt -s dotglob; cat *", "shopt -s dot\"glob\" && cat *",
+        "GLOBIGNORE=x; cat *", "zsh -c 'setopt globdots; cat *'", "cat {.env,a.txt}",
+    ],
+)  # fmt: skip
+def test_unless_the_line_says_so(command: str, tmp_path: Path) -> None:
+    made = world(tmp_path, ".env", "src/.env")
+    made.rules = {"deny": ["Read(.env)"], "allow": ["Bash"]}
+
+    assert made.bash(command) in ("ask", "deny")

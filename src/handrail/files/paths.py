@@ -93,12 +93,16 @@ def exists(path: str, cwd: str) -> bool:
     return os.path.lexists(posixpath.join(cwd, path))
 
 
-def expand(pattern: str, cwd: str) -> tuple[Place, ...]:
-    """Where each file leads that a shell would put in place of a pattern; the pattern itself when there is none."""
+def expand(pattern: str, cwd: str, hidden: bool = True) -> tuple[Place, ...]:
+    """
+    Where each file leads that a shell would put in place of a pattern; the pattern itself when there is none.
+
+    Without `hidden`, a wildcard stands for no name that begins with a dot.
+    """
     text = posixpath.join(cwd, pattern)
     found: list[Place] = []
     try:
-        for name in glob.iglob(text, include_hidden=True):  # noqa: PTH207 - absolute patterns; Path has none
+        for name in glob.iglob(text, include_hidden=hidden):  # noqa: PTH207 - absolute patterns; Path has none
             found.append(locate(name, cwd))
             if len(found) > MAX_MATCHES:
                 return (Place(pattern, plain(text), plain(text), problem=f"matches more than {MAX_MATCHES} files"),)

@@ -21,7 +21,8 @@ from handrail.permissions.touch import Access, Lookup, Touch, touch_of
 from handrail.permissions.web import Target, read_url
 from handrail.records import record
 from handrail.shell.analysis import analyse
-from handrail.shell.model import Analysis, Does, Kind, Segment, Word
+from handrail.shell.listing import gone_through
+from handrail.shell.model import Analysis, Does, Kind, Segment, Verdict, Word
 from handrail.shell.reach import REPOSITORY, paths, reads
 from handrail.tools.permission import NO_OPINION, Check, Opinion
 from handrail.tools.tool import McpInfo
@@ -136,6 +137,14 @@ def read_command(command: str) -> tuple[Analysis, tuple[Part, ...], bool]:
     return analysis, parts_of(analysis), in_background(analysis)
 
 
+def looks_around(use: ToolUse) -> bool:
+    """Whether to judge a call may mean to go through whole folders, which takes a while."""
+    if ALIASES.get(use.name, use.name) not in SHELLS:
+        return False
+    analysis, _, _ = read_command(text_of(use.input, "command"))
+    return any(segment.writes or any(gone_through(segment)) for segment in analysis.segments)
+
+
 def shell_case(use: ToolUse, policy: Policy, tool: str, facts: Facts, lookup: Lookup) -> Case:
     analysis, parts, background = read_command(text_of(use.input, "command"))
     touches = tuple(shell_touches(analysis, policy, lookup))
@@ -161,7 +170,8 @@ def harmless(parts: tuple[Part, ...], at: int, facts: Facts, accepts_edits: bool
 def shell_touches(analysis: Analysis, policy: Policy, lookup: Lookup) -> Iterator[Touch]:
     """The files a command line names, wherever they stand."""
     positions = {id(segment): at for at, segment in enumerate(analysis.segments)}
-    finder = Finder(policy, lookup)
+    # Only a line that does more than read can tell the shell to let wildcards stand for names with a dot.
+    finder = Finder(policy, lookup, dotted=analysis.verdict is not Verdict.READ_ONLY)
     for segment, word in reads(analysis):
         yield from finder.touches(segment, word, Access.READ, positions[id(segment)])
         if segment.name == "mv":  # what it reads is gone afterwards
@@ -183,8 +193,8 @@ def shell_touches(analysis: Analysis, policy: Policy, lookup: Lookup) -> Iterato
 class Finder:
     """From words of a command to the places they mean."""
 
-    def __init__(self, policy: Policy, lookup: Lookup) -> None:
-        self.policy, self.lookup = policy, lookup
+    def __init__(self, policy: Policy, lookup: Lookup, *, dotted: bool) -> None:
+        self.policy, self.lookup, self.dotted = policy, lookup, dotted
 
     def touches(self, segment: Segment, word: Word, access: Access, part: int) -> Iterator[Touch]:
         redirected = any((r.target.start, r.target.end) == (word.start, word.end) for r in segment.redirections)
@@ -200,7 +210,7 @@ class Finder:
                 if folder is None or path is None:
                     yield None
                 elif wild:
-                    yield from self.lookup.expand(path, base)
+                    yield from self.lookup.expand(path, base, self.dotted)
                 else:
                     yield self.lookup.locate(path, base)
 

@@ -53,7 +53,7 @@ class Lookup(NamedTuple):
 
     resolve: Callable[[str, str, str], Place]
     locate: Callable[[str, str], Place]
-    expand: Callable[[str, str], tuple[Place, ...]]
+    expand: Callable[[str, str, bool], tuple[Place, ...]]
     exists: Callable[[str, str], bool]
     beneath: Callable[[str, bool], Beneath | None]
 

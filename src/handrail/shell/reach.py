@@ -17,6 +17,7 @@ WHOLE = re.compile(r"[^ \t\n*?\[]*\Z")  # a value that the shell neither splits 
 
 BRACES = re.compile(r"\{([^{},]*(?:,[^{},]*)+)\}")
 MAX_BRACED = 64
+CLIMBING = re.compile(r"\.[.*?\[]")
 REPOSITORY = "git-real-repository"  # the requirement of every command that works in a repository
 
 Found = tuple[tuple[Segment, Word], ...]
@@ -97,7 +98,7 @@ def within(path: str, roots: tuple[str, ...]) -> bool:
 
 
 def paths(word: Word, cwd: str, home: str) -> tuple[str | None, ...]:
-    """The paths a word can name; (None,) when it can name any."""
+    """The paths and patterns a word can name; with None among them it can name any."""
     known = word.alternatives
     if known is not None:
         return known
@@ -118,7 +119,7 @@ def paths(word: Word, cwd: str, home: str) -> tuple[str | None, ...]:
         else:
             return (None,)
     if any(piece.kind is Kind.GLOB for piece in word.pieces) and climbs(text):
-        return (None,)
+        return (text, None)
     return (text,)
 
 
@@ -133,5 +134,5 @@ def braced(word: Word) -> tuple[str | None, ...]:
 
 
 def climbs(pattern: str) -> bool:
-    """A pattern like `.*` can match `..`; one with `..` in it can come back through a link."""
-    return any(part == ".." or (part.startswith(".") and set(part) & set("*?[")) for part in pattern.split("/"))
+    """A pattern like `.*` can match `..`, `.e*` cannot; one with `..` in it can come back through a link."""
+    return any(part == ".." or CLIMBING.match(part) for part in pattern.split("/"))

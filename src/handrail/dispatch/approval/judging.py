@@ -2,12 +2,14 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 
 from handrail.conversation.blocks import ToolUse
 from handrail.dispatch.flags import flag
 from handrail.dispatch.gate import Evidence, Request
+from handrail.dispatch.threads import in_thread
 from handrail.files.paths import beneath, exists, expand, locate, resolve
-from handrail.permissions.case import Case, Facts, make_case
+from handrail.permissions.case import Case, Facts, looks_around, make_case
 from handrail.permissions.layers import decide
 from handrail.permissions.policy import Policy
 from handrail.permissions.touch import Lookup
@@ -64,7 +66,8 @@ async def judge_request(
 ) -> tuple[Case, Decision]:
     """What the policy says of a call that wants to run."""
     use = ToolUse(request.use.id, request.tool.name, request.use.input)
-    case = make_case(use, policy, LOOKUP, facts_of(request, evidence))
+    make = partial(make_case, use, policy, LOOKUP, facts_of(request, evidence))
+    case = await in_thread(make) if looks_around(use) else make()
     if case.analysis is not None and case.analysis.requires:
         unmet = await conditions(case.analysis, policy.cwd)
         if unmet:
