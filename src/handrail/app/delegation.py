@@ -16,7 +16,6 @@ from handrail.conversation.stream import Usage
 from handrail.loop.events import MessageComplete, RunEnded
 from handrail.loop.limits import Limits
 from handrail.loop.run import Run
-from handrail.permissions.modes import narrowed
 from handrail.tools.context import AgentIdentity, ToolContext
 from handrail.tools.delegation import AgentNews, Report, Task
 from handrail.tools.events import CallQueued
@@ -124,6 +123,8 @@ class Delegation:
         return run is not None
 
     def _agent(self, definition: AgentDefinition, task: Task, identity: AgentIdentity, ctx: ToolContext) -> Agent:
+        from handrail.permissions.modes import narrowed  # noqa: PLC0415  # no first request waits for it
+
         caller = self._caller()
         model = next((name for name in (task.model, definition.model) if name and name not in ALIASES), caller.model)
 
