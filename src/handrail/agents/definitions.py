@@ -5,9 +5,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from handrail.files.frontmatter import read_head, split_names
-from handrail.permissions.globs import glob
-from handrail.permissions.modes import MODE_ALIASES, MODES
-from handrail.permissions.rules import ALIASES, MCP
 from handrail.records import record
 
 NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*", re.IGNORECASE)
@@ -110,6 +107,9 @@ def from_json(name: str, value: object, source: str) -> AgentDefinition | str:
 
 def _names_tool(names: tuple[str, ...], tool: str) -> bool:
     """Whether one of these names or rules is about a tool; `*` stands for any text."""
+    from handrail.permissions.globs import glob  # noqa: PLC0415  # no first request waits for it
+    from handrail.permissions.rules import ALIASES, MCP  # noqa: PLC0415
+
     for name in names:
         plain = ALIASES.get(each := name.partition("(")[0].strip(), each)
         server = plain.startswith(MCP) and "__" not in plain.removeprefix(MCP)
@@ -123,9 +123,15 @@ def _problem(name: object, description: object, mode: object) -> str:
         return f"{name!r} cannot be the name of an agent. Use letters, digits and single dashes."
     if not isinstance(description, str) or not description:
         return f"the agent {name!r} has no description"
-    if mode and (not isinstance(mode, str) or MODE_ALIASES.get(mode, mode) not in MODES):
-        return f"the agent {name!r} has the permissionMode {mode!r}. Use one of {', '.join(MODES)}."
-    return ""
+    return _mode_problem(name, mode) if mode else ""
+
+
+def _mode_problem(name: str, mode: object) -> str:
+    from handrail.permissions.modes import MODE_ALIASES, MODES  # noqa: PLC0415  # few have one
+
+    if isinstance(mode, str) and MODE_ALIASES.get(mode, mode) in MODES:
+        return ""
+    return f"the agent {name!r} has the permissionMode {mode!r}. Use one of {', '.join(MODES)}."
 
 
 def _names(value: Any) -> tuple[str, ...] | None:

@@ -17,7 +17,6 @@ from handrail.loop.events import MessageComplete, RunEnded
 from handrail.loop.limits import Limits
 from handrail.loop.prompt import AGENTS
 from handrail.loop.run import Run
-from handrail.permissions.modes import narrowed
 from handrail.sessions.store import Opened
 from handrail.tools.context import AgentIdentity, ToolContext
 from handrail.tools.delegation import AgentNews, Report, Task
@@ -157,6 +156,8 @@ class Delegation:
         ctx: ToolContext,
         kept: Opened | None,
     ) -> Agent:
+        from handrail.permissions.modes import narrowed  # noqa: PLC0415  # no first request waits for it
+
         caller = self._caller()
         model = next((name for name in (task.model, definition.model) if name and name not in ALIASES), caller.model)
 
