@@ -12,7 +12,7 @@ import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import Any, TypeAlias
 
-from handrail.app.commands import CALLED, Command, filled, find_commands
+from handrail.app.commands import CALLED, Command, expanded, find_commands
 from handrail.app.work import Worker
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import UserMessage
@@ -68,7 +68,7 @@ class Prompts:
         called = None if literal else _called(message)
         act = self.built_in.get(called["name"]) if called else None
         if called is None or act is None:
-            made: str | Run = self.worker.agent.run(self._expanded(message, called))
+            made: str | Run = self.worker.agent.run(message if literal else expanded(message, self.commands))
         else:
             made = await act.act(self, (called["words"] or "").strip())
         if isinstance(made, str):
@@ -102,12 +102,6 @@ class Prompts:
             "agents": [{"agentType": name} for name in self.worker.kinds()],
             "gridRows": [],
         }
-
-    def _expanded(self, message: UserMessage, called: re.Match[str] | None) -> UserMessage:
-        command = self.commands.get(called["name"]) if called else None
-        if called is None or command is None:
-            return message
-        return UserMessage((Text(filled(command.body, called["words"] or "")), *message.content[1:]))
 
     def _note(self, event: LoopEvent) -> None:
         match event:
