@@ -57,6 +57,7 @@ if TYPE_CHECKING:
 
 FILE_FIELDS = ("file_path", "notebook_path")
 NO_WISHES = Wishes()
+LAST_NEWS = 0.5
 NOT_KEPT = SessionWish(keep=False)
 
 
@@ -358,6 +359,8 @@ class Worker:
     async def aclose(self) -> None:
         """Stop what runs, end git and servers, close connections, the recording and the session."""
         self._probe.close()
+        if self._news:  # hooks that are just being told something have a moment to hear it
+            await asyncio.wait(self._news, timeout=LAST_NEWS)
         if self.servers is None:
             await self.agent.aclose()
         elif self.agent.running:  # calls of servers end before these do
