@@ -26,10 +26,13 @@ from claude_agent_sdk import (
 
 from handrail.conversation.blocks import Text, ToolUse
 from handrail.testing.model_server import ModelServer, Reply
+from tests.sessions.nursery import program
 
 HANDRAIL = Path(sys.executable).with_name("handrail")
 PATIENCE = 60.0
 FOREIGN = ("ANTHROPIC_", "OPENAI_", "CLAUDE_", "HANDRAIL_")
+
+os.environ["CLAUDE_AGENT_SDK_SKIP_VERSION_CHECK"] = "1"  # it would start one more process each time, and warn
 
 Kind = TypeVar("Kind")
 
@@ -61,7 +64,7 @@ class World:
     def options(self, **more: Any) -> ClaudeAgentOptions:
         env = {**self.env, **more.pop("env", {})}
         return ClaudeAgentOptions(
-            **{"cli_path": HANDRAIL, "cwd": self.cwd, "env": env, "stderr": self.errors.append, **more}
+            **{"cli_path": program(), "cwd": self.cwd, "env": env, "stderr": self.errors.append, **more}
         )
 
     async def ask(self, prompt: Any, **more: Any) -> list[Message]:

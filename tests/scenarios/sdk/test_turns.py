@@ -27,7 +27,20 @@ from claude_agent_sdk import (
 
 from handrail.conversation.blocks import Text, Thinking
 from handrail.testing.model_server import Reply
-from tests.scenarios.sdk.driving import World, call, calls, end, only, results, say, system, texts, turn, world
+from tests.scenarios.sdk.driving import (
+    HANDRAIL,
+    World,
+    call,
+    calls,
+    end,
+    only,
+    results,
+    say,
+    system,
+    texts,
+    turn,
+    world,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -55,7 +68,7 @@ async def ended_badly(w: World, prompt: str, **more: Any) -> tuple[list[Message]
 
 async def test_a_query_yields_the_beginning_the_answer_and_the_result(tmp_path: Path) -> None:
     async with world(tmp_path, say("Hello there.")) as w:
-        first, answer, result = await w.ask("hi")
+        first, answer, result = await w.ask("hi", cli_path=HANDRAIL)
 
     assert isinstance(first, SystemMessage)
     assert first.data["cwd"] == str(w.cwd)
