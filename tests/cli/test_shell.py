@@ -2,10 +2,10 @@
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.forked import program
 from tests.shell.corpus_report import HOME, WORKSPACE, lines
 
 from handrail.cli.main import run
@@ -95,7 +95,7 @@ def test_a_program_gets_json(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(("given", "code"), [(b"cat a\nls\n", 0), (b"cat a\nrm b\n", 1), (b"ls \xff\n", 2)])
 def test_the_line_can_come_from_a_pipe(given: bytes, code: int, tmp_path: Path) -> None:
     ran = subprocess.run(
-        [sys.executable, "-m", "handrail", "shell", "-", "--json"],
+        [program(), "shell", "-", "--json"],
         input=given,
         cwd=tmp_path,
         capture_output=True,

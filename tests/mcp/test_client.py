@@ -19,6 +19,7 @@ from handrail.tools.abort import AbortSignal
 from handrail.tools.context import Progress, RunContext, ToolContext
 from handrail.tools.permission import Decision, Verdict
 from handrail.tools.tool import PLAIN_VIEW
+from tests.forked import unmeasured
 
 pytestmark = pytest.mark.anyio
 
@@ -35,7 +36,7 @@ def context(news: list[Progress] | None = None) -> ToolContext:
 
 
 async def started(argv: list[str], name: str = "ref") -> StdioPeer:
-    return await StdioPeer.start(name, argv, os.environ, "/")
+    return await StdioPeer.start(name, argv, unmeasured(), "/")
 
 
 @pytest.fixture
