@@ -34,9 +34,9 @@ class Server:
         assert self._process.stdout is not None
         assert self._process.stdout.readline() == b"ready\n"
         text = f"#!{sys.executable} -ISE\nSERVER = {str(address)!r}\n{(HERE / 'client.py').read_text()}"
-        self.program = self.bin / "handrail"
-        self.program.write_text(text)
-        self.program.chmod(0o755)
+        for module in ("handrail", "pytest"):
+            (self.bin / module).write_text(text)
+            (self.bin / module).chmod(0o755)
 
     def close(self) -> None:
         self._process.communicate(timeout=30)
@@ -48,9 +48,9 @@ def server() -> Server:
     return Server()
 
 
-def program() -> Path:
-    """What to start in place of `python -m handrail`."""
-    return server().program
+def program(module: str = "handrail") -> Path:
+    """What to start in place of `python -m handrail`, or `python -m pytest`."""
+    return server().bin / module
 
 
 def end() -> None:

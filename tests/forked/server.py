@@ -1,15 +1,18 @@
 """
-A process that has imported all of handrail and forks itself for each start, until its standard input ends.
+A process that has imported all of handrail, and pytest, and forks itself for each start, until its standard input ends.
 
 A fork has the arguments, variables, folder and standard streams of whoever asked. It is what a new process would be,
 except for what was imported before and for what only the start of an interpreter reads: PYTHON* and the locale.
 """
+
+# ruff: noqa: F401  # imported for the forks
 
 import array
 import gc
 import io
 import os
 import pkgutil
+import runpy
 import selectors
 import signal
 import socket
@@ -18,17 +21,19 @@ import traceback
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import NoReturn
 
 import coverage
+import hypothesis
+import pytest
 
 import handrail
-from handrail.__main__ import program
 
 
 def imported() -> None:
     for module in pkgutil.walk_packages(handrail.__path__, "handrail."):
-        if module.name != "handrail.__main__":
+        if module.name not in {"handrail.__main__", "handrail.testing.plugin"}:  # a fork imports what it starts with
             import_module(module.name)
     if measuring := coverage.Coverage.current():
         measuring.save()  # what was seen until now is not for each fork to write again
@@ -72,12 +77,14 @@ def begin(start: Start) -> NoReturn:
     os.environb.clear()
     os.environb.update(start.variables)
     sys.argv = start.words
+    sys.path[0] = str(Path.cwd())
     streams()
     code = 1
     try:
-        program()
+        runpy.run_module(Path(sys.argv[0]).name, run_name="__main__", alter_sys=True)
+        code = 0
     except SystemExit as end:
-        code = end.code if isinstance(end.code, int) else 1
+        code = int(end.code or 0)
     except BaseException:  # noqa: BLE001  # what no process survives is told as an interpreter tells it
         traceback.print_exc()
     sys.stdout.flush()

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.forked import unmeasured
+from tests.forked import program, unmeasured
 
 ROOT = Path(__file__).resolve().parents[2]
 MARKERS = "proves(*ids): x\n    needs(*programs): x"
@@ -28,7 +28,7 @@ def project(tmp_path: Path) -> Path:
 
 def run(project: Path, tests: str, *options: str, ci: str = "") -> tuple[int, str]:
     (project / "tests" / "test_it.py").write_text(f"import pytest\n\n{tests}")
-    command = [sys.executable, "-m", "pytest", "-p", "xdist", "-p", "no:cacheprovider", *options]
+    command: list[str | Path] = [program("pytest"), "-p", "xdist", "-p", "no:cacheprovider", *options]
     # other plugins only cost time here
     environment = {**unmeasured(), "CI": ci, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=False)
