@@ -35,8 +35,9 @@ def imported() -> None:
     for module in pkgutil.walk_packages(handrail.__path__, "handrail."):
         if module.name not in {"handrail.__main__", "handrail.testing.plugin"}:  # a fork imports what it starts with
             import_module(module.name)
-    if measuring := coverage.Coverage.current():
+    if (measuring := coverage.Coverage.current()) and measuring._inorout:
         measuring.save()  # what was seen until now is not for each fork to write again
+        measuring._inorout.source_pkgs.clear()  # nor the list of all files, which takes most of the time
     gc.collect()
     gc.freeze()
 
