@@ -326,12 +326,12 @@ async def test_a_limit_ends_with_1(tmp_path: Path) -> None:
     assert ran.lines[0]["subtype"] == "error_max_turns"
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-async def test_a_signal_stops_the_run_with_its_result(tmp_path: Path, number: int, code: int) -> None:
+@pytest.mark.parametrize(("number", "code", "anew"), [(signal.SIGINT, 130, True), (signal.SIGTERM, 143, False)])
+async def test_a_signal_stops_the_run_with_its_result(tmp_path: Path, number: int, code: int, anew: bool) -> None:
     silent = Reply((Text("never"),), stall_after=1)
     async with ModelServer([silent]) as server:
         arguments = ("-p", "hi", "--output-format", "json")
-        process = await started(tmp_path, variables(server, tmp_path), *arguments, anew=True)
+        process = await started(tmp_path, variables(server, tmp_path), *arguments, anew=anew)
         assert process.stdin is not None
         process.stdin.close()
         await asyncio.wait_for(server.stalled.wait(), 30)
