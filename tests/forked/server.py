@@ -110,6 +110,8 @@ def serve(address: str) -> None:
         while True:
             for key, _ in selector.select():
                 if key.fd == 0:
+                    for child in links:
+                        os.kill(child, signal.SIGKILL)
                     return
                 if key.fd == ended:
                     os.read(ended, 4096)
