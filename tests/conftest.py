@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,14 @@ def anyio_backend() -> str:
 def state_of_tests(tmp_path_factory: pytest.TempPathFactory) -> None:
     """What handrail keeps of its runs goes to a folder of this test run."""
     os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def forked_programs() -> Iterator[None]:
+    """They end before the coverage of all processes is put together."""
+    yield
+    if forked := sys.modules.get("tests.forked"):
+        forked.end()
 
 
 # What a tool is given

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.forked import program, unmeasured
 
 LIGHT = {"handrail", "handrail.__main__", "importlib", "typing"}
 
@@ -16,7 +17,7 @@ def handrail(
     *arguments: str, cwd: Path, stdin: str = "", environment: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "handrail", *arguments],
+        [program(), *arguments],
         cwd=cwd,
         input=stdin,
         capture_output=True,
@@ -33,7 +34,9 @@ def test_the_version_loads_nothing_but_itself(tmp_path: Path) -> None:
         "from handrail.__main__ import main\n"
         "main(); print(' '.join(sorted(set(sys.modules) - before)))"
     )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path, env=unmeasured()
+    )
 
     version, modules = ran.stdout.splitlines()
     assert version.startswith("handrail 0.")
@@ -64,9 +67,8 @@ def test_a_call_loads_no_provider_and_no_user_interface(tmp_path: Path) -> None:
         "main(); print(' '.join(sys.modules))"
     )
     # whoever measures coverage in there loads modules of its own
-    env = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
     ran = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path, env=env
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path, env=unmeasured()
     )
 
     loaded = set(ran.stdout.splitlines()[-1].split())
@@ -83,7 +85,9 @@ def test_importing_handrail_loads_no_dependency_and_opens_nothing(tmp_path: Path
         "print(sorted(n for n in set(sys.modules) - before if n.startswith('handrail')))\n"
         "print([e for e in seen if e.split('.')[0] in ('socket', 'subprocess', 'os') and e not in ('os.listdir',)])"
     )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path, env=unmeasured()
+    )
 
     assert ran.stdout.splitlines() == ["['handrail']", "[]"]
 
@@ -250,7 +254,7 @@ def test_a_folder_that_is_gone_and_a_full_disk_are_told_in_a_line(tmp_path: Path
 
 def test_a_reader_that_leaves_is_no_error(tmp_path: Path) -> None:
     ran = subprocess.run(
-        f"{sys.executable} -m handrail tools --json | head -n 1",
+        f"{program()} tools --json | head -n 1",
         shell=True,
         cwd=tmp_path,
         capture_output=True,

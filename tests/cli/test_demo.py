@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.forked import program, unmeasured
 from tests.processes.seen import wait_for_end
 
 from handrail.cli.demo import CASSETTE
@@ -99,7 +100,7 @@ def test_it_says_openly_that_the_model_is_a_cassette_of_ours(shown: str) -> None
 
 def test_the_shipped_cassette_is_the_one_that_the_script_writes() -> None:
     command = [sys.executable, "scripts/record_demo.py", "--print"]
-    written = subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout
+    written = subprocess.run(command, cwd=ROOT, env=unmeasured(), capture_output=True, check=True).stdout
 
     assert written == (ROOT / "src/handrail/cli" / CASSETTE).read_bytes()
 
@@ -180,7 +181,7 @@ def steady(line: str) -> str:
 def test_it_fits_a_terminal_of_80_columns(user: User) -> None:
     ours, theirs = os.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-    with subprocess.Popen(DEMO, cwd=user.folder, env=user.env, stdout=theirs, stderr=theirs) as running:
+    with subprocess.Popen([program(), "demo"], cwd=user.folder, env=user.env, stdout=theirs, stderr=theirs) as running:
         os.close(theirs)
         shown = b"".join(iter(lambda: from_terminal(ours), b"")).decode()
     os.close(ours)
@@ -219,7 +220,7 @@ def test_stopped_in_the_middle_it_leaves_nothing_behind(user: User, number: sign
 
 
 def test_a_reader_that_leaves_is_no_error(user: User) -> None:
-    line = f"{sys.executable} -m handrail demo | head -n 1"
+    line = f"{program()} demo | head -n 1"
     ran = subprocess.run(line, shell=True, cwd=user.folder, env=user.env, capture_output=True, text=True, check=True)
 
     assert ran.stdout.startswith("An agent repairs")
@@ -229,7 +230,7 @@ def test_a_reader_that_leaves_is_no_error(user: User) -> None:
 
 def test_without_git_it_says_so(user: User) -> None:
     env = {**user.env, "PATH": str(user.folder)}
-    ran = subprocess.run(DEMO, cwd=user.folder, env=env, capture_output=True, text=True, check=False)
+    ran = subprocess.run([program(), "demo"], cwd=user.folder, env=env, capture_output=True, text=True, check=False)
 
     assert (ran.returncode, ran.stdout) == (1, "")
     assert ran.stderr == "handrail: the demo needs the program git, and it is not here. Install it and try again.\n"

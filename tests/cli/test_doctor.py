@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.forked import program
 
 from handrail.cli import doctor
 from handrail.cli.doctor import Here, State, findings
@@ -18,7 +19,7 @@ from handrail.processes.sandbox.choose import Method, Tried
 
 def run(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "handrail", "doctor", *arguments],
+        [program(), "doctor", *arguments],
         cwd=cwd,
         env={**os.environ, "HOME": str(cwd / "home"), "HANDRAIL_STATE_DIR": str(cwd / "state"), **environment},
         capture_output=True,

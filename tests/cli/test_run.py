@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.forked import program, unmeasured
 
 from handrail.cli.flags import LATER_FLAGS, read_flags
 from handrail.conversation.blocks import Text, ToolUse
@@ -45,9 +46,13 @@ def variables(server: ModelServer, folder: Path, provider: str = "ANTHROPIC") ->
     }
 
 
-async def started(folder: Path, environment: dict[str, str], *arguments: str) -> asyncio.subprocess.Process:
+async def started(
+    folder: Path, environment: dict[str, str], *arguments: str, anew: bool = False
+) -> asyncio.subprocess.Process:
+    """A fork of handrail; with `anew` a new interpreter, as people start it."""
     return await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "handrail", *arguments),
+        *((sys.executable, "-m", "handrail") if anew else (program(),)),
+        *arguments,
         cwd=folder,
         env=environment,
         stdin=asyncio.subprocess.PIPE,
@@ -57,10 +62,15 @@ async def started(folder: Path, environment: dict[str, str], *arguments: str) ->
 
 
 async def handrail(
-    replies: Iterable[Reply], folder: Path, *arguments: str, stdin: str = "", provider: str = "ANTHROPIC"
+    replies: Iterable[Reply],
+    folder: Path,
+    *arguments: str,
+    stdin: str = "",
+    provider: str = "ANTHROPIC",
+    anew: bool = False,
 ) -> tuple[Ran, ModelServer]:
     async with ModelServer(replies, strict=True) as server:
-        process = await started(folder, variables(server, folder, provider), *arguments)
+        process = await started(folder, variables(server, folder, provider), *arguments, anew=anew)
         out, errors = await asyncio.wait_for(process.communicate(stdin.encode()), 60)
         assert process.returncode is not None
         return Ran(process.returncode, out.decode(), errors.decode()), server
@@ -68,7 +78,7 @@ async def handrail(
 
 @pytest.mark.parametrize("provider", ["ANTHROPIC", "OPENAI"])
 async def test_a_prompt_is_answered_in_text_without_key_and_model_name(tmp_path: Path, provider: str) -> None:
-    ran, server = await handrail([HELLO], tmp_path, "-p", "Say hello", provider=provider)
+    ran, server = await handrail([HELLO], tmp_path, "-p", "Say hello", provider=provider, anew=True)
 
     assert (ran.code, ran.out, ran.errors) == (0, "Hello there.\n", "")
     assert "Say hello" in server.requests[0].raw.decode()
@@ -316,11 +326,12 @@ async def test_a_limit_ends_with_1(tmp_path: Path) -> None:
     assert ran.lines[0]["subtype"] == "error_max_turns"
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-async def test_a_signal_stops_the_run_with_its_result(tmp_path: Path, number: int, code: int) -> None:
+@pytest.mark.parametrize(("number", "code", "anew"), [(signal.SIGINT, 130, True), (signal.SIGTERM, 143, False)])
+async def test_a_signal_stops_the_run_with_its_result(tmp_path: Path, number: int, code: int, anew: bool) -> None:
     silent = Reply((Text("never"),), stall_after=1)
     async with ModelServer([silent]) as server:
-        process = await started(tmp_path, variables(server, tmp_path), "-p", "hi", "--output-format", "json")
+        arguments = ("-p", "hi", "--output-format", "json")
+        process = await started(tmp_path, variables(server, tmp_path), *arguments, anew=anew)
         assert process.stdin is not None
         process.stdin.close()
         await asyncio.wait_for(server.stalled.wait(), 30)
@@ -368,11 +379,10 @@ def test_the_first_request_waits_for_nothing_that_it_does_not_need(tmp_path: Pat
         "main()"
     )
     # whoever measures coverage in there loads modules of its own
-    env = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
     process = subprocess.run(
         [sys.executable, "-c", code],
         cwd=tmp_path,
-        env=env,
+        env=unmeasured(),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

@@ -4,10 +4,10 @@ import json
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.forked import program
 
 from handrail.files.journal import Note
 from handrail.files.paths import locate
@@ -24,7 +24,7 @@ def project(tmp_path: Path) -> Path:
 
 def undone(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "handrail", "undo", *arguments],
+        [program(), "undo", *arguments],
         cwd=project,
         capture_output=True,
         text=True,

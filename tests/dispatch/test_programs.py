@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.dispatch.executor import ToolExecutor
@@ -22,7 +22,6 @@ from tests.dispatch.world import NO_STORE, TRUSTING, Rewriting, Step, World, lin
 
 Line = tuple[str, str, str, str]
 CAPS = {"Narrow": 1}
-often = settings(max_examples=2 * settings().max_examples)
 
 
 def schedulings(policies: tuple[str, ...] = ("shell-chain", "isolate", "all")) -> st.SearchStrategy[Scheduling]:
@@ -71,7 +70,6 @@ async def streamed(steps: tuple[Step, ...], scheduling: Scheduling) -> tuple[lis
 
 
 @pytest.mark.proves("R4", "R1", "E6", "E19", "E29", "E30", "E31", "E32", "E33", "P1")
-@often
 @given(programs(), schedulings(("shell-chain", "isolate")))
 def test_results_and_effects_are_those_of_running_the_calls_one_by_one(
     steps: tuple[Step, ...], scheduling: Scheduling
@@ -164,7 +162,6 @@ async def watched(steps: tuple[Step, ...], scheduling: Scheduling) -> tuple[list
 
 
 @pytest.mark.proves("E7", "E15", "E16", "E17", "E31", "R11")
-@often
 @given(programs(), st.sampled_from(["safe", "all"]), st.sampled_from([1, 3, 10]), st.sampled_from([{}, CAPS]))
 def test_a_call_starts_as_soon_as_the_plain_rule_lets_it(
     steps: tuple[Step, ...], early_start: str, cap: int, caps: dict[str, int]
@@ -302,7 +299,6 @@ def check_events(story: Story) -> None:
 
 
 @pytest.mark.proves("R1", "R4", "E9", "E10", "E19", "E20", "E22", "E24", "E28", "L1", "L3")
-@often
 @given(programs(), schedulings(), troubles())
 def test_whatever_happens_each_call_has_one_outcome_and_nothing_stays_alive(
     steps: tuple[Step, ...], scheduling: Scheduling, happening: tuple[Trouble, ...]
@@ -313,7 +309,6 @@ def test_whatever_happens_each_call_has_one_outcome_and_nothing_stays_alive(
 
 
 @pytest.mark.proves("R1", "R4", "F13")
-@often
 @given(programs(rewriting=True), schedulings(), troubles())
 def test_the_promises_hold_when_hooks_change_what_calls_touch(
     steps: tuple[Step, ...], scheduling: Scheduling, happening: tuple[Trouble, ...]

@@ -127,7 +127,7 @@ class ScheduleMatchesTheRule(RuleBasedStateMachine):
 
 
 TestSchedule = pytest.mark.proves("E15", "E16", "E17", "E18", "R4")(ScheduleMatchesTheRule.TestCase)
-TestSchedule.settings = settings(stateful_step_count=40)
+TestSchedule.settings = settings(max_examples=settings().max_examples // 2, stateful_step_count=40)
 
 
 @pytest.mark.parametrize("caps", [{"max_parallel": 0}, {"max_parallel_by_tool": {"Bash": -1}}])

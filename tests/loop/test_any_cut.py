@@ -140,7 +140,7 @@ async def check(script: list[Any], cut: tuple[Cut, int], options: dict[str, Any]
 
 
 @pytest.mark.proves("R1", "K5", "K6")
-@settings(max_examples=5 * settings().max_examples)
+@settings(max_examples=2 * settings().max_examples)
 @given(scripts, cuts, schedulings, limits)
 def test_the_history_is_good_after_any_cut(
     script: list[Any], cut: tuple[Cut, int], scheduling: Scheduling, limit: Limits

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handrail.conversation.blocks import Text, ToolReference, ToolResult, ToolUse
@@ -129,6 +129,7 @@ def test_what_does_not_fit_into_the_window_is_cut_from_the_front() -> None:
 
 
 @pytest.mark.proves("R1")
+@settings(max_examples=settings().max_examples // 2)
 @given(histories() | histories(closed=True), st.sampled_from([300, 3_000, 30_000, 300_000]), st.text(max_size=50))
 def test_after_any_summary_the_history_is_valid_shorter_and_its_newest_turns_are_untouched(
     messages: list[Message], window: int, words: str
@@ -158,6 +159,7 @@ def test_after_any_summary_the_history_is_valid_shorter_and_its_newest_turns_are
 
 
 @pytest.mark.proves("R1")
+@settings(max_examples=settings().max_examples // 2)
 @given(histories(), st.sampled_from(sorted(APIS)))
 def test_strict_servers_take_the_summary_request_and_the_history_after_it(messages: list[Message], name: str) -> None:
     parts = split(messages, 300)

@@ -19,6 +19,7 @@ from handrail.tools.abort import AbortSignal
 from handrail.tools.context import Progress, RunContext, ToolContext
 from handrail.tools.permission import Decision, Verdict
 from handrail.tools.tool import PLAIN_VIEW
+from tests.forked import unmeasured
 
 pytestmark = pytest.mark.anyio
 
@@ -35,10 +36,10 @@ def context(news: list[Progress] | None = None) -> ToolContext:
 
 
 async def started(argv: list[str], name: str = "ref") -> StdioPeer:
-    return await StdioPeer.start(name, argv, os.environ, "/")
+    return await StdioPeer.start(name, argv, unmeasured(), "/")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 async def reference() -> AsyncIterator[Server]:
     server = await connect("my ref.1", await started(REFERENCE))
     yield server
@@ -79,12 +80,14 @@ async def test_progress_of_a_call_is_told_as_it_comes(reference: Server) -> None
     assert news == [Progress("at 1", 0.5), Progress("at 2", 1.0)]
 
 
-async def test_a_server_that_ends_in_the_middle_of_a_call_says_its_last_words(reference: Server) -> None:
-    tools = {tool.mcp.tool: tool for tool in tools_of(reference)[0] if tool.mcp}
+async def test_a_server_that_ends_in_the_middle_of_a_call_says_its_last_words() -> None:
+    server = await connect("ref", await started(REFERENCE))
+    tools = {tool.mcp.tool: tool for tool in tools_of(server)[0] if tool.mcp}
     with pytest.raises(ToolError, match=r"exit code 7.*I have to go"), anyio.fail_after(30):
         await tools["leave"].call({}, context())
     with pytest.raises(ToolError, match="cannot be asked"):
         await tools["add"].call({"a": 1, "b": 1}, context())
+    await server.aclose()
 
 
 @pytest.mark.proves("R8")

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.forked import unmeasured
+
 ROOT = Path(__file__).resolve().parents[2]
 REGISTRY = """
 ["A. Tools"]
@@ -14,7 +16,7 @@ A2 = { landed = false, text = "It will work." }
 
 def checklist(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, ROOT / "scripts" / "checklist.py", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    return subprocess.run(command, env=unmeasured(), capture_output=True, text=True, check=False)
 
 
 def project(folder: Path, test: str) -> Path:

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.forked import unmeasured
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "coverage_floors.py"
 
@@ -31,7 +32,12 @@ def test_a_package_below_its_floor_fails(
     (tmp_path / "coverage.json").write_text(json.dumps(report))
 
     done = subprocess.run(
-        [sys.executable, SCRIPT, "coverage.json"], cwd=tmp_path, capture_output=True, text=True, check=False
+        [sys.executable, SCRIPT, "coverage.json"],
+        cwd=tmp_path,
+        env=unmeasured(),
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
     assert (done.returncode, done.stdout) == (status, f"coverage of tools: {said}\n")

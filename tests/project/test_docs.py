@@ -14,12 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.forked import program as program_of_handrail
+from tests.forked import unmeasured
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = sorted((ROOT / "docs").glob("**/*.md"))
 PAGES = [ROOT / "README.md", *DOCS]
 ALL_MARKDOWN = [*sorted(ROOT.glob("*.md")), *DOCS]
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PROGRAMS = Path(sys.executable).parent
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 
 
@@ -74,10 +77,10 @@ def fits(expected: list[str], actual: list[str]) -> bool:
     return re.fullmatch(pattern, "".join(f"{line.rstrip()}\n" for line in actual)) is not None
 
 
-def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+def run(command: list[str], folder: Path, programs: Path) -> subprocess.CompletedProcess[str]:
     environment = {
-        **os.environ,
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        **unmeasured(),
+        "PATH": os.pathsep.join((str(programs), str(PROGRAMS), os.environ["PATH"])),
         "HOME": str(folder),
         "COLUMNS": "80",
         "NO_COLOR": "1",
@@ -95,25 +98,25 @@ def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def check_page(page: Path, folder: Path) -> None:
+def check_page(page: Path, folder: Path, programs: Path) -> None:
     found = blocks(page.read_text("utf-8"))
     script = folder / f"{page.stem}.py"
     if source := program(found):
         script.write_text(source, "utf-8")
-        done = run([sys.executable, script.name], folder)
+        done = run([sys.executable, script.name], folder, programs)
         assert done.returncode == 0, f"{page.name} (line numbers are those of the page)\n{done.stdout}"
         script.unlink()
     for block in found:
         if block.language != "console" or block.not_run:
             continue
         for command, expected in commands(block):
-            actual = run(["sh", "-c", command], folder).stdout.splitlines()
+            actual = run(["sh", "-c", command], folder, programs).stdout.splitlines()
             assert fits(expected, actual), f"{page.name}:{block.line}: $ {command}\n" + "\n".join(actual)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_the_examples_of_a_page_run_and_show_their_output(page: Path, tmp_path: Path) -> None:
-    check_page(page, tmp_path)
+    check_page(page, tmp_path, PROGRAMS if page.name == "README.md" else program_of_handrail().parent)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
@@ -187,12 +190,12 @@ def test_a_page_is_one_program_and_its_console_output_is_exact(tmp_path: Path) -
     page = tmp_path / "page.md"
 
     page.write_text(PAGE.format(expression="word", output="one\ntwo"))
-    check_page(page, tmp_path)
+    check_page(page, tmp_path, PROGRAMS if page.name == "README.md" else program_of_handrail().parent)
     page.write_text(PAGE.format(expression="word", output="..."))
-    check_page(page, tmp_path)
+    check_page(page, tmp_path, PROGRAMS if page.name == "README.md" else program_of_handrail().parent)
     page.write_text(PAGE.format(expression="word", output="one\n2"))
     with pytest.raises(AssertionError, match=r"page\.md:14: \$ printf"):
-        check_page(page, tmp_path)
+        check_page(page, tmp_path, PROGRAMS if page.name == "README.md" else program_of_handrail().parent)
     page.write_text(PAGE.format(expression="unknown", output="..."))
     with pytest.raises(AssertionError, match=r'page\.py", line 7'):
-        check_page(page, tmp_path)
+        check_page(page, tmp_path, PROGRAMS if page.name == "README.md" else program_of_handrail().parent)

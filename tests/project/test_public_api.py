@@ -1,9 +1,10 @@
 """The public API changes on purpose or not at all."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
+
+from tests.forked import unmeasured
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -13,7 +14,7 @@ def api_of(package: str, path: Path) -> str:
     done = subprocess.run(
         [sys.executable, script, package],
         cwd=path,
-        env={**os.environ, "PYTHONPATH": str(path)},
+        env={**unmeasured(), "PYTHONPATH": str(path)},
         capture_output=True,
         check=False,
     )

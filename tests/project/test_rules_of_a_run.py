@@ -1,6 +1,5 @@
 """The rules of tests/conftest.py, seen from outside: a small project with the same conftest is run."""
 
-import os
 import shutil
 import socket
 import subprocess
@@ -8,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.forked import program, unmeasured
 
 ROOT = Path(__file__).resolve().parents[2]
 MARKERS = "proves(*ids): x\n    needs(*programs): x"
@@ -28,9 +28,9 @@ def project(tmp_path: Path) -> Path:
 
 def run(project: Path, tests: str, *options: str, ci: str = "") -> tuple[int, str]:
     (project / "tests" / "test_it.py").write_text(f"import pytest\n\n{tests}")
-    command = [sys.executable, "-m", "pytest", "-p", "xdist", "-p", "no:cacheprovider", *options]
+    command: list[str | Path] = [program("pytest"), "-p", "xdist", "-p", "no:cacheprovider", *options]
     # other plugins only cost time here
-    environment = {**os.environ, "CI": ci, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    environment = {**unmeasured(), "CI": ci, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout + done.stderr
 
@@ -43,7 +43,7 @@ def needing(*programs: str) -> str:
 
 
 def test_tests_without_their_program_are_not_run_and_listed_at_the_end(project: Path) -> None:
-    status, output = run(project, needing("installable", "rare", ".wheels", "sh"), "-n2")
+    status, output = run(project, needing("installable", "rare", ".wheels", "sh"), "-n1")
 
     assert status == 0, output
     assert "1 passed, 3 skipped" in output
@@ -62,7 +62,7 @@ def test_tests_without_their_program_are_not_run_and_listed_at_the_end(project: 
     ("program", "workers", "status"),
     [
         pytest.param("installable", "-n0", 1, id="what system-deps installs must be there"),
-        pytest.param("installable", "-n2", 1, id="what system-deps installs must be there, with workers"),
+        pytest.param("installable", "-n1", 1, id="what system-deps installs must be there, with a worker"),
         pytest.param(".wheels", "-n0", 1, id="what set-up makes must be there"),
         pytest.param("rare", "-n0", 0, id="what nobody installs may be missing"),
     ],
@@ -71,7 +71,7 @@ def test_on_ci(project: Path, program: str, workers: str, status: int) -> None:
     assert run(project, needing(program), workers, ci="true")[0] == status
 
 
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+@pytest.mark.parametrize("workers", ["-n0", "-n1"])
 def test_an_unknown_id_stops_the_run_and_is_named(project: Path, workers: str) -> None:
     status, output = run(project, "@pytest.mark.proves('A1', 'Z9')\ndef test_it(): ...\n", workers)
 

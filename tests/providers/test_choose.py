@@ -1,6 +1,5 @@
 """Which provider, model and endpoint are used."""
 
-import os
 import subprocess
 import sys
 
@@ -9,6 +8,7 @@ import pytest
 from handrail.errors import ProviderSetupError
 from handrail.providers.choose import DEFAULT_MODELS, Choice, Wishes, choose, open_provider
 from handrail.providers.client import Provider
+from tests.forked import unmeasured
 
 CLAUDE, GPT = DEFAULT_MODELS["anthropic"], DEFAULT_MODELS["openai"]
 ANTHROPIC_URL, OPENAI_URL = "https://api.anthropic.com", "https://api.openai.com/v1"
@@ -140,8 +140,7 @@ def loaded_by(code: str) -> set[str]:
     """The modules that running `code` loads."""
     script = f"{code}\nimport sys\nprint(' '.join(sys.modules))"
     # whoever measures the child's coverage would load modules of its own
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
-    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment)
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=unmeasured())
     return set(run.stdout.split())
 
 

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handrail.conversation.stream import StreamFailure
@@ -84,6 +84,7 @@ values = st.recursive(
 payloads = st.dictionaries(st.sampled_from(KEYS), values, max_size=6)
 
 
+@settings(max_examples=settings().max_examples // 2)
 @given(st.sampled_from(sorted(READERS)), st.lists(payloads, max_size=6), st.booleans())
 def test_any_json_gives_an_end_or_a_failure(api: str, events: list[Any], done: bool) -> None:
     body = b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in events)
@@ -96,6 +97,7 @@ def test_any_bytes_give_an_end_or_a_failure(api: str, chunks: list[bytes]) -> No
     read(api, chunks)
 
 
+@settings(max_examples=settings().max_examples // 2)
 @given(st.sampled_from(sorted(READERS)), payloads)
 def test_any_whole_json_body_gives_an_end_or_a_failure(api: str, payload: Any) -> None:
     read(api, [json.dumps(payload).encode()])

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handrail.conversation.blocks import (
@@ -195,6 +195,7 @@ def test_any_paired_conversation_is_accepted_and_valid_utf8(messages: list[Messa
 
 
 @pytest.mark.proves("R5")
+@settings(max_examples=settings().max_examples // 2)
 @given(conversations(), st.sampled_from(sorted(APIS)), st.data())
 def test_a_history_that_grew_is_the_bytes_of_one_made_at_once_and_begins_with_the_one_before(
     messages: list[Message], api: str, data: st.DataObject

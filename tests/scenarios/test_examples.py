@@ -1,7 +1,6 @@
 """Each example runs as a program of its own, against a model server on loopback that plays its part."""
 
 import asyncio
-import os
 import subprocess
 import sys
 import threading
@@ -13,6 +12,7 @@ import pytest
 
 from handrail import Text, ToolUse
 from handrail.testing.model_server import ModelServer, Reply
+from tests.forked import unmeasured
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
@@ -112,7 +112,7 @@ def test_an_example_prints_what_it_promises(name: str, tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("a = 1\n")
     with serving(replies) as url:
         environment = {
-            **{key: value for key, value in os.environ.items() if not key.startswith(("ANTHROPIC_", "OPENAI_"))},
+            **{key: value for key, value in unmeasured().items() if not key.startswith(("ANTHROPIC_", "OPENAI_"))},
             "ANTHROPIC_BASE_URL": url,
             "ANTHROPIC_MODEL": "test-model",
             "HOME": str(tmp_path),

@@ -12,8 +12,8 @@ from handrail.tools.pool import AnyTool, Deferral
 pytestmark = pytest.mark.anyio
 
 
-def held(number: int) -> AnyTool:
-    @tool(name=f"held{number}", read_only=True, should_defer=True)
+def held(number: int, more: str = "") -> AnyTool:
+    @tool(name=f"held{number}{more}", read_only=True, should_defer=True)
     async def something() -> str:
         """Do something rare."""
         return "done"
@@ -48,8 +48,8 @@ async def test_names_stand_in_the_first_message_and_the_prefix_stays_when_one_is
 
 
 @pytest.mark.proves("R6")
-async def test_thousands_of_names_do_not_fill_the_context() -> None:
-    tools = [held(number) for number in range(2_000)]
+async def test_hundreds_of_long_names_do_not_fill_the_context() -> None:
+    tools = [held(number, "_" + 50 * "x") for number in range(600)]
     async with ModelServer([Reply((Text("ok"),))]) as server:
         options: dict[str, Any] = {"provider": "openai", "base_url": server.url + "/v1", "env": {}}
         async with Agent("m", tools, deferral=Deferral(mode="on"), **options) as agent:

@@ -13,6 +13,7 @@ from handrail.conversation.blocks import Text
 from handrail.providers.cassette.tape import load
 from handrail.testing.model_server import ModelServer, Reply
 from handrail.testing.plugin import cassette_path
+from tests.forked import program, unmeasured
 
 pytestmark = pytest.mark.anyio
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,10 +44,8 @@ def run(folder: Path, *options: str, **env: str) -> tuple[int, str]:
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         **env,
     }
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
+    command: list[str | Path] = [
+        program("pytest"),
         "-q",
         "-p",
         "handrail.testing.plugin",
@@ -168,7 +167,7 @@ async def test_two(cassette, anyio_backend):
 @pytest.mark.proves("R14")
 async def test_loading_the_plugin_costs_next_to_nothing() -> None:
     code = "import sys, pytest; before = {*sys.modules}; import handrail.testing.plugin; print({*sys.modules} - before)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", code], env=unmeasured(), capture_output=True, text=True, check=True)
 
     loaded = eval(done.stdout)
     assert {name for name in loaded if name.startswith("handrail")} == {

@@ -102,7 +102,7 @@ def test_the_tools_of_a_run_can_change() -> None:
 
 @pytest.mark.proves("R5", "B21")
 @pytest.mark.parametrize("mode", ["off", "auto", "on"])
-@settings(max_examples=30)
+@settings(max_examples=settings().max_examples // 3)
 @given(st.data())
 def test_a_server_that_flaps_keeps_its_places_and_everybody_elses(mode: str, data: st.DataObject) -> None:
     servers = {name: server(name) for name in "abc"}

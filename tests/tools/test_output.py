@@ -93,7 +93,7 @@ JSON_LIKE: st.SearchStrategy[Any] = st.recursive(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=settings().max_examples // 2)
 @given(JSON_LIKE, st.text(st.characters(codec=None)))
 def test_whatever_a_tool_returns_can_be_encoded(data: object, text: str) -> None:
     for output in (Output(data=data), Output(text=text)):

@@ -104,7 +104,7 @@ def test_own_tools_come_first_then_mcp_tools_each_sorted_by_name() -> None:
 
 
 @pytest.mark.proves("R5", "B16")
-@settings(max_examples=40)
+@settings(max_examples=settings().max_examples // 3)
 @given(st.permutations(["Bash", "Edit", "Read"]), st.permutations(["mcp__a__x", "mcp__a__y", "mcp__b__x", "mcp__c__x"]))
 def test_the_bytes_do_not_depend_on_the_order_in_which_tools_were_found(a: list[str], b: list[str]) -> None:
     expected = assemble(Ingredients(entries=own("Bash", "Edit", "Read"), mcp=served(*sorted(b))))

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handrail.conversation.redact import make_redactor
@@ -128,6 +128,7 @@ VALUE = st.recursive(
 )
 
 
+@settings(max_examples=settings().max_examples // 2)
 @given(
     st.dictionaries(TEXT, VALUE, max_size=3),
     st.lists(st.fixed_dictionaries({"role": TEXT, "content": VALUE}), max_size=3),

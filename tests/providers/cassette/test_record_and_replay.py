@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import stat
 import subprocess
 import sys
@@ -32,6 +31,7 @@ from handrail.providers.http import HttpTransport
 from handrail.providers.transport import Outgoing, TransportError
 from handrail.testing.model_server import ModelServer, Reply
 from handrail.testing.virtual_clock import VirtualClock
+from tests.forked import unmeasured
 from tests.providers.asking import APIS, everything, question
 
 pytestmark = pytest.mark.anyio
@@ -449,7 +449,7 @@ async def test_a_replay_opens_no_socket_and_loads_no_network_code(studio: Studio
     await record(studio, api, [Reply((Text("a"),))], question())
 
     command = [sys.executable, "-c", SCRIPT, str(studio.path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=studio.second, env=os.environ)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=studio.second, env=unmeasured())
 
     assert done.stderr == ""
     first, second = done.stdout.splitlines()

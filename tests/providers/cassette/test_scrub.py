@@ -4,7 +4,7 @@ import itertools
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handrail.conversation.blocks import Text, ToolUse
@@ -42,6 +42,7 @@ def read(path: str, chunks: tuple[bytes, ...]) -> list[object]:
 
 
 @pytest.mark.proves("R10")
+@settings(max_examples=settings().max_examples // 2)
 @given(FORMAT, WORDS, st.integers(1, 12), st.lists(st.integers(0, 10_000), max_size=20))
 def test_a_scrubbed_stream_says_the_same_without_secrets_and_places(
     path: str, words: str, piece: int, places: list[int]

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handrail.errors import CassetteError
@@ -35,6 +35,7 @@ def tape(entries: list[Entry]) -> str:
     return writer.header(Header("openai", "http://h", "m", "n")) + "".join(map(writer.entry, entries))
 
 
+@settings(max_examples=settings().max_examples // 2)
 @given(st.lists(ANSWERED | FAILED, max_size=5), st.randoms())
 def test_what_is_written_is_read_again_whatever_was_written_first(
     tmp_path_factory: pytest.TempPathFactory, parts: list[tuple[Canonical, dict[str, object]]], random: object
