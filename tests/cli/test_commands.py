@@ -263,3 +263,21 @@ def test_a_reader_that_leaves_is_no_error(tmp_path: Path) -> None:
     )
 
     assert (ran.stdout, ran.stderr) == ("[\n", "")
+
+
+@pytest.mark.parametrize("command", ["handrail tools", 'handrail call Glob \'{"pattern": "*"}\'', "handrail --version"])
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_a_closed_output_is_no_error(tmp_path: Path, command: str, closed: str) -> None:
+    line = f"{command.replace('handrail', f'{sys.executable} -m handrail')} {closed}"
+
+    ran = subprocess.run(
+        ["sh", "-c", line],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={**os.environ, "HANDRAIL_STATE_DIR": str(tmp_path / "state")},
+    )
+
+    assert (ran.returncode, ran.stderr) == (0, "")

@@ -199,6 +199,19 @@ async def test_a_prompt_may_come_from_a_pipe_alone(tmp_path: Path) -> None:
     assert server.requests[0].body["messages"][-1]["content"][-1]["text"] == "only this"
 
 
+@pytest.mark.parametrize(("said", "taken"), [(b"caf\xe9", "caf\ufffd"), ("café".encode(), "café")])
+async def test_a_prompt_in_another_encoding_is_taken_as_far_as_it_can_be_read(
+    tmp_path: Path, said: bytes, taken: str
+) -> None:
+    async with ModelServer([HELLO]) as server:
+        environment = {**variables(server, tmp_path), "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+        process = await started(tmp_path, environment, "-p", os.fsdecode(said))
+        _, errors = await asyncio.wait_for(process.communicate(b""), 60)
+
+    assert (process.returncode, errors) == (0, b"")
+    assert server.requests[0].body["messages"][-1]["content"][-1]["text"] == taken
+
+
 async def test_the_system_prompt_can_be_replaced_and_added_to(tmp_path: Path) -> None:
     _, server = await handrail(
         [HELLO], tmp_path, "-p", "hi", "--system-prompt", "You are a poet.", "--append-system-prompt", "Rhyme."

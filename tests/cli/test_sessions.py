@@ -97,6 +97,17 @@ def test_the_list_comes_back_when_its_index_is_gone_or_broken(store: Store, caps
     assert said(capsys, "list") == before
 
 
+def test_half_a_character_in_a_prompt_spoils_no_list(store: Store, capsys: Out) -> None:
+    opened = store.create(str(Path.cwd()), "odd")
+    opened.scribe.message(UserMessage((Text("caf\udce9 \ud83d"),)))
+    opened.scribe.close()
+    made(store, "plain")
+
+    assert {each["id"]: each["title"] for each in value(capsys, "list")} == {"odd": "caf? ?", "plain": "What is here?"}
+    assert (store.folder / "index.db").stat().st_size
+    assert "caf? ?" in said(capsys, "list")
+
+
 def test_a_session_is_shown_to_people_and_programs(store: Store, capsys: Out) -> None:
     made(store, "one")
 

@@ -133,6 +133,56 @@ def test_a_call_obeys_the_users_rules_and_names_the_line(project: Path, env: dic
     )
 
 
+def guarded(folder: Path, command: str, event: str = "PreToolUse") -> None:
+    settings(folder, {"hooks": {event: [{"matcher": "Read", "hooks": [{"type": "command", "command": command}]}]}})
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [("cat > seen.json; echo 'not today' >&2; exit 2", "not today"), ("./missing.sh", "could not be started")],
+)
+def test_hooks_have_a_say_in_a_call_as_in_a_models(project: Path, env: dict[str, str], command: str, said: str) -> None:
+    (project / "a.txt").write_text("x\n")
+    guarded(Path(env["HOME"]), command)
+
+    ran = handrail("call", "Read", '{"file_path": "a.txt"}', cwd=project, environment=env)
+
+    assert ran.returncode == 3
+    assert "PreToolUse hook" in ran.stderr
+    assert said in ran.stderr
+    if said == "not today":
+        seen = json.loads((project / "seen.json").read_text())
+        assert (seen["tool_name"], seen["permission_mode"], bool(seen["session_id"])) == ("Read", "default", True)
+
+
+def test_a_call_says_which_hook_cannot_work(project: Path, env: dict[str, str]) -> None:
+    (project / "a.txt").write_text("x\n")
+    guarded(Path(env["HOME"]), "true", event="PreToolUs")
+
+    ran = handrail("call", "Read", '{"file_path": "a.txt"}', cwd=project, environment=env)
+
+    assert (ran.returncode, ran.stdout) == (0, "1\tx\n")
+    assert "hooks.PreToolUs: there is no event of this name. Did you mean PreToolUse?" in ran.stderr
+
+
+def test_the_flag_that_trusts_for_one_run_also_covers_a_hook_that_was_replaced(
+    project: Path, env: dict[str, str]
+) -> None:
+    (project / "a.txt").write_text("x\n")
+    guarded(project, "true")
+    assert handrail("trust", cwd=project, environment=env).returncode == 0
+    guarded(project, "echo 'not today' >&2; exit 2")
+    call = ("call", "Read", '{"file_path": "a.txt"}')
+
+    without = handrail(*call, cwd=project, environment=env)
+    trusting = handrail(*call, "--trust", cwd=project, environment=env)
+
+    assert (without.returncode, trusting.returncode) == (0, 3)
+    assert "changed since it was trusted" in without.stderr
+    assert "not today" in trusting.stderr
+    assert "changed since it was trusted" not in trusting.stderr
+
+
 def offered(server: object) -> list[str]:
     return [tool["name"] for tool in server.requests[0].body["tools"]]  # type: ignore[attr-defined]  # a ModelServer
 

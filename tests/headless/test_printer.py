@@ -5,11 +5,12 @@ import json
 
 import pytest
 
+from handrail.conversation.blocks import ToolUse
 from handrail.conversation.plain import plain
-from handrail.conversation.stream import StreamFailure
+from handrail.conversation.stream import StreamFailure, StreamRetry
 from handrail.headless.lines import Lines
 from handrail.headless.printer import printer_for
-from handrail.loop.events import RunEnded
+from handrail.loop.events import Denial, LoopEvent, Notice, RunEnded
 from handrail.loop.state import Move, Why
 
 EVIL = "a\x1b]0;title\x07b\u202ec"
@@ -20,7 +21,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def told(event: RunEnded, form: str, out: io.StringIO) -> tuple[str, str]:
+def told(event: LoopEvent, form: str, out: io.StringIO) -> tuple[str, str]:
     errors = io.StringIO()
     printer_for(form, Lines("s"), out, errors).hear(event)  # type: ignore[arg-type]  # a literal, given by the test
     return out.getvalue(), errors.getvalue()
@@ -77,3 +78,30 @@ def test_half_a_character_does_not_break_a_line() -> None:
     out, _ = told(RunEnded(Move.STOPPED, Why.COMPLETED, "half \ud83d"), "stream-json", io.StringIO())
 
     assert json.loads(out)["result"].startswith("half ")
+
+
+def test_the_person_is_told_what_was_refused() -> None:
+    denials = tuple(Denial(ToolUse(str(n), "Write", {}), f"no rule allows {n}") for n in range(7))
+
+    out, errors = told(RunEnded(Move.STOPPED, Why.COMPLETED, "Done.", denials=denials), "text", io.StringIO())
+
+    assert out == "Done.\n"
+    assert errors.splitlines() == [
+        *(f"handrail: Write was refused: no rule allows {n}" for n in range(5)),
+        "handrail: 2 more calls were refused",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("event", "says"),
+    [
+        (
+            StreamRetry(StreamFailure("connection", "no connection to x", retryable=True), 2, 0.52, "some-model"),
+            "handrail: no connection to x. It is tried again in 0.5 seconds.\n",
+        ),
+        (Notice("the limit cannot be kept"), "handrail: the limit cannot be kept\n"),
+    ],
+)
+def test_the_person_is_told_what_holds_the_run_up(event: LoopEvent, says: str) -> None:
+    assert told(event, "text", io.StringIO()) == ("", says)
+    assert told(event, "json", io.StringIO()) == ("", "")

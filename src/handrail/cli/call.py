@@ -39,7 +39,7 @@ def run(chosen: argparse.Namespace) -> int:
 
     async def called() -> Outcome:
         try:
-            return await call_once(catalog, chosen.tool, raw, Path.cwd(), env, live=live)
+            return await call_once(catalog, chosen.tool, raw, Path.cwd(), env, live=live, told=warn)
         finally:
             await end_tasks(outfit)
 

@@ -256,7 +256,8 @@ def printers_for(chosen: argparse.Namespace, worker: Worker) -> list[Printer]:
     )
     printers: list[Printer] = [printer_for(chosen.output_format, lines, sys.stdout, sys.stderr)]
     if chosen.debug or chosen.verbose:
-        printers.append(DebugPrinter(sys.stderr, everything=bool(chosen.debug)))
+        notices = chosen.output_format != "text"  # there they are told in any case
+        printers.append(DebugPrinter(sys.stderr, everything=bool(chosen.debug), notices=notices))
     return printers
 
 
@@ -270,6 +271,8 @@ def facts(worker: Worker, chosen: argparse.Namespace) -> dict[str, Any]:
 def prompt_of(chosen: argparse.Namespace) -> str:
     """The words of the command line, then what is piped in."""
     said = " ".join(part for part in (chosen.prompt or "", *chosen.words) if part)
+    if any("\udc80" <= char <= "\udcff" for char in said):  # bytes that mean nothing in the language of the terminal
+        said = os.fsencode(said).decode("utf-8", "replace")
     return "\n\n".join(part for part in (said, piped(patient=not said)) if part)
 
 

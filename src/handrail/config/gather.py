@@ -182,10 +182,11 @@ def _judge(
 
     now = record_for(places.cwd, items)
     agreed = (before.agreed if before else now) if wanted.trust else None
-    known = together(agreed, TrustStore(places.state).record_of(places.cwd))
-    if known is None:
+    kept = TrustStore(places.state).record_of(places.cwd)
+    known = [each for each in (agreed, kept, together(agreed, kept)) if each]
+    if not known:
         return UNTRUSTED, agreed
-    return TRUSTED if covers(known, now) else "changed", agreed
+    return TRUSTED if any(covers(each, now) for each in known) else "changed", agreed
 
 
 def _is_one_of(item: "Item", servers: Mapping[str, Any]) -> bool:

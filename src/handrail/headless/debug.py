@@ -8,11 +8,17 @@ from handrail.tools.events import CallFinished, CallStarted
 
 
 class DebugPrinter:
-    """One line per thing worth knowing. With `everything`, also about requests and whether their prefix changed."""
+    """
+    One line per thing worth knowing.
 
-    def __init__(self, out: TextIO, *, everything: bool) -> None:
+    With `everything`, also about requests and whether their prefix changed; with `notices`, what else a person should
+    know.
+    """
+
+    def __init__(self, out: TextIO, *, everything: bool, notices: bool = True) -> None:
         self._out = out
         self._everything = everything
+        self._notices = notices
         self._prefix = ""
 
     def hear(self, event: LoopEvent) -> None:
@@ -37,7 +43,7 @@ class DebugPrinter:
                 return f"{outcome.use.name} {outcome.status.value} after {seconds * 1000:.1f} ms ({outcome.use.id})"
             case Compacted():
                 return f"the history was shortened ({event.kind}): {event.note}"
-            case Notice():
+            case Notice() if self._notices:
                 return event.text
             case RunEnded():
                 cost = "unknown" if event.dollars is None else f"{event.dollars:.4f} USD"

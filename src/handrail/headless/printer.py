@@ -4,11 +4,15 @@ import json
 from typing import Literal, Protocol, TextIO, TypeAlias
 
 from handrail.conversation.plain import plain
+from handrail.conversation.stream import StreamRetry
 from handrail.headless.lines import Lines, news_of
 from handrail.headless.wire import problem_of, result
-from handrail.loop.events import LoopEvent, RunEnded
+from handrail.loop.events import LoopEvent, Notice, RunEnded
 
 Format: TypeAlias = Literal["text", "json", "stream-json"]
+
+DENIALS = 5
+"""So many refused calls are told one by one."""
 
 
 class Printer(Protocol):
@@ -18,7 +22,7 @@ class Printer(Protocol):
 
 
 class TextPrinter:
-    """The final text, or what went wrong."""
+    """The final text; for the person what went wrong, what was refused, and why it takes long."""
 
     def __init__(self, out: TextIO, errors: TextIO) -> None:
         self._out = out
@@ -26,16 +30,32 @@ class TextPrinter:
 
     def hear(self, event: LoopEvent) -> None:
         if (news := news_of(event)) and news.stage == "message":
-            _write(self._errors, f"handrail: {plain(news.message)}")
-        if not isinstance(event, RunEnded):
-            return
+            self._tell(news.message)
+        match event:
+            case StreamRetry(failure=failure, delay=delay):
+                self._tell(f"{failure.message}. It is tried again in {delay:.1f} seconds.")
+            case Notice(text=text):
+                self._tell(text)
+            case RunEnded():
+                self._ended(event)
+            case _:
+                pass
+
+    def _ended(self, event: RunEnded) -> None:
         if event.text:
             # a program gets what the model said as it is; a terminal is not steered by it
             _write(self._out, plain(event.text) if self._out.isatty() else event.text)
         elif not event.is_error:
-            _write(self._errors, "handrail: the model gave an empty answer")
+            self._tell("the model gave an empty answer")
+        for denial in event.denials[:DENIALS]:
+            self._tell(f"{denial.use.name} was refused: {denial.reason}")
+        if len(event.denials) > DENIALS:
+            self._tell(f"{len(event.denials) - DENIALS} more calls were refused")
         if event.is_error:
-            _write(self._errors, f"handrail: {plain(problem_of(event))}")
+            self._tell(problem_of(event))
+
+    def _tell(self, text: str) -> None:
+        _write(self._errors, f"handrail: {plain(text)}")
 
 
 class JsonPrinter:

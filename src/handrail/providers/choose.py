@@ -95,9 +95,10 @@ def choose(wishes: Wishes, env: Mapping[str, str]) -> Choice:
     if not (key.isascii() and key.isprintable()):
         raise ProviderSetupError(f"The key for {base_url} holds characters no key has. Copy it again.")
     if not key and base_url.rstrip("/") == DEFAULT_URLS[provider]:
+        either = ("ANTHROPIC", "OPENAI") if not (wishes.provider or wishes.model or wishes.base_url) else (prefix,)
+        keys, urls = (" or ".join(f"{name}_{what}" for name in either) for what in ("API_KEY", "BASE_URL"))
         raise ProviderSetupError(
-            f"There is no key for {base_url} (model {model!r}). Set {prefix}_API_KEY, "
-            f"or set {prefix}_BASE_URL to a server that needs none."
+            f"There is no key for {base_url} (model {model!r}). Set {keys}, or set {urls} to a server that needs none."
         )
     fallbacks = tuple(_permitted(name, wishes) for name in wishes.fallback_models)
     return Choice(provider, model, base_url, key, bearer, fallbacks)

@@ -44,7 +44,7 @@ def entries(folder: Path) -> list[Entry]:
         return []
     try:
         found = _remembered(folder, files)
-    except (sqlite3.Error, OSError):  # broken or not writable: it is only a memory
+    except (sqlite3.Error, OSError, UnicodeError):  # broken, not writable, an odd name: it is only a memory
         found = [_looked_at(path, *facts) for path, facts in files.items()]
     return sorted(found, key=lambda entry: entry.updated, reverse=True)
 
@@ -96,6 +96,7 @@ def _looked_at(path: str, size: int, mtime_ns: int) -> Entry:
             facts |= {name: late[name] for name in ("title", "model") if name in late}
     name = Path(path).stem
     title = " ".join(facts.get("title", facts.get("prompt", "")).split())[:TITLE]
+    title = title.encode("utf-8", "replace").decode()  # halves of characters cannot be kept in a database
     return Entry(
         path,
         name,
