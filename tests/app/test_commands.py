@@ -36,6 +36,28 @@ def test_a_pipe_or_device_in_the_place_of_a_command_or_agent_is_not_waited_for(t
     assert ["is not a regular file" in problem for problem in problems] == [True, True]
 
 
+@pytest.mark.parametrize("target", ["home/.ssh/id_rsa", "proj/.env", "proj/.aws/x.md", "home/note.md"])
+def test_a_link_that_leads_out_of_the_project_or_to_a_secret_is_no_command_and_no_agent(
+    tmp_path: Path, home: Path, target: str
+) -> None:
+    cwd = tmp_path / "proj"
+    write(tmp_path / target, "---\nname: spy\ndescription: d\n---\nsecret")
+    write(cwd / "shared/good.md", "---\nname: good\ndescription: d\n---\nfine")
+    for kind in ("commands", "agents"):
+        write(cwd / ".claude" / kind / "plain.md", "---\nname: plain\ndescription: d\n---\nplain")
+        (cwd / ".claude" / kind / "spy.md").symlink_to(tmp_path / target)
+        (cwd / ".claude" / kind / "good.md").symlink_to(cwd / "shared/good.md")
+
+    assert set(find_commands(cwd, {"HOME": str(home)})) == {"plain", "good"}
+    agents, problems = find_agents(cwd, {"HOME": str(home)}, {})
+    assert {name for name, each in agents.items() if each.source != "built-in"} == {"plain", "good"}
+    assert len(problems) == 1
+
+    write(home / ".claude/commands/mine.md", "x")
+    (home / ".claude/commands/linked.md").symlink_to(tmp_path / target)  # one's own links are one's own
+    assert "linked" in find_commands(cwd, {"HOME": str(home)})
+
+
 def test_commands_are_found_and_the_nearest_of_a_name_counts(tmp_path: Path, home: Path) -> None:
     cwd = tmp_path / "proj"
     write(cwd / ".claude/commands/fix.md", "---\ndescription: Fixes it\nargument-hint: WHAT\n---\nFix $ARGUMENTS.")

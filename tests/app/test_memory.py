@@ -146,6 +146,21 @@ def test_a_project_reaches_nothing_outside_its_tree_before_that_file_is_approved
     assert [each.text for each in project.read(approved=frozenset({secret})).files][1:] == ["secret"]
 
 
+@pytest.mark.parametrize("name", [".env", ".env.local", "conf/.aws/credentials", "deploy.pem", "link.md"])
+def test_a_project_does_not_hand_files_with_secrets_to_the_model(project: Project, name: str) -> None:
+    secret = project.write(f"up/tree/{name if name != 'link.md' else '.env'}", "secret")
+    (project.tree / "link.md").symlink_to(project.tree / ".env")
+    project.write("up/tree/CLAUDE.md", f"@{name} @.env.example")
+    project.write("up/tree/.env.example", "made to be shown")
+
+    memory = project.read()
+
+    assert "secret" not in [each.text for each in memory.files]
+    assert "made to be shown" in [each.text for each in memory.files]
+    assert [problem.needs_approval for problem in memory.problems] == [secret]
+    assert "secret" in [each.text for each in project.read(approved=frozenset({secret})).files]
+
+
 def test_a_memory_file_that_links_out_of_the_tree_is_not_read(project: Project) -> None:
     secret = project.write("home/secret.md", "secret")
     (project.tree / "CLAUDE.md").symlink_to(secret)

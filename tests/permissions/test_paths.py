@@ -36,11 +36,44 @@ def test_ordinary_names_are_not_protected(name: str, tmp_path: Path) -> None:
     assert World(tmp_path, mode="acceptEdits").says("Write", {"file_path": name}) == "allow"
 
 
-@pytest.mark.parametrize("name", [".ssh/config", ".local/bin/git", ".config/autostart/x.desktop", ".aws/config"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        ".ssh/config", ".local/bin/git", ".config/autostart/x.desktop", ".aws/config", ".vimrc", ".emacs.d/init.el",
+        ".local/lib/python3.11/site-packages/usercustomize.py", ".config/pip/pip.conf", ".tmux.conf", ".forward",
+    ],
+)  # fmt: skip
 def test_what_starts_by_itself_at_home_is_protected_if_home_is_a_working_folder(name: str, tmp_path: Path) -> None:
     world = World(tmp_path, mode="acceptEdits", working_dirs=("/home/dev",))
 
     assert world.says("Write", {"file_path": f"/home/dev/{name}"}) == "ask"
+
+
+@pytest.mark.parametrize("mode", ["default", "acceptEdits", "auto", "dontAsk"])
+@pytest.mark.parametrize(
+    ("tool", "given"),
+    [
+        ("Write", {"file_path": "/home/dev/st/trust/x.json"}),
+        ("Edit", {"file_path": "link/audit/x.jsonl", "old_string": "a", "new_string": "b"}),
+        ("Bash", {"command": "touch ~/st/trust/x.json"}),
+        ("Bash", {"command": "cp a ~/st/sessions/x"}),
+        ("Bash", {"command": "rm -r ~/st"}),
+        ("Bash", {"command": "echo x > ~/st/new"}),
+        ("Bash", {"command": "mv ~/parent ~/other"}),
+    ],
+)
+def test_our_own_records_and_settings_are_protected_wherever_they_are(
+    mode: str, tool: str, given: dict[str, str], tmp_path: Path
+) -> None:
+    allow = ["Edit", "Edit(//**)", "Write", "Bash(touch *)", "Bash(mv *)"]
+    own = ("/home/dev/st", "/home/dev/parent/deep/config")
+    world = World(tmp_path, mode=mode, working_dirs=(PROJECT, "/home/dev"), rules={"allow": allow}, own=own)
+    world.file("/home/dev/st/trust/x.json")
+    world.file("/home/dev/parent/deep/config/settings.json")
+    world.link("link", "/home/dev/st")
+
+    assert world.says(tool, given) == ("deny" if mode == "dontAsk" else "ask")
+    assert world.says("Read", {"file_path": "/home/dev/st/trust/x.json"}) == "allow"
 
 
 @pytest.mark.parametrize(

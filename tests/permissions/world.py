@@ -40,6 +40,7 @@ class World:
     rules: Mapping[str, Sequence[str]] = field(default_factory=dict)
     source_dir: str = ""
     kept: Sequence[str] = ()
+    own: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         self.root = Path(os.path.realpath(self.root))
@@ -86,6 +87,7 @@ class World:
         source = Source("project", ".handrail/settings.json", 1, self.at(self.source_dir or PROJECT))
         policy = Policy.empty(self.at(self.cwd), self.at(self.home)).with_flags(ALL_MODES)
         policy = policy.with_directories(map(self.at, self.working_dirs)).with_kept(map(self.at, self.kept))
+        policy = policy.with_own(map(self.at, self.own))
         for kind, texts in self.rules.items():
             policy = policy.adding(Behaviour(kind), texts, source)
         return policy.with_mode(self.mode)

@@ -4,6 +4,7 @@ Commands that people write down as Markdown files, and use as `/name words` in a
     .claude/commands/deploy.md, .handrail/commands/..., ~/.claude/commands/..., ~/.handrail/commands/...
 
 The nearest file of a name counts: the project's before the user's. A command is a prompt, nothing in it is run here.
+A link of a project that leads out of it is no command.
 """
 
 import re
@@ -11,11 +12,13 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from handrail.app.facts import repository_of
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import UserMessage
 from handrail.files.frontmatter import read_head
 from handrail.loop.moments import Expansion
 from handrail.records import record
+from handrail.shell.secrets import secret
 
 FAMILIES = (".handrail", ".claude")
 SOURCES = ("project", "user")
@@ -46,16 +49,23 @@ def folders_for(kind: str, cwd: Path, env: Mapping[str, str], sources: Collectio
     return project + ([own / kind, home / ".claude" / kind] if "user" in sources else [])
 
 
+def reaches_out(path: Path, cwd: Path) -> bool:
+    """Whether a file of a project leads out of it, or to what may hold secrets; its text would go to the model."""
+    tree = (repository_of(cwd) or cwd).resolve()
+    real = path.resolve()
+    return not real.is_relative_to(tree) or secret(f"/{real.relative_to(tree)}")
+
+
 def find_commands(cwd: Path, env: Mapping[str, str], sources: Collection[str] = SOURCES) -> dict[str, Command]:
     """All commands that hold in a folder, by name."""
     found: dict[str, Command] = {}
     for folder in folders_for("commands", cwd, env, sources):
-        for command in _in(folder):
+        for command in _in(folder, cwd if folder.is_relative_to(cwd) else None):
             found.setdefault(command.name, command)
     return found
 
 
-def _in(folder: Path) -> Iterator[Command]:
+def _in(folder: Path, project: Path | None) -> Iterator[Command]:
     try:
         files = sorted(folder.rglob("*.md"))[:MAX_COMMANDS]
     except OSError:
@@ -63,6 +73,8 @@ def _in(folder: Path) -> Iterator[Command]:
     for path in files:
         try:
             if not path.is_file() or path.stat().st_size > MAX_FILE:  # a pipe would be waited for
+                continue
+            if project and reaches_out(path, project):
                 continue
             headed = read_head(path.read_text("utf-8", "replace"))
         except OSError:

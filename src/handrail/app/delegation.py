@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from handrail.agents.definitions import BUILT_IN, AgentDefinition, from_file, from_json
 from handrail.app.agent import Agent
-from handrail.app.commands import MAX_FILE, SOURCES, folders_for
+from handrail.app.commands import MAX_FILE, SOURCES, folders_for, reaches_out
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import Attachment
 from handrail.conversation.request import Chain
@@ -40,7 +40,7 @@ def find_agents(
     found: dict[str, AgentDefinition] = {}
     problems: list[str] = []
     candidates = [from_json(name, value, "--agents") for name, value in given.items()]
-    for each in (*candidates, *_files(folders_for("agents", cwd, env, sources)), *BUILT_IN):
+    for each in (*candidates, *_files(folders_for("agents", cwd, env, sources), cwd), *BUILT_IN):
         if isinstance(each, str):
             problems.append(each)
         else:
@@ -48,7 +48,7 @@ def find_agents(
     return found, problems
 
 
-def _files(folders: Iterable[Path]) -> Iterator[AgentDefinition | str]:
+def _files(folders: Iterable[Path], cwd: Path) -> Iterator[AgentDefinition | str]:
     for folder in folders:
         try:
             paths = sorted(folder.glob("*.md"))
@@ -58,6 +58,9 @@ def _files(folders: Iterable[Path]) -> Iterator[AgentDefinition | str]:
             try:
                 if not path.is_file():  # a pipe would be waited for
                     yield f"{path}: it is not a regular file"
+                    continue
+                if path.is_relative_to(cwd) and reaches_out(path, cwd):
+                    yield f"{path}: it leads out of the project, or to what may hold secrets, and is not read"
                     continue
                 text = path.read_text("utf-8", "replace") if path.stat().st_size <= MAX_FILE else ""
             except OSError as error:

@@ -116,6 +116,7 @@ class FolderGate:
             return made(self._policy)
         home = realpath(self._env.get("HOME") or Path.home())
         policy: Policy = import_module("handrail.permissions.policy").Policy.empty(self._cwd, home)
+        policy = policy.with_own([realpath(state_folder(self._env))])
         return made(lambda: policy)
 
     def _audit(self) -> object:

@@ -4,6 +4,7 @@ The settings of a running session: the policy they make, what a person agrees to
 A start only reads and merges files. Rules are parsed, and lines counted, when the first call has to be decided.
 """
 
+import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -36,7 +37,8 @@ def build_policy(loaded: Loaded, asked: Asked, places: Places) -> "Policy":
 
     flags = Flags(bypass_available=loaded.mode.bypass_available, auto_available=loaded.mode.auto_available)
     empty = Policy.empty(places.cwd, places.home).with_flags(flags).with_mode(loaded.mode.name)
-    return empty.with_directories(loaded.folders).with_rules(_rules(loaded, asked))
+    own = map(os.path.realpath, (places.state, places.user, places.claude))
+    return empty.with_directories(loaded.folders).with_own(own).with_rules(_rules(loaded, asked))
 
 
 def _rules(loaded: Loaded, asked: Asked) -> "list[Rule | RuleProblem]":

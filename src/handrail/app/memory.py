@@ -2,7 +2,7 @@
 Finds and reads memory files: AGENTS.md and CLAUDE.md of the policy, the user and every folder down to the working one.
 
 What cannot be read is reported, and never stops a run. A project's file reaches no further than its own tree: a link or
-an import that leaves it is read only after somebody approved that very file.
+an import that leaves it, or leads to what holds secrets by its name, is read only after somebody approved that file.
 """
 
 import codecs
@@ -29,6 +29,7 @@ from handrail.loop.memory import (
 )
 
 PROJECT_NAMES = ("CLAUDE.md", ".claude/CLAUDE.md", "AGENTS.md")
+ORDINARY_NAMES = frozenset(("CLAUDE.md", "CLAUDE.local.md", "AGENTS.md"))
 USER_NAMES = ("CLAUDE.md", "AGENTS.md")
 MAX_HOPS = 4
 MAX_FILES = 200
@@ -200,6 +201,10 @@ class _Reading:
             text = f"leads to {real}, outside of {origin.border}, and was not read. Approve that file if it is meant."
             self._problems.append(Problem(path, text, needs_approval=real))
             return False
+        if _secret_name(real.relative_to(origin.border.resolve())):
+            text = f"leads to {real}, which may hold secrets, and was not read. Approve that file if it is meant."
+            self._problems.append(Problem(path, text, needs_approval=real))
+            return False
         if origin.above_project and not _trustworthy(real):
             self._problem(path, "was not read: it lies above the project, and others than you could have written it.")
             return False
@@ -239,6 +244,15 @@ def _read(path: Path) -> bytes | None:
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
         return file.read(MAX_BYTES + 1) if stat.S_ISREG(os.fstat(descriptor).st_mode) else None
+
+
+def _secret_name(path: Path) -> bool:
+    """Whether a path below a project says that it holds secrets, so that reading it is asked for."""
+    if path.name in ORDINARY_NAMES:
+        return False
+    from handrail.shell.secrets import secret  # noqa: PLC0415  # most projects have no other file
+
+    return secret(f"/{path}")
 
 
 def _trustworthy(path: Path) -> bool:

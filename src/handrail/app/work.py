@@ -24,6 +24,7 @@ from handrail.app.state import result_store, session_store, state_folder, undo_f
 from handrail.app.wishes import thought, wishes_of
 from handrail.config.asked import NOTHING_ASKED, Asked
 from handrail.conversation.messages import Attachment, Message
+from handrail.conversation.redact import Redactor
 from handrail.conversation.request import History, Request
 from handrail.conversation.stream import Usage
 from handrail.dispatch.gate import Rails
@@ -190,7 +191,7 @@ class Worker:
     def _asked_model(self, work: Work, env: Mapping[str, str]) -> tuple[Provider, str]:
         """The model to ask; without one there is no session either."""
         try:
-            return open_model(work, env, self._patterns)
+            return open_model(work, env, self._redactor)
         except BaseException:
             if self.session is not None:
                 self.session.scribe.close()
@@ -282,7 +283,7 @@ class Worker:
             ProviderSetupError: it cannot be asked.
         """
         work = replace(self._work, wishes=replace(self._work.wishes, model=name or self._work.wishes.model))
-        model, chosen = open_model(work, self.live.loaded.env, self._patterns)
+        model, chosen = open_model(work, self.live.loaded.env, self._redactor)
         self._spare.append(self._model)
         self._model = model
         self.agent.set_model(model, chosen)
@@ -478,8 +479,8 @@ def deferral_of(env: Mapping[str, str]) -> Deferral:
             return Deferral(mode="on")
 
 
-def open_model(work: Work, env: Mapping[str, str], secrets: Sequence[str] = ()) -> tuple[Provider, str]:
-    """The model to ask and its name; answers come from a cassette, or go into one without what `secrets` match."""
+def open_model(work: Work, env: Mapping[str, str], redactor: Redactor | None = None) -> tuple[Provider, str]:
+    """The model to ask and its name; answers come from a cassette, or go into one without secrets."""
     if work.replay:
         from handrail.providers.cassette.opening import (  # noqa: PLC0415  # only replays pay for it
             open_replayed_provider,
@@ -488,7 +489,7 @@ def open_model(work: Work, env: Mapping[str, str], secrets: Sequence[str] = ()) 
             surroundings_of,
         )
 
-        replayer = open_replayer(work.replay, surroundings_of(work.cwd, env, secrets=secrets))
+        replayer = open_replayer(work.replay, surroundings_of(work.cwd, env, redactor=redactor))
         return open_replayed_provider(replayer, work.wishes), replayed_choice(replayer.cassette, work.wishes).model
     choice = choose(work.wishes, env)
     if not work.record:
@@ -497,6 +498,6 @@ def open_model(work: Work, env: Mapping[str, str], secrets: Sequence[str] = ()) 
     from handrail.providers.cassette.record import Recorder  # noqa: PLC0415
     from handrail.providers.http import HttpTransport  # noqa: PLC0415
 
-    surroundings = surroundings_of(work.cwd, env, secrets=secrets)
+    surroundings = surroundings_of(work.cwd, env, redactor=redactor)
     recorder = Recorder(HttpTransport(env), work.record, surroundings, timed=True)
     return open_provider(choice, env, recorder), choice.model

@@ -37,6 +37,9 @@ PROTECTED_START = ".yarnrc"
 PROTECTED_AT_HOME = (
     "/.ssh", "/.gnupg", "/.aws", "/.kube", "/.docker", "/.local/bin", "/bin", "/.config/autostart", "/.config/systemd",
     "/.config/fish", "/.config/environment.d", "/.local/share/applications", "/Library/LaunchAgents",
+    "/.local/lib", "/.config/pip", "/.pip", "/.m2", "/.gradle", "/.bundle", "/.ipython", "/.forward", "/.mailcap",
+    "/.vimrc", "/.vim", "/.config/nvim", "/.emacs", "/.emacs.d", "/.config/emacs", "/.tmux.conf", "/.config/tmux",
+    "/.screenrc", "/.psqlrc", "/.sqliterc", "/.irbrc", "/.Rprofile", "/.octaverc", "/.local/share/fish",
 )  # fmt: skip
 
 
@@ -67,10 +70,12 @@ def protected(path: str, home: str) -> str:
     return ""
 
 
-def protected_place(place: Place, home: str) -> str:
-    """The protected name in the path as spelled or as it really is."""
+def protected_place(place: Place, home: str, own: tuple[str, ...] = ()) -> str:
+    """The protected name in the path as spelled or as it really is; `own` are folders that are protected whole."""
     found = protected(place.real, home)
-    return found or (protected(place.absolute, home) if place.absolute != place.real else "")
+    if not found and place.absolute != place.real:
+        found = protected(place.absolute, home)
+    return found or next((folder for folder in own if below(place.real, folder)), "")
 
 
 @lru_cache(maxsize=4096)

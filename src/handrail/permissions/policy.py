@@ -40,9 +40,10 @@ NO_FLAGS = Flags()
 @dataclass(frozen=True, slots=True)  # not a record: the index is left out of comparing
 class Policy:
     """
-    One snapshot. `cwd`, `home`, `working_dirs` and `kept` are absolute real paths.
+    One snapshot. `cwd`, `home`, `working_dirs`, `kept` and `own` are absolute real paths.
 
     `kept` are folders of the session's own files, such as big results: they may be read, and nothing else.
+    `own` are the folders of our records and settings, wherever they were moved to: what is written there is protected.
     """
 
     cwd: str
@@ -56,6 +57,7 @@ class Policy:
     flags: Flags = NO_FLAGS
     version: int = 0
     kept: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
     index: Indexes = field(default_factory=dict, repr=False, compare=False)
     prefixes: tuple[str, ...] = field(default=(), repr=False, compare=False)
     """The working folders as beginnings of paths that end with a slash."""
@@ -115,6 +117,10 @@ class Policy:
     def with_kept(self, folders: Iterable[str]) -> "Policy":
         """These folders of the session's own files."""
         return _indexed(replace(self, kept=tuple(dict.fromkeys(folders)), version=self.version + 1))
+
+    def with_own(self, folders: Iterable[str]) -> "Policy":
+        """These folders of our own records and settings."""
+        return replace(self, own=tuple(dict.fromkeys(folders)), version=self.version + 1)
 
     def with_cwd(self, cwd: str) -> "Policy":
         """Another current folder; the working folders stay."""

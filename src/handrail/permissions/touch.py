@@ -9,7 +9,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from handrail.files.paths import Beneath, Kind, Place
-from handrail.permissions.paths import doubt, protected_place
+from handrail.permissions.paths import below, doubt, protected_place
 from handrail.permissions.patterns import PathIndex
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import Behaviour, Rule
@@ -65,7 +65,9 @@ def touch_of(
     if place is None:
         return Touch(None, access, shown, part, redirected, doubt=f"which file {shown!r} means is not known")
     reads = access in READING
-    guard = "" if reads else protected_place(place, policy.home)
+    guard = "" if reads else protected_place(place, policy.home, policy.own)
+    if not guard and not reads and place.real not in policy.working_dirs:  # a folder takes along what lies in it
+        guard = next((folder for folder in policy.own if below(folder, place.real)), "")
     touch = Touch(place, access, shown, part, redirected, paths_of(place), protected=guard)
     if access in (Access.REMOVE, Access.MAYBE):
         return touch._replace(clear=True)

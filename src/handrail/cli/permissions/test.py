@@ -157,6 +157,7 @@ class Policies:
         source = Source("test", self._file, line, cwd)
         for kind, texts in (values["rules"] or {}).items():
             rules += [parse_rule(text, Behaviour(kind), source) for text in texts]
-        policy = Policy.empty(cwd, home).with_flags(own.flags).with_directories(folders).with_rules(rules)
+        policy = Policy.empty(cwd, home).with_flags(own.flags).with_directories(folders).with_own(own.own)
+        policy = policy.with_rules(rules)
         default = own.mode if self._mode_given or not replaced else "default"
         return policy.with_mode(values["mode"] or default)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from handrail.conversation.redact import make_redactor
+from handrail.conversation.redact import Redactor, make_redactor
 from handrail.errors import CassetteError
 from handrail.providers.cassette.replay import ReplayClock, Replayer
 from handrail.providers.cassette.surroundings import Surroundings, make_surroundings
@@ -21,15 +21,16 @@ def surroundings_of(
     secrets: Iterable[str] = (),
     volatile: Iterable[str] = (),
     places: Mapping[str, Path] = NO_PLACES,
+    redactor: Redactor | None = None,
 ) -> Surroundings:
     """
-    Secrets of the environment and the patterns `secrets` are never written.
+    What `redactor` knows is never written; without one, secrets of the environment and the patterns `secrets`.
 
     Where the folders lie (the working, home and state folder, and `places` by name) and `volatile` do not matter.
     """
     own = {"cwd": str(cwd), "state": env.get("HANDRAIL_STATE_DIR"), "home": env.get("HOME")}
     places = {**places, **{name: Path(path) for name, path in own.items() if path}}
-    return make_surroundings(make_redactor(env, secrets), places, volatile)
+    return make_surroundings(redactor or make_redactor(env, secrets), places, volatile)
 
 
 def open_replayer(path: Path, surroundings: Surroundings, *, speed: float = 0.0, in_order: bool = False) -> Replayer:
