@@ -49,13 +49,17 @@ class Start:
     descriptors: list[int]  # the standard streams and the folder
 
 
-def asked(link: socket.socket) -> Start:
+def asked(link: socket.socket) -> Start | None:
+    """What is to be started; None if whoever asked was killed in the middle of it."""
     size, control, _, _ = link.recvmsg(4, socket.CMSG_SPACE(16))
-    descriptors = array.array("i", control[0][2])
-    count, *told = link.recv(int.from_bytes(size, "big"), socket.MSG_WAITALL).split(b"\0")
+    whole = int.from_bytes(size, "big")
+    words_and_variables = link.recv(whole, socket.MSG_WAITALL) if control else b""
+    if not control or len(words_and_variables) < whole:
+        return None
+    count, *told = words_and_variables.split(b"\0")
     words = [os.fsdecode(word) for word in told[: int(count)]]
     variables = (each.partition(b"=") for each in told[int(count) :])
-    return Start(words, {name: value for name, _, value in variables}, [*descriptors])
+    return Start(words, {name: value for name, _, value in variables}, [*array.array("i", control[0][2])])
 
 
 def streams() -> None:
@@ -118,9 +122,10 @@ def serve(address: str) -> None:
                     reap(links, selector)
                 elif key.fileobj is listener:
                     link, _ = listener.accept()
-                    child = forked(asked(link))
-                    links[child] = link
-                    selector.register(link, selectors.EVENT_READ, child)
+                    if start := asked(link):
+                        child = forked(start)
+                        links[child] = link
+                        selector.register(link, selectors.EVENT_READ, child)
                 elif key.data in links and not passed_on(key.data, links[key.data]):
                     selector.unregister(key.fileobj)
 
