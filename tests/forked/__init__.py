@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 
 HERE = Path(__file__).parent
+MODULES = ("handrail", "pytest", "tests.sessions.cutting")
 
 
 class Server:
@@ -34,7 +35,7 @@ class Server:
         assert self._process.stdout is not None
         assert self._process.stdout.readline() == b"ready\n"
         text = f"#!{sys.executable} -ISE\nSERVER = {str(address)!r}\n{(HERE / 'client.py').read_text()}"
-        for module in ("handrail", "pytest"):
+        for module in MODULES:
             (self.bin / module).write_text(text)
             (self.bin / module).chmod(0o755)
 
@@ -49,7 +50,7 @@ def server() -> Server:
 
 
 def program(module: str = "handrail") -> Path:
-    """What to start in place of `python -m handrail`, or `python -m pytest`."""
+    """What to start in place of `python -m handrail`, or of another of the modules."""
     return server().bin / module
 
 

@@ -25,6 +25,7 @@ for descriptor in descriptors:
     os.close(descriptor)  # a reader that waits for their end must not wait for this process
 status = int.from_bytes(link.recv(4), "big")
 if os.WIFSIGNALED(status):
-    signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
+    if os.WTERMSIG(status) != signal.SIGKILL:
+        signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
     os.kill(os.getpid(), os.WTERMSIG(status))
 os._exit(os.waitstatus_to_exitcode(status))

@@ -4,7 +4,6 @@ import asyncio
 import json
 import os
 import signal
-import sys
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -14,7 +13,8 @@ from typing import Any
 from handrail.conversation.blocks import Text
 from handrail.sessions.rebuild import NEVER_STARTED, UNKNOWN
 from handrail.testing.model_server import ModelServer, Received, Reply
-from tests.sessions.nursery import Cut, nursery
+from tests.forked import program
+from tests.sessions.cutting import Cut
 
 SESSION = "killed"
 STREAM = ("--output-format", "stream-json", "--verbose")
@@ -71,10 +71,12 @@ class Victim:
 
 
 @asynccontextmanager
-async def victim(replies: Iterable[Reply], folder: Path, *arguments: str, **more: str) -> AsyncIterator[Victim]:
+async def victim(
+    replies: Iterable[Reply], folder: Path, *arguments: str, start: Path | None = None, **more: str
+) -> AsyncIterator[Victim]:
     async with asyncio.timeout(60), ModelServer(replies, strict=True) as server:
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "handrail", *STREAM, *ALLOWED, *arguments),
+            *(str(start or program()), *STREAM, *ALLOWED, *arguments),
             cwd=folder,
             env=variables(server, folder, **more),
             stdin=asyncio.subprocess.PIPE if "--input-format" in arguments else asyncio.subprocess.DEVNULL,
@@ -112,12 +114,11 @@ class Ended:
 
 async def ran(replies: Iterable[Reply], folder: Path, *arguments: str, cut: Cut | None = None, **more: str) -> Ended:
     """A run to its end; with `cut`, to where writing its session goes wrong."""
-    out = folder / f".out-{os.urandom(4).hex()}"
-    async with asyncio.timeout(60), ModelServer(replies, strict=True) as server:
-        given = [*STREAM, *ALLOWED, *arguments]
-        code = await asyncio.to_thread(nursery().run, given, folder, variables(server, folder, **more), out, cut)
-        printed = [json.loads(line) for line in out.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
-        return Ended(code, printed, Path(f"{out}.err").read_text(), server.requests)
+    start = program("tests.sessions.cutting" if cut else "handrail")
+    where = {**more, **(cut.variables() if cut else {})}
+    async with victim(replies, folder, *arguments, start=start, **where) as running:
+        errors = await running.rest()
+        return Ended(running.process.returncode, running.printed, errors, running.server.requests)
 
 
 async def resumed(folder: Path) -> Received:

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from handrail.conversation.blocks import Text, Thinking, ToolUse
 from handrail.sessions.log import Broken, read
 from handrail.testing.model_server import Reply
+from tests.sessions.cutting import Cut
 from tests.sessions.killing import SESSION, Ended, Line, Victim, missing, ran, resumed, said, told, victim
-from tests.sessions.nursery import Cut
 
 pytestmark = [pytest.mark.anyio, pytest.mark.proves("R13", "R1", "X3")]
 

@@ -26,7 +26,7 @@ from claude_agent_sdk import (
 
 from handrail.conversation.blocks import Text, ToolUse
 from handrail.testing.model_server import ModelServer, Reply
-from tests.sessions.nursery import program
+from tests.forked import program
 
 HANDRAIL = Path(sys.executable).with_name("handrail")
 PATIENCE = 60.0
