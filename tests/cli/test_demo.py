@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from tests.processes.seen import wait_for_end
 
-from handrail.cli.demo import CASSETTE
+from handrail.cli.demo import CASSETTE, drawable
 
 ROOT = Path(__file__).resolve().parents[2]
 DEMO = (sys.executable, "-m", "handrail", "demo")
@@ -175,6 +175,11 @@ def test_the_pictures_in_the_documentation_are_what_one_sees(shown: str, page: s
 def steady(line: str) -> str:
     """A line without what differs from run to run: times, bars, numbers of lines."""
     return " ".join(re.sub(r"[▒█·]+|\d+ ms|\(\+\d+ lines\)", " ", line).split())
+
+
+@pytest.mark.parametrize(("encoding", "drawn"), [("utf-8", "▒▒·█"), ("ascii", "==.#"), ("latin-1", "==.#")])
+def test_a_terminal_without_blocks_gets_other_characters(encoding: str, drawn: str) -> None:
+    assert drawable("▒▒·█", encoding) == drawn
 
 
 def test_it_fits_a_terminal_of_80_columns(user: User) -> None:
