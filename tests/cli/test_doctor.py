@@ -135,6 +135,43 @@ def test_whether_commands_are_confined_is_what_the_settings_say(
     assert said in text
 
 
+@pytest.mark.parametrize(
+    ("variables", "content", "name", "said"),
+    [
+        ({}, {}, "none", "Set ANTHROPIC_API_KEY or OPENAI_API_KEY, or set"),
+        ({"OPENAI_API_KEY": "k"}, {}, "gpt-5.2", "openai at https://api.openai.com/v1, with a key"),
+        ({"ANTHROPIC_BASE_URL": "http://127.0.0.1:1"}, {"model": "m"}, "m", "http://127.0.0.1:1, with no key"),
+        ({}, {"apiKeyHelper": "exit 1"}, "claude-sonnet-4-6", "with a key from apiKeyHelper"),
+    ],
+)
+def test_the_model_that_would_be_asked_is_named(
+    tmp_path: Path, variables: dict[str, str], content: dict[str, str], name: str, said: str
+) -> None:
+    write(tmp_path / "home", json.dumps(content))
+
+    [found] = doctor.model(here(tmp_path, variables={"HANDRAIL_STATE_DIR": str(tmp_path / "state"), **variables}))
+
+    assert (found.name, found.state) == (name, State.OFF if name == "none" else State.OK)
+    assert said in found.text
+
+
+@pytest.mark.parametrize(
+    ("event", "kind", "state", "said"),
+    [
+        ("PreToolUse", "commnd", State.PROBLEM, "'commnd'"),
+        ("PreToolUs", "command", State.NOTE, "there is no event of this name. Did you mean PreToolUse?"),
+    ],
+)
+def test_a_hook_that_cannot_work_is_said(tmp_path: Path, event: str, kind: str, state: State, said: str) -> None:
+    hook = {"type": kind, "command": "true"}
+    write(tmp_path / "home", json.dumps({"hooks": {event: [{"hooks": [hook]}]}}))
+
+    [found] = [each for each in findings(here(tmp_path)) if each.name == "hook"]
+
+    assert found.state is state
+    assert said in found.text
+
+
 def test_what_waits_for_trust_is_said(tmp_path: Path) -> None:
     def said() -> list[tuple[State, str]]:
         return [(each.state, each.text) for each in doctor.trust(here(tmp_path))]
