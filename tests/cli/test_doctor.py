@@ -156,14 +156,14 @@ def test_the_model_that_would_be_asked_is_named(
 
 
 @pytest.mark.parametrize(
-    ("event", "kind", "state", "said"),
+    ("event", "command", "state", "said"),
     [
-        ("PreToolUse", "commnd", State.PROBLEM, "'commnd'"),
-        ("PreToolUs", "command", State.NOTE, "there is no event of this name. Did you mean PreToolUse?"),
+        ("PreToolUse", 7, State.PROBLEM, "hooks.PreToolUse[0].hooks[0]"),
+        ("PreToolUs", "true", State.NOTE, "there is no event of this name. Did you mean PreToolUse?"),
     ],
 )
-def test_a_hook_that_cannot_work_is_said(tmp_path: Path, event: str, kind: str, state: State, said: str) -> None:
-    hook = {"type": kind, "command": "true"}
+def test_a_hook_that_cannot_work_is_said(tmp_path: Path, event: str, command: object, state: State, said: str) -> None:
+    hook = {"type": "command", "command": command}
     write(tmp_path / "home", json.dumps({"hooks": {event: [{"hooks": [hook]}]}}))
 
     [found] = [each for each in findings(here(tmp_path)) if each.name == "hook"]
