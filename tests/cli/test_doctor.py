@@ -208,6 +208,17 @@ def test_the_state_folder_that_handrail_makes_is_for_its_owner_only(tmp_path: Pa
     assert not [path for path in state.rglob("*") if path.stat().st_mode & 0o077]
 
 
+@pytest.mark.parametrize(("made", "said"), [(True, "cannot be written, so nothing is kept"), (False, "cannot be made")])
+def test_a_state_folder_that_cannot_be_written_is_a_problem(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made: bool, said: str
+) -> None:
+    if made:
+        (tmp_path / "state").mkdir(mode=0o700)
+    monkeypatch.setattr("os.access", lambda *_: False)  # root may write everywhere
+
+    assert [text for area, text in problems(here(tmp_path)) if area == "state" and said in text]
+
+
 def test_a_state_folder_that_others_can_open_is_a_problem(tmp_path: Path) -> None:
     folder = tmp_path / "state"
     folder.mkdir(mode=0o700)

@@ -240,12 +240,20 @@ def state(here: Here) -> Iterator[Finding]:
     try:
         found = folder.stat()
     except FileNotFoundError:
-        yield Finding("state", str(folder), State.OK, "not there yet; it is made when it is needed")
+        above = next(each for each in folder.parents if each.exists())
+        if os.access(above, os.W_OK | os.X_OK):
+            yield Finding("state", str(folder), State.OK, "not there yet; it is made when it is needed")
+        else:
+            text = f"cannot be made, because {above} cannot be written. Set HANDRAIL_STATE_DIR to another folder."
+            yield Finding("state", str(folder), State.PROBLEM, text)
         return
     if not stat.S_ISDIR(found.st_mode):
         yield Finding("state", str(folder), State.PROBLEM, "is not a folder. Remove it, or set HANDRAIL_STATE_DIR.")
     elif found.st_uid != os.geteuid():
         yield Finding("state", str(folder), State.PROBLEM, f"belongs to user {found.st_uid}. Set HANDRAIL_STATE_DIR.")
+    elif not os.access(folder, os.W_OK | os.X_OK):
+        text = "cannot be written, so nothing is kept. Set HANDRAIL_STATE_DIR to another folder."
+        yield Finding("state", str(folder), State.PROBLEM, text)
     elif found.st_mode & 0o077:
         mode = stat.S_IMODE(found.st_mode)
         yield Finding(
