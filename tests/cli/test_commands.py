@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from tests.forked import program, unmeasured
 
+from handrail.cli.tools import table
+
 LIGHT = {"handrail", "handrail.__main__", "importlib", "typing"}
 
 
@@ -105,6 +107,13 @@ def test_the_tools_are_listed_with_their_flags(tmp_path: Path) -> None:
         ["ToolSearch", "yes"],
         ["Write", "no"],
     ]
+
+
+def test_in_a_terminal_the_list_of_tools_has_one_line_for_each() -> None:
+    row = {"name": "Read", "read_only": True, "runs": "alone", "loaded": "always", "description": "Read a file: text"}
+
+    assert table([row], 40).splitlines()[1] == "Read  yes        alone  always  Read a f"
+    assert table([row]).endswith("Read a file: text")
 
 
 def test_the_tools_are_listed_for_programs(tmp_path: Path) -> None:

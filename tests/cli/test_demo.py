@@ -17,7 +17,7 @@ import pytest
 from tests.forked import program, unmeasured
 from tests.processes.seen import wait_for_end
 
-from handrail.cli.demo import CASSETTE
+from handrail.cli.demo import CASSETTE, drawable
 
 ROOT = Path(__file__).resolve().parents[2]
 DEMO = (sys.executable, "-m", "handrail", "demo")
@@ -121,7 +121,7 @@ def test_it_searches_and_reads_while_the_model_talks_and_changes_things_afterwar
 def test_the_test_fails_before_the_edit_and_passes_after_it(shown: str) -> None:
     said = [line for line in shown.splitlines() if line.startswith("  Bash python -m unittest: ")]
 
-    assert re.fullmatch(r".*: FAILED \(failures=1\) \(\+\d+ lines\)", said[0])
+    assert re.fullmatch(r".*: FAILED \(failures=1\) \(\+\d+ lines?\)", said[0])
     assert re.fullmatch(r".*: OK \(\+\d+ lines\)", said[1])
 
 
@@ -176,6 +176,11 @@ def test_the_pictures_in_the_documentation_are_what_one_sees(shown: str, page: s
 def steady(line: str) -> str:
     """A line without what differs from run to run: times, bars, numbers of lines."""
     return " ".join(re.sub(r"[▒█·]+|\d+ ms|\(\+\d+ lines\)", " ", line).split())
+
+
+@pytest.mark.parametrize(("encoding", "drawn"), [("utf-8", "▒▒·█"), ("ascii", "==.#"), ("latin-1", "==.#")])
+def test_a_terminal_without_blocks_gets_other_characters(encoding: str, drawn: str) -> None:
+    assert drawable("▒▒·█", encoding) == drawn
 
 
 def test_it_fits_a_terminal_of_80_columns(user: User) -> None:

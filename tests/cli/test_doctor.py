@@ -136,6 +136,43 @@ def test_whether_commands_are_confined_is_what_the_settings_say(
     assert said in text
 
 
+@pytest.mark.parametrize(
+    ("variables", "content", "name", "said"),
+    [
+        ({}, {}, "none", "Set ANTHROPIC_API_KEY or OPENAI_API_KEY, or set"),
+        ({"OPENAI_API_KEY": "k"}, {}, "gpt-5.2", "openai at https://api.openai.com/v1, with a key"),
+        ({"ANTHROPIC_BASE_URL": "http://127.0.0.1:1"}, {"model": "m"}, "m", "http://127.0.0.1:1, with no key"),
+        ({}, {"apiKeyHelper": "exit 1"}, "claude-sonnet-4-6", "with a key from apiKeyHelper"),
+    ],
+)
+def test_the_model_that_would_be_asked_is_named(
+    tmp_path: Path, variables: dict[str, str], content: dict[str, str], name: str, said: str
+) -> None:
+    write(tmp_path / "home", json.dumps(content))
+
+    [found] = doctor.model(here(tmp_path, variables={"HANDRAIL_STATE_DIR": str(tmp_path / "state"), **variables}))
+
+    assert (found.name, found.state) == (name, State.OFF if name == "none" else State.OK)
+    assert said in found.text
+
+
+@pytest.mark.parametrize(
+    ("event", "command", "state", "said"),
+    [
+        ("PreToolUse", 7, State.PROBLEM, "hooks.PreToolUse[0].hooks[0]"),
+        ("PreToolUs", "true", State.NOTE, "there is no event of this name. Did you mean PreToolUse?"),
+    ],
+)
+def test_a_hook_that_cannot_work_is_said(tmp_path: Path, event: str, command: object, state: State, said: str) -> None:
+    hook = {"type": "command", "command": command}
+    write(tmp_path / "home", json.dumps({"hooks": {event: [{"hooks": [hook]}]}}))
+
+    [found] = [each for each in findings(here(tmp_path)) if each.name == "hook"]
+
+    assert found.state is state
+    assert said in found.text
+
+
 def test_what_waits_for_trust_is_said(tmp_path: Path) -> None:
     def said() -> list[tuple[State, str]]:
         return [(each.state, each.text) for each in doctor.trust(here(tmp_path))]
@@ -170,6 +207,17 @@ def test_the_state_folder_that_handrail_makes_is_for_its_owner_only(tmp_path: Pa
 
     assert stat.S_IMODE(state.stat().st_mode) == 0o700
     assert not [path for path in state.rglob("*") if path.stat().st_mode & 0o077]
+
+
+@pytest.mark.parametrize(("made", "said"), [(True, "cannot be written, so nothing is kept"), (False, "cannot be made")])
+def test_a_state_folder_that_cannot_be_written_is_a_problem(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made: bool, said: str
+) -> None:
+    if made:
+        (tmp_path / "state").mkdir(mode=0o700)
+    monkeypatch.setattr("os.access", lambda *_: False)  # root may write everywhere
+
+    assert [text for area, text in problems(here(tmp_path)) if area == "state" and said in text]
 
 
 def test_a_state_folder_that_others_can_open_is_a_problem(tmp_path: Path) -> None:

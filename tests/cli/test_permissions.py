@@ -146,6 +146,9 @@ def test_a_call_can_be_written_like_a_rule(
         (("explain", "Bash(ls"), "the bracket is not closed"),
         (("explain", "Sleep(3)"), "brackets of Sleep is not known"),
         (("explain", "Bash", "{}", "--mode", "brave"), "there is no mode 'brave'"),
+        (("explain", "Bash", "{}", "--permission-mode", "brave"), "there is no mode 'brave'"),
+        (("explain", "Bash", "{}", "--cwd", "nowhere"), "--cwd: 'nowhere' is not a folder"),
+        (("test", "/dev/null"), "/dev/null holds no examples, so nothing was tested"),
         (("explain", "Bash", "{}", "--settings", "{bad"), "there is no file '{bad'"),
         (("lint", "--settings", '{"permissions": []}'), "must be an object"),
     ],
@@ -359,6 +362,7 @@ def test_lint_names_file_line_and_kind(project: Path, capsys: pytest.CaptureFixt
 
 def test_lint_of_good_rules_has_nothing_to_say(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert printed(capsys, "lint", "--settings", "settings.json") == (0, "5 rules, 0 remarks\n")
+    assert printed(capsys, "lint", "--settings", '{"permissions": {"ask": ["bash"]}}')[1].endswith("1 rule, 1 remark\n")
     code, text = printed(capsys, "lint", "--json", "--settings", '{"permissions": {"allow": ["bash"]}}')
 
     assert code == 1

@@ -269,8 +269,16 @@ async def test_an_answer_can_be_made_to_fit_a_schema(tmp_path: Path) -> None:
     [
         pytest.param(["-p"], 1, "there is no prompt", id="no prompt"),
         pytest.param(["-p", "hi", "--max-turns", "0"], 2, "not a whole number above 0", id="a limit of nothing"),
-        pytest.param(["-p", "hi", "--max-turns", "x"], 2, "invalid whole_number value", id="a limit that is no number"),
+        pytest.param(
+            ["-p", "hi", "--max-turns", "x"], 2, "'x' is not a whole number above 0", id="a limit that is no number"
+        ),
         pytest.param(["-p", "hi", "--max-budget-usd", "-1"], 2, "not an amount above 0", id="a negative budget"),
+        pytest.param(
+            ["-p", "hi", "--max-budget-usd", "x"], 2, "'x' is not an amount above 0", id="a budget of letters"
+        ),
+        pytest.param(
+            ["-p", "hi", "--max-thinking-tokens", "x"], 2, "'x' is not a whole number", id="thoughts of letters"
+        ),
         pytest.param(["-p", "hi", "--output-format", "xml"], 2, "invalid choice", id="an unknown format"),
         pytest.param(["-p", "hi", "--json-schema", "{"], 2, "it is not JSON", id="a broken schema"),
         pytest.param(["-p", "hi", "--json-schema", "[]"], 2, "it is not a JSON object", id="a schema that is a list"),

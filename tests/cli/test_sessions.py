@@ -8,7 +8,7 @@ import pytest
 
 from handrail.cli.main import run
 from handrail.conversation.blocks import Text, ToolUse
-from handrail.conversation.messages import AssistantMessage, UserMessage
+from handrail.conversation.messages import AssistantMessage, Attachment, UserMessage
 from handrail.conversation.redact import Redactor
 from handrail.sessions.log import Log
 from handrail.sessions.store import Store
@@ -130,12 +130,17 @@ def test_a_torn_session_is_found_out_and_mended_once(store: Store, capsys: Out) 
 
 
 def test_what_is_exported_comes_back(store: Store, tmp_path: Path, capsys: Out) -> None:
-    made(store, "one")
+    opened = store.create(str(Path.cwd()), "one")
+    opened.scribe.note("title", title="Two files")
+    for message in (Attachment("context", (Text("Folder: x"),)), ASKED, REPLY):
+        opened.scribe.message(message)
+    opened.scribe.close()
     file = tmp_path / "out.jsonl"
 
     assert said(capsys, "export", "one", "-o", str(file)) == ""
     again = value(capsys, "import", str(file))
     assert value(capsys, "show", again["id"])["messages"] == value(capsys, "show", "one")["messages"]
+    assert {each["title"] for each in value(capsys, "list")} == {"Two files"}
     assert "Two files." in said(capsys, "export", "one", "--format", "markdown")
     assert run(["sessions", "export", "one", "-o", str(file)]) == 1
     assert "exists. Give another name" in capsys.readouterr().err

@@ -72,6 +72,8 @@ def test_a_value_that_waits_for_trust_is_said_to_wait(project: Path, env: dict[s
         (["set", "permision.deny", "[]"], "Did you mean"),
         (["set", "allowManagedHooksOnly", "true"], "policy files only"),
         (["set", "env", '{"A": 1}'], "env.A is not a text"),
+        (["set", "permissions.allow", '["Bash(npm *"]'], "'Bash(npm *': the bracket is not closed"),
+        (["set", "permissions", '{"deny": ["Read(.env"]}'], "'Read(.env': the bracket is not closed"),
     ],
 )
 def test_a_value_that_does_not_fit_is_not_written(
@@ -82,6 +84,32 @@ def test_a_value_that_does_not_fit_is_not_written(
     assert ran.returncode == 2
     assert says in ran.stderr
     assert not Path(env["HOME"], ".handrail").exists()
+
+
+def test_what_is_not_set_or_not_known_is_said(project: Path, env: dict[str, str]) -> None:
+    def config(*arguments: str) -> tuple[int, str]:
+        ran = handrail("config", *arguments, cwd=project, environment=env)
+        return ran.returncode, ran.stdout + ran.stderr
+
+    assert config("get", "modle") == (1, "handrail: modle is not known. Did you mean 'model'?\n")
+    assert config("get", "model") == (1, "handrail: model is not set.\n")
+    assert config("unset", "model") == (1, "handrail: model is not set in ~/.handrail/settings.json.\n")
+    assert not Path(env["HOME"], ".handrail").exists()
+    assert config("set", "shade", "blue") == (
+        0,
+        "shade is set in ~/.handrail/settings.json. handrail does not know this key: it is kept, and has no effect.\n",
+    )
+    assert config("unset", "shade") == (0, "shade is gone from ~/.handrail/settings.json.\n")
+    assert handrail("trust", "--list", cwd=project, environment=env).stderr == "handrail: no folder is trusted\n"
+
+
+def test_what_is_trusted_is_json_also_beside_a_broken_file(project: Path, env: dict[str, str]) -> None:
+    settings(project, {}).write_text('{"model": 1,}')
+
+    ran = handrail("trust", "--json", cwd=project, environment=env)
+
+    assert json.loads(ran.stdout)["trust"] == "trusted"
+    assert ran.stderr.startswith("handrail: .handrail/settings.json:1: ")
 
 
 def test_the_published_schema_is_the_one_of_the_table(project: Path, env: dict[str, str]) -> None:

@@ -9,10 +9,14 @@ from pathlib import Path
 import pytest
 from tests.forked import program
 
+from handrail.conversation.blocks import Text
+from handrail.conversation.messages import UserMessage
+from handrail.conversation.redact import Redactor
 from handrail.files.journal import Note
 from handrail.files.paths import locate
 from handrail.files.replace import Target
 from handrail.files.undo import Undo
+from handrail.sessions.store import Store
 
 
 @pytest.fixture
@@ -64,6 +68,16 @@ def test_the_newest_session_of_this_folder_is_taken_back_prompt_by_prompt(projec
     assert third.stderr == ("handrail: Session mine has nothing left to undo. --to 1 goes back to its beginning.\n")
 
 
+@pytest.mark.parametrize("name", ["0f3a", "tidy up"])
+def test_a_session_may_be_named_by_the_beginning_of_its_id_or_its_title(project: Path, name: str) -> None:
+    opened = Store(project.parent / "state" / "sessions", Redactor()).create(str(project), "0f3a-1")
+    opened.scribe.message(UserMessage((Text("tidy up"),)))
+    opened.scribe.close()
+    put(project / "file", b"one", session(project, "0f3a-1"))
+
+    assert undone(project, name).stdout.endswith("1 changed back to before change 1 of session 0f3a-1.\n")
+
+
 def test_changes_are_listed_for_people_and_programs(project: Path) -> None:
     undo = session(project, "mine")
     undo.point("message-1")
@@ -110,7 +124,7 @@ def test_a_point_may_be_named_and_conflicts_have_to_be_forced(project: Path) -> 
     ("arguments", "message"),
     [
         pytest.param((), "No agent has changed a file from", id="no session"),
-        pytest.param(("other",), "There is no undo journal of a session 'other'.", id="an unknown one"),
+        pytest.param(("other",), "No file was changed in a session 'other', as far as is kept.", id="an unknown one"),
     ],
 )
 def test_what_is_not_there_is_said(project: Path, arguments: tuple[str, ...], message: str) -> None:

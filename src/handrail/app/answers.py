@@ -54,4 +54,6 @@ def answer_of(ended: RunEnded) -> Answer:
         status = f" (status {ended.failure.status})" if ended.failure.status else ""
         details.append(f"{ended.failure.message}{status}")
     why = ": ".join([WHAT_HAPPENED[ended.why], *filter(None, details)])
-    raise RunError(f"The prompt was not answered, because {why}. The conversation can go on from here.", ended)
+    raise RunError(
+        f"The prompt was not answered, because {why.rstrip('.')}. The conversation can go on from here.", ended
+    )

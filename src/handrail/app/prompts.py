@@ -87,15 +87,16 @@ class Prompts:
         """How full the model's window is, and what of it is known."""
         agent = self.worker.agent
         window = window_of(agent.model)
+        tokens = self.tokens or estimate(agent.messages)  # a conversation that goes on was not asked about here yet
         return {
             "categories": [
-                {"name": "Messages", "tokens": self.tokens, "color": "text"},
-                {"name": "Free space", "tokens": max(window - self.tokens, 0), "color": "inactive"},
+                {"name": "Messages", "tokens": tokens, "color": "text"},
+                {"name": "Free space", "tokens": max(window - tokens, 0), "color": "inactive"},
             ],
-            "totalTokens": self.tokens,
+            "totalTokens": tokens,
             "maxTokens": window,
             "rawMaxTokens": window,
-            "percentage": round(100 * self.tokens / window, 1),
+            "percentage": round(100 * tokens / window, 1),
             "model": agent.model,
             "isAutoCompactEnabled": self.worker.compacts_itself,
             "memoryFiles": self.worker.memory_files(),

@@ -13,7 +13,7 @@ from handrail.config.asked import Wanted
 from handrail.config.check import checked, shown
 from handrail.config.document import read_document
 from handrail.config.gather import gather
-from handrail.config.keys import find
+from handrail.config.keys import find, tree
 from handrail.config.merge import merged
 from handrail.config.places import Places, places_for
 from handrail.config.rewrite import remove_key, set_value
@@ -23,6 +23,7 @@ from handrail.config.ways import dotted
 from handrail.config.write import edit
 from handrail.conversation.plain import plain
 from handrail.errors import SettingsError
+from handrail.permissions.rules import Behaviour, RuleProblem, parse_rule
 
 MISSING = 1
 
@@ -43,7 +44,7 @@ def run(chosen: argparse.Namespace) -> int:
     path = tuple(chosen.key.split(".")) if chosen.way == "get" else ()
     value = settings.get(*path)
     if value is None:
-        sys.stderr.write(f"handrail: {chosen.key} is not set.\n")
+        sys.stderr.write(f"handrail: {chosen.key} {likely(path) or 'is not set.'}\n")
         return MISSING
     if chosen.show_source:
         rows = [{"key": key, "value": value, "source": source} for key, value, source in origins(settings, path)]
@@ -113,6 +114,10 @@ def change(chosen: argparse.Namespace, places: Places) -> int:
     path = tuple(chosen.key.split("."))
     spot = places.spot(chosen.scope or "user")
     if chosen.way == "unset":
+        there = read_document(spot)
+        if there is None or (not there.broken and Settings(values=there.values).get(*path) is None):
+            sys.stderr.write(f"handrail: {chosen.key} is not set in {spot.shown}.\n")
+            return MISSING
         edit(spot, places, lambda text: remove_key(text, path))
     else:
         value = fitting(path, chosen.value)
@@ -120,8 +125,27 @@ def change(chosen: argparse.Namespace, places: Places) -> int:
     ignored = gather(places, os.environ, Wanted()).ignored
     waits = any(item.source == spot.source and item.name.startswith(chosen.key) for item in ignored)
     note = " It counts when the folder is trusted: handrail trust." if waits else ""
+    if chosen.way == "set" and path[0] not in tree():
+        note = " handrail does not know this key: it is kept, and has no effect."
     print(f"{chosen.key} is {'gone from' if chosen.way == 'unset' else 'set in'} {spot.shown}.{note}")
     return 0
+
+
+def likely(path: tuple[str, ...]) -> str:
+    """What was probably meant by a key that is not known."""
+    nested: Any = None
+    for name in reversed(path):
+        nested = {name: nested}
+    return next((slip.message for slip in checked(nested)[1] if slip.hint), "")
+
+
+def permission_rules(values: Any) -> Iterator[tuple[Behaviour, list[str]]]:
+    """The permission rules among these values."""
+    section = values.get("permissions")
+    for kind in Behaviour:
+        rules = section.get(kind.value) if isinstance(section, dict) else None
+        if isinstance(rules, list):
+            yield kind, rules
 
 
 def fitting(path: tuple[str, ...], text: str) -> Any:
@@ -146,6 +170,10 @@ def fitting(path: tuple[str, ...], text: str) -> Any:
     if wrong or (hints and known is None):
         slip = (wrong or hints)[0]
         raise SettingsError(f"{dotted(slip.path)} {slip.message}")
+    for kind, rules in permission_rules(nested):
+        for rule in rules:
+            if isinstance(found := parse_rule(rule, kind), RuleProblem):
+                raise SettingsError(f"permissions.{kind.value} has the rule {rule!r}: {found.message}.")
     if known and known.managed:
         raise SettingsError(f"{known.name} counts in policy files only.")
     return value

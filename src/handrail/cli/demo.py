@@ -26,6 +26,7 @@ from handrail.loop.setup import Model
 from handrail.providers.cassette.opening import open_replayed_provider, open_replayer, surroundings_of
 from handrail.providers.choose import Wishes
 from handrail.tools.stand_in import fetch
+from handrail.tui.timeline import RUNNING, STREAMING, WAITING
 
 PROMPT = "The tests of this project fail. Find out why, repair it, and tidy up."
 CASSETTE = "demo.jsonl"
@@ -56,7 +57,7 @@ def run(chosen: argparse.Namespace) -> int:
                 watched = asyncio.run(play(open_replayed_provider(replayer, Wishes()), ground, width))
             except asyncio.CancelledError:
                 return TERMINATED
-        say(f"\nWhen everything happened:\n\n{watched.timeline()}")
+        say(f"\nWhen everything happened:\n\n{drawable(watched.timeline(), sys.stdout.encoding)}")
         say(f"\nWho decided, and why:\n\n{watched.trace()}")
         say(f"\nWhat changed:\n\n{ground.git('diff', '--no-color').rstrip()}")
     return 0 if watched.ended and not watched.ended.is_error else 1
@@ -101,6 +102,15 @@ def on_termination(act: Callable[[], object]) -> Iterator[None]:
 def numbered(text: str) -> str:
     """The lines with their numbers, as rules are cited."""
     return "\n".join(f"  {number}  {line}" for number, line in enumerate(text.splitlines(), 1)) + "\n"
+
+
+def drawable(drawing: str, encoding: str) -> str:
+    """The drawing in characters that the terminal has."""
+    try:
+        drawing.encode(encoding)
+    except UnicodeEncodeError:
+        return drawing.translate({ord(RUNNING): "#", ord(WAITING): ".", ord(STREAMING): "="})
+    return drawing
 
 
 def say(text: str) -> None:

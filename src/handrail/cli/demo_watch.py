@@ -89,7 +89,7 @@ def gist(outcome: Outcome) -> str:
     """A result in a line: its first one; of a program the last, where it says how it went."""
     lines = outcome.result.text.strip().splitlines() or ["done"]
     shown = lines[-1] if outcome.use.name == "Bash" else lines[0]
-    more = f" (+{len(lines) - 1} lines)" if len(lines) > 1 else ""
+    more = f" (+{len(lines) - 1} line{'s' if len(lines) > 2 else ''})" if len(lines) > 1 else ""
     return plain(" ".join(shown.split())) + more
 
 

@@ -16,15 +16,20 @@ from enum import Enum
 from importlib.util import find_spec
 from pathlib import Path
 
+from handrail.app.hooks import in_order, sources_of
+from handrail.app.hooks import wishes_of as hook_wishes
 from handrail.app.live import Live
 from handrail.app.settings import ignored_note
 from handrail.app.state import state_folder
+from handrail.app.wishes import wishes_of
 from handrail.config.places import places_for
 from handrail.conversation.plain import plain
-from handrail.errors import SettingsError
+from handrail.errors import ProviderSetupError, SettingsError
+from handrail.hooks.runner import Hooks
 from handrail.processes.sandbox.choose import best, tried
 from handrail.processes.sandbox.limits import EVERYWHERE, LIMITS, PROTECTS
 from handrail.processes.sandbox.settings import read_settings
+from handrail.providers.choose import Wishes, choose
 from handrail.records import record
 
 
@@ -136,6 +141,24 @@ def packages(_here: Here) -> Iterator[Finding]:
         yield Finding("packages", name, State.OK if found else State.OFF, feature if found else missing)
 
 
+# The model
+
+
+def model(here: Here) -> Iterator[Finding]:
+    """Which model a run without flags would ask. Nobody is asked for a key."""
+    if here.live is None:
+        return
+    loaded = here.live.loaded
+    helped = bool(loaded.settings.get("apiKeyHelper"))
+    try:
+        choice = choose(wishes_of(loaded, Wishes(api_key="from apiKeyHelper" if helped else "")), loaded.env)
+    except ProviderSetupError as error:
+        yield Finding("model", "none", State.OFF, f"{error} handrail demo needs no model.")
+        return
+    key = "a key from apiKeyHelper" if helped else "a key" if choice.key else "no key"
+    yield Finding("model", choice.model, State.OK, f"{choice.provider} at {choice.base_url}, with {key}")
+
+
 # Sandbox
 
 
@@ -193,6 +216,9 @@ def settings(here: Here) -> Iterator[Finding]:
         yield Finding("settings", "file", State.NOTE if problem.hint else State.PROBLEM, str(problem))
     for rule in here.rules:
         yield Finding("settings", "rule", State.PROBLEM, rule)
+    for wrong_hook in Hooks(sources=in_order(sources_of(here.live.loaded), hook_wishes(here.live.loaded))).problems:
+        level = State.PROBLEM if wrong_hook.kind == "malformed" else State.NOTE
+        yield Finding("settings", "hook", level, str(wrong_hook))
 
 
 def trust(here: Here) -> Iterator[Finding]:
@@ -214,12 +240,20 @@ def state(here: Here) -> Iterator[Finding]:
     try:
         found = folder.stat()
     except FileNotFoundError:
-        yield Finding("state", str(folder), State.OK, "not there yet; it is made when it is needed")
+        above = next(each for each in folder.parents if each.exists())
+        if os.access(above, os.W_OK | os.X_OK):
+            yield Finding("state", str(folder), State.OK, "not there yet; it is made when it is needed")
+        else:
+            text = f"cannot be made, because {above} cannot be written. Set HANDRAIL_STATE_DIR to another folder."
+            yield Finding("state", str(folder), State.PROBLEM, text)
         return
     if not stat.S_ISDIR(found.st_mode):
         yield Finding("state", str(folder), State.PROBLEM, "is not a folder. Remove it, or set HANDRAIL_STATE_DIR.")
     elif found.st_uid != os.geteuid():
         yield Finding("state", str(folder), State.PROBLEM, f"belongs to user {found.st_uid}. Set HANDRAIL_STATE_DIR.")
+    elif not os.access(folder, os.W_OK | os.X_OK):
+        text = "cannot be written, so nothing is kept. Set HANDRAIL_STATE_DIR to another folder."
+        yield Finding("state", str(folder), State.PROBLEM, text)
     elif found.st_mode & 0o077:
         mode = stat.S_IMODE(found.st_mode)
         yield Finding(
@@ -233,6 +267,7 @@ CHECKS: tuple[Check, ...] = (
     system,
     programs,
     packages,
+    model,
     sandbox,
     settings,
     trust,

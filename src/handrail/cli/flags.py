@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from handrail.cli.permission_flags import add_flags, rule_problems
+from handrail.cli.sessions_arguments import whole
 from handrail.records import record
 
 EFFORTS = ("minimal", "low", "medium", "high", "xhigh", "max")
@@ -85,7 +86,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--fallback-model", type=_names, default=(), help="to try when the first is overloaded")
     top.add_argument("--provider", choices=PROVIDERS, default="", help="wire format; told from the model if left out")
     top.add_argument("--base-url", default="", help="server to ask, for example http://127.0.0.1:8080/v1")
-    top.add_argument("--max-turns", type=whole_number, metavar="N", help="end after N answers")
+    top.add_argument("--max-turns", type=whole, metavar="N", help="end after N answers")
     top.add_argument("--max-budget-usd", type=amount, metavar="USD", help="end when this much is spent")
     top.add_argument("--system-prompt", metavar="TEXT", help="instead of the built-in one")
     top.add_argument("--system-prompt-file", metavar="FILE", help="the same, from a file")
@@ -98,7 +99,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--thinking", choices=("adaptive", "disabled"), help="whether the model may reason first")
     top.add_argument("--max-thinking-tokens", type=number, metavar="N", help="how much it may reason; 0 = not at all")
     top.add_argument("--thinking-display", choices=("summarized", "omitted"), default="", help="how thoughts are told")
-    top.add_argument("--task-budget", type=whole_number, metavar="N", help="tokens that the model shall make do with")
+    top.add_argument("--task-budget", type=whole, metavar="N", help="tokens that the model shall make do with")
     top.add_argument("--record", metavar="FILE", help="keep the model's answers in a cassette")
     top.add_argument("--replay", metavar="FILE", help="take the answers from a cassette; no network, no key")
     top.add_argument("--include-hook-events", action="store_true", help="stream-json: which hooks ran")
@@ -142,21 +143,16 @@ def _add_program_flags(top: argparse.ArgumentParser) -> None:
 
 
 def number(text: str) -> int:
-    value = int(text)
-    if value < 0:
+    if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
-    return value
-
-
-def whole_number(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
-    return value
+    return int(text)
 
 
 def amount(text: str) -> float:
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
     if not 0 < value < float("inf"):
         raise argparse.ArgumentTypeError(f"{text!r} is not an amount above 0")
     return value

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from handrail import __version__
 from handrail.cli import sessions_arguments
+from handrail.cli.sessions_arguments import described, whole
 from handrail.conversation.plain import plain
 from handrail.errors import HandrailError
 
@@ -24,6 +25,7 @@ def _call(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("input", metavar="JSON", help="its input as a JSON object; - reads it from standard input")
     parser.add_argument("--json", action="store_true", help="print the whole outcome as one JSON object")
     import_module("handrail.cli.permission_flags").add_flags(parser)
+    parser.epilog = "Flags that take several values stand behind TOOL and JSON, or are ended by --."
 
 
 def _shell(parser: argparse.ArgumentParser) -> None:
@@ -38,19 +40,23 @@ def _shell(parser: argparse.ArgumentParser) -> None:
 
 def _permissions(parser: argparse.ArgumentParser) -> None:
     common = argparse.ArgumentParser(add_help=False)
-    common.add_argument("--mode", default="", help="the permission mode (default: that of the settings)")
+    common.add_argument(
+        "--mode", "--permission-mode", default="", help="the permission mode (default: that of the settings)"
+    )
     common.add_argument("--cwd", metavar="DIR", help="the folder that calls are made in (default: this one)")
-    common.add_argument("--settings", metavar="FILE", default="", help="settings that count beside those of the folder")
+    common.add_argument(
+        "--settings", metavar="FILE|JSON", default="", help="settings that count beside those of the folder"
+    )
     common.add_argument("--add-dir", metavar="DIR", action="append", default=[], help="one more working folder")
-    common.add_argument("--json", action="store_true", help="print JSON")
+    common.add_argument("--json", action="store_true", help="print JSON; of test and lint one object a line")
     what = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
-    explain = what.add_parser("explain", parents=[common], help="why a call is allowed, asked about or denied")
+    explain = described(what, "explain", "why a call is allowed, asked about or denied", parents=[common])
     explain.add_argument("tool", metavar="TOOL", help="name of the tool; or the whole call: 'Bash(git push)'")
     explain.add_argument("input", metavar="JSON", nargs="?", help="its input as a JSON object")
-    test = what.add_parser("test", parents=[common], help="check a policy against examples, one JSON object a line")
+    test = described(what, "test", "check a policy against examples, one JSON object a line", parents=[common])
     test.add_argument("file", metavar="FILE", help="the examples: tool, input, expect; - reads standard input")
-    what.add_parser("lint", parents=[common], help="find rules that do not do what they look like")
-    simulate = what.add_parser("simulate", parents=[common], help="decide calls that were made again")
+    described(what, "lint", "find rules that do not do what they look like", parents=[common])
+    simulate = described(what, "simulate", "decide calls that were made again", parents=[common])
     calls = simulate.add_mutually_exclusive_group(required=True)
     calls.add_argument("--audit", metavar="FILE", nargs="+", help="those of audit logs, from the state folder")
     calls.add_argument("--session", metavar="ID", help="those of a session")
@@ -62,7 +68,12 @@ def _tools(parser: argparse.ArgumentParser) -> None:
 
 
 def _undo(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("session", metavar="SESSION", nargs="?", help="its name (default: the newest in this folder)")
+    parser.add_argument(
+        "session",
+        metavar="SESSION",
+        nargs="?",
+        help="id, the beginning of one, or title (default: the newest in this folder)",
+    )
     parser.add_argument("--list", action="store_true", help="show the changes, and change nothing")
     parser.add_argument("--to", metavar="N", help="go back before change N, or to a point by its name")
     parser.add_argument("--force", action="store_true", help="also bring back files that somebody else changed since")
@@ -70,7 +81,9 @@ def _undo(parser: argparse.ArgumentParser) -> None:
 
 
 def _demo(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--width", type=int, default=0, help="columns of the drawing (default: the terminal's)")
+    parser.add_argument(
+        "--width", type=whole, metavar="N", default=0, help="columns of the drawing (default: the terminal's)"
+    )
 
 
 def _trust(parser: argparse.ArgumentParser) -> None:
@@ -82,18 +95,26 @@ def _trust(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
+WHICH = {
+    "get": "look only in the files of this source",
+    "list": "look only in the files of this source",
+    "set": "the file to write (default: user)",
+    "unset": "the file to write (default: user)",
+}
+
+
 def _config(parser: argparse.ArgumentParser) -> None:
     ways = parser.add_subparsers(dest="way", metavar="get|set|unset|list|schema", required=True)
-    get = ways.add_parser("get", help="print the value that counts")
-    put = ways.add_parser("set", help="write a value into a settings file")
-    unset = ways.add_parser("unset", help="take a value out of a settings file")
-    listed = ways.add_parser("list", help="print all settings that count")
-    ways.add_parser("schema", help="print the JSON Schema of settings files")
+    get = described(ways, "get", "print the value that counts")
+    put = described(ways, "set", "write a value into a settings file")
+    unset = described(ways, "unset", "take a value out of a settings file")
+    listed = described(ways, "list", "print all settings that count")
+    described(ways, "schema", "print the JSON Schema of settings files")
     for way in (get, put, unset):
         way.add_argument("key", metavar="KEY", help="for example permissions.defaultMode")
     put.add_argument("value", metavar="VALUE", help="JSON, or plain text where text is expected")
     for way in (get, put, unset, listed):
-        way.add_argument("--scope", choices=("user", "project", "local"), help="only this file (set: default user)")
+        way.add_argument("--scope", choices=("user", "project", "local"), help=WHICH[way.prog.rpartition(" ")[2]])
     for way in (get, listed):
         way.add_argument("--json", action="store_true", help="print JSON")
         way.add_argument("--show-source", action="store_true", help="say where it is written")

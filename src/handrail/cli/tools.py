@@ -3,6 +3,8 @@
 import argparse
 import json
 import os
+import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,8 @@ def run(chosen: argparse.Namespace) -> int:
     """Print the pool as a table or as JSON."""
     pool = make_catalog(variables=os.environ).pool
     rows = [about(tool, pool) for tool in pool]
-    print(json.dumps(rows, ensure_ascii=False, indent=2) if chosen.json else table(rows))
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    print(json.dumps(rows, ensure_ascii=False, indent=2) if chosen.json else table(rows, width))
     return 0
 
 
@@ -43,15 +46,15 @@ def about(tool: AnyTool, pool: Pool) -> dict[str, Any]:
 COLUMNS = ("name", "read_only", "runs", "loaded", "description")
 
 
-def table(rows: list[dict[str, Any]]) -> str:
-    """The rows in columns, the description cut to its first sentence."""
+def table(rows: list[dict[str, Any]], width: int | None = None) -> str:
+    """The rows in columns, the description cut to its first sentence; lines of a terminal are cut to its width."""
     cells = [[_cell(row[column]) for column in COLUMNS] for row in rows]
     titles = [column.replace("_", "-") for column in COLUMNS]
     widths = [max(len(line[i]) for line in [titles, *cells]) for i in range(len(COLUMNS) - 1)]
     lines = [
         [*(text.ljust(width) for text, width in zip(line, widths, strict=False)), line[-1]] for line in [titles, *cells]
     ]
-    return "\n".join("  ".join(line).rstrip() for line in lines)
+    return "\n".join("  ".join(line).rstrip()[:width] for line in lines)
 
 
 def _cell(value: object) -> str:

@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,9 @@ def run(chosen: argparse.Namespace) -> int:
     store = TrustStore(state_folder(os.environ))
     if chosen.list:
         known = store.all()
+        if not known and not chosen.json:
+            sys.stderr.write("handrail: no folder is trusted\n")
+            return 0
         say(chosen, [as_json(record) for record in known], [f"{record.folder}  ({record.at})" for record in known])
         return 0
     folder = Path(chosen.folder)
@@ -39,7 +43,7 @@ def run(chosen: argparse.Namespace) -> int:
         say(chosen, {**facts, "trust": state}, [f"{places.cwd} is {state}. It brings:", *lines])
         return 0
     for problem in settings.problems:
-        print(plain(str(problem)))
+        sys.stderr.write(f"handrail: {plain(str(problem))}\n")
     store.trust(places.cwd, settings.items)
     say(chosen, {**facts, "trust": "trusted"}, [f"{places.cwd} is trusted now, with:", *lines])
     return 0

@@ -4,11 +4,14 @@ import argparse
 import json
 import os
 import time
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from handrail.app.state import undo_folder
+from handrail.app.state import session_store, undo_folder
 from handrail.conversation.plain import plain
+from handrail.errors import SessionError
 from handrail.files.restore import go_back, latest, number_of
 from handrail.files.undo import INDEX, Entry, History, UndoError, read
 
@@ -35,17 +38,23 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def journal_of(session: str | None, parent: Path, cwd: str) -> Path:
-    """The journal of a session by name; without one, the newest that worked in this folder."""
+    """The journal of a session by id, the beginning of one or title; without one, of the newest in this folder."""
     if session is not None:
-        folder = parent / Path(session).name
-        if not (folder / INDEX).exists():
-            raise UndoError(f"There is no undo journal of a session {session!r}.")
-        return folder
+        for folder in (parent / Path(session).name, *_of_sessions(session, parent, cwd)):
+            if (folder / INDEX).exists():
+                return folder
+        raise UndoError(f"No file was changed in a session {session!r}, as far as is kept.")
     found = sorted(parent.glob(f"*/{INDEX}"), key=lambda index: index.stat().st_mtime, reverse=True)
     for index in found:
         if read(index.parent).cwd == cwd:
             return index.parent
     raise UndoError(f"No agent has changed a file from {cwd!r}, as far as is kept. Name a session.")
+
+
+def _of_sessions(wanted: str, parent: Path, cwd: str) -> Iterator[Path]:
+    """Where the journal of a session would be that is known by another name than its id."""
+    with suppress(SessionError):
+        yield parent / session_store(os.environ).find(wanted, cwd).stem
 
 
 def table(history: History) -> str:

@@ -111,7 +111,10 @@ def _locked(path: Path) -> int:
         text = f"The session {path.stem} is in use by another process. End that one, or fork the session."
         raise SessionError(text) from error
     except OSError as error:
-        raise SessionError(f"The session {path} cannot be written: {error.strerror}.") from error
+        raise SessionError(
+            f"The session {path} cannot be written: {error.strerror}. "
+            "Set HANDRAIL_STATE_DIR to another folder, or keep none with --no-session-persistence."
+        ) from error
 
 
 def _still_there(path: Path, file: int) -> bool:

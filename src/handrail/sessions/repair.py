@@ -60,12 +60,17 @@ def take_in(store: Store, path: Path, cwd: str) -> Opened:
     if not rebuilt.messages:
         why = f" ({rebuilt.problems[0]})" if rebuilt.problems else ""
         raise SessionError(f"{path} holds no conversation{why}. Give a transcript in JSON lines.")
-    return store.fork(path, rebuilt.cwd or cwd)
+    made = store.fork(path, rebuilt.cwd or cwd)
+    if rebuilt.title:
+        made.scribe.note("title", title=rebuilt.title)
+    return made
 
 
 def as_lines(rebuilt: Rebuilt, session_id: str) -> bytes:
     """The conversation in the lines that programs of this convention exchange."""
     lines, last = [], None
+    if rebuilt.title:
+        lines.append(line_of({"type": "summary", "summary": rebuilt.title}))
     for message in rebuilt.messages:
         if isinstance(message, SystemNote):
             continue
@@ -77,9 +82,10 @@ def as_lines(rebuilt: Rebuilt, session_id: str) -> bytes:
             "sessionId": session_id,
             "cwd": rebuilt.cwd,
         }
+        said = message_value(message)
         if isinstance(message, Attachment):
-            line |= {"isMeta": True}
-        lines.append(line_of({**line, "message": message_value(message)}))
+            line |= {"isMeta": True, "attachment": said.pop("attachment")}
+        lines.append(line_of({**line, "message": said}))
         last = line["uuid"]
     return b"".join(lines)
 

@@ -17,6 +17,8 @@ SOME = make_plan(SandboxSettings(enabled=True, network=Network(allowed=(Domain("
     ("output", "said"),
     [
         ("touch: cannot touch '/etc/x': Read-only file system", "'/etc/x' is read-only"),
+        ("/bin/bash: line 1: /etc/x: Read-only file system", "'/etc/x' is read-only"),
+        ("/bin/sh: 1: cannot create /etc/x: Read-only file system", "'/etc/x' is read-only"),
         ("OSError: [Errno 30] Read-only file system: 'x'", "something it wanted to write is read-only"),
         ("cat: /home/dev/.ssh/id_rsa: No such file or directory", "'/home/dev/.ssh/id_rsa' is hidden"),
         ("cat: /etc/shadow: Permission denied", "'/etc/shadow' is hidden"),

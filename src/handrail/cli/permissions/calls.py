@@ -36,9 +36,11 @@ def policy_of(chosen: argparse.Namespace) -> Policy:
     The policy that the flags ask for.
 
     Raises:
-        HandrailError: the settings cannot be read, or there is no such mode.
+        HandrailError: the settings cannot be read, or there is no such mode or folder.
     """
     cwd = Path(chosen.cwd or ".")
+    if not cwd.is_dir():
+        raise HandrailError(f"--cwd: {chosen.cwd!r} is not a folder.")
     return current_policy(
         cwd, os.environ, mode=chosen.mode, settings=chosen.settings, add_dirs=chosen.add_dir, flags=EVERY_MODE
     )

@@ -26,8 +26,13 @@ def run(chosen: argparse.Namespace) -> int:
             place_text = f"{found.source.file}:{found.source.line}" if found.source.file else str(found.source)
             print(plain(f"{place_text}: {found.kind}: {found.rule}: {found.message}"))
     if not chosen.json:
-        print(f"{len(policy.rules) + len(policy.problems)} rules, {len(findings)} remarks")
+        print(f"{counted(len(policy.rules) + len(policy.problems), 'rule')}, {counted(len(findings), 'remark')}")
     return FOUND if findings else CLEAN
+
+
+def counted(number: int, noun: str) -> str:
+    """The number with its noun."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def progress(total: int) -> Callable[[int], None]:

@@ -74,7 +74,7 @@ def read(file: str) -> list[Example]:
     The examples of a file; `-` is standard input.
 
     Raises:
-        HandrailError: a line is no example; the message names it.
+        HandrailError: a line is no example, the message names it; or there are none.
     """
     try:
         data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
@@ -82,7 +82,10 @@ def read(file: str) -> list[Example]:
     except (OSError, UnicodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise HandrailError(f"{file} cannot be read: {reason}.") from error
-    return [example(text, number, file) for number, text in enumerate(lines, 1) if text.strip()]
+    found = [example(text, number, file) for number, text in enumerate(lines, 1) if text.strip()]
+    if not found:
+        raise HandrailError(f"{file} holds no examples, so nothing was tested. Write one JSON object a line.")
+    return found
 
 
 def example(text: str, number: int, file: str) -> Example:

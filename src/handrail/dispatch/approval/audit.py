@@ -93,7 +93,9 @@ class Audit:
             self._append(line)
         except OSError as error:
             if not self._complained:
-                log.warning("decisions are not recorded: %s cannot be written (%s)", self.file, error.strerror)
+                log.warning(
+                    "handrail: decisions are not recorded: %s cannot be written (%s)", self.file, error.strerror
+                )
             self._complained = True
 
     def _is_clean(self, entry: Entry) -> bool:

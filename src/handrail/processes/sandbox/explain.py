@@ -9,6 +9,8 @@ from handrail.processes.sandbox.plan import Access, Plan, Reach, covered
 TAIL = 20_000
 """Only the end of the output is looked at; that is where a failure says why."""
 PATH = re.compile(r"['\"`‘]?(/[^\s:'\"`’]+)")  # noqa: RUF001 - quotation marks as programs print them
+SHELL = re.compile(r"^\S+: (?:line )?\d+: ")
+"""How a shell begins its own complaints: with its path, which is not what the complaint is about."""
 WORD = re.compile(r"[^\s:'\"`‘’]+")  # noqa: RUF001
 READ_ONLY = re.compile(r"read-only file system|EROFS", re.IGNORECASE)
 DENIED = re.compile(r"permission denied|operation not permitted|EACCES|EPERM", re.IGNORECASE)
@@ -52,7 +54,7 @@ def _because(output: str, plan: Plan, method: Method, told: Sequence[str]) -> st
         return f"{shown}. {_reachable(plan)}"
     if told and REFUSED.search(output):
         return f"{told[-1]}. {_reachable(plan)}"
-    for line in output.splitlines():
+    for line in (SHELL.sub("", each) for each in output.splitlines()):
         if plan.reach is not Reach.HOST and NETWORK.search(line) and not LOOPBACK.search(line):
             return _reachable(plan)
         if READ_ONLY.search(line):
