@@ -1,13 +1,14 @@
 """Tools of MCP servers as tools of ours. What a server says of its tools may make them faster, never more allowed."""
 
 import hashlib
+import math
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 from handrail.conversation.blocks import Json
 from handrail.errors import ToolDefinitionError, ToolError
-from handrail.mcp.peer import McpError
+from handrail.mcp.peer import McpError, whole_text
 from handrail.mcp.server import RemoteTool, Server
 from handrail.tools.context import Progress, ToolContext
 from handrail.tools.output import Output
@@ -16,6 +17,7 @@ from handrail.tools.tool import McpInfo, PromptView
 
 MAX_DESCRIPTION = 2048
 MAX_NAME = 64
+MAX_NEWS = 1_000
 MAX_RESULT = 500_000
 RESULT_CHARS = 100_000
 NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
@@ -74,8 +76,15 @@ class McpTool(RawTool):
 def progress_of(news: Mapping[str, Any]) -> Progress:
     """What a progress notification says."""
     text, done, total = news.get("message"), news.get("progress"), news.get("total")
-    share = done / total if isinstance(done, int | float) and isinstance(total, int | float) and total > 0 else None
-    return Progress(text if isinstance(text, str) else "", share)
+    try:
+        share = float(done) / float(total) if _number(done) and _number(total) and total > 0 else None
+    except OverflowError:
+        share = None
+    return Progress(whole_text(text)[:MAX_NEWS] if isinstance(text, str) else "", share)
+
+
+def _number(value: object) -> TypeGuard[int | float]:
+    return isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
 
 
 def tool_name(server: str, tool: str) -> str:
