@@ -2,6 +2,7 @@
 
 import io
 import json
+from typing import Any
 
 import pytest
 
@@ -9,6 +10,7 @@ from handrail.conversation.plain import plain
 from handrail.conversation.stream import StreamFailure
 from handrail.headless.lines import Lines
 from handrail.headless.printer import printer_for
+from handrail.headless.wire import jsonable
 from handrail.loop.events import RunEnded
 from handrail.loop.state import Move, Why
 
@@ -77,3 +79,14 @@ def test_half_a_character_does_not_break_a_line() -> None:
     out, _ = told(RunEnded(Move.STOPPED, Why.COMPLETED, "half \ud83d"), "stream-json", io.StringIO())
 
     assert json.loads(out)["result"].startswith("half ")
+
+
+def circle() -> list[Any]:
+    made: list[Any] = []
+    made.append(made)
+    return made
+
+
+@pytest.mark.parametrize("data", [{"\ud800": "\ud800"}, json.loads("[" * 900 + "]" * 900), circle()])
+def test_data_of_a_tool_that_json_cannot_hold_is_told_in_words(data: object) -> None:
+    assert "data that JSON cannot hold" in json.dumps(jsonable(data))
