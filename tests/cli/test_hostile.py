@@ -1,6 +1,7 @@
 """`handrail -p` as a process, with a model, a server or a project that means no good."""
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -112,3 +113,9 @@ async def test_a_model_that_may_edit_does_not_write_our_own_records(tmp_path: Pa
     told = [part["content"] for part in server.requests[-1].body["messages"][-1]["content"]]
     assert ["was refused" in json.dumps(each) for each in told] == [True] * 4
     assert not any(path.exists() for path in paths)
+
+
+def test_what_is_logged_does_not_steer_the_terminal() -> None:
+    program = "import logging; from handrail.cli.run import plain_log; plain_log(); logging.getLogger('x').error('a\\x1b[31mb')"
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert ran.stderr.endswith("handrail: a\\x1b[31mb\n")

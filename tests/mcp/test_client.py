@@ -322,3 +322,28 @@ input()
     with anyio.fail_after(30), pytest.raises(McpError, match="could not be taken"):
         await server.call("t", {}, "1", broken)
     await server.aclose()
+
+
+@pytest.mark.parametrize(
+    ("schema", "offered"),
+    [
+        ({"type": "object", "properties": {"a": {"type": "string"}}}, True),
+        ({"type": "object", "properties": {"a": {"items": [{"type": "string"}]}}}, True),
+        ({"type": "object", "$schema": "http://127.0.0.1:9/nothing-is-asked-there"}, True),
+        ({"type": "object", "properties": []}, False),
+        ({"type": "object", "properties": {"a": {"type": "nonsense"}}}, False),
+        ({"type": "object", "required": 5}, False),
+        ({"type": "object", "properties": {"a": {"multipleOf": 0}}}, False),
+    ],
+)
+async def test_a_tool_whose_schema_models_would_refuse_is_left_out_alone(
+    schema: dict[str, Any], *, offered: bool
+) -> None:
+    good = {"name": "good", "inputSchema": {"type": "object"}}
+    listed = {"tools": [{"name": "t", "inputSchema": schema}, good]}
+    server = await connect("s", answering({"initialize": {"capabilities": {"tools": {}}}, "tools/list": listed}))
+
+    tools, problems = tools_of(server)
+
+    assert [tool.name for tool in tools] == (["mcp__s__t"] if offered else []) + ["mcp__s__good"]
+    assert len(problems) == (0 if offered else 1)
