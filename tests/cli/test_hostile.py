@@ -116,6 +116,7 @@ async def test_a_model_that_may_edit_does_not_write_our_own_records(tmp_path: Pa
 
 
 def test_what_is_logged_does_not_steer_the_terminal() -> None:
-    program = "import logging; from handrail.cli.run import plain_log; plain_log(); logging.getLogger('x').error('a\\x1b[31mb')"
+    log = "logging.getLogger('x').error('a\\x1b[31mb')"
+    program = f"import logging; from handrail.cli.run import plain_log; plain_log(); {log}"
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert ran.stderr.endswith("handrail: a\\x1b[31mb\n")
