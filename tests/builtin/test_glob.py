@@ -248,3 +248,9 @@ def test_it_declares_what_it_touches_and_that_it_only_reads(run: RunContext, out
     assert tool.is_concurrency_safe(args)
     assert tool.access(args, run) == Access.of(reads=[os.path.realpath(run.cwd / "sub")])
     assert tool.summary(args) == "Glob(*)"
+
+
+@pytest.mark.parametrize("pattern", ["\0", "a\0b*", "**/\0"])
+def test_a_pattern_that_no_name_can_fit_is_told(ctx: ToolContext, outfit: Outfit, pattern: str) -> None:
+    with pytest.raises(ToolError, match="NUL"):
+        search(ctx, outfit, pattern)

@@ -1,7 +1,9 @@
 """Secrets: what is taken out, what stays, and that nothing is taken out twice."""
 
 import itertools
+import json
 import string
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -154,3 +156,16 @@ def test_spans_are_in_order_and_never_overlap(text: str) -> None:
 
     assert all(a.end <= b.start for a, b in itertools.pairwise(spans))
     assert all(span.start < span.end for span in spans)
+
+
+@pytest.mark.parametrize("levels", [100, 500, 5_000])
+def test_a_value_that_is_nested_without_end_is_cut_and_not_a_crash(levels: int) -> None:
+    secret = "sk-ant-" + "a" * 20
+    value: Any = [secret]
+    for _ in range(levels):
+        value = {"v": value}
+
+    cleaned = json.dumps(make_redactor({}).value(value))
+
+    assert secret not in cleaned
+    assert ("nested too deeply" in cleaned) == (levels > 100)

@@ -176,3 +176,8 @@ def test_an_absolute_path_leaves_the_working_folder(tree: Path) -> None:
 @given(st.text())
 def test_any_text_leads_somewhere(text: str) -> None:
     assert real_path(Path("/nowhere"), text).is_absolute()
+
+
+@pytest.mark.parametrize("text", ["\0", "a\0b", "\ud800", "a/\udfff/b", "x" * 5_000])
+def test_what_cannot_be_a_path_stays_where_it_is_spelled(text: str) -> None:
+    assert real_path(Path("/nowhere"), text) == Path("/nowhere", text)

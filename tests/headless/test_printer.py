@@ -2,6 +2,7 @@
 
 import io
 import json
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ from handrail.conversation.plain import plain
 from handrail.conversation.stream import StreamFailure, StreamRetry
 from handrail.headless.lines import Lines
 from handrail.headless.printer import printer_for
+from handrail.headless.wire import jsonable
 from handrail.loop.events import Denial, LoopEvent, Notice, RunEnded
 from handrail.loop.state import Move, Why
 
@@ -105,3 +107,14 @@ def test_the_person_is_told_what_was_refused() -> None:
 def test_the_person_is_told_what_holds_the_run_up(event: LoopEvent, says: str) -> None:
     assert told(event, "text", io.StringIO()) == ("", says)
     assert told(event, "json", io.StringIO()) == ("", "")
+
+
+def circle() -> list[Any]:
+    made: list[Any] = []
+    made.append(made)
+    return made
+
+
+@pytest.mark.parametrize("data", [{"\ud800": "\ud800"}, json.loads("[" * 900 + "]" * 900), circle()])
+def test_data_of_a_tool_that_json_cannot_hold_is_told_in_words(data: object) -> None:
+    assert "data that JSON cannot hold" in json.dumps(jsonable(data))

@@ -1,5 +1,6 @@
 """Servers on standard input and output, real ones and hostile ones, and their tools as tools of ours."""
 
+import json
 import os
 import sys
 from collections.abc import AsyncIterator, Mapping
@@ -8,13 +9,14 @@ from typing import Any
 
 import anyio
 import pytest
+from pydantic_core import to_json
 
 from handrail.conversation.blocks import Image, Text, ToolUse
 from handrail.errors import InputError, ToolError
 from handrail.mcp.peer import ExchangePeer, McpError, Message
 from handrail.mcp.server import Server, connect, output_of
 from handrail.mcp.stdio import StdioPeer
-from handrail.mcp.tools import tool_name, tools_of
+from handrail.mcp.tools import progress_of, tool_name, tools_of
 from handrail.tools.abort import AbortSignal
 from handrail.tools.context import Progress, RunContext, ToolContext
 from handrail.tools.permission import Decision, Verdict
@@ -175,7 +177,7 @@ def test_names_are_what_every_model_takes() -> None:
 def test_content_of_every_kind_becomes_a_block() -> None:
     content = [
         {"type": "text", "text": "words"},
-        {"type": "image", "data": "aGk=", "mimeType": "image/png"},
+        {"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"},
         {"type": "resource_link", "uri": "file:///x", "name": "x"},
         {"type": "resource", "resource": {"uri": "a:b", "text": "inside"}},
         {"type": "audio", "data": "", "mimeType": "audio/wav"},
@@ -184,10 +186,167 @@ def test_content_of_every_kind_becomes_a_block() -> None:
     output = output_of({"content": content, "isError": True}, "srv")
     assert output.blocks == (
         Text("words"),
-        Image("aGk=", "image/png"),
+        Image("iVBORw0KGgo=", "image/png"),
         Text("[x: file:///x]"),
         Text("[resource of srv at a:b]\ninside"),
         Text("[audio content, which cannot be shown here]"),
         Text("[content that is not understood]"),
     )
     assert output.is_error
+
+
+HALF = json.loads('"\\ud800"')
+
+
+def nested(levels: int) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    ("result", "expected"),
+    [
+        ({"content": [{"type": "text", "text": f"a{HALF}"}], "structuredContent": {HALF: HALF}}, ("a?",)),
+        ({"content": [{"type": "text", "text": ""}] * 600}, ("",) * 500 + ("[100 more parts are left out]",)),
+        ({"content": "text"}, ()),
+        ({"content": None}, ()),
+    ],
+)
+async def test_what_a_server_answers_can_be_written_and_sent(result: Any, expected: tuple[str, ...]) -> None:
+    server = await connect("s", answering({"tools/call": result}))
+
+    output = await server.call("t", {}, "1", lambda _news: None)
+
+    assert tuple(block.text for block in output.blocks if isinstance(block, Text)) == expected
+    assert to_json(output.data)
+    assert output.mcp is None or to_json(output.mcp.structured_content) is not None
+
+
+async def test_an_answer_that_is_nested_without_end_is_an_error() -> None:
+    server = await connect("s", answering({"tools/call": {"content": [], "structuredContent": {"a": nested(150)}}}))
+    with pytest.raises(McpError, match="nested more than 100 levels"):
+        await server.call("t", {}, "1", lambda _news: None)
+
+
+@pytest.mark.parametrize(
+    ("data", "kind", "shown"),
+    [
+        ("iVBORw0KGgo=", "image/png", True),
+        ("/9j/4AAQSkZJRg==", "image/jpeg", True),
+        ("iVBORw0KGgo=", "image/jpeg", False),
+        ("!!! no base64", "image/png", False),
+        ("", "image/png", False),
+        ("PHN2Zz4=", "image/svg+xml", False),
+        ("iVBORw0KGgo=" * 600_000, "image/png", False),
+    ],
+)
+def test_only_images_that_models_take_are_handed_on(data: str, kind: str, *, shown: bool) -> None:
+    blocks = output_of({"content": [{"type": "image", "data": data, "mimeType": kind}]}, "s").blocks
+    assert [isinstance(block, Image) for block in blocks] == [shown]
+
+
+@pytest.mark.parametrize(
+    ("news", "expected"),
+    [
+        ({"progress": 10**400, "total": 1}, Progress("", None)),
+        ({"progress": 1, "total": 10**400}, Progress("", None)),
+        ({"progress": float("nan"), "total": 1.0}, Progress("", None)),
+        ({"progress": 1, "total": float("inf")}, Progress("", None)),
+        ({"progress": "1", "total": None, "message": f"m{HALF}"}, Progress("m?", None)),
+        ({"progress": 1, "total": 2, "message": "x" * 5_000}, Progress("x" * 1_000, 0.5)),
+    ],
+)
+def test_progress_that_makes_no_sense_is_no_share(news: dict[str, Any], expected: Progress) -> None:
+    assert progress_of(news) == expected
+
+
+DEAF = """
+import json, sys, time
+for line in sys.stdin:
+    message = json.loads(line)
+    answers = {"initialize": {"capabilities": {"tools": {}}}, "tools/list": {"tools": []}}
+    if "id" in message:
+        print(json.dumps({"id": message["id"], "result": answers[message["method"]]}), flush=True)
+    if message["method"] == "tools/list":
+        time.sleep(3600)
+"""
+
+
+async def test_a_server_that_takes_nothing_in_holds_up_no_call_and_no_end() -> None:
+    peer = await started([sys.executable, "-c", DEAF])
+    server = await connect("deaf", peer, call_patience=0.2)
+    with anyio.fail_after(30):
+        with pytest.raises(McpError, match=r"did not answer tools/call in 0.2 s"):
+            await server.call("t", {"much": "x" * 4_000_000}, "1", lambda _news: None)
+        with anyio.move_on_after(0.1) as given_up:
+            await server.call("t", {}, "2", lambda _news: None)
+        assert given_up.cancelled_caught
+        await server.aclose()
+
+
+FLOOD = """
+import json, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    if "method" not in message or "id" not in message:
+        continue
+    for number in range(20000):
+        print(json.dumps({"id": f"r{number}", "method": "sampling/createMessage", "params": {}}))
+    print(json.dumps({"id": message["id"], "result": {"capabilities": {}}}), flush=True)
+"""
+
+
+async def test_a_server_that_asks_without_end_is_refused_without_end() -> None:
+    peer = await started([sys.executable, "-c", FLOOD])
+    with anyio.fail_after(60):
+        server = await connect("flood", peer)
+        await server.call("t", {}, "1", lambda _news: None)
+        assert len(peer._tasks) == 2
+        await server.aclose()
+
+
+async def test_a_listener_that_breaks_ends_the_connection_instead_of_leaving_calls_waiting() -> None:
+    program = """
+import json
+for number in (1, 2, 3):
+    token = json.loads(input()).get("id")
+    print(json.dumps({"id": token, "result": {}}) if number < 3 else
+          json.dumps({"method": "notifications/progress", "params": {"progressToken": token}}), flush=True)
+input()
+"""
+
+    def broken(_news: Mapping[str, Any]) -> None:
+        raise RuntimeError("broken")
+
+    peer = await started([sys.executable, "-c", program])
+    server = await connect("s", peer)
+    with anyio.fail_after(30), pytest.raises(McpError, match="could not be taken"):
+        await server.call("t", {}, "1", broken)
+    await server.aclose()
+
+
+@pytest.mark.parametrize(
+    ("schema", "offered"),
+    [
+        ({"type": "object", "properties": {"a": {"type": "string"}}}, True),
+        ({"type": "object", "properties": {"a": {"items": [{"type": "string"}]}}}, True),
+        ({"type": "object", "$schema": "http://127.0.0.1:9/nothing-is-asked-there"}, True),
+        ({"type": "object", "properties": []}, False),
+        ({"type": "object", "properties": {"a": {"type": "nonsense"}}}, False),
+        ({"type": "object", "required": 5}, False),
+        ({"type": "object", "properties": {"a": {"multipleOf": 0}}}, False),
+    ],
+)
+async def test_a_tool_whose_schema_models_would_refuse_is_left_out_alone(
+    schema: dict[str, Any], *, offered: bool
+) -> None:
+    good = {"name": "good", "inputSchema": {"type": "object"}}
+    listed = {"tools": [{"name": "t", "inputSchema": schema}, good]}
+    server = await connect("s", answering({"initialize": {"capabilities": {"tools": {}}}, "tools/list": listed}))
+
+    tools, problems = tools_of(server)
+
+    assert [tool.name for tool in tools] == (["mcp__s__t"] if offered else []) + ["mcp__s__good"]
+    assert len(problems) == (0 if offered else 1)

@@ -121,6 +121,11 @@ def test_surroundings_are_part_of_the_policy() -> None:
         ("mcp__db", "mcp__db__q", McpInfo("db", "q"), True),
         ("mcp__db", "mcp__db2__q", McpInfo("db2", "q"), False),
         ("mcp__my_server", "mcp__my_server__q", McpInfo("my server", "q"), True),
+        ("mcp__a__b__c", "mcp__a__b__c", McpInfo("a", "b__c"), True),
+        ("mcp__a__b__c", "mcp__a__b__c", McpInfo("a__b", "c"), True),
+        ("mcp___a__c", "mcp___a__c", McpInfo("_a", "c"), True),
+        ("mcp__long_1234abcd", "mcp__long_1234abcd", McpInfo("long", "name that was cut"), True),
+        ("mcp__a__b__c", "mcp__a__b__d", McpInfo("a__b", "d"), False),
         ("KillShell", "TaskStop", None, True),
     ],
 )

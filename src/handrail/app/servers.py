@@ -167,6 +167,8 @@ class Servers:
 
     async def _peer(self, connection: Connection) -> Peer:
         config, name = connection.config, connection.name
+        if wrong := _wrong(config):
+            raise McpError(wrong)
         forms = self._forms(connection)
         if why := self._refuses(name, forms):
             raise McpError(f"{why}.")
@@ -225,6 +227,14 @@ def read_servers(text: str, cwd: Path) -> Mapping[str, Any]:
             '--mcp-config: there are no servers in it. Write {"mcpServers": {"name": {"command": ...}}}.'
         )
     return servers
+
+
+def _wrong(config: Mapping[str, Any]) -> str:
+    """What in the configuration of a server is not of the kind it must be; empty if all is."""
+    for key, kind, due in (("args", list, "a list"), ("env", Mapping, "an object"), ("headers", Mapping, "an object")):
+        if not isinstance(config.get(key) or (), (kind, tuple)):
+            return f"its {key!r} must be {due}, and is {str(config[key])[:100]!r}."
+    return ""
 
 
 def _status(connection: Connection) -> dict[str, Any]:

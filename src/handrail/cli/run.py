@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import logging
 import os
 import select
 import signal
@@ -20,6 +21,7 @@ from handrail.cli.flags import Flags, read_flags
 from handrail.cli.permission_flags import asked_for, warn
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import UserMessage
+from handrail.conversation.plain import plain
 from handrail.conversation.request import Thinking, ThinkingMode
 from handrail.errors import HandrailError
 from handrail.headless.debug import DebugPrinter
@@ -58,6 +60,7 @@ def run(arguments: Sequence[str]) -> int:
     if flags.chosen.prompt is None and flags.chosen.output_format == flags.chosen.input_format == "text":
         warn("the interactive terminal has not come yet. Use -p with a prompt.")
         return USAGE
+    plain_log()
     try:
         if flags.chosen.input_format == "stream-json":
             return asyncio.run(serve(flags))
@@ -69,6 +72,17 @@ def run(arguments: Sequence[str]) -> int:
     except HandrailError as error:
         warn(str(error))
         return FAILED
+
+
+def plain_log() -> None:
+    """What is logged, and nobody takes, goes to standard error; what others said in it must not steer a terminal."""
+
+    class Plain(logging.Formatter):
+        def format(self, record: logging.LogRecord) -> str:
+            return f"handrail: {plain(super().format(record))}"
+
+    if logging.lastResort is not None:
+        logging.lastResort.setFormatter(Plain())
 
 
 async def work(flags: Flags, prompt: str) -> int:

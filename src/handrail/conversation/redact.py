@@ -19,6 +19,7 @@ SECRET_WORDS = frozenset({"KEY", "KEYS", "PASSWD", "PASSPHRASE", "CREDENTIAL", "
 SECRET_ENDS = ("TOKEN", "TOKENS", "SECRET", "SECRETS", "PASSWORD", "APIKEY")
 NOT_SECRET_ENDS = frozenset({"FILE", "PATH", "DIR", "SOCK", "NAME", "ID", "URL", "TYPE"})
 SHORTEST_SECRET = 8
+DEEPEST = 150
 SECRET_HEADERS = frozenset(
     {
         "api-key",
@@ -119,15 +120,17 @@ class Redactor:
             at = span.end
         return "".join([*pieces, text[at:]])
 
-    def value(self, value: Any) -> Any:
-        """A JSON value with every string in it cleaned, names included."""
+    def value(self, value: Any, depth: int = 0) -> Any:
+        """A JSON value with every string in it cleaned, names included. What is nested without end is left out."""
         match value:
             case str():
                 return self.text(value)
+            case Mapping() | list() | tuple() if depth >= DEEPEST:
+                return "[nested too deeply]"
             case Mapping():
-                return {self.text(str(name)): self.value(each) for name, each in value.items()}
+                return {self.text(str(name)): self.value(each, depth + 1) for name, each in value.items()}
             case list() | tuple():
-                return [self.value(each) for each in value]
+                return [self.value(each, depth + 1) for each in value]
             case _:
                 return value
 

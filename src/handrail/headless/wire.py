@@ -84,10 +84,13 @@ def tool_result(outcome: Outcome) -> Line:
 
 
 def jsonable(value: object) -> Any:
-    """The value as JSON has it; what it has no word for becomes text."""
+    """The value as JSON has it; what it has no word for becomes text, also what is nested without end."""
     from pydantic_core import to_jsonable_python  # noqa: PLC0415  # no first request waits for it
 
-    return to_jsonable_python(value, fallback=str)
+    try:
+        return to_jsonable_python(value, fallback=str)
+    except ValueError:  # halves of characters, too deep, a circle: a tool's data is no reason to end a run
+        return f"[data that JSON cannot hold: {str(value)[:1_000]}]"
 
 
 def wire_block(block: Block) -> Line:

@@ -7,6 +7,7 @@ from typing import Any, Protocol, TypeAlias
 from handrail.errors import HandrailError
 
 NOTICE_PATIENCE = 10.0
+MAX_DEPTH = 100
 
 Message: TypeAlias = dict[str, Any]
 OnProgress: TypeAlias = Callable[[Mapping[str, Any]], None]
@@ -76,10 +77,36 @@ def result_of(answer: Mapping[str, Any], method: str) -> Mapping[str, Any]:
     """
     match answer:
         case {"error": {"message": str(text)}}:
-            raise McpError(f"{method} failed: {text}")
+            raise McpError(f"{method} failed: {whole_text(text)}")
         case {"error": error} if error is not None:
-            raise McpError(f"{method} failed: {error!r}")
+            raise McpError(f"{method} failed: {error!r:.500}")
         case {"result": Mapping() as result}:
-            return result
+            sound: Mapping[str, Any] = sound_value(result, method)
+            return sound
         case _:
             raise McpError(f"{method} was answered with something that is no result: {str(answer)[:200]!r}")
+
+
+def sound_value(value: Any, method: str, depth: int = 0) -> Any:
+    """
+    A JSON value that everything after it can bear: whole characters only, and not nested without end.
+
+    Raises:
+        McpError: it is nested too deeply.
+    """
+    if depth > MAX_DEPTH:
+        raise McpError(f"{method} was answered with a value that is nested more than {MAX_DEPTH} levels deep.")
+    match value:
+        case str():
+            return whole_text(value)
+        case dict():
+            return {whole_text(name): sound_value(each, method, depth + 1) for name, each in value.items()}
+        case list():
+            return [sound_value(each, method, depth + 1) for each in value]
+        case _:
+            return value
+
+
+def whole_text(text: str) -> str:
+    """The text without halves of characters, which cannot be written or sent anywhere."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()

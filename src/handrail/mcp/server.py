@@ -1,5 +1,6 @@
 """A connected MCP server: the handshake, its tools, and calls of them."""
 
+import base64
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,6 +12,10 @@ from handrail.tools.output import McpMeta, Output
 PROTOCOL = "2025-11-25"
 MAX_PAGES = 100
 MAX_TOOLS = 10_000
+MAX_BLOCKS = 500
+MAX_IMAGE = 5 * 1024 * 1024
+IMAGES = {"image/png": b"\x89PNG", "image/jpeg": b"\xff\xd8\xff", "image/gif": b"GIF8", "image/webp": b"RIFF"}
+"""What models take, and how each begins. One that they refuse would stay in the conversation and spoil all requests."""
 
 
 @record
@@ -100,7 +105,11 @@ def remote_tool(value: object) -> RemoteTool | None:
 def output_of(answer: Mapping[str, Any], server: str) -> Output:
     """The result of a call for the model and for programs."""
     content = answer.get("content")
-    blocks = tuple(_block(each, server) for each in (content if isinstance(content, Sequence) else ()))
+    listed = content if isinstance(content, list) else ()
+    blocks = tuple(_block(each, server) for each in listed[:MAX_BLOCKS])
+    if len(listed) > MAX_BLOCKS:
+        blocks += (Text(f"[{len(listed) - MAX_BLOCKS:,} more parts are left out]"),)
+        content = listed[:MAX_BLOCKS]
     structured = answer.get("structuredContent")
     meta = answer.get("_meta")
     data = {"content": content, **({"structuredContent": structured} if structured is not None else {})}
@@ -117,7 +126,7 @@ def _block(value: object, server: str) -> ResultBlock:
         case {"type": "text", "text": str(text)}:
             return Text(text)
         case {"type": "image", "data": str(data), "mimeType": str(kind)}:
-            return Image(data, kind)
+            return _image(data, kind)
         case {"type": "resource_link", "uri": str(uri), **rest}:
             return Text(f"[{rest.get('name') or 'resource'}: {uri}]")
         case {"type": "resource", "resource": {"uri": str(uri), "text": str(text)}}:
@@ -126,3 +135,15 @@ def _block(value: object, server: str) -> ResultBlock:
             return Text(f"[{kind} content, which cannot be shown here]")
         case _:
             return Text("[content that is not understood]")
+
+
+def _image(data: str, kind: str) -> ResultBlock:
+    if kind not in IMAGES:
+        return Text(f"[image of the type {kind[:100]!r}, which cannot be shown here]")
+    if len(data) > MAX_IMAGE:
+        return Text(f"[image of {len(data):,} characters in base64; at most {MAX_IMAGE:,} can be shown here]")
+    try:
+        begins = base64.b64decode(data, validate=True).startswith(IMAGES[kind])
+    except ValueError:
+        begins = False
+    return Image(data, kind) if begins else Text(f"[what is said to be {kind} and is not]")

@@ -10,11 +10,13 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
-from handrail.mcp.peer import McpError, Message, OnProgress, result_of
+from handrail.mcp.peer import NOTICE_PATIENCE, McpError, Message, OnProgress, result_of
 
 log = logging.getLogger(__name__)
 
 MAX_LINE = 32 * 1024 * 1024
+MAX_UNREAD = 1024 * 1024
+"""Bytes that a server may leave unread before what need not be said is not said."""
 LAST_WORDS = 20
 GRACE = 0.4
 """Twice this at most is waited for a server that is told to end: the program around us waits for us."""
@@ -71,20 +73,25 @@ class StdioPeer:
             self._progress[number] = on_progress
             params = {**params, "_meta": {**params.get("_meta", {}), "progressToken": number}}
         try:
-            await self._send({"jsonrpc": "2.0", "id": number, "method": method, "params": dict(params)})
-            return result_of(await asyncio.wait_for(answer, patience), method)
+            async with asyncio.timeout(patience):  # also for a server that takes nothing in
+                await self._send({"jsonrpc": "2.0", "id": number, "method": method, "params": dict(params)})
+                return result_of(await answer, method)
         except TimeoutError as error:
-            await self._cancel(number, "it took too long")
+            self._cancel(number, "it took too long")
             raise McpError(f"The MCP server {self._name!r} did not answer {method} in {patience:g} s.") from error
         except asyncio.CancelledError:
-            await self._cancel(number, "it is no longer needed")
+            self._cancel(number, "it is no longer needed")
             raise
         finally:
             self._open.pop(number, None)
             self._progress.pop(number, None)
 
     async def notify(self, method: str, params: Mapping[str, Any]) -> None:
-        await self._send({"jsonrpc": "2.0", "method": method, "params": dict(params)})
+        try:
+            async with asyncio.timeout(NOTICE_PATIENCE):
+                await self._send({"jsonrpc": "2.0", "method": method, "params": dict(params)})
+        except TimeoutError as error:
+            raise McpError(f"The MCP server {self._name!r} did not take {method} in {NOTICE_PATIENCE:g} s.") from error
 
     async def aclose(self) -> None:
         self._end("it was closed")
@@ -106,15 +113,21 @@ class StdioPeer:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, number)
 
-    async def _cancel(self, number: int, reason: str) -> None:
-        with contextlib.suppress(McpError):
-            await self.notify("notifications/cancelled", {"requestId": number, "reason": reason})
+    def _cancel(self, number: int, reason: str) -> None:
+        params = {"requestId": number, "reason": reason}
+        self._say({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
+
+    def _say(self, message: Message) -> None:
+        """Send what nobody waits for, unless the server has left too much of it lying."""
+        stdin = self._process.stdin
+        if not self._gone and stdin is not None and stdin.transport.get_write_buffer_size() < MAX_UNREAD:
+            stdin.write(_line(message))
 
     async def _send(self, message: Message) -> None:
         if self._gone or self._process.stdin is None:
             raise McpError(f"The MCP server {self._name!r} cannot be asked: {self._gone or 'it has gone'}.")
         try:
-            self._process.stdin.write(json.dumps(message, separators=(",", ":")).encode() + b"\n")
+            self._process.stdin.write(_line(message))
             await self._process.stdin.drain()
         except (OSError, ConnectionError) as error:
             self._end("it has ended")
@@ -127,6 +140,9 @@ class StdioPeer:
                 self._hear(line)
         except ValueError:
             self._end(f"it sent a line of more than {MAX_LINE:,} bytes")
+        except Exception:
+            log.exception("what the MCP server %r said could not be taken", self._name)
+            self._end("it said what could not be taken")
         await self._process.wait()
         self._end(f"it ended with exit code {self._process.returncode}")
 
@@ -135,12 +151,12 @@ class StdioPeer:
             message = json.loads(line)
         except (ValueError, RecursionError):
             if line.strip():
-                log.warning("the MCP server %s wrote what is no message: %.200r", self._name, line)
+                log.warning("the MCP server %r wrote what is no message: %.200r", self._name, line)
             return
         match message:
-            case {"id": int(number), "method": str()}:
-                task = asyncio.create_task(self._refuse(number))
-                self._tasks.append(task)
+            case {"id": int() | str() as number, "method": str()}:
+                error = {"code": -32601, "message": "handrail does not answer requests of servers yet"}
+                self._say({"jsonrpc": "2.0", "id": number, "error": error})
             case {"id": int(number)}:
                 answer = self._open.get(number)
                 if answer is not None and not answer.done():
@@ -150,11 +166,6 @@ class StdioPeer:
                     self._progress[number](news)
             case _:
                 pass  # what servers tell beside that, nobody waits for yet
-
-    async def _refuse(self, number: int) -> None:
-        error = {"code": -32601, "message": "handrail does not answer requests of servers yet"}
-        with contextlib.suppress(McpError):
-            await self._send({"jsonrpc": "2.0", "id": number, "error": error})
 
     async def _listen(self) -> None:
         assert self._process.stderr is not None
@@ -170,3 +181,7 @@ class StdioPeer:
 
     def _last_words(self) -> str:
         return f" Its last words: {' / '.join(self._said)[-500:]}" if self._said else ""
+
+
+def _line(message: Message) -> bytes:
+    return json.dumps(message, separators=(",", ":")).encode() + b"\n"

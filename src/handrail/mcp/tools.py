@@ -1,13 +1,17 @@
 """Tools of MCP servers as tools of ours. What a server says of its tools may make them faster, never more allowed."""
 
 import hashlib
+import json
+import math
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeGuard
+
+import jsonschema_rs
 
 from handrail.conversation.blocks import Json
 from handrail.errors import ToolDefinitionError, ToolError
-from handrail.mcp.peer import McpError
+from handrail.mcp.peer import McpError, whole_text
 from handrail.mcp.server import RemoteTool, Server
 from handrail.tools.context import Progress, ToolContext
 from handrail.tools.output import Output
@@ -15,7 +19,9 @@ from handrail.tools.raw import RawTool
 from handrail.tools.tool import McpInfo, PromptView
 
 MAX_DESCRIPTION = 2048
+RULES = ("https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#")
 MAX_NAME = 64
+MAX_NEWS = 1_000
 MAX_RESULT = 500_000
 RESULT_CHARS = 100_000
 NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
@@ -74,8 +80,15 @@ class McpTool(RawTool):
 def progress_of(news: Mapping[str, Any]) -> Progress:
     """What a progress notification says."""
     text, done, total = news.get("message"), news.get("progress"), news.get("total")
-    share = done / total if isinstance(done, int | float) and isinstance(total, int | float) and total > 0 else None
-    return Progress(text if isinstance(text, str) else "", share)
+    try:
+        share = float(done) / float(total) if _number(done) and _number(total) and total > 0 else None
+    except OverflowError:
+        share = None
+    return Progress(whole_text(text)[:MAX_NEWS] if isinstance(text, str) else "", share)
+
+
+def _number(value: object) -> TypeGuard[int | float]:
+    return isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
 
 
 def tool_name(server: str, tool: str) -> str:
@@ -93,7 +106,22 @@ def tools_of(server: Server) -> tuple[tuple[McpTool, ...], tuple[str, ...]]:
     problems: list[str] = []
     for remote in server.tools:
         try:
-            made.append(McpTool(server, remote))
+            tool = McpTool(server, remote)
         except ToolDefinitionError as error:
             problems.append(str(error))
+            continue
+        if is_schema(tool.schema_json):
+            made.append(tool)
+        else:
+            problems.append(f"The input schema of {tool.name!r} is no JSON Schema.")
     return tuple(made), tuple(problems)
+
+
+def is_schema(written: bytes) -> bool:
+    """
+    Whether models will take this as the schema of an input: one that they refuse would spoil every request.
+
+    What it calls its own rules is not looked up: that could lead anywhere.
+    """
+    schema = {key: value for key, value in json.loads(written).items() if key != "$schema"}
+    return any(jsonschema_rs.meta.is_valid({"$schema": rules, **schema}) for rules in RULES)

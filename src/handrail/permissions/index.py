@@ -109,8 +109,11 @@ class RuleIndex:
         if self.behaviour is not Behaviour.ALLOW or "__" not in server:
             found += self.mcp.get(f"{server}__{tool}", ())
         found += [rule for pattern, rule in self.mcp_globs.get(server, ()) if pattern.matches(tool)]
+        if self.behaviour is not Behaviour.ALLOW:  # nor can an odd name of a server keep a rule from it
+            found += self.mcp.get(name.removeprefix(MCP), ())
         joined = (f"{MCP}{server}__{tool}", name)
-        return found + [rule for pattern, rule in self.globs if any(map(pattern.matches, joined))]
+        found += [rule for pattern, rule in self.globs if any(map(pattern.matches, joined))]
+        return list(dict.fromkeys(found))
 
     def by_parameter(self, tool: str, values: Mapping[str, Any]) -> list[Rule]:
         """`Tool(param:value)`: a top-level scalar of the input has exactly this value."""

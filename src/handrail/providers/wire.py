@@ -5,6 +5,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+MAX_DEPTH = 100
+
 
 def _finite(literal: str) -> float:
     number = float(literal)
@@ -100,7 +102,16 @@ def arguments(text: str) -> Mapping[str, Any] | str:
         if value is None:
             return {}
         if isinstance(value, dict):
-            return value
+            return "its arguments are nested too deeply" if _deeper(value, MAX_DEPTH) else value
         if not isinstance(value, str):
             break
     return f"its arguments are a JSON {type(value).__name__}, not an object"
+
+
+def _deeper(value: object, levels: int) -> bool:
+    """Whether a value is nested deeper than that: no tool means it, and not everything that sees it could bear it."""
+    if not isinstance(value, dict | list):
+        return False
+    return levels == 0 or any(
+        _deeper(each, levels - 1) for each in (value.values() if isinstance(value, dict) else value)
+    )

@@ -143,7 +143,7 @@ _quoted = JSONEncoder(ensure_ascii=False).encode
 def definition_json(tool: Listed, view: PromptView) -> bytes:
     """Name, description and schema, in this order."""
     head = f'{{"name":{_quoted(tool.name)},"description":{_quoted(tool.prompt(view))},"input_schema":'
-    return b"%b%b}" % (head.encode(), tool.schema_json)
+    return b"%b%b}" % (head.encode("utf-8", "replace"), tool.schema_json)
 
 
 def serialise(definitions: Iterable[Definition]) -> bytes:

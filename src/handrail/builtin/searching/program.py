@@ -205,6 +205,8 @@ class Program:
             )
         except OSError as error:
             raise ToolError(f"{start[0]!r} cannot be started: {error.strerror}. Search in another way.") from error
+        except ValueError as error:
+            raise ToolError("The pattern holds a NUL character, which no name of a file has. Leave it out.") from error
         if sys.platform == "linux":
             with suppress(OSError):  # it has ended, or belongs to another user
                 resource.prlimit(self._process.pid, resource.RLIMIT_DATA, (MAX_HEAP, MAX_HEAP))

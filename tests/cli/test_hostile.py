@@ -1,0 +1,122 @@
+"""`handrail -p` as a process, with a model, a server or a project that means no good."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.test_run import HELLO, handrail, started, variables
+
+from handrail.conversation.blocks import Text, ToolUse
+from handrail.testing.model_server import ModelServer, Reply
+
+pytestmark = pytest.mark.anyio
+
+SERVER = Path(__file__).with_name("hostile_server.py")
+CALL = Reply((ToolUse("t1", "mcp__bad__t", {}),))
+STREAM = ("--output-format", "stream-json", "--verbose", "--allowedTools", "mcp__bad__t")
+
+
+def served(what: str, **more: Any) -> tuple[str, str]:
+    return "--mcp-config", json.dumps(
+        {"mcpServers": {"bad": {"command": sys.executable, "args": [str(SERVER), what], **more}}}
+    )
+
+
+@pytest.mark.parametrize(
+    ("what", "told"),
+    [
+        ("half a character in its description", "ok"),
+        ("half a character in its result", "?"),
+        ("a result without end", "nested more than 100 levels"),
+    ],
+)
+async def test_what_a_server_says_ends_no_run(tmp_path: Path, what: str, told: str) -> None:
+    ran, server = await handrail([CALL, HELLO], tmp_path, "-p", "go", *STREAM, *served(what))
+
+    assert (ran.code, ran.lines[-1]["result"]) == (0, "Hello there.")
+    assert told in json.dumps(server.requests[-1].body["messages"][-1]["content"])
+    assert "Traceback" not in ran.errors
+
+
+@pytest.mark.parametrize(
+    ("config", "told"),
+    [
+        ({"command": "x", "args": 5}, "its 'args' must be a list"),
+        ({"command": "x", "env": ["A=b"]}, "its 'env' must be an object"),
+        ({"command": "x", "args": {"a": 1}}, "its 'args' must be a list"),
+        ({"command": 5}, "it has no command"),
+        ({"type": ["sse"]}, "have not come yet"),
+    ],
+)
+async def test_a_server_whose_configuration_makes_no_sense_is_told_and_left_out(
+    tmp_path: Path, config: dict[str, Any], told: str
+) -> None:
+    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"odd": config}}))
+
+    ran, _ = await handrail([HELLO], tmp_path, "-p", "go", "--trust")
+
+    assert (ran.code, ran.out) == (0, "Hello there.\n")
+    assert told in ran.errors
+
+
+@pytest.mark.parametrize("levels", [99, 150, 500, 900])
+async def test_an_input_that_is_nested_without_end_is_an_answer_to_the_model(tmp_path: Path, levels: int) -> None:
+    value: Any = 1
+    for _ in range(levels):
+        value = [value]
+    call = Reply((ToolUse("t1", "Read", {"file_path": "a.txt", "x": value}),))
+
+    ran, server = await handrail([call, HELLO], tmp_path, "-p", "go", "--output-format", "stream-json", "--verbose")
+
+    assert (ran.code, ran.lines[-1]["result"]) == (0, "Hello there.")
+    told = json.dumps(server.requests[-1].body["messages"][-1]["content"])
+    assert ("nested too deeply" if levels > 99 else "The field 'x' is unexpected") in told.replace("\\'", "'")
+
+
+@pytest.mark.proves("R10")
+async def test_a_recording_holds_no_secret_that_a_session_would_not_hold(tmp_path: Path) -> None:
+    secrets = {"SOME_TOKEN": "server-secret-1", "MY_API_KEY": "environment-secret-2", "HEADER": "header-secret-3"}
+    arguments = (*STREAM, *served("its variables", env={"SOME_TOKEN": secrets["SOME_TOKEN"]}))
+    async with ModelServer([CALL, Reply((Text(" ".join(secrets.values())),), piece=3)], strict=True) as server:
+        environment = variables(server, tmp_path) | {
+            "MY_API_KEY": secrets["MY_API_KEY"],
+            "ANTHROPIC_CUSTOM_HEADERS": f"X-Secret-Token: {secrets['HEADER']}",
+        }
+        process = await started(tmp_path, environment, "-p", "go", *arguments, "--record", "tape.jsonl")
+        out, _ = await process.communicate()
+
+    assert all(secret in out.decode() for secret in secrets.values())
+    written = [file for folder in (tmp_path, Path(f"{tmp_path}-state")) for file in folder.rglob("*.jsonl")]
+    assert {"tape.jsonl"} < {file.name for file in written}
+    for file in written:
+        text = file.read_text()
+        assert [secret for secret in secrets.values() if secret in text] == [], file
+
+
+@pytest.mark.parametrize("where", ["$HOME", "the project"])
+async def test_a_model_that_may_edit_does_not_write_our_own_records(tmp_path: Path, where: str) -> None:
+    state = tmp_path / (".local/state/handrail" if where == "$HOME" else "deep/state")
+    paths = [state / "trust/x.json", state / "audit/x.jsonl", state / "sessions/x.jsonl"]
+    writes = tuple(ToolUse(f"t{n}", "Write", {"file_path": str(path), "content": "{}"}) for n, path in enumerate(paths))
+    moves = (ToolUse("m", "Bash", {"command": f"mv {state.parent.relative_to(tmp_path)} elsewhere"}),)
+    async with ModelServer([Reply((*writes, *moves)), HELLO], strict=True) as server:
+        environment = variables(server, tmp_path) | {"HOME": str(tmp_path), "HANDRAIL_STATE_DIR": str(state)}
+        if where == "$HOME":
+            del environment["HANDRAIL_STATE_DIR"]
+            environment["XDG_STATE_HOME"] = ""
+        process = await started(tmp_path, environment, "-p", "go", "--permission-mode", "acceptEdits")
+        await process.communicate()
+
+    told = [part["content"] for part in server.requests[-1].body["messages"][-1]["content"]]
+    assert ["was refused" in json.dumps(each) for each in told] == [True] * 4
+    assert not any(path.exists() for path in paths)
+
+
+def test_what_is_logged_does_not_steer_the_terminal() -> None:
+    log = "logging.getLogger('x').error('a\\x1b[31mb')"
+    program = f"import logging; from handrail.cli.run import plain_log; plain_log(); {log}"
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert ran.stderr.endswith("handrail: a\\x1b[31mb\n")
