@@ -165,6 +165,7 @@ class Worker:
             history=opened.messages if isinstance(opened, Rebuilt) else (),
             features=frozenset({"agents"}),
             spent_aside=self._billed,
+            defers=not work.interactive,
             **self._shared,
             **{"deferral": deferral_of(env), **options, **thought(loaded, options)},
         )

@@ -32,10 +32,13 @@ class TextPrinter:
         if event.text:
             # a program gets what the model said as it is; a terminal is not steered by it
             _write(self._out, plain(event.text) if self._out.isatty() else event.text)
-        elif not event.is_error:
+        elif not event.is_error and event.deferred is None:
             _write(self._errors, "handrail: the model gave an empty answer")
         if event.is_error:
             _write(self._errors, f"handrail: {plain(problem_of(event))}")
+        if event.deferred is not None:
+            name = plain(event.deferred.name)
+            _write(self._errors, f"handrail: a hook put off a call of {name}; --resume takes it up again")
 
 
 class JsonPrinter:
