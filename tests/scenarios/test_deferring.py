@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from handrail import Agent, Hooks, Rails, Text, ToolUse, tool
+from handrail import Agent, Hooks, Rails, Text, ToolResult, ToolUse, tool
 from handrail.conversation.messages import UserMessage
 from handrail.conversation.redact import Redactor, make_redactor
 from handrail.conversation.scribe import PUT_OFF
@@ -90,7 +90,7 @@ async def put_off(till: Till, store: Store) -> Opened:
 
 def results(agent: Agent) -> list[str]:
     blocks = [block for m in agent.messages if isinstance(m, UserMessage) for block in m.content]
-    return [block.text for block in blocks if hasattr(block, "tool_use_id")]
+    return [block.text for block in blocks if isinstance(block, ToolResult)]
 
 
 @pytest.mark.proves("H2", "R1")
@@ -246,8 +246,11 @@ async def test_where_it_cannot_be_put_off_it_is_asked_for(till: Till, answer: An
 
 @pytest.mark.proves("H2")
 async def test_of_several_hooks_a_no_goes_before_it_and_it_before_the_rest(till: Till) -> None:
+    def answering(decision: str) -> Any:
+        return lambda _event: verdict(decision)
+
     def saying(*decisions: str) -> Hooks:
-        return Hooks(callbacks={"PreToolUse": [lambda _event, each=each: verdict(each) for each in decisions]})
+        return Hooks(callbacks={"PreToolUse": [answering(decision) for decision in decisions]})
 
     for decisions, why in [
         (("ask", "defer", "allow"), Why.TOOL_DEFERRED),

@@ -141,7 +141,7 @@ class Worker:
             in_force=self.live.in_force,
             can_use_tool=work.can_use_tool,
             hooks=self.hooks,
-            judge=ModelJudge(self._model, name),
+            judge=ModelJudge(lambda: (self._model, self.agent.model), self._spend),
             redactor=self._redactor,
             kept=lambda: (results.folder, self.outfit().state, *self._hook_texts()),
             session=self.id,
