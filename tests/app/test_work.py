@@ -253,3 +253,30 @@ async def test_a_sub_agent_of_a_stricter_mode_is_held_to_it(
     assert (folder / "made.txt").exists() is written
     assert "Write" in offered
     assert "Glob" not in offered
+
+
+async def test_in_auto_mode_the_model_of_the_moment_judges_and_is_billed(folder: Path, env: dict[str, str]) -> None:
+    def turn(number: int, model: str) -> list[Reply]:
+        call = ToolUse(f"t{number}", "Bash", {"command": "npm test"})
+        return [
+            Reply((call,), input_tokens=10, output_tokens=1, model=model),
+            Reply((Text("I cannot tell."),), input_tokens=500, output_tokens=20, model=model),
+            Reply((Text("Done."),), input_tokens=30, output_tokens=3, model=model),
+        ]
+
+    with anyio.fail_after(20):
+        async with ModelServer([*turn(1, MODEL), *turn(2, "gpt-4o")], strict=True) as server:
+            worker = Worker(Work(folder, wishes(server), system="Be brief.", asked=Asked(mode="auto")), env)
+            try:
+                first = await worker.agent.ask("Test it.")
+                await worker.set_model("gpt-4o")
+                second = await worker.agent.ask("Again.")
+            finally:
+                await worker.aclose()
+            models = [request.body["model"] for request in server.requests]
+            assert b"The call to judge" in server.requests[4].raw
+
+    assert models == [MODEL] * 3 + ["gpt-4o"] * 3
+    for answer, model in ((first, MODEL), (second, "gpt-4o")):
+        assert answer.spent.keys() == {model}
+        assert (answer.spent[model].answers, answer.spent[model].input_tokens) == (3, 540)

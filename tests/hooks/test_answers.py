@@ -36,7 +36,7 @@ BEFORE = [
     pytest.param(Reply(text=said(permissionDecision="ask", permissionDecisionReason="hm")), ASK, "hm", id="ask"),
     pytest.param(Reply(text=said(permissionDecision="deny", permissionDecisionReason="no")), DENY, "no", id="deny"),
     pytest.param(Reply(text=said(permissionDecision="deny")), DENY, "'./check.sh' says so", id="deny without a reason"),
-    pytest.param(Reply(text=said(permissionDecision="defer")), ASK, "would be deferred", id="defer is asked"),
+    pytest.param(Reply(text=said(permissionDecision="defer")), ASK, "would defer it", id="defer is asked"),
     pytest.param(Reply(text="\ufeff \n" + said(permissionDecision="deny") + "\n"), DENY, "", id="blanks around"),
     pytest.param(Reply(text=said(top={"decision": "approve"})), ALLOW, "", id="the older yes"),
     pytest.param(Reply(text=said(top={"decision": "block", "reason": "old"})), DENY, "old", id="the older no"),

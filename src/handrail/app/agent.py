@@ -25,7 +25,7 @@ from handrail.app.models import Streaming, chosen_model
 from handrail.app.state import plain_outfit, result_store
 from handrail.app.tools import builtin_names, make_catalog
 from handrail.builtin.outfit import Outfit
-from handrail.conversation.blocks import Json, Text, ToolReference, ToolResult, UserBlock
+from handrail.conversation.blocks import Json, Text, ToolReference, ToolResult, ToolUse, UserBlock
 from handrail.conversation.messages import Message, UserMessage
 from handrail.conversation.request import Chain, Effort, History, Thinking, ToolChoice
 from handrail.dispatch.executor import DEFAULT_SCHEDULING
@@ -82,7 +82,8 @@ class Agent:
     what only reads inside the working folder may run and the rest is refused, because nobody is here to be asked.
     Instead of rails: `policy`, the rules of this agent, and `can_use_tool(tool_name, input, question)`, which is asked
     about what they leave open and returns Allow or Deny. `denied` takes tools away by name; so does `mode` plan, with
-    those that never only read. `hooks`: asked before and after calls and at the turning points of a run.
+    those that never only read. `hooks`: asked before and after calls and at the turning points of a run; `defers`: they
+    may put off a call, which the next run takes up first.
     `output`: a JSON Schema or Pydantic model that the last answer must fit. `session`: where the conversation is kept,
     and goes on if it has begun (`handrail.sessions.store`); whoever opened it closes it.
 
@@ -126,6 +127,7 @@ class Agent:
         compact: Compact | None = None,
         spent_aside: SpentAside = tuple,
         choose: Choose | None = None,
+        defers: bool = True,
         history: Iterable[Message] = (),
         session: Opened | None = None,
         chain: Chain | None = None,
@@ -189,6 +191,7 @@ class Agent:
             compact=compact,
             spent_aside=spent_aside,
             hooks=hooks,
+            defers=defers,
             choose=choose,
             structured=_structured(output),
         )
@@ -203,6 +206,9 @@ class Agent:
             if session.rebuilt.note:
                 past.append(session.rebuilt.note)
         self._dialogue = Dialogue(catalog, context, store, past, chain=chain or new_chain())
+        if session is not None:
+            self._dialogue.put_off = session.rebuilt.deferred
+            self._dialogue.source = "fork" if session.forked else ""
         self._current: Callable[[], Run | None] = lambda: None
         if hooks is not None and identity.is_main:
             hooks.later = self._dialogue.mailbox.news.append
@@ -240,6 +246,11 @@ class Agent:
         return self._dialogue.chain
 
     @property
+    def deferred(self) -> ToolUse | None:
+        """The call that hooks put off; the next run takes it up first."""
+        return self._dialogue.deferred
+
+    @property
     def context(self) -> RunContext:
         """What its calls share now."""
         return self._dialogue.context
@@ -272,15 +283,19 @@ class Agent:
         """
         Work on a prompt: an async iterator of events that ends with RunEnded.
 
-        `expansion` is the command that the prompt was made from, for hooks.
+        `expansion` is the command that the prompt was made from, for hooks. A call that hooks put off (`deferred`) is
+        taken up first; with an empty prompt, `()`, nothing is added to that.
 
         Raises:
-            HandrailError: an earlier prompt is still being worked on.
+            HandrailError: an earlier prompt is still being worked on, or there is nothing to work on.
         """
         if self.running:
             raise HandrailError("A prompt is still being worked on. Use send() to add to it, or close its run first.")
+        message = _message(prompt)
+        if not message.content and self.deferred is None:
+            raise HandrailError("The message is empty.")
         setup = self._setup if limits is None else replace(self._setup, limits=limits)
-        run = Run(setup, self._dialogue, _message(prompt), expansion)
+        run = Run(setup, self._dialogue, message, expansion)
         self._current = weakref.ref(run)
         return run
 
@@ -314,7 +329,7 @@ class Agent:
             await self._hooks.fire("SessionEnd", {"reason": "clear"}, dialogue.context)
         dialogue.opened, dialogue.source, dialogue.announced = False, "clear", frozenset()
         dialogue.context = replace(dialogue.context, files=FileMemory())
-        dialogue.history.replace(())
+        dialogue.forget(())
 
     async def ask(self, prompt: Prompt, *, limits: Limits | None = None) -> Answer:
         """

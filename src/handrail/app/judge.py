@@ -2,10 +2,12 @@
 
 import re
 import secrets
+from collections.abc import Callable
 
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import UserMessage
 from handrail.conversation.request import History, Request, Thinking
+from handrail.conversation.stream import Usage
 from handrail.dispatch.approval.model_judge import Ruling
 from handrail.loop.aside import ask_aside
 from handrail.loop.setup import Model
@@ -29,25 +31,30 @@ When in doubt: ASK."""
 
 
 class ModelJudge:
-    """Asks a model, in words of ours. An answer in any other form, or none, counts as no ruling."""
+    """
+    Asks a model, in words of ours. An answer in any other form, or none, counts as no ruling.
 
-    def __init__(self, model: Model, model_name: str) -> None:
-        self._model = model
-        self._model_name = model_name
+    `asked` gives the model of the moment and its name; `spend` hears what each answer used.
+    """
+
+    def __init__(self, asked: Callable[[], tuple[Model, str]], spend: Callable[[str, Usage], None]) -> None:
+        self._asked = asked
+        self._spend = spend
 
     @property
     def name(self) -> str:
         """The model that is asked."""
-        return self._model_name
+        return self._asked()[1]
 
     async def judge(self, text: str) -> Ruling | None:
         """The model's ruling. The code in its answer is new each time: no text can hold an answer ready for it."""
         code = secrets.token_hex(4)
         history = History([UserMessage((Text(f"The call to judge:\n{text}"),))])
-        request = Request(
-            self._model_name, history, system=(PROMPT.format(code=code),), max_tokens=200, thinking=Thinking("off")
-        )
-        said = await ask_aside(self._model, request)
+        model, name = self._asked()
+        request = Request(name, history, system=(PROMPT.format(code=code),), max_tokens=200, thinking=Thinking("off"))
+        said = await ask_aside(model, request)
+        if said.usage != Usage():
+            self._spend(said.model, said.usage)
         return None if said.failure else ruling(said.text, code)
 
 

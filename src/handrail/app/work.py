@@ -142,7 +142,7 @@ class Worker:
             in_force=self.live.in_force,
             can_use_tool=work.can_use_tool,
             hooks=self.hooks,
-            judge=ModelJudge(self._model, name),
+            judge=ModelJudge(lambda: (self._model, self.agent.model), self._spend),
             redactor=self._redactor,
             kept=lambda: (results.folder, self.outfit().state, *self._hook_texts()),
             session=self.id,
@@ -166,6 +166,7 @@ class Worker:
             history=opened.messages if isinstance(opened, Rebuilt) else (),
             features=frozenset({"agents"}),
             spent_aside=self._billed,
+            defers=not work.interactive,
             **self._shared,
             **{"deferral": deferral_of(env), **options, **thought(loaded, options)},
         )

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from handrail.headless.mirror import MirroredOut
     from handrail.headless.streams import Out
 
+NO_PROMPT = 'there is no prompt. Give one: handrail -p "What does this project do?", or pipe it in.'
 FAILED, USAGE, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 MAX_STDIN = 10_000_000
 STDIN_PATIENCE = 3.0
@@ -65,8 +66,8 @@ def run(arguments: Sequence[str]) -> int:
         if flags.chosen.input_format == "stream-json":
             return asyncio.run(serve(flags))
         prompt = prompt_of(flags.chosen)
-        if not prompt:
-            warn('there is no prompt. Give one: handrail -p "What does this project do?", or pipe it in.')
+        if not prompt and not (flags.chosen.resume or flags.chosen.newest):
+            warn(NO_PROMPT)
             return FAILED
         return asyncio.run(work(flags, prompt))
     except HandrailError as error:
@@ -174,7 +175,9 @@ def mirror_of(out: "Out", work: Work) -> "MirroredOut":
 
 def events(prompt: str, chosen: argparse.Namespace, worker: Worker) -> AsyncIterator[LoopEvent]:
     """What comes of the prompt, or of a command at its beginning."""
-    message = UserMessage((Text(prompt),))
+    if not prompt and worker.agent.deferred is None:
+        raise HandrailError(NO_PROMPT)
+    message = UserMessage((Text(prompt),) if prompt else ())  # a call that was put off needs no words
     if chosen.disable_slash_commands or not prompt.startswith("/"):
         return worker.agent.run(message)
     from handrail.app.prompts import Prompts  # noqa: PLC0415  # few prompts are commands

@@ -166,6 +166,20 @@ class History:
         if self.scribe is not None:
             self.scribe.replaced(fresh.messages)
 
+    def amend(self, results: UserMessage) -> None:
+        """
+        Put other results in the place of the newest message, which holds results that no request has carried.
+
+        Raises:
+            PairingError: they are not the results of the newest answer.
+        """
+        self._turns.pop()
+        self._messages.pop()
+        self._add_user(results.content)
+        self._messages.append(results)
+        if self.scribe is not None:
+            self.scribe.amended(results)
+
     def encode(self, encoder: Encoder) -> Encoded:
         """
         The history on the wire.

@@ -4,7 +4,10 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from handrail.conversation.blocks import AssistantBlock, ToolResult, ToolUse
-from handrail.conversation.messages import Message
+from handrail.conversation.messages import Message, UserMessage
+
+PUT_OFF = "A hook put this call off, and it was not decided about. It has not run. Ask for it again if it is needed."
+"""The result of a call that is put off, as long as it has no other."""
 
 
 class Scribe(Protocol):
@@ -49,4 +52,12 @@ class Scribe(Protocol):
 
     def ended(self, result: ToolResult) -> None:
         """The call is over."""
+        ...
+
+    def deferred(self, use: ToolUse, result: ToolResult) -> None:
+        """The call is put off: it has not begun, and until it has its own result this one stands for it."""
+        ...
+
+    def amended(self, results: UserMessage) -> None:
+        """These stand in the place of the newest message: a call that was put off has its own result now."""
         ...

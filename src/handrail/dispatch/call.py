@@ -23,6 +23,7 @@ from handrail.dispatch.endings import (
     failed,
     hook_stopped,
     message,
+    put_off,
     rejected_input,
     tool_result,
 )
@@ -50,6 +51,10 @@ class _RefusedError(HandrailError):
     """Semantic validation said no."""
 
 
+class _DeferredError(HandrailError):
+    """A hook wants to decide later, and can."""
+
+
 class _ConflictError(HandrailError):
     """A changed input touches what the schedule can no longer promise."""
 
@@ -62,6 +67,8 @@ class Desk:
     progress: Callable[[Call, Progress], None]
     rescheduled: Callable[[Call, Any], Awaitable[bool]]
     """Asked when the input was changed: may the call go on, perhaps after a wait? False = it cannot be run here."""
+    deferrable: Callable[[Call], Awaitable[bool]]
+    """Asked when a hook wants the call put off: can it be? May wait until that is known."""
     scribe: Scribe | None = None
 
 
@@ -110,6 +117,8 @@ class Pipeline:
             return self.invalid(call.use, call.tool, error, self._timings(call))
         except _RefusedError as error:
             return rejected_input(call.use, Cause.REFUSED_INPUT, str(error), self._timings(call))
+        except _DeferredError:
+            return put_off(call.use, self._timings(call))
         except _ConflictError as error:
             return failed(call.use, Cause.CONFLICT, str(error), self._timings(call))
         except Exception as error:
@@ -188,8 +197,14 @@ class Pipeline:
             hook, analysis = await self._before(request)
             if hook.stop is not None:
                 return request, hook, _stopped(hook.stop, request)
+            if hook.defers:
+                if call is not None and await self._desk.deferrable(call):
+                    raise _DeferredError
+                hook = _asked_now(hook)
             if hook.updated_input is not None:
                 request, doubt = await self._changed(request, hook.updated_input, call)
+        if call is not None and call.put_off and hook.opinion is None and not hook.asked:
+            hook = replace(hook, opinion=UNDECIDED)
         check = await request.tool.check_permission(request.args, request.ctx)
         if check.updated_input is not None:
             request, doubt = await self._changed(request, check.updated_input, call)
@@ -276,6 +291,16 @@ class Pipeline:
         except Exception as problem:
             log.exception("a hook after %s could not run", request.use.name)
             return HookAnswer(context=(f"A hook that looks at this call after it ran could not run: {problem}",))
+
+
+UNDECIDED = Opinion(Strength.ASK, Verdict.ASK, "hooks", "a hook had put it off, and no hook has a say in it any more")
+
+
+def _asked_now(hook: HookAnswer) -> HookAnswer:
+    """A call that cannot be put off is asked about, and the person learns why."""
+    assert hook.opinion is not None
+    reason = f"{hook.opinion.reason}, which only works for the single call of an answer in a run without a terminal"
+    return replace(hook, opinion=replace(hook.opinion, reason=reason))
 
 
 def _note(text: str) -> Text:

@@ -1,6 +1,7 @@
 """How calls end: their results as the model gets them, and the outcomes that the engine makes itself."""
 
 from handrail.conversation.blocks import ResultBlock, Text, ToolResult, ToolUse
+from handrail.conversation.scribe import PUT_OFF
 from handrail.dispatch.results import ends
 from handrail.tools.abort import AbortReason
 from handrail.tools.outcome import NO_TIME, Cause, Outcome, Status, Timings
@@ -47,6 +48,11 @@ def hook_stopped(use: ToolUse, summary: str, decision: Decision, reason: str, ti
     text = f"{summary} was not run: {decision.reason}."
     result = tool_result(use, (message(text),), is_error=True)
     return Outcome(use, Status.DENIED, Cause.HOOK_STOPPED, result, None, decision, timings, reason)
+
+
+def put_off(use: ToolUse, timings: Timings) -> Outcome:
+    """A hook wants to decide later; until then this is what is known."""
+    return Outcome(use, Status.DEFERRED, Cause.HOOK_DEFERRED, _error(use, PUT_OFF), timings=timings)
 
 
 def _next_move(decision: Decision) -> str:

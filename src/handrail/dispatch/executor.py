@@ -61,6 +61,7 @@ class ToolExecutor:
         journal: Journal | None = None,
         activate: Callable[[Iterable[str]], None] = _activate_nothing,
         scribe: Scribe | None = None,
+        defers: bool = False,
     ) -> None:
         self.run = run
         """The context as the calls so far have left it."""
@@ -69,11 +70,14 @@ class ToolExecutor:
         self._thread = threading.get_ident()
         self._now = self._loop.time
         self._pipeline = Pipeline(
-            pool, rails, store, activate, Desk(self._now, self._progress, self._rescheduled, scribe)
+            pool, rails, store, activate, Desk(self._now, self._progress, self._rescheduled, self._deferrable, scribe)
         )
         self._sibling_errors = scheduling.sibling_errors
         self._journal = journal
         self._scribe = scribe
+        self._defers = defers
+        self._whole = False
+        self._alone: asyncio.Future[None] | None = None
         self._calls: list[Call] = []
         self._queue = Queue(scheduling)
         self._executing: dict[int, Call] = {}
@@ -121,13 +125,19 @@ class ToolExecutor:
         if cancelled:
             raise cancelled
 
-    def add(self, use: ToolUse | BrokenToolUse) -> None:
-        """A block of the answer is complete. The call starts now, later, or never; it always gets an outcome."""
+    def add(self, use: ToolUse | BrokenToolUse, *, put_off: bool = False) -> None:
+        """
+        A block of the answer is complete. The call starts now, later, or never; it always gets an outcome.
+
+        `put_off`: it is not the first time, for a hook had put it off.
+        """
         if not self._open:
             raise HandrailError(f"{use.name!r} ({use.id}) was added to an executor that is not open. Use `async with`.")
         whole = use if isinstance(use, ToolUse) else ToolUse(use.id, use.name, {})
         call = Call(len(self._calls), whole, self._now())
+        call.put_off = put_off
         self._calls.append(call)
+        self._tell_alone()
         self._unfinished += 1
         if self._events is not None:
             self._events.put(CallQueued(whole, self._now()))
@@ -150,6 +160,8 @@ class ToolExecutor:
 
     def finish(self) -> None:
         """The answer is complete: what was held back until then may go."""
+        self._whole = True
+        self._tell_alone()
         self._queue.release()
         self._pump()
 
@@ -282,6 +294,17 @@ class ToolExecutor:
         call.resume = None
         return True
 
+    async def _deferrable(self, _call: Call) -> bool:
+        """Only the single call of an answer can be put off, and whether it is that is known at the answer's end."""
+        if self._defers and not self._whole and len(self._calls) == 1:
+            self._alone = self._loop.create_future()
+            await self._alone
+        return self._defers and len(self._calls) == 1
+
+    def _tell_alone(self) -> None:
+        if self._alone is not None and not self._alone.done():
+            self._alone.set_result(None)
+
     # How calls end
 
     def _complete(self, call: Call, outcome: Outcome) -> None:
@@ -294,7 +317,10 @@ class ToolExecutor:
         call.move(State.COMPLETED)
         self._unfinished -= 1
         if self._scribe is not None:
-            self._scribe.ended(outcome.result)
+            if outcome.status is Status.DEFERRED:
+                self._scribe.deferred(call.use, outcome.result)
+            else:
+                self._scribe.ended(outcome.result)
         if self._events is not None:
             self._events.put(CallFinished(outcome, self._now()))
         self._wake()

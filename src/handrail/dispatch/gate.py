@@ -40,7 +40,8 @@ class HookAnswer:
     What hooks say about a call: before it an opinion and a changed input, after it a changed output.
 
     `context` is what the model should know. `stop` is why the run shall end here (None = it may go on): before a call
-    that also means that the call does not run.
+    that also means that the call does not run. `defers`: its opinion asks, but it would rather have the call put off.
+    `asked`: there was somebody who could have had an opinion.
     """
 
     opinion: Opinion | None = None
@@ -48,6 +49,8 @@ class HookAnswer:
     context: tuple[str, ...] = ()
     updated_output: Output | None = None
     stop: str | None = None
+    defers: bool = False
+    asked: bool = False
 
 
 NO_ANSWER = HookAnswer()

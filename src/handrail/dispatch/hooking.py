@@ -15,7 +15,7 @@ from handrail.hooks.news import HookNews
 from handrail.hooks.runner import Hooks
 from handrail.hooks.texts import inert
 from handrail.tools.output import Output, json_text
-from handrail.tools.permission import Allow, Deny, Update
+from handrail.tools.permission import Allow, Deny, Update, Verdict
 
 PATHS = frozenset(("file_path", "notebook_path", "path"))
 
@@ -35,7 +35,8 @@ class CallHooks:
             return NO_ANSWER
         opinion = opinion_of(answer)
         opinion = opinion and replace(opinion, reason=inert(opinion.reason))
-        return HookAnswer(opinion, answer.updated_input, answer.context, None, answer.stop)
+        defers = answer.defers and answer.verdict is Verdict.ASK
+        return HookAnswer(opinion, answer.updated_input, answer.context, None, answer.stop, defers, asked=True)
 
     async def after(self, request: Request, output: Output | None, error: str, seconds: float) -> HookAnswer:
         """PostToolUse or PostToolUseFailure: a changed output, words for the model, or the end of the run."""

@@ -45,6 +45,7 @@ class Call:
         "number",
         "outcome",
         "problem",
+        "put_off",
         "read_only",
         "resume",
         "state",
@@ -64,6 +65,8 @@ class Call:
         self.args: Any = None
         self.problem: HandrailError | None = None
         self.read_only = False
+        self.put_off = False
+        """It was put off by a hook before, so somebody has to decide about it now."""
         self.access: Access = EXCLUSIVE
         self.abort = AbortSignal()
         self.task: asyncio.Task[None] | None = None

@@ -115,6 +115,8 @@ class Lines:
                 yield from self._hook(news_of(event))
 
     def _finished(self, outcome: Outcome) -> Iterator[Line]:
+        if outcome.status is Status.DEFERRED:
+            return  # the result of the run tells of it
         yield from self._agents.over(outcome)
         if outcome.status is Status.DENIED:
             reason = outcome.decision.reason if outcome.decision else outcome.result.text

@@ -45,7 +45,7 @@ class TextPrinter:
         if event.text:
             # a program gets what the model said as it is; a terminal is not steered by it
             _write(self._out, plain(event.text) if self._out.isatty() else event.text)
-        elif not event.is_error:
+        elif not event.is_error and event.deferred is None:
             self._tell("the model gave an empty answer")
         for denial in event.denials[:DENIALS]:
             self._tell(f"{denial.use.name} was refused: {denial.reason}")
@@ -53,6 +53,8 @@ class TextPrinter:
             self._tell(f"{len(event.denials) - DENIALS} more calls were refused")
         if event.is_error:
             self._tell(problem_of(event))
+        if event.deferred is not None:
+            self._tell(f"a hook put off a call of {event.deferred.name}; --resume takes it up again")
 
     def _tell(self, text: str) -> None:
         _write(self._errors, f"handrail: {plain(text)}")

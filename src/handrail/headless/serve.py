@@ -193,7 +193,7 @@ class Service:
         if any(isinstance(block, ToolResult) for block in message.content):
             problem = "The message holds a tool_result, and no call waits for one."
         if not problem and not any(not isinstance(block, Text) or block.text.strip() for block in message.content):
-            problem = "The message is empty."
+            message = UserMessage(())  # only a call that was put off can be worked on with that
         self._prompts.append(Prompt(message, prompt_id, line.get("client_composed") is True, problem))
         self._news.set()
 
@@ -238,7 +238,8 @@ class Service:
                 if self._stopped_early:
                     self._stopped_early = False
                     engine.interrupt()
-                if self._serving.replay and isinstance(event, RunStarted):  # by now the session holds it
+                said = self._serving.replay and prompt.message.content
+                if said and isinstance(event, RunStarted):  # by now the session holds it
                     await self._out.send(engine.writer.said(prompt.message, prompt.id))
                 for line in engine.writer.of(event):
                     await self._out.send(line)

@@ -21,6 +21,7 @@ SUBTYPES = {
     Why.COMPLETED: "success",
     Why.REFUSED: "success",
     Why.HOOK_STOPPED: "success",
+    Why.TOOL_DEFERRED: "success",
     Why.MODEL_FAILED: "success",  # readers expect an API failure as an erroneous success with its status
     Why.MAX_TURNS: "error_max_turns",
     Why.MAX_DOLLARS: "error_max_budget_usd",

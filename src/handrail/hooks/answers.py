@@ -76,6 +76,8 @@ class Answer:
     messages: tuple[str, ...] = ()
     permission: Allow | Deny | None = None
     """An answer in the place of a person's."""
+    defers: bool = False
+    """It asks, but would rather have the call put off until the session is resumed."""
     title: str = ""
     """What the session shall be called."""
     first: str = ""
@@ -202,7 +204,8 @@ def _of_event(event: Event, answer: Answer, decision: str | None, reason: str, s
         case "PreToolUse":
             verdict, why = _verdict(decision, reason, specific)
             changed = _get(specific, "updatedInput", dict, None)
-            return replace(answer, verdict=verdict, reason=why, updated_input=changed)
+            defers = specific.get("permissionDecision") == "defer"
+            return replace(answer, verdict=verdict, reason=why, updated_input=changed, defers=defers)
         case "PostToolUse":
             changed = specific.get("updatedToolOutput", specific.get("updatedMCPToolOutput"))
             return replace(answer, updated_output=changed)
@@ -243,7 +246,7 @@ def _verdict(legacy: str | None, reason: str, specific: Json) -> tuple[Verdict |
         if decision not in DECISIONS:
             raise _InvalidError(f"permissionDecision is {decision!r}, not one of {', '.join(DECISIONS)}")
         if decision == "defer":
-            why = f"deferring is not supported, so it is asked for now ({why})" if why else "it would be deferred"
+            why = f"a hook would defer it ({why})" if why else "a hook would defer it"
         said.append((DECISIONS[decision], why or reason))
     if legacy is not None:
         said.append((LEGACY[legacy], reason or why))

@@ -1,7 +1,7 @@
 """
 From the answers of hooks to one answer, purely.
 
-    deny > ask > allow > no opinion        an order of care, not of configuration
+    deny > defer > ask > allow > no opinion        an order of care, not of configuration
     the last `updatedInput` counts         in the order of configuration, however fast the hooks were
     an allow counts for the input it was given for: another hook's rewriting takes it away
 """
@@ -65,11 +65,11 @@ def folded(answers: Sequence[Answer]) -> Answer:
     """All answers to one event as one. They are given in the order of configuration."""
     spoken = [answer for answer in answers if answer != NOTHING]
     if len(spoken) < 2:
-        return spoken[0] if spoken else NOTHING
+        return next(iter((*spoken, *answers)), NOTHING)  # only if nobody was asked it is NOTHING itself
     rewriting = [answer for answer in spoken if answer.updated_input is not None]
     last = rewriting[-1] if rewriting else None
     deciding = [answer for answer in spoken if _counts(answer, last)]
-    winner = max(deciding, key=lambda answer: CARE[answer.verdict or Verdict.ALLOW], default=NOTHING)
+    winner = max(deciding, key=lambda answer: (CARE[answer.verdict or Verdict.ALLOW], answer.defers), default=NOTHING)
     blocks = [answer.block for answer in spoken if answer.block is not None]
     outputs = [answer.updated_output for answer in spoken if answer.updated_output is not None]
     return Answer(
@@ -86,6 +86,7 @@ def folded(answers: Sequence[Answer]) -> Answer:
         first="\n".join(answer.first for answer in spoken if answer.first),
         problem="; ".join(answer.problem for answer in spoken if answer.problem),
         fatal=any(answer.fatal for answer in spoken),
+        defers=winner.defers,
         source=winner.source,
     )
 

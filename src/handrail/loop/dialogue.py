@@ -3,11 +3,12 @@
 import asyncio
 import os
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from handrail.conversation.messages import Attachment, UserMessage
+from handrail.conversation.blocks import ToolUse
+from handrail.conversation.messages import Attachment, Message, UserMessage
 from handrail.conversation.request import Chain, History
 from handrail.dispatch.results import ResultStore
 from handrail.hooks.news import HookNews
@@ -104,8 +105,23 @@ class Dialogue:
     announced: frozenset[str] = frozenset()
     """The tools held back, as the model was told of them last."""
 
+    put_off: ToolUse | None = None
+    """The call that a hook put off at the end of the last run."""
+
     holder: Callable[[], Holder | None] = _nobody
     """The run that works on it, as long as somebody holds that run."""
+
+    @property
+    def deferred(self) -> ToolUse | None:
+        """The call that was put off, as long as nothing was said since: then it can be taken up again."""
+        last = self.history.messages[-1] if self.put_off and self.history.messages else None
+        held = isinstance(last, UserMessage) and [getattr(block, "tool_use_id", "") for block in last.content]
+        return self.put_off if self.put_off and held == [self.put_off.id] else None
+
+    def forget(self, messages: Iterable[Message]) -> None:
+        """These take the place of the history; a call that was put off is not taken up any more."""
+        self.put_off = None
+        self.history.replace(messages)
 
     async def quiet(self) -> None:
         """Wait until a run that was left early has written what it has to write."""

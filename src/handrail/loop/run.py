@@ -11,9 +11,10 @@ import asyncio
 import weakref
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from handrail.conversation.blocks import Text
+from handrail.conversation.blocks import Text, ToolUse
 from handrail.conversation.messages import AssistantMessage, Attachment, UserMessage
 from handrail.conversation.stream import StreamFailure
 from handrail.errors import HandrailError
@@ -44,7 +45,7 @@ from handrail.loop.notes import interruption, note_for
 from handrail.loop.setup import Setup, Situation
 from handrail.loop.shortening import too_long
 from handrail.loop.state import Move, State, Turned, Why, after
-from handrail.loop.turn import Attempt, Question
+from handrail.loop.turn import Attempt, Question, SecondAttempt
 from handrail.tools.abort import AbortReason, AbortSignal
 from handrail.tools.catalog import announcement
 from handrail.tools.outcome import Outcome, Status
@@ -95,6 +96,8 @@ class Run:
         self._structured: object = None
         self._began: float | None = None
         self._made_room = False
+        self._heard = False
+        self._said: Sequence[UserMessage | Attachment] = ()
         self._closed = False
 
     # What readers see
@@ -172,6 +175,9 @@ class Run:
             return
         if self._hindered():
             return
+        if not self._heard:
+            await self._hear()
+            return
         await self._shorten(forced=False)
         if self._hindered():
             return
@@ -213,9 +219,20 @@ class Run:
         if self._wish is not None:
             await self._only_shorten()
             return
-        said: Sequence[UserMessage | Attachment] = ()
         if self._setup.hooks is not None:
-            said = await self._received()
+            self._said = await self._opened()
+        if (use := dialogue.deferred) is None:
+            await self._hear()
+            return
+        self._attempt = SecondAttempt(self._setup, dialogue, use, self.signal, self._journal)
+        dialogue.working = self._attempt.start(self._deadline)
+
+    async def _hear(self) -> None:
+        """The prompt, and what goes with it. There is none if only a call that was put off shall be taken up."""
+        self._heard = True
+        dialogue = self._dialogue
+        if self._setup.hooks is not None and self._prompt.content:
+            await self._received()
             if self.state.over:
                 return
         if not dialogue.history.messages:
@@ -223,23 +240,29 @@ class Run:
         late = dialogue.mailbox.notes(prompted=True)
         await self._take_queued()
         self._announce_tools()
-        self._add_all([each for each in said if isinstance(each, UserMessage)])
-        dialogue.history.append(self._prompt)
-        self._add_all([each for each in (*said, *late, *self._setup.attach(())) if isinstance(each, Attachment)])
+        self._add_all([each for each in self._said if isinstance(each, UserMessage)])
+        if self._prompt.content:
+            dialogue.history.append(self._prompt)
+        self._add_all([each for each in (*self._said, *late, *self._setup.attach(())) if isinstance(each, Attachment)])
 
-    async def _received(self) -> Sequence[UserMessage | Attachment]:
-        """What hooks add to the start of the session and to the prompt. They may refuse the prompt of a person."""
+    async def _opened(self) -> Sequence[UserMessage | Attachment]:
+        """What hooks add to the start of a session or a sub-agent."""
         if not self._dialogue.context.agent.is_main:
             return await self._moments.subagent_starts()
-        said: tuple[UserMessage | Attachment, ...] = ()
-        if not self._dialogue.opened:
-            self._dialogue.opened = True
-            source = self._dialogue.source or ("resume" if self._dialogue.history.messages else "startup")
-            said = await self._moments.session_starts(source, self._setup.model_name)
-        said += self._vouched(await self._moments.expansion(self._expansion))
+        if self._dialogue.opened:
+            return ()
+        self._dialogue.opened = True
+        source = self._dialogue.source or ("resume" if self._dialogue.history.messages else "startup")
+        return await self._moments.session_starts(source, self._setup.model_name)
+
+    async def _received(self) -> None:
+        """What hooks add to the prompt of a person, which they may refuse."""
+        if not self._dialogue.context.agent.is_main:
+            return
+        said = self._vouched(await self._moments.expansion(self._expansion))
         if not self.state.over:
             said += self._vouched(await self._moments.prompt(self._prompt))
-        return said
+        self._said = (*self._said, *said)
 
     def _vouched(self, answer: "Answer | None") -> tuple[Attachment, ...]:
         """What hooks add to the prompt. If they refuse it, or could not say, the run ends."""
@@ -304,7 +327,7 @@ class Run:
         if done is None:
             return self.signal.aborted
         before = len(history.messages)
-        history.replace(done.messages)
+        self._dialogue.forget(done.messages)
         if done.kind == "full":
             self._dialogue.announced = frozenset()  # the summary may have lost it
             self._announce_tools()
@@ -341,7 +364,7 @@ class Run:
         state = after(self.state, turned, self._setup.structured_retries)
         if self._setup.hooks is not None:
             state = await self._heard_hooks(state, turned, attempt.outcomes)
-        if state.move is Move.ABORTED or turned.stopped:
+        if state.move is Move.ABORTED or (turned.stopped and state.why is not Why.TOOL_DEFERRED):
             self._add_interruption(state.why)
         if state.over:
             self._end(state)
@@ -373,7 +396,7 @@ class Run:
 
     def _note_results(self, attempt: Attempt) -> None:
         turn = self.state.turn + 1
-        if attempt.results:
+        if attempt.results and not _put_off(attempt):
             self._tell(ResultsComplete(attempt.results, attempt.outcomes, turn))
         for message in attempt.added:
             if isinstance(message, UserMessage | Attachment):
@@ -400,6 +423,8 @@ class Run:
             and (stop := next((o.stop for o in attempt.outcomes if o.stop is not None), None)) is not None
         ):
             stopped, self._problem = Why.HOOK_STOPPED, stop
+        if stopped is None and (use := _put_off(attempt)) is not None:
+            stopped, self._dialogue.put_off = Why.TOOL_DEFERRED, use
         calls = bool(attempt.outcomes)
         final = said is not None and not calls and stopped is None
         return Turned(
@@ -412,7 +437,7 @@ class Run:
             queued=len(self._dialogue.mailbox) > 0,
             stuck=self._guard.stuck,
             unfit=final and self._unfit(),
-            passed=self._ledger.passed(self.state.turn + 1),
+            passed=self._ledger.passed(self.state.turn + (said is not None)),
         )
 
     def _unfit(self) -> bool:
@@ -463,6 +488,8 @@ class Run:
             problem,
             self._last.stop_reason if self._last else "",
         )
+        if state.why is Why.TOOL_DEFERRED:
+            self.ended = replace(self.ended, stop_reason=state.why.value, deferred=self._dialogue.put_off)
         self._tell(self.ended)
 
     # History and events
@@ -513,3 +540,8 @@ class Run:
 
     def _tell(self, event: LoopEvent) -> None:
         self._out.append(event)
+
+
+def _put_off(attempt: Attempt) -> ToolUse | None:
+    """The call that a hook wants to decide about later."""
+    return next((outcome.use for outcome in attempt.outcomes if outcome.status is Status.DEFERRED), None)

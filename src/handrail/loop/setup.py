@@ -151,6 +151,8 @@ class Setup:
     compact: Compact | None = None
     spent_aside: SpentAside = tuple
     hooks: RunHooks | None = None
+    defers: bool = False
+    """Hooks may put off a call: the run ends before it, and the next one takes it up again."""
     choose: Choose | None = None
     structured: StructuredOutput | None = None
     structured_retries: int = 3

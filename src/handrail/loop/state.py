@@ -40,6 +40,7 @@ class Why(Enum):
     COMPLETED = "completed"
     REFUSED = "refused"
     HOOK_STOPPED = "hook_stopped"
+    TOOL_DEFERRED = "tool_deferred"
 
     ABORTED_STREAMING = "aborted_streaming"
     ABORTED_TOOLS = "aborted_tools"
@@ -60,6 +61,7 @@ ENDS = {
     Why.COMPLETED: Move.STOPPED,
     Why.REFUSED: Move.STOPPED,
     Why.HOOK_STOPPED: Move.STOPPED,
+    Why.TOOL_DEFERRED: Move.STOPPED,
     Why.ABORTED_STREAMING: Move.ABORTED,
     Why.ABORTED_TOOLS: Move.ABORTED,
     Why.MAX_TURNS: Move.LIMIT,

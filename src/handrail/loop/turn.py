@@ -38,7 +38,7 @@ from handrail.loop.setup import Setup, Stream
 from handrail.loop.state import Why
 from handrail.records import record
 from handrail.tools.abort import AbortReason, AbortSignal
-from handrail.tools.outcome import Outcome
+from handrail.tools.outcome import Outcome, Status
 
 GO_ON = Text("Go on.")
 ENDED_EARLY = StreamFailure("cut", "the stream ended before the answer was complete", retryable=True)
@@ -73,6 +73,7 @@ class Attempt:
             journal=journal,
             activate=dialogue.catalog.activate,
             scribe=dialogue.history.scribe,
+            defers=setup.defers and dialogue.context.agent.is_main,
         )
         self._scribe = dialogue.history.scribe
         # the executor's own channel also carries what the model says, so that everything leaves in the order it happens
@@ -299,6 +300,39 @@ class Attempt:
             self.added = _brought(self.outcomes)
             for extra in self.added:
                 history.append(extra)
+
+
+class SecondAttempt(Attempt):
+    """The call that was put off goes through everything again. The model is not asked; its answer stands."""
+
+    def __init__(
+        self, setup: Setup, dialogue: Dialogue, use: ToolUse, signal: AbortSignal, journal: TurnJournal
+    ) -> None:
+        question = Question(Request(setup.model_name, dialogue.history), turn=0)
+        super().__init__(setup, dialogue, question, signal, journal)
+        self._use = use
+
+    async def _listen(self) -> None:
+        """Nobody speaks."""
+
+    async def _finish(self) -> None:
+        if self.stopped is None:
+            self._executor.add(self._use, put_off=True)
+            async for _ in self._executor.rest():
+                pass
+
+    def _settle(self) -> None:
+        """Its result takes the place of the one that stood for it, unless it was put off once more."""
+        self.settled = True
+        self._dialogue.context = self._executor.run
+        self.outcomes = self._executor.outcomes
+        if all(outcome.status is Status.DEFERRED for outcome in self.outcomes):
+            return
+        self.results = UserMessage(tuple(outcome.result for outcome in self.outcomes))
+        self._dialogue.history.amend(self.results)
+        self.added = _brought(self.outcomes)
+        for extra in self.added:
+            self._dialogue.history.append(extra)
 
 
 def _brought(outcomes: Sequence[Outcome]) -> tuple[Message, ...]:

@@ -12,6 +12,7 @@ from typing import Any
 from handrail.conversation.blocks import AssistantBlock, BrokenToolUse, Text, Thinking, ToolResult, ToolUse
 from handrail.conversation.coding import assistant_block, user_blocks
 from handrail.conversation.messages import AssistantMessage, Attachment, Message, SystemNote, UserMessage
+from handrail.conversation.scribe import PUT_OFF
 from handrail.records import record
 from handrail.sessions.log import OWN, Broken, Record
 
@@ -51,6 +52,8 @@ class Rebuilt:
     """What the model has to be told before it goes on; it is not part of the file yet."""
     moved: str = ""
     """The folder that calls started in at the end, if that was not the one of the beginning."""
+    deferred: ToolUse | None = None
+    """The call that was put off at the end; its result in the messages only stands for its own."""
 
 
 def rebuild(records: Iterable[Record | Broken], *, upto: str = "") -> Rebuilt:
@@ -79,6 +82,7 @@ class _Answer:
         self.blocks: list[tuple[int, AssistantBlock]] = []
         self.content: tuple[AssistantBlock, ...] | None = None
         self.settled = False
+        self.deferred, self.whole = "", False
         self.results: dict[str, ToolResult] = {}
 
     def message(self) -> AssistantMessage:
@@ -201,6 +205,8 @@ class _Building:
                 self._facts |= {"cwd": line["cwd"], "own": "yes"}
             case "began":
                 self._began[line["id"]] = line["name"]
+            case "deferred" if self._answer is not None:
+                self._answer.deferred, self._answer.whole = line["id"], line.get("whole") is True
             case "settled":
                 self._settle(line)
             case "discarded":
@@ -290,6 +296,8 @@ class _Building:
         if known is not None:
             return known
         started = call_id in self._began
+        if call_id == answer.deferred and not started:
+            return ToolResult(call_id, (Text(PUT_OFF),), is_error=True)
         self._repairs.append(f"{name} ({call_id}): " + ("started, outcome unknown" if started else "never started"))
         return ToolResult(call_id, (Text(UNKNOWN if started else NEVER_STARTED),), is_error=True)
 
@@ -303,6 +311,7 @@ class _Building:
         self._uuids.append(uuid if isinstance(uuid, str) else self._last or "")
 
     def finished(self) -> Rebuilt:
+        deferred = self._deferred()
         self._close()
         note = Attachment(GIVEN_UP, (Text(FALLEN.format("\n".join(self._given_up))),)) if self._given_up else None
         if note:
@@ -323,7 +332,16 @@ class _Building:
             tuple(self.problems),
             note,
             facts.get("moved", ""),
+            deferred,
         )
+
+    def _deferred(self) -> ToolUse | None:
+        """The call that the conversation ends with and that was put off, if nothing more is known of it."""
+        answer = self._answer
+        if answer is None or not answer.settled or not answer.whole or answer.deferred in self._began:
+            return None
+        waiting = [call for call in answer.message().calls if call.id == answer.deferred not in answer.results]
+        return next((call for call in waiting if isinstance(call, ToolUse)), None)
 
 
 def _empty(message: AssistantMessage) -> bool:

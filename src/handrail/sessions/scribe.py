@@ -126,6 +126,21 @@ class SessionScribe:
         self._line("user", self._said("user", (result,)))
         self._remember(result)
 
+    def deferred(self, use: ToolUse, result: ToolResult) -> None:
+        """
+        The call is put off. Its result for now is not written: it is what a reader makes of this record.
+
+        A call that lost a secret on the way in is another one, which must not be taken up in the place of this.
+        """
+        self._results[use.id] = result
+        said = block_value(use)
+        self._own("deferred", id=use.id, whole=clean_block(said, self._clean) == said)
+
+    def amended(self, results: UserMessage) -> None:
+        """These stand in the place of the newest message."""
+        self._user(results.content)
+        self._messages[-1] = results
+
     def moved(self, cwd: str) -> None:
         """Later calls start in this folder."""
         self._cwd = cwd

@@ -34,6 +34,7 @@ class Opened:
     scribe: SessionScribe
     path: Path
     rebuilt: Rebuilt
+    forked: bool = False
 
     @property
     def messages(self) -> Sequence[Message]:
@@ -85,7 +86,7 @@ class Store:
 
     def fork(self, path: Path, cwd: str, session_id: str = "", *, upto: str = "") -> Opened:
         """A new session that begins with the conversation of another one, which stays as it is."""
-        rebuilt = conversation(path, upto)
+        rebuilt = replace(conversation(path, upto), deferred=None)  # whoever resumes the other one decides about that
         name = _checked(session_id) if session_id else new_id()
         if any(self._paths(name)):
             raise SessionError(f"There is a session {name!r} already. Choose another id.")
@@ -93,7 +94,7 @@ class Store:
         made.scribe.adopt(rebuilt.messages)
         if rebuilt.moved:
             made.scribe.moved(rebuilt.moved)
-        return made
+        return replace(made, forked=True)
 
     def beside(self, path: Path, agent_id: str, cwd: str) -> Opened:
         """

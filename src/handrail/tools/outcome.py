@@ -16,6 +16,7 @@ class Status(Enum):
     DENIED = "denied"
     CANCELLED = "cancelled"
     DISCARDED = "discarded"
+    DEFERRED = "deferred"
 
 
 class Cause(Enum):
@@ -33,6 +34,7 @@ class Cause(Enum):
     SIBLING_ERROR = "sibling_error"
     USER_INTERRUPTED = "user_interrupted"
     HOOK_STOPPED = "hook_stopped"
+    HOOK_DEFERRED = "hook_deferred"
     SUBMIT_INTERRUPTED = "submit_interrupted"
     STREAMING_FALLBACK = "streaming_fallback"
     DONE_BEFORE = "done_before"

@@ -311,3 +311,34 @@ async def test_files_go_back_to_what_they_were_before_a_prompt(tmp_path: Path) -
 
         assert (w.cwd / "a.txt").read_text() == "version 1\n"
         assert len(only(second, AssistantMessage)) == 3
+
+
+@pytest.mark.proves("O10", "H2")
+@pytest.mark.parametrize("words", ["And now?", ""])
+async def test_a_hook_puts_a_call_off_and_decides_when_the_session_is_resumed(tmp_path: Path, words: str) -> None:
+    later = Hook(said("PreToolUse", permissionDecision="defer"), said("PreToolUse", permissionDecision="allow"))
+    hooks: Any = {"PreToolUse": [HookMatcher(matcher="Bash", hooks=[later])]}
+    async with world(tmp_path, bash(1, "touch made"), say("Done.")) as w:
+        first = await w.ask("go", hooks=hooks)
+        assert (end(first).stop_reason, end(first).is_error, results(first)) == ("tool_deferred", False, {})
+        put_off = end(first).deferred_tool_use
+        assert put_off is not None
+        assert (put_off.id, put_off.name, put_off.input) == ("toolu_1", "Bash", {"command": "touch made"})
+        assert [*w.cwd.iterdir()] == []
+
+        second = await w.ask(words, hooks=hooks, resume=end(first).session_id)
+        assert (end(second).result, results(second)["toolu_1"][1]) == ("Done.", False)
+        assert [path.name for path in w.cwd.iterdir()] == ["made"]
+        assert [each["asked_for"] for each in later.inputs] == ["toolu_1"] * 2
+        assert ("And now?" in w.said()) is bool(words)
+
+
+async def test_a_long_conversation_takes_up_what_was_put_off_with_the_next_prompt(tmp_path: Path) -> None:
+    later = Hook(said("PreToolUse", permissionDecision="defer"), said("PreToolUse", permissionDecision="allow"))
+    hooks: Any = {"PreToolUse": [HookMatcher(hooks=[later])]}
+    async with world(tmp_path, bash(1, "touch made"), say("Done.")) as w, w.client(hooks=hooks) as client:
+        first = await turn(client, "one")
+        second = await turn(client, "two")
+
+        assert (end(first).stop_reason, end(second).result) == ("tool_deferred", "Done.")
+        assert [path.name for path in w.cwd.iterdir()] == ["made"]
