@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from handrail.app.compacting import Compactor, filled
+from handrail.app import compacting
+from handrail.app.compacting import Compactor
 from handrail.conversation.blocks import Text, ToolResult, ToolUse
 from handrail.conversation.messages import AssistantMessage, Message, UserMessage
-from handrail.loop.compaction import Policy
+from handrail.loop.compaction import Policy, estimate
 
 pytestmark = pytest.mark.anyio
 POLICY = Policy(keep_results=1, worth=1_000)
@@ -96,8 +97,43 @@ async def test_results_that_cannot_be_saved_stay(tmp_path: Path) -> None:
     assert await compactor(Model(), tmp_path / "file").shorten(conversation(9_000, 3_000), "m", 6_000) is None
 
 
-def test_what_was_added_since_the_last_answer_counts() -> None:
-    messages = conversation(3_000, 3_000)
+@pytest.mark.parametrize(
+    ("sizes", "tokens", "shortened"),
+    [
+        ((3_000, 3_000), 5_100, True),  # what was added since the last answer counts
+        ((3_000, 3_000), 4_900, False),
+        ((9_000, 9_500), 0, True),  # servers that do not count
+        ((3_000, 3_000), 0, False),
+        ((30_000, 10), 30, True),  # servers that leave out what they had cached
+    ],
+)
+async def test_what_fills_the_window(sizes: Sequence[int], tokens: int, shortened: bool, tmp_path: Path) -> None:
+    done = await compactor(Model("Words."), tmp_path).shorten(conversation(*sizes), "m", tokens)
 
-    assert filled(messages, 5_000) == 5_000 + (3_000 + 20) // 3
-    assert filled(messages, 0) > 2_000
+    assert (done is not None) == shortened
+
+
+async def test_a_long_conversation_is_not_counted_again_at_every_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[int] = []
+
+    def counted(messages: Sequence[Message]) -> int:
+        seen.append(len(messages))
+        return estimate(messages)
+
+    monkeypatch.setattr(compacting, "estimate", counted)
+    shorten, messages = compactor(Model(), tmp_path).shorten, conversation(10)
+    for number in range(100):
+        for tokens in (0, 50):
+            assert await shorten(messages, "m", tokens) is None
+        messages += [AssistantMessage((Text("Yes."),)), UserMessage((Text(f"And {number}?"),))]
+
+    assert sum(seen) < 6 * len(messages)
+
+
+async def test_another_history_is_counted_anew(tmp_path: Path) -> None:
+    shorten = compactor(Model(), tmp_path).shorten
+
+    assert await shorten(conversation(12_000), "m", 0) is None
+    assert await shorten(conversation(3_000, 3_000), "m", 0) is None

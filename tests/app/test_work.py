@@ -41,8 +41,8 @@ async def test_a_history_that_fills_the_window_becomes_a_summary_that_is_billed(
     folder: Path, env: dict[str, str]
 ) -> None:
     replies = [
-        Reply((Text("First."),), input_tokens=10, model=MODEL),
-        Reply((Text("Second."),), input_tokens=20, model=MODEL),
+        Reply((Text("First."),), input_tokens=3_000, model=MODEL),
+        Reply((Text("Second."),), input_tokens=6_000, model=MODEL),
         Reply((Text("SUMMARY: many words were said."),), input_tokens=1_000, output_tokens=70, model=MODEL),
         Reply((Text("Third."),), input_tokens=300, output_tokens=3, model=MODEL),
     ]

@@ -312,6 +312,27 @@ async def test_the_history_can_be_shortened_before_a_request() -> None:
     assert roles(agent.messages) == ["user", "assistant"]
 
 
+async def test_the_next_prompt_knows_what_the_last_one_filled() -> None:
+    seen: list[int] = []
+
+    async def shorten(situation: Situation) -> Shortened | None:
+        seen.append(situation.context_tokens)
+        return Shortened([UserMessage((Text("So far: nothing."),))], "full") if len(seen) == 3 else None
+
+    def used(**counts: int) -> UsageUpdate:
+        return UsageUpdate(Usage(**counts))
+
+    answers = [[used(input_tokens=99, output_tokens=1)], [used(output_tokens=7)], [used(input_tokens=5)], []]
+    agent = an_agent(scripted([[*counts, say("Yes.")] for counts in answers]), compact=shorten)
+    for prompt in ("One", "Two", "Three", "Four"):
+        await played(agent.run(prompt))
+    await agent.clear()
+    with pytest.raises(LookupError):
+        await played(agent.run("Five"))
+
+    assert seen == [0, 100, 0, 5, 0]  # only output counted = not known; a shorter history = not known
+
+
 async def test_a_request_that_is_too_long_is_shortened_and_made_again_once() -> None:
     too_long = StreamFailure("invalid_request_error", "prompt is too long: 9 tokens", retryable=False, status=400)
 

@@ -3,6 +3,7 @@
 import logging
 import os
 from collections.abc import Awaitable, Callable, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -30,6 +31,8 @@ Ask: TypeAlias = Callable[[Sequence[Message]], Awaitable[str]]
 
 PATIENCE = 1.1
 """After a summary that came to nothing, the history must have grown by this factor before the next try."""
+UNBELIEVABLE = 8
+"""No tokenizer is so much better than our estimate: servers that count so little leave out what they had cached."""
 
 
 @record
@@ -57,6 +60,7 @@ class Compactor:
         self._policy = policy
         self._window = window
         self._failed_at = 0.0
+        self._counted: tuple[Sequence[Message], int, int] = ((), 0, 0)
 
     async def shorten(
         self,
@@ -75,7 +79,7 @@ class Compactor:
         model refused the request as too long. `allowed` is asked before a summary is made; `wish` says what matters.
         """
         window = self._window(model)
-        used = filled(messages, tokens)
+        used = self._used(messages, tokens)
         wanted = "full" if forced else action(used, window, self._policy)
         if wanted == "none":
             return None
@@ -95,21 +99,29 @@ class Compactor:
         self._failed_at = used if after is None else 0.0
         return None if after is None else Compaction(after, "full", f"{len(parts.older)} messages became a summary.")
 
+    def _used(self, messages: Sequence[Message], tokens: int) -> int:
+        """What the next request will fill of the window: what is known of the last one, and what was added since."""
+        estimated = self._estimated(messages)
+        known = tokens + estimate(newest(messages))
+        return known if tokens and known * UNBELIEVABLE > estimated else estimated
+
+    def _estimated(self, messages: Sequence[Message]) -> int:
+        """About what they fill. Every message is looked at once, however long the conversation is."""
+        before, count, tokens = self._counted
+        if messages is not before:
+            count = tokens = 0
+        tokens += estimate(messages[count:])
+        self._counted = (messages, len(messages), tokens)
+        return tokens
+
     def _is_enough(self, stubbed: Micro, used: int, window: int, forced: bool) -> bool:
         left = used - stubbed.characters // CHARACTERS_PER_TOKEN
         return not forced and action(left, window, self._policy) != "full"
 
 
-def filled(messages: Sequence[Message], tokens: int) -> int:
-    """What the next request will fill of the window: what is known of the last one, and what was added since."""
-    if not tokens:
-        return estimate(messages)
-    new = 0
-    for message in reversed(messages):
-        if isinstance(message, AssistantMessage):
-            break
-        new += estimate([message])
-    return tokens + new
+def newest(messages: Sequence[Message]) -> Sequence[Message]:
+    """What was added since the last answer."""
+    return [*takewhile(lambda message: not isinstance(message, AssistantMessage), reversed(messages))]
 
 
 def save_all(saves: Sequence[Save]) -> bool:

@@ -82,6 +82,7 @@ class Prompts:
                 yield event
         finally:
             await made.aclose()
+            await self.worker.close_spare_models()
 
     def usage(self) -> dict[str, Any]:
         """How full the model's window is, and what of it is known."""

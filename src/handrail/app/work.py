@@ -127,6 +127,7 @@ class Worker:
         self._switches = Switches(project="project" in work.asked.sources)
         self._memory = Memory()
         self._model, name = self._asked_model(work, env)
+        self._first_model = self._model  # the judge asks it, whatever the conversation asks
         self._spare: list[Provider] = []
         self._bill: list[tuple[str, Usage]] = []
         results = self._results(env)
@@ -288,6 +289,14 @@ class Worker:
         self._spare.append(self._model)
         self._model = model
         self.agent.set_model(model, chosen)
+        await self.close_spare_models()
+
+    async def close_spare_models(self) -> None:
+        """Let go of models that are not asked any more; while a prompt is worked on, its model may be one of them."""
+        if not self.agent.running:
+            spare, self._spare = self._spare, []
+            for each in spare:
+                await each.aclose()
 
     def set_mode(self, mode: str) -> str:
         """
@@ -380,7 +389,7 @@ class Worker:
             await self.servers.aclose()
         else:
             await asyncio.gather(self.agent.aclose(), self.servers.aclose())
-        for model in (*self._spare, self._model):
+        for model in (*self._spare, self._model, self._first_model):
             await model.aclose()
         if self.session is not None:
             self.session.scribe.close()

@@ -126,6 +126,8 @@ class History:
         self._ids: set[str] = set()
         self.scribe: Scribe | None = None
         """Who writes down what is added from now on."""
+        self.filled = 0
+        """What the newest request with it and the answer fill of the model's window, in tokens; 0 = not known."""
         for message in messages:
             self.append(message)
 
@@ -163,6 +165,7 @@ class History:
         """Start over with other messages (compaction, rewind). Everything is encoded again once."""
         fresh = History(messages)
         self._turns, self._messages, self._ids, self._wires = fresh._turns, fresh._messages, fresh._ids, {}
+        self.filled = 0
         if self.scribe is not None:
             self.scribe.replaced(fresh.messages)
 

@@ -197,7 +197,7 @@ class Conversation:
     async def run(self, prompt: Prompt) -> AsyncIterator[LoopEvent]:
         """Work on a prompt, or do what a command at its beginning says."""
         if self.worker.session is not None:
-            self.worker.session.scribe.next_id = prompt.id
+            self.worker.session.scribe.begin_prompt(prompt.id)
         async with aclosing(self._prompts.run(prompt.message, literal=prompt.literal)) as events:
             async for event in events:
                 self._note(event, prompt.id)

@@ -15,8 +15,6 @@ class Ledger:
         self._warned = False
         self.spent: dict[str, Spent] = {}
         self.model_seconds = 0.0
-        self.context_tokens = 0
-        """What the last request and its answer fill of the model's window."""
 
     @property
     def dollars(self) -> float | None:

@@ -199,7 +199,7 @@ class Run:
                 self._number,
                 question.plain,
                 len(self._dialogue.history.messages),
-                self._ledger.context_tokens,
+                self._dialogue.history.filled,
             )
         )
 
@@ -320,7 +320,7 @@ class Run:
         """Let somebody shorten the history. False = everything is as it was."""
         if self._setup.compact is None:
             return False
-        history, tokens = self._dialogue.history, self._ledger.context_tokens
+        history, tokens = self._dialogue.history, self._dialogue.history.filled
         trigger = "auto" if self._wish is None else "manual"
         situation = Situation(history, self._setup.model_name, tokens, forced, self._may_summarise, self._wish)
         done = await heeding(self._setup.compact(situation), self.signal, self._left)
@@ -332,7 +332,6 @@ class Run:
             self._dialogue.announced = frozenset()  # the summary may have lost it
             self._announce_tools()
             self._add_all(await self._moments.summarised(done.messages, self._setup.model_name, trigger))
-        self._ledger.context_tokens = 0
         if self._wish is not None:
             self._text = done.note
         self._tell(Compacted(done.kind, before, len(history.messages), tokens, done.note, trigger))
@@ -499,7 +498,8 @@ class Run:
         self._count_aside()
         for draft in attempt.used:
             self._ledger.enter(draft.model, draft.usage)
-            self._ledger.context_tokens = draft.usage.whole_input + draft.usage.whole_output
+            used = draft.usage
+            self._dialogue.history.filled = used.whole_input + used.whole_output if used.whole_input else 0
         if warning := self._ledger.warning():
             self._tell(Notice(warning))
 

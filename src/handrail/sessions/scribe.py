@@ -82,6 +82,12 @@ class SessionScribe:
 
     # What happens in a conversation
 
+    def begin_prompt(self, prompt_id: str) -> None:
+        """The next message of the user gets this id. What was said before it and never asked for is let go of."""
+        self.next_id = prompt_id
+        if self.ids:
+            self.ids.clear()  # else an id could be given to another object at the same place in memory
+
     def message(self, message: Message) -> None:
         """It stands in the history from now on."""
         match message:

@@ -130,7 +130,8 @@ class ModelServer:
         return Received(first.split(" ")[1].partition("?")[0], headers, raw, connection)
 
     async def _answer(self, received: Received, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        reply = self._reply_to(received)
+        body = received.body  # parsed once: it grows with every turn
+        reply = self._reply_to(received.path, body)
         if not reply.status:
             raise ConnectionResetError
         if reply.status != 200:
@@ -140,7 +141,7 @@ class ModelServer:
         said = Spoken(
             reply.content, reply.stop_reason, reply.model, reply.input_tokens, reply.output_tokens, reply.piece
         )
-        if not reply.raw and not received.body.get("stream"):
+        if not reply.raw and not body.get("stream"):
             _whole(writer, 200, whole(said), reply.headers)
             return
         _head(writer, 200, {"content-type": reply.media_type, "transfer-encoding": "chunked", **reply.headers})
@@ -184,9 +185,9 @@ class ModelServer:
         await reader.read(1)
         raise ConnectionResetError
 
-    def _reply_to(self, received: Received) -> Reply:
+    def _reply_to(self, path: str, body: Mapping[str, Any]) -> Reply:
         if self._strict:
-            problem = pairing_problem(_format(received.path)[0], received.body)
+            problem = pairing_problem(_format(path)[0], body)
             if problem:
                 return Reply(status=400, error=problem)
         try:
