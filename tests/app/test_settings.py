@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from handrail.app.agent import Agent
-from handrail.app.live import Live
+from handrail.app.live import Live, outfit_of
 from handrail.app.settings import HookSection
 from handrail.app.wishes import credential, thought, wishes_of
 from handrail.conversation.request import Thinking
@@ -568,3 +568,14 @@ def test_folders_that_are_added_in_a_session_are_working_folders_for_tools_too(w
     assert change(live, {"type": "addDirectories", "directories": [str(more)], "destination": "session"}) == ()
 
     assert live.folders() == (world.places.cwd, str(more))
+
+
+def test_how_much_a_command_may_write_follows_the_settings(world: World) -> None:
+    live = world.live()
+    outfit = outfit_of(live)()
+    usual = outfit.output_quota()
+
+    world.write("user", {"commandOutputQuota": 5_000})
+    live.look()
+
+    assert (usual, outfit.output_quota()) == (2_000_000_000, 5_000)

@@ -5,8 +5,8 @@ from typing import Any
 from pydantic import Field
 
 from handrail.builtin.bash.consent import objection
-from handrail.builtin.bash.result import signal_name
 from handrail.builtin.command_output import Said, limit_of, said
+from handrail.builtin.endings import signal_name
 from handrail.builtin.following import Kept
 from handrail.builtin.outfit import Outfit
 from handrail.builtin.repl.interpreter import Answer, interpreter_of
