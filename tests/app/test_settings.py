@@ -16,6 +16,7 @@ from handrail.app.settings import HookSection
 from handrail.app.wishes import credential, thought, wishes_of
 from handrail.conversation.request import Thinking
 from handrail.errors import ProviderSetupError, SettingsError
+from handrail.processes.sandbox.occupy import Occupied
 from handrail.providers.choose import Wishes
 from handrail.testing import ScriptedModel
 from handrail.tools.context import ToolContext
@@ -579,3 +580,19 @@ def test_how_much_a_command_may_write_follows_the_settings(world: World) -> None
     live.look()
 
     assert (usual, outfit.output_quota()) == (2_000_000_000, 5_000)
+
+
+def test_names_that_are_kept_occupied_while_commands_run_are_not_settings(world: World) -> None:
+    world.write("user", {"permissions": {"allow": ["Bash(ls)"]}})
+    told: list[str] = []
+    heard: list[str] = []
+    live = world.live(told, heard)
+    occupied = Occupied()
+    occupied.take([str(world.places.mcp_file), f"{world.places.cwd}/.handrail"])
+
+    live.look()
+    beside = world.live(told)
+    occupied.close()
+
+    assert (told, heard) == ([], [])
+    assert [rule.text for rule in beside.policy().rules] == ["Bash(ls)"]
