@@ -91,7 +91,8 @@ class Glob(Tool[GlobInput]):
             "countIsComplete": True,
         }
         text = listing(names, found.total - len(names), found.unreadable)
-        return Output(text=text, data=data, card=Card(title=self.summary(args), detail=several(found.total, "file")))
+        card = Card(title=f"{self.name} {args.pattern or args.path}", detail=several(found.total, "file"))
+        return Output(text=text, data=data, card=card)
 
     def _matching(self, folder: Folder, pattern: str, ctx: ToolContext) -> Found:
         before, rest = fixed_start(pattern)
