@@ -358,6 +358,37 @@ async def test_so_is_what_the_command_line_denies(world: World) -> None:
     assert f"{str(world.project / 'key')!r} is hidden" in shown.result.text
 
 
+@pytest.mark.parametrize("method", [Method.BUBBLEWRAP, Method.LANDLOCK])
+async def test_so_is_what_was_denied_for_the_session(
+    world: World, monkeypatch: pytest.MonkeyPatch, method: Method
+) -> None:
+    found = next((each for each in tried() if each.method is method and each.works), None)
+    if found is None:
+        pytest.skip(f"{method.value} does not work here")
+    monkeypatch.setattr(confine, "best", lambda: found)
+    (world.project / "key").write_text(SECRET)
+    world.begin({"enabled": True})
+    command = world.script("cat key; echo more >> lock.json")
+    (world.project / "lock.json").touch()
+    assert SECRET in (await world.bash(command)).result.text
+
+    def update(kind: str, rule: str) -> dict[str, Any]:
+        tool, _, path = rule.rstrip(")").partition("(")
+        rules = [{"toolName": tool, "ruleContent": path}]
+        return {"type": kind, "behavior": "deny", "rules": rules, "destination": "session"}
+
+    denied = [update("addRules", rule) for rule in ("Read(key)", "Edit(lock.json)")]
+    assert await world.live.in_force().change(denied) == ()
+    refused = await world.bash(command)
+
+    assert (refused.status, SECRET in refused.result.text) == (Status.ERROR, False)
+    assert f"{str(world.project / 'key')!r} is hidden" in refused.result.text
+    assert (world.project / "lock.json").read_text() == "more\n"
+
+    await world.live.in_force().change([update("removeRules", "Read(key)")])
+    assert SECRET in (await world.bash(command)).result.text
+
+
 async def test_a_change_of_the_settings_counts_for_the_next_command(world: World) -> None:
     world.begin({})
     world.agrees = True

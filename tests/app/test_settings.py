@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from handrail.app.agent import Agent
-from handrail.app.live import Live
+from handrail.app.live import Live, outfit_of
 from handrail.app.settings import HookSection
 from handrail.app.wishes import credential, thought, wishes_of
 from handrail.conversation.request import Thinking
 from handrail.errors import ProviderSetupError, SettingsError
+from handrail.processes.sandbox.occupy import Occupied
 from handrail.providers.choose import Wishes
 from handrail.testing import ScriptedModel
 from handrail.tools.context import ToolContext
@@ -568,3 +569,30 @@ def test_folders_that_are_added_in_a_session_are_working_folders_for_tools_too(w
     assert change(live, {"type": "addDirectories", "directories": [str(more)], "destination": "session"}) == ()
 
     assert live.folders() == (world.places.cwd, str(more))
+
+
+def test_how_much_a_command_may_write_follows_the_settings(world: World) -> None:
+    live = world.live()
+    outfit = outfit_of(live)()
+    usual = outfit.output_quota()
+
+    world.write("user", {"commandOutputQuota": 5_000})
+    live.look()
+
+    assert (usual, outfit.output_quota()) == (2_000_000_000, 5_000)
+
+
+def test_names_that_are_kept_occupied_while_commands_run_are_not_settings(world: World) -> None:
+    world.write("user", {"permissions": {"allow": ["Bash(ls)"]}})
+    told: list[str] = []
+    heard: list[str] = []
+    live = world.live(told, heard)
+    occupied = Occupied()
+    occupied.take([str(world.places.mcp_file), f"{world.places.cwd}/.handrail"])
+
+    live.look()
+    beside = world.live(told)
+    occupied.close()
+
+    assert (told, heard) == ([], [])
+    assert [rule.text for rule in beside.policy().rules] == ["Bash(ls)"]

@@ -19,6 +19,7 @@ ENCODINGS = {
     "utf-16-be": "aä☃𝄞\u0a00",
     "cp932": "aあ表ソ",  # the second byte of the last two is a backslash
     "gb18030": "a中这亅",
+    "gbk": "a中这亅",
     "cp949": "a가각똠",
     "euc_jp": "aあ表ソ",
     "cp1252": "aä€Z",
@@ -35,7 +36,7 @@ def files(draw: st.DrawFn) -> tuple[Encoding, bytes, str, str]:
     text = st.text(letters, max_size=6)
     unit = UNITS.get(name, 1)
     junk = st.binary(max_size=3) if unit == 1 else st.binary(min_size=unit, max_size=unit)
-    if name in {"cp932", "gb18030", "cp949", "euc_jp"}:
+    if name in {"cp932", "gbk", "gb18030", "cp949", "euc_jp"}:
         junk = junk.map(lambda data: data + b"\n" if data else data)  # where a line feed is one for certain
     parts = draw(st.lists(text.map(lambda t: t.encode(name, "surrogatepass")) | junk, max_size=6))
     old = draw(st.text(letters, min_size=1, max_size=3))

@@ -41,7 +41,8 @@ RUSSIAN = "Привет, мир. Это обычный текст на русс�
         ),
         pytest.param(JAPANESE.encode("shift_jis"), Encoding("cp932"), id="Shift-JIS"),
         pytest.param(JAPANESE.encode("euc_jp"), Encoding("euc_jp"), id="EUC-JP"),
-        pytest.param(CHINESE.encode("gbk"), Encoding("gb18030"), id="GBK"),
+        pytest.param(CHINESE.encode("gbk"), Encoding("gbk"), id="GBK"),
+        pytest.param(f"{CHINESE}\U0001f600\n".encode("gb18030"), Encoding("gb18030"), id="GB18030"),
         pytest.param(KOREAN.encode("euc_kr"), Encoding("cp949"), id="EUC-KR"),
         pytest.param(GERMAN.encode("cp1252"), Encoding("cp1252"), id="cp1252"),
         pytest.param(FRENCH.encode("cp1252"), Encoding("cp1252"), id="French cp1252"),
@@ -75,7 +76,7 @@ def test_without_charset_normalizer_rare_encodings_are_taken_as_western(monkeypa
 
 
 @pytest.mark.parametrize(
-    "name", ["utf-8", "utf-16-le", "utf-16-be", "cp932", "gb18030", "cp949", "euc_jp", "cp1252", "iso8859_1"]
+    "name", ["utf-8", "utf-16-le", "utf-16-be", "cp932", "gbk", "gb18030", "cp949", "euc_jp", "cp1252", "iso8859_1"]
 )
 @given(data=st.binary(max_size=40))
 def test_every_byte_has_its_place_in_the_decoded_text(name: str, data: bytes) -> None:

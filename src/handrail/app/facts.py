@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from handrail.loop.prompt import Facts, GitFacts
+from handrail.processes.placeholders import stands_in
 
 PATIENCE = 0.25
 MAX_OUTPUT = 64 * 1024
@@ -39,7 +40,14 @@ STATUS = ("status", "--porcelain=v1", "-z", "--branch", "--untracked-files=norma
 
 def repository_of(cwd: Path) -> Path | None:
     """The nearest folder from `cwd` upwards that holds `.git`."""
-    return next((folder for folder in (cwd, *cwd.parents) if os.path.lexists(folder / ".git")), None)
+    return next((folder for folder in (cwd, *cwd.parents) if _there(folder / ".git")), None)
+
+
+def _there(path: Path) -> bool:
+    try:
+        return not stands_in(path.lstat().st_mode)
+    except OSError:
+        return False
 
 
 class GitProbe:

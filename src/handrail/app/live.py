@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from handrail.app.gate import hider
 from handrail.app.sandboxing import make_sandbox
 from handrail.app.settings import Loaded, gathered, load, loaded_from
 from handrail.app.state import plain_outfit
-from handrail.builtin.outfit import Outfit
+from handrail.builtin.outfit import Outfit, usual_quota
 from handrail.config.asked import NOTHING_ASKED, Asked
 from handrail.config.places import Places, places_for
 from handrail.config.snapshot import NO_SETTINGS, Settings
@@ -227,6 +228,12 @@ class Live:
                 self._told(rule_note(problem, self.loaded.settings))
 
 
+def output_quota(live: Live) -> int:
+    """How many bytes of output a command may write now."""
+    quota: int | None = live.loaded.settings.get("commandOutputQuota")
+    return usual_quota() if quota is None else quota
+
+
 def outfit_of(live: Live, session: str = "", **more: Any) -> Callable[[], Outfit]:
     """What tools are handed: the variables of the settings, and the working folders as they are at the time."""
 
@@ -237,6 +244,7 @@ def outfit_of(live: Live, session: str = "", **more: Any) -> Callable[[], Outfit
             "working_dirs": live.folders,
             "hidden": hider(live.policy),
             "sandbox": make_sandbox(live, plain.state),
+            "output_quota": partial(output_quota, live),
         }
         return replace(plain, **{**common, **more})
 

@@ -14,6 +14,7 @@ from handrail.builtin.searching.patterns import fixed_start, for_ripgrep, matche
 from handrail.builtin.searching.program import VERSION_CONTROL, Folder, Program, newest_first, one_line, seen_from
 from handrail.errors import ToolError
 from handrail.files.paths import real_path, resolve
+from handrail.processes.placeholders import stands_in
 from handrail.records import record
 from handrail.tools.access import Access
 from handrail.tools.cards import Card
@@ -90,7 +91,8 @@ class Glob(Tool[GlobInput]):
             "countIsComplete": True,
         }
         text = listing(names, found.total - len(names), found.unreadable)
-        return Output(text=text, data=data, card=Card(title=self.summary(args), detail=several(found.total, "file")))
+        card = Card(title=f"{self.name} {args.pattern or args.path}", detail=several(found.total, "file"))
+        return Output(text=text, data=data, card=card)
 
     def _matching(self, folder: Folder, pattern: str, ctx: ToolContext) -> Found:
         before, rest = fixed_start(pattern)
@@ -127,12 +129,20 @@ class Glob(Tool[GlobInput]):
     def _entries(self, folder: Folder) -> Found:
         """What lies directly in the folder, folders first and with a slash."""
         with os.scandir(folder.descriptor) as entries:
-            found = sorted((not entry.is_dir(), entry.name) for entry in entries)
+            found = sorted((not entry.is_dir(), entry.name) for entry in entries if not _stands_in(entry))
         shown = [(file, name) for file, name in found if self._shows(folder, os.fsencode(name))]
         return Found([name if file else f"{name}/" for file, name in shown[:MAX_ENTRIES]], len(shown))
 
     def _shows(self, folder: Folder, name: bytes) -> bool:
         return not self._outfit.hidden(f"{folder.real.rstrip('/')}/{os.fsdecode(name.removeprefix(b'./'))}")
+
+
+def _stands_in(entry: os.DirEntry[str]) -> bool:
+    """Whether it is an empty folder that keeps a name occupied while commands run."""
+    try:
+        return entry.is_dir(follow_symlinks=False) and stands_in(entry.stat(follow_symlinks=False).st_mode)
+    except OSError:
+        return False
 
 
 def place_to_search(args: GlobInput) -> tuple[str, str]:

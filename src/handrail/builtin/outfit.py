@@ -17,6 +17,11 @@ def nothing_hidden(_path: str) -> bool:
     return False
 
 
+def usual_quota() -> int:
+    """For programs without settings: 2 GB."""
+    return 2_000_000_000
+
+
 @record
 class Outfit:
     """The surroundings of a session's tools. Nothing in it has touched the disk yet."""
@@ -35,3 +40,5 @@ class Outfit:
     """Where commands run. None = they are not sandboxed."""
     undo: "Undo | None" = None
     """Where changes of files are kept so that they can be undone."""
+    output_quota: Callable[[], int] = usual_quota
+    """How many bytes of output a command may write now, before it is stopped."""

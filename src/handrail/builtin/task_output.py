@@ -52,6 +52,8 @@ class TaskOutput(Tool[TaskOutputInput]):
         text = f"Task {task.id}: {status}{code}\n{spoken.text.rstrip()}".rstrip()
         if spoken.cut:
             text += f"\nThe whole output is in {task.output}."
+        if task.note:
+            text += f"\n({task.note})"
         return Output(
             text=text,
             blocks=(spoken.image,) if spoken.image else (),

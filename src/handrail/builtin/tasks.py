@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from handrail.builtin.command_output import readable
-from handrail.builtin.outfit import Outfit
+from handrail.builtin.endings import endings
+from handrail.builtin.outfit import Outfit, usual_quota
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import Attachment
 from handrail.errors import HandrailError
@@ -25,11 +26,10 @@ from handrail.files.owned import owned_folder
 from handrail.processes.spawn import Command, End, Running, start_stored
 
 VERSION = 1
-QUOTA = 2_000_000_000
 MAX_EVENTS = 50
 MAX_EVENT_CHARS = 500
 MAX_NEWS_BYTES = 65_536
-KEPT_FIELDS = ("id", "kind", "text", "description", "cwd", "started", "status", "code", "ended", "told")
+KEPT_FIELDS = ("id", "kind", "text", "description", "cwd", "started", "status", "code", "ended", "told", "note")
 
 ENDED_WITH_US = "does not run any more: it was ended when the session broke off, how far it got is not known"
 
@@ -49,19 +49,22 @@ class Task:
         self.status = "running"
         """`running`, `completed`, `failed`, `killed` or `unknown`."""
         self.code: int | None = None
+        self.note = ""
+        """Why it did not end by itself, and what was lost of its output."""
         self.output = folder / f"{id}.output"
         self._record = folder / f"{id}.json"
         self._running: Running | None = None
         self._closing: Callable[[], None] = _nothing
+        self._seconds: float | None = None
         self._stopped = False
         self.told = False
         """Whether the model knows that it ended."""
         self.seen = 0
         """How many bytes of output were handed out as events."""
 
-    def attend(self, running: Running, closing: Callable[[], None]) -> None:
-        """It runs now."""
-        self._running, self._closing = running, closing
+    def attend(self, running: Running, closing: Callable[[], None], seconds: float | None) -> None:
+        """It runs now, for as long as it may."""
+        self._running, self._closing, self._seconds = running, closing, seconds
         self.save()
 
     def look(self) -> str:
@@ -93,6 +96,7 @@ class Task:
         self.code = end.code if end.code >= 0 else 128 - end.code
         self.ended = time.time()
         self.status = "killed" if self._stopped or end.why else "completed" if end.code == 0 else "failed"
+        self.note = "" if self._stopped else "; ".join(endings(end, self._seconds))
         self.save()
 
     def tell(self) -> None:
@@ -125,8 +129,9 @@ class Task:
 class Tasks:
     """The background tasks of one session."""
 
-    def __init__(self, state: Path) -> None:
+    def __init__(self, state: Path, quota: Callable[[], int] = usual_quota) -> None:
         self.folder = state / "tasks"
+        self._quota = quota
         self._tasks = {task.id: task for task in _remembered(self.folder)}
 
     async def start(
@@ -145,11 +150,11 @@ class Tasks:
         store = os.open(task.output, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         try:
-            running = await start_stored(replace(command, hello=0.0), nothing, store, QUOTA)
+            running = await start_stored(replace(command, hello=0.0), nothing, store, self._quota())
         finally:
             os.close(store)
             os.close(nothing)
-        task.attend(running, closing)
+        task.attend(running, closing, command.timeout)
         self._tasks[task.id] = task
         return task
 
@@ -183,7 +188,8 @@ def _notices(task: Task) -> list[str]:
             lines.insert(0, f"({len(events) - MAX_EVENTS} earlier lines of monitor {task.id} are in {task.output}.)")
     if task.status != "running" and not task.told:
         task.tell()
-        how = ENDED_WITH_US if task.status == "unknown" else f"has ended: {task.status}, exit code {task.code}"
+        note = f" ({task.note})" if task.note else ""
+        how = ENDED_WITH_US if task.status == "unknown" else f"has ended: {task.status}, exit code {task.code}{note}"
         lines.append(
             f"Background task {task.id} ({task.description or task.text[:80]}) {how}. Its output is in {task.output}."
         )
@@ -200,7 +206,7 @@ def _remembered(folder: Path) -> list[Task]:
         task = Task(folder, **{name: kept[name] for name in ("id", "kind", "text", "description", "cwd")})
         task.started, task.ended, task.code = kept["started"], kept["ended"], kept["code"]
         task.status = "unknown" if kept["status"] == "running" else kept["status"]
-        task.told = kept.get("told", True)
+        task.told, task.note = kept.get("told", True), kept.get("note", "")
         found.append(task)
     return found
 
@@ -214,7 +220,7 @@ _OF_SESSIONS: dict[Path, Tasks] = {}
 
 def tasks_of(outfit: Outfit) -> Tasks:
     """The one list of a session, shared by its tools and by the program that runs it."""
-    return _OF_SESSIONS.setdefault(outfit.state, Tasks(outfit.state))
+    return _OF_SESSIONS.setdefault(outfit.state, Tasks(outfit.state, outfit.output_quota))
 
 
 async def close_tasks(outfit: Outfit) -> None:

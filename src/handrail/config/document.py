@@ -15,6 +15,7 @@ from handrail.config.check import Slip, checked, text_problem
 from handrail.config.places import Spot
 from handrail.config.problems import Problem
 from handrail.config.ways import MAX_DEPTH, Way, column_of, dotted, line_of
+from handrail.processes.placeholders import stands_in
 
 if TYPE_CHECKING:
     from handrail.config.jsontext import Node
@@ -121,6 +122,8 @@ def read_bytes(path: Path) -> bytes | None:
         raise FileProblemError(f"it cannot be read: {reason}.") from error
     try:
         mode = os.fstat(descriptor).st_mode
+        if stands_in(mode):
+            return None
         if not stat.S_ISREG(mode):
             kind = "a folder" if stat.S_ISDIR(mode) else "not a regular file"
             raise FileProblemError(f"this is {kind}, and a settings file is expected here.")

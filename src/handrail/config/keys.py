@@ -167,6 +167,11 @@ KEYS = (
     Key("enabledPlugins", ANY_MAP, "Plugins that are switched on. Kept, without effect yet."),
     Key("extraKnownMarketplaces", ANY_MAP, "More places that plugins come from. Kept, without effect yet."),
     Key("autoCompactEnabled", FLAG, "Whether long conversations are shortened by themselves."),
+    Key(
+        "commandOutputQuota",
+        {"type": "integer", "minimum": 1},
+        "Bytes of output after which a command is stopped (default: 2000000000).",
+    ),
     Key("redact", TEXTS, "Regular expressions of further secrets, which no session and no log shows."),
     Key("durability", DURABILITY, "What a session outlives: the end of the process, or of the power, too."),
     Key("includeGitInstructions", FLAG, "Tell the model how to work with git. Kept, without effect yet."),

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from handrail.config.asked import Wanted
 from handrail.config.places import DROP_INS, MANAGED, Places
+from handrail.processes.placeholders import stands_in
 
 Stamp: TypeAlias = tuple[int, int, int] | None
 
@@ -51,4 +52,4 @@ def _stamp(file: str) -> Stamp:
         status = os.stat(file)  # noqa: PTH116  # asked before every call
     except OSError:
         return None
-    return status.st_mtime_ns, status.st_size, status.st_ino
+    return None if stands_in(status.st_mode) else (status.st_mtime_ns, status.st_size, status.st_ino)

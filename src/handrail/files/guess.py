@@ -30,9 +30,10 @@ WESTERN = frozenset(
     "äöüßÄÖÜẞéèêëàâîïôûùçÉÈÊËÀÂÎÏÔÛÙÇœŒñÑáíóúÁÍÓÚ¿¡åÅæÆøØãõÃÕìòÌÒýÝðÐþÞºª–—‘’“”„‚…•€£§©®°«»·´²³½¼¾±×÷µ¶¢¥™‹›†‡\xa0\xad"
 )
 HIGH = re.compile(rb"[\x80-\xff]")
-COMMON = {"cp932": KANA, "euc_jp": KANA, "gb18030": HANZI, "cp949": HANGUL}
+# of two that score the same the first is taken: what GBK does not have, its programs cannot read
+COMMON = {"cp932": KANA, "euc_jp": KANA, "gbk": HANZI, "gb18030": HANZI, "cp949": HANGUL}
 ALL_COMMON = KANA | HANZI | HANGUL
-MOST_BYTES = {"cp932": 2, "euc_jp": 3, "gb18030": 4, "cp949": 2}
+MOST_BYTES = {"cp932": 2, "euc_jp": 3, "gbk": 2, "gb18030": 4, "cp949": 2}
 SINGLE_BYTE = frozenset(
     "cp1250 cp1251 cp1252 cp1253 cp1254 cp1255 cp1256 cp1257 cp1258 iso8859_1 iso8859_2 iso8859_5 iso8859_7 iso8859_9"
     " iso8859_15 koi8_r koi8_u cp437 cp850 cp852 cp866 mac_roman mac_cyrillic".split(" ")

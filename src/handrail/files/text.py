@@ -25,10 +25,10 @@ MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 UNITS = {"utf-16-le": 2, "utf-16-be": 2, "utf-32-le": 4, "utf-32-be": 4}
-EAST_ASIAN = frozenset({"cp932", "euc_jp", "gb18030", "cp949"})
+EAST_ASIAN = frozenset({"cp932", "euc_jp", "gbk", "gb18030", "cp949"})
 SHOWN_NAMES = {
     "utf-8": "UTF-8", "utf-16-le": "UTF-16", "utf-16-be": "UTF-16", "utf-32-le": "UTF-32", "utf-32-be": "UTF-32",
-    "cp932": "Shift-JIS", "euc_jp": "EUC-JP", "gb18030": "GBK", "cp949": "EUC-KR", "iso8859_1": "Latin-1",
+    "cp932": "Shift-JIS", "euc_jp": "EUC-JP", "gbk": "GBK", "cp949": "EUC-KR", "iso8859_1": "Latin-1",
 }  # fmt: skip
 
 

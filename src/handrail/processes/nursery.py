@@ -6,9 +6,13 @@ import socket
 import sys
 import threading
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from fcntl import F_DUPFD_CLOEXEC, fcntl
 from pathlib import Path
 
+NOTHING = -1
+LEGACY = 3
+"""The descriptor of the nursery under which it finds what is to be swept when we are gone."""
 SOURCE = "import sys; sys.path.append(sys.argv[1]); from handrail.processes.nursing import nursery; nursery(0)"
 ROOT = str(Path(__file__).parents[2])
 HELD_SIGNALS = (1, 2, 3, 15)
@@ -23,6 +27,8 @@ class Nursery:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._control: socket.socket | None = None
+        self._legacy = NOTHING
+        self._remembered: set[str] = set()
         self.pid = 0
 
     def submit(self, kind: bytes, fds: Sequence[int]) -> None:
@@ -36,6 +42,22 @@ class Nursery:
         with self._lock:
             self._ready()
 
+    def remember(self, paths: Iterable[str]) -> None:
+        """When we are gone, however that happens, and all commands too, it shall sweep these placeholders away."""
+        with self._lock:
+            new = [path for path in paths if path not in self._remembered]
+            if new and sys.platform == "linux":
+                self._remembered.update(new)
+                os.write(self._left(), b"".join(os.fsencode(path) + b"\0" for path in new))
+
+    def _left(self) -> int:
+        """A file in memory with what is to be swept, which the nursery shares."""
+        if self._legacy == NOTHING:
+            made = os.memfd_create("handrail")
+            self._legacy = fcntl(made, F_DUPFD_CLOEXEC, LEGACY + 1)  # never one of those that the nursery gets
+            os.close(made)
+        return self._legacy
+
     def close(self) -> None:
         """Let it go. It ends when its keepers have."""
         with self._lock:
@@ -48,7 +70,9 @@ class Nursery:
         self._lock = threading.Lock()
         if self._control:
             self._control.close()
-        self._control, self.pid = None, 0
+        if self._legacy != NOTHING:
+            os.close(self._legacy)
+        self._control, self._legacy, self._remembered, self.pid = None, NOTHING, set(), 0
 
     def _ready(self) -> socket.socket:
         if self._control is not None and _ended(self.pid):
@@ -58,7 +82,8 @@ class Nursery:
             ours, theirs = socket.socketpair()
             try:
                 with theirs:
-                    self.pid = _started(theirs.fileno())
+                    legacy = self._left() if sys.platform == "linux" else NOTHING
+                    self.pid = _started(theirs.fileno(), legacy)
             except OSError:
                 ours.close()
                 raise
@@ -73,16 +98,17 @@ def _ended(pid: int) -> bool:
         return True  # somebody else has fetched its end
 
 
-def _started(control: int) -> int:
+def _started(control: int, legacy: int) -> int:
     if not sys.executable:
         raise OSError("commands cannot be run: this Python does not know its own program (sys.executable is empty)")
     env = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
+    handed = [] if legacy == NOTHING else [(os.POSIX_SPAWN_DUP2, legacy, LEGACY)]
     nowhere = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_WRONLY, 0) for fd in (1, 2)]
     return os.posix_spawn(
         sys.executable,
         [sys.executable, "-I", "-S", "-c", SOURCE, ROOT],
         env,
-        file_actions=[(os.POSIX_SPAWN_DUP2, control, 0), *nowhere],
+        file_actions=[(os.POSIX_SPAWN_DUP2, control, 0), *nowhere, *handed],
         setsid=True,
         setsigmask=HELD_SIGNALS,
     )

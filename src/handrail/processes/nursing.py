@@ -31,6 +31,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+LEGACY = 3
+"""The same as in `nursery`, which would take long to import."""
 TAKEN, IDLE = b"t", b"i"
 LONG = 10.0
 """Seconds after which a keeper is not used again: there is nothing to be gained by it."""
@@ -44,7 +46,8 @@ NO_PID = -1
 
 def nursery(control: int) -> None:
     """Have at least one idle keeper ready until the other end of the control socket is closed."""
-    os.closerange(3, MOST_FDS)  # whatever we were started with is not the business of commands
+    os.closerange(LEGACY + 1, MOST_FDS)  # whatever we were started with is not the business of commands
+    legacy = _legacy()
     gc.disable()  # there is nothing to collect, and pages that are not written to stay shared
     become_subreaper = _subreaper()
     become_subreaper()
@@ -60,6 +63,19 @@ def nursery(control: int) -> None:
             keepers.born(pid)
         keepers.listen()
     keepers.see_them_out()
+    if legacy:
+        from handrail.processes.sandbox.occupy import sweep  # noqa: PLC0415  # only now, when nobody waits for us
+
+        sweep(os.fsdecode(path) for path in legacy().split(b"\0") if path)
+
+
+def _legacy() -> "Callable[[], bytes] | None":
+    """Reads what handrail has left; no command inherits it."""
+    try:
+        os.set_inheritable(LEGACY, False)
+    except OSError:
+        return None  # nothing was handed over
+    return lambda: os.pread(LEGACY, os.fstat(LEGACY).st_size, 0)
 
 
 class Keepers:

@@ -2,6 +2,7 @@
 
 from typing import Literal, TypeAlias
 
+from handrail.conversation.plain import plain
 from handrail.records import record
 
 Tone: TypeAlias = Literal["plain", "good", "warning", "bad"]
@@ -10,10 +11,22 @@ BodyKind: TypeAlias = Literal["text", "code", "diff", "markdown"]
 
 @record
 class Card:
-    """A title line, a detail beside it, and perhaps a body that may be folded."""
+    """
+    A title line, a detail beside it, and perhaps a body that may be folded.
+
+    Whatever it is made from (names of files, commands, what a program said): nothing in it steers a terminal, and
+    title and detail are one line each.
+    """
 
     title: str
     detail: str = ""
     body: str = ""
     body_kind: BodyKind = "text"
     tone: Tone = "plain"
+
+    def __post_init__(self) -> None:
+        for name in ("title", "detail"):
+            text = getattr(self, name)
+            if not text.isprintable():
+                object.__setattr__(self, name, plain(text).replace("\n", "\\n").replace("\t", " "))
+        object.__setattr__(self, "body", plain(self.body))

@@ -327,9 +327,8 @@ async def test_how_much_is_shown_can_be_set(tmp_path: Path) -> None:
     assert len((await session.text("seq 1000")).split("The whole output")[0]) < 200
 
 
-async def test_a_command_that_writes_too_much_is_stopped(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("handrail.builtin.bash.tool.QUOTA", 1_000_000)
-    outcome = await session.bash("yes")
+async def test_a_command_that_writes_too_much_is_stopped(tmp_path: Path) -> None:
+    outcome = await Session(tmp_path, output_quota=lambda: 1_000_000).bash("yes")
 
     assert outcome.status is Status.ERROR
     assert "(it was stopped because it wrote more than 1,000,000 bytes)" in outcome.result.text

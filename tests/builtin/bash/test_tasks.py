@@ -179,6 +179,20 @@ async def test_a_monitor_ends_with_its_time(session: Session) -> None:
     assert task is not None
 
     assert await task.wait(20) == "killed"
+    (told,) = session.tasks.attachments()
+    assert "exit code 143 (it was stopped because it took longer than 0.05 seconds)" in str(told.content)
+
+
+async def test_a_task_that_writes_too_much_is_stopped_and_that_is_told(tmp_path: Path) -> None:
+    session = Session(tmp_path, output_quota=lambda: 100_000)
+    task = await begun(session, "yes")
+    ended = await session.use("TaskOutput", {"task_id": task})
+    again = Tasks(session.outfit.state).get(task)
+
+    assert ended.result.text.startswith(f"Task {task}: killed, exit code 143\ny")
+    assert ended.result.text.endswith("\n(it was stopped because it wrote more than 100,000 bytes)")
+    assert again is not None
+    assert again.note == "it was stopped because it wrote more than 100,000 bytes"
 
 
 @pytest.mark.parametrize("given", [{"ws": {"url": "ws://127.0.0.1:1"}}, {}, {"command": " "}])

@@ -253,6 +253,10 @@ def test_odd_names_are_told_safely(ctx: ToolContext, each_outfit: Outfit) -> Non
     assert sorted(lines(ctx, each_outfit, "hit")) == sorted(f"{name}:1:hit" for name in told)
     counted = grep(ctx, each_outfit, "hit", output_mode="count")
     assert sorted(counted[:-1]) == sorted(f"{name}:1" for name in told)
+    tool = Grep(each_outfit)
+    data = tool.call_blocking(tool.parse({"pattern": "hit", "offset": 1}), ctx).data
+    assert {*data["filenames"]} < {*map(os.fsdecode, names)}  # programs get them as they are
+    assert len(data["filenames"]) == len(names) - 1
 
 
 def test_undecodable_text_is_shown_as_far_as_it_goes(ctx: ToolContext, outfit: Outfit) -> None:

@@ -1,6 +1,8 @@
 """PDFs: page by page, with bounds; broken and locked ones explained."""
 
+import os
 import sys
+import threading
 from base64 import b64decode
 from io import BytesIO
 from typing import Any
@@ -14,6 +16,7 @@ from handrail.builtin.outfit import Outfit
 from handrail.builtin.read import Read, apart, images, pdf
 from handrail.conversation.blocks import Image, ResultBlock, Text
 from handrail.errors import ToolError
+from handrail.tools.abort import AbortReason, AbortSignal
 from handrail.tools.context import ToolContext
 
 
@@ -161,6 +164,24 @@ def test_a_document_that_breaks_the_library_or_never_ends_is_told(
         read(ctx, outfit, document(1))
 
 
+def test_an_abort_ends_it_at_once(ctx: ToolContext, outfit: Outfit, monkeypatch: pytest.MonkeyPatch) -> None:
+    gate = ctx.cwd / "gate"
+    os.mkfifo(gate)
+    endless = f"import time; open({str(gate)!r}, 'w'); time.sleep(1000)"
+    monkeypatch.setattr(apart, "START", (sys.executable, "-I", "-c", endless))
+    monkeypatch.setattr(apart, "MAX_SECONDS", 100.0)  # whoever waits for it fails by its message
+
+    def stop() -> None:
+        gate.read_bytes()
+        ctx.abort.abort(AbortReason.USER)
+
+    stopper = threading.Thread(target=stop)
+    stopper.start()
+    with pytest.raises(ToolError, match=r"'d\.pdf' cannot be shown"):
+        read(ctx, outfit, document(1))
+    stopper.join()
+
+
 def test_a_page_that_is_drawn_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each form draws the next one ten times."""
     forms = b"".join(
@@ -174,5 +195,6 @@ def test_a_page_that_is_drawn_without_end_is_given_up(monkeypatch: pytest.Monkey
     start = b"1 0 obj\n<</Type/Catalog/Pages 2 0 R>>\nendobj\n2 0 obj\n<</Type/Pages/Kids[3 0 R]/Count 1>>\nendobj\n"
     monkeypatch.setattr(apart, "MAX_SECONDS", 2.0)
 
+    data = b"%PDF-1.4\n" + start + page + b"endobj\n" + forms + b"trailer<</Root 1 0 R>>"
     with pytest.raises(ToolError, match="takes more than 2 seconds"):
-        apart.show_apart(b"%PDF-1.4\n" + start + page + b"endobj\n" + forms + b"trailer<</Root 1 0 R>>", "", "d.pdf")
+        apart.show_apart(data, "", "d.pdf", AbortSignal())

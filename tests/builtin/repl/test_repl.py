@@ -206,9 +206,8 @@ async def test_a_value_and_an_error_are_bounded_too(session: Session) -> None:
     assert len(error) < 11_000
 
 
-async def test_code_that_writes_without_end_is_stopped(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("handrail.builtin.repl.interpreter.QUOTA", 1_000_000)
-    outcome = await repl(session, "while True: print('y' * 1000)")
+async def test_code_that_writes_without_end_is_stopped(tmp_path: Path) -> None:
+    outcome = await repl(Session(tmp_path, ON, output_quota=lambda: 1_000_000), "while True: print('y' * 1000)")
 
     assert outcome.result.text.endswith(f"(it was stopped because it wrote more than 1,000,000 bytes. {LOST})")
 

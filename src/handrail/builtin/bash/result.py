@@ -1,17 +1,17 @@
 """How a command ended, told to the model, to programs and to people."""
 
-import os
-import signal
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from handrail.builtin.command_output import Said
+from handrail.builtin.endings import endings
 from handrail.processes.spawn import End
 from handrail.records import record
 from handrail.tools.cards import Card
 from handrail.tools.output import ContextChange, Output
 
+LONGER = "Give a longer timeout, or set run_in_background"
 SILENT = "(The command said nothing.)"
 
 
@@ -35,7 +35,9 @@ def result(done: Finished, change: ContextChange | None) -> Output:
     """What the tool returns."""
     code = shown_code(done.end.code)
     failed = (code != 0 and not done.meaning) or bool(done.end.why)
-    notices = [*endings(done), *done.notices]
+    meant = [f"exit code {done.end.code}: {done.meaning}"] if done.meaning else []
+    longer = f". {LONGER}" if done.end.why == "timeout" else ""
+    notices = [*(f"{each}{longer}" for each in endings(done.end, done.seconds)), *meant, *done.notices]
     parts = [f"Exit code {code}"] if failed else []
     parts.append(done.said.text.rstrip("\n"))
     if done.path:
@@ -55,35 +57,6 @@ def result(done: Finished, change: ContextChange | None) -> Output:
 def shown_code(code: int) -> int:
     """The code as a shell tells it: a signal counts from 128."""
     return code if code >= 0 else 128 - code
-
-
-def endings(done: Finished) -> list[str]:
-    """What is to be said about how it ended."""
-    end = done.end
-    found: list[str] = []
-    if end.why == "timeout":
-        found.append(
-            f"it was stopped because it took longer than {done.seconds:g} seconds. Give a longer timeout, or set "
-            "run_in_background"
-        )
-    elif end.why == "full":
-        found.append(f"it was stopped because it wrote more than {end.stored:,} bytes")
-    elif end.why == "lost":
-        found.append("what became of it is not known: it killed the process that watched over it")
-    elif end.code < 0:
-        found.append(f"it was ended by {signal_name(-end.code)}")
-    if end.trouble:
-        found.append(f"{end.lost:,} bytes of output were lost: {os.strerror(end.trouble)}")
-    if done.meaning:
-        found.append(f"exit code {end.code}: {done.meaning}")
-    return found
-
-
-def signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 def structured(done: Finished) -> dict[str, Any]:

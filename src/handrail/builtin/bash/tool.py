@@ -20,7 +20,7 @@ from handrail.builtin.bash.shell import Prepared, Shell, moves, only_reads
 from handrail.builtin.command_output import limit_of, said
 from handrail.builtin.following import Kept, followed
 from handrail.builtin.outfit import Outfit
-from handrail.builtin.tasks import QUOTA, tasks_of
+from handrail.builtin.tasks import tasks_of
 from handrail.conversation.blocks import Json
 from handrail.errors import ToolError
 from handrail.processes.spawn import End, Running, start_stored
@@ -135,7 +135,7 @@ class Bash(Tool[BashInput]):
         nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         running: Running | None = None
         try:
-            running = await start_stored(prepared.command, nothing, store, QUOTA)
+            running = await start_stored(prepared.command, nothing, store, self._outfit.output_quota())
             return await followed(running.wait(), store, ctx)
         except OSError as error:
             raise ToolError(

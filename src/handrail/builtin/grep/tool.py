@@ -47,10 +47,14 @@ class Search:
     outfit: Outfit
     ctx: ToolContext
 
+    def path(self, name: bytes) -> str:
+        """A file from the working folder."""
+        path = os.fsdecode(name.removeprefix(b"./"))
+        return f"{self.base.rstrip('/')}/{path}" if self.base else path
+
     def told(self, name: bytes) -> str:
         """A file as the model can read it."""
-        path = os.fsdecode(name.removeprefix(b"./"))
-        return one_line(f"{self.base.rstrip('/')}/{path}" if self.base else path)
+        return one_line(self.path(name))
 
     def shows(self, name: bytes) -> bool:
         """Whether no rule hides the file."""
@@ -132,7 +136,9 @@ def listed(search: Search, files: list[bytes]) -> Output:
     page = paged(search.args, map(search.told, files))
     files_word = f"Found {several(len(files), 'file')}"
     text = "\n".join([files_word, *page.entries, *paging_note(search.args, page)]) if files else "No file matches."
-    data = {"mode": "files_with_matches", "numFiles": len(files), "filenames": page.entries}
+    start = search.args.offset
+    names = [search.path(name) for name in files[start : start + len(page.entries)]]
+    data = {"mode": "files_with_matches", "numFiles": len(files), "filenames": names}
     return _output(search.args, text, data, files_word)
 
 

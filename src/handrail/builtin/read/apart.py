@@ -14,15 +14,16 @@ from typing import Any
 from handrail.builtin.read.pdf import show
 from handrail.conversation.blocks import Image, ResultBlock, Text
 from handrail.errors import ToolError
+from handrail.tools.abort import AbortSignal
 
 MAX_SECONDS = 30.0
 MAX_HEAP = 2 << 30
 START = (sys.executable, "-I", "-m", "handrail.builtin.read.apart")
 
 
-def show_apart(data: bytes, pages: str, name: str) -> tuple[tuple[ResultBlock, ...], int, int]:
+def show_apart(data: bytes, pages: str, name: str, abort: AbortSignal) -> tuple[tuple[ResultBlock, ...], int, int]:
     """
-    The blocks of the asked pages, how many these are, and how many there are.
+    The blocks of the asked pages, how many these are, and how many there are. An abort ends it at once.
 
     Raises:
         ToolError: it is broken, locked, or takes too much time or memory; or there are no such pages.
@@ -34,6 +35,9 @@ def show_apart(data: bytes, pages: str, name: str) -> tuple[tuple[ResultBlock, .
         stderr=subprocess.DEVNULL,
         process_group=0,
     ) as process:
+        abort.listen(lambda _reason: process.kill())
+        if abort.aborted:  # it may have been set between the two looks of `listen`
+            process.kill()
         try:
             _bound_memory(process.pid)
             out, _ = process.communicate(data, MAX_SECONDS)

@@ -16,6 +16,7 @@ from handrail.conversation.blocks import ResultBlock, Text
 from handrail.errors import ToolError
 from handrail.files.paths import Kind, real_path
 from handrail.files.text import detect
+from handrail.tools.abort import AbortSignal
 from handrail.tools.access import Access
 from handrail.tools.cards import Card
 from handrail.tools.context import RunContext, ToolContext
@@ -79,7 +80,7 @@ class Read(Tool[ReadInput]):
             special = FORMATS.get(kind_of(args.file_path, head))
             if args.pages and special is not _pdf:
                 raise ToolError(f"{args.file_path!r} is no PDF, so it has no pages. Use offset and limit.")
-            output = special(file, args) if special else _text(file, args)
+            output = special(file, args, ctx.abort) if special else _text(file, args)
             _remember(file, ctx)
         if read_before:
             return stub(file, output, ctx) or output
@@ -117,7 +118,7 @@ def _text(file: Opened, args: ReadInput) -> Output:
     return _output(args, (Text(part.text),), {"type": "text", "file": about}, several(part.lines, "line"))
 
 
-def _image(file: Opened, args: ReadInput) -> Output:
+def _image(file: Opened, args: ReadInput, _abort: AbortSignal) -> Output:
     images = _module("images")
     picture = images.fitted(_whole(file, images.MAX_FILE_BYTES), args.file_path)
     about = {
@@ -129,9 +130,9 @@ def _image(file: Opened, args: ReadInput) -> Output:
     return _output(args, (Text(picture.note), picture.block), {"type": "image", "file": about}, "image")
 
 
-def _pdf(file: Opened, args: ReadInput) -> Output:
+def _pdf(file: Opened, args: ReadInput, abort: AbortSignal) -> Output:
     document = _whole(file, MAX_PDF_BYTES)
-    blocks, shown, total = _module("apart").show_apart(document, args.pages, args.file_path)
+    blocks, shown, total = _module("apart").show_apart(document, args.pages, args.file_path, abort)
     about = {
         "filePath": file.absolute,
         "content": _words(blocks),
@@ -142,7 +143,7 @@ def _pdf(file: Opened, args: ReadInput) -> Output:
     return _output(args, blocks, {"type": "pdf", "file": about}, f"{shown} of {several(total, 'page')}")
 
 
-def _notebook(file: Opened, args: ReadInput) -> Output:
+def _notebook(file: Opened, args: ReadInput, _abort: AbortSignal) -> Output:
     notebook = _module("notebook")
     content = _whole(file, notebook.MAX_FILE_BYTES)
     blocks, shown, total = notebook.show(content, Wanted(args.offset, args.limit), args.file_path)

@@ -18,7 +18,6 @@ from handrail.builtin.bash.environment import as_hooks_left_it, ordinary
 from handrail.builtin.bash.shell import Prepared, boxed
 from handrail.builtin.following import followed
 from handrail.builtin.outfit import Outfit
-from handrail.builtin.tasks import QUOTA
 from handrail.errors import ToolError
 from handrail.processes.spawn import Command, Running, start
 from handrail.processes.wrapping import UNCONFINED, Sandbox, Standing, Where
@@ -68,7 +67,7 @@ class Interpreter:
         async with self._alone:
             kernel = self._kernel = await self._ready(ctx.cwd)
             notice, self._notice = self._notice, ""
-            pump = _Pump(kernel, store)
+            pump = _Pump(kernel, store, self._outfit.output_quota())
             try:
                 told = await followed(_reply(kernel, code, pump, seconds), store, ctx)
             except TimeoutError:
@@ -189,9 +188,10 @@ class Kernel:
 class _Pump:
     """Moves what the code writes into the store, until the quota is used up."""
 
-    def __init__(self, kernel: Kernel, store: int) -> None:
+    def __init__(self, kernel: Kernel, store: int, quota: int) -> None:
         self._kernel = kernel
         self._store = store
+        self._quota = quota
         self.stored = 0
         self.lost = 0
         self.full = False
@@ -215,14 +215,14 @@ class _Pump:
                 return
 
     def _keep(self, data: bytes) -> None:
-        room = data[: max(0, QUOTA - self.stored)]
+        room = data[: max(0, self._quota - self.stored)]
         try:
             written = os.write(self._store, room)
         except OSError:
             written = 0
         self.stored += written
         self.lost += len(data) - written
-        if self.stored >= QUOTA and not self.full:
+        if self.stored >= self._quota and not self.full:
             self.full = True
             self._kernel.running.stop()
 

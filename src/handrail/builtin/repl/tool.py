@@ -5,8 +5,9 @@ from typing import Any
 from pydantic import Field
 
 from handrail.builtin.bash.consent import objection
-from handrail.builtin.bash.result import signal_name
+from handrail.builtin.bash.result import first_line
 from handrail.builtin.command_output import Said, limit_of, said
+from handrail.builtin.endings import signal_name
 from handrail.builtin.following import Kept
 from handrail.builtin.outfit import Outfit
 from handrail.builtin.repl.interpreter import Answer, interpreter_of
@@ -79,7 +80,7 @@ class REPL(Tool[ReplInput]):
             blocks=(shown.image,) if shown.image else (),
             data=structured(answer, shown, path),
             card=Card(
-                title=self.summary(args),
+                title=f"REPL {first_line(args.code)}",
                 detail=answer.why or ("failed" if failed else args.description or ""),
                 body=text,
                 body_kind="code",

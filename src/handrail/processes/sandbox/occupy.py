@@ -4,7 +4,10 @@ Names that are kept occupied while commands run, so that nobody in the sandbox c
 A mount needs something to be mounted on. For a protected path that is missing this is an empty folder (git does not
 see it, and removing it can never take anything with it), or, where git would stumble over a folder, a file that means
 the same as no file. They go a moment after the last command has ended: everyone holds a shared lock, and who gets the
-exclusive one may remove it. The mode marks them, so that the next command cleans up what a killed program left behind.
+exclusive one may remove it. If this program is killed, the nursery does that when the commands have ended. The mode
+marks them, so that we take them for absent, and that the next command cleans up if the nursery was killed as well.
+
+Outside the sandbox they are ordinary folders: whoever puts something into one keeps it.
 """
 
 import errno
@@ -16,11 +19,11 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 
+from handrail.processes.nursery import NURSERY
+from handrail.processes.placeholders import FILE_MODE, FOLDER_MODE, stands_in
 from handrail.processes.sandbox.places import GIT_NEUTRAL
 
-FOLDER_MODE, FILE_MODE = 0o1555, 0o1444
-"""Not writable, and with a bit that nobody sets on a file or an empty folder of their own."""
-PLACEHOLDERS = (stat.S_IFDIR | FOLDER_MODE, stat.S_IFREG | FILE_MODE)
+OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 LINGER = 1.0
 """Seconds, because the next command often comes soon, and making and removing costs more than keeping."""
 
@@ -39,7 +42,9 @@ class Occupied:
         """Keep these names occupied until `release`; the answer is those of them that are folders."""
         with self._lock:
             self._users += 1
-            for path in paths:
+            wanted = list(paths)
+            NURSERY.remember(wanted)
+            for path in wanted:
                 self._keep(path)
             return frozenset(path for path in self._held if _name(path) not in GIT_NEUTRAL)
 
@@ -90,7 +95,7 @@ class Occupied:
 def placeholder(path: str) -> bool:
     """Whether what lies there is one of ours."""
     try:
-        return os.lstat(path).st_mode in PLACEHOLDERS
+        return stands_in(os.lstat(path).st_mode)
     except OSError:
         return False
 
@@ -101,7 +106,18 @@ def unoccupied(path: str) -> int:
         mode = os.lstat(path).st_mode
     except OSError:
         return 0
-    return 0 if mode in PLACEHOLDERS else stat.S_IFMT(mode)
+    return 0 if stands_in(mode) else stat.S_IFMT(mode)
+
+
+def sweep(paths: Iterable[str]) -> None:
+    """Remove what is left of these now that their program is gone. What others still hold is theirs to remove."""
+    for path in paths:
+        with suppress(OSError):
+            held = os.open(path, OPEN)
+            try:
+                _remove(path, held)
+            finally:
+                os.close(held)
 
 
 def _hold(path: str) -> int | None:
@@ -109,7 +125,7 @@ def _hold(path: str) -> int | None:
     while True:
         try:
             _make(path)
-            held = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            held = os.open(path, OPEN)
         except FileNotFoundError:
             continue  # its last holder has just removed it
         except OSError as error:
@@ -146,11 +162,14 @@ def _remove(path: str, held: int) -> None:
         return  # another call is still using it, and removes it
     if not _same(path, held) or not placeholder(path):
         return
-    with suppress(OSError):  # a folder that is not empty any more is not ours to remove
+    try:
         if _name(path) in GIT_NEUTRAL:
             os.unlink(path)  # noqa: PTH108
         else:
             os.rmdir(path)  # noqa: PTH106
+    except OSError:
+        with suppress(OSError):  # somebody has put something into it, and has a folder of that name from now on
+            os.fchmod(held, os.fstat(held).st_mode & 0o777)
 
 
 def _same(path: str, held: int) -> bool:
