@@ -319,8 +319,8 @@ async def test_the_next_prompt_knows_what_the_last_one_filled() -> None:
         seen.append(situation.context_tokens)
         return Shortened([UserMessage((Text("So far: nothing."),))], "full") if len(seen) == 3 else None
 
-    def used(**counts: int) -> UsageUpdate:
-        return UsageUpdate(Usage(**counts))
+    def used(input_tokens: int | None = None, output_tokens: int | None = None) -> UsageUpdate:
+        return UsageUpdate(Usage(input_tokens, output_tokens))
 
     answers = [[used(input_tokens=99, output_tokens=1)], [used(output_tokens=7)], [used(input_tokens=5)], []]
     agent = an_agent(scripted([[*counts, say("Yes.")] for counts in answers]), compact=shorten)

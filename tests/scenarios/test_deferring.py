@@ -25,8 +25,8 @@ from handrail.tools.context import AgentIdentity
 from handrail.tools.events import CallFinished
 from handrail.tools.outcome import Status
 from tests.scenarios.playing import an_agent, ending, only, played, refused, roles, scripted
+from tests.sessions.cutting import Cut
 from tests.sessions.killing import Ended, ran, said, text_of
-from tests.sessions.nursery import Cut
 
 pytestmark = pytest.mark.anyio
 

@@ -147,8 +147,8 @@ class ModelServer:
         _head(writer, 200, {"content-type": reply.media_type, "transfer-encoding": "chunked", **reply.headers})
         frames = [*reply.raw] if reply.raw else [*events(said)]
         if reply.chunk:
-            body = b"".join(frames)
-            frames = [body[at : at + reply.chunk] for at in range(0, len(body), reply.chunk)]
+            joined = b"".join(frames)
+            frames = [joined[at : at + reply.chunk] for at in range(0, len(joined), reply.chunk)]
         await self._play(reply, frames, reader, writer)
 
     async def _play(
@@ -185,7 +185,7 @@ class ModelServer:
         await reader.read(1)
         raise ConnectionResetError
 
-    def _reply_to(self, path: str, body: Mapping[str, Any]) -> Reply:
+    def _reply_to(self, path: str, body: dict[str, Any]) -> Reply:
         if self._strict:
             problem = pairing_problem(_format(path)[0], body)
             if problem:
