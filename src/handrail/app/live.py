@@ -6,7 +6,7 @@ A start only reads and merges files. Rules are parsed, and lines counted, when t
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,8 +37,18 @@ def build_policy(loaded: Loaded, asked: Asked, places: Places) -> "Policy":
 
     flags = Flags(bypass_available=loaded.mode.bypass_available, auto_available=loaded.mode.auto_available)
     empty = Policy.empty(places.cwd, places.home).with_flags(flags).with_mode(loaded.mode.name)
-    own = map(os.path.realpath, (places.state, places.user, places.claude))
+    own = (*map(os.path.realpath, (places.state, places.user, places.claude)), *_scripts(loaded, places))
     return empty.with_directories(loaded.folders).with_own(own).with_rules(_rules(loaded, asked))
+
+
+def _scripts(loaded: Loaded, places: Places) -> Iterator[str]:
+    """The project's own files that hooks, servers and the like start: whoever writes them runs them, unasked."""
+    values = [layer.values for layer in loaded.settings.layers] + [{"mcpServers": loaded.settings.servers}]
+    if any(value.get(key) for value in values for key in ("hooks", "statusLine", "apiKeyHelper", "mcpServers")):
+        from handrail.config.widening import RUNS, files_named  # noqa: PLC0415  # most settings start nothing
+
+        for value in values:
+            yield from files_named([value.get(key) for key in RUNS], places.cwd)
 
 
 def _rules(loaded: Loaded, asked: Asked) -> "list[Rule | RuleProblem]":
