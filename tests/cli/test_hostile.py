@@ -147,3 +147,24 @@ async def test_a_model_that_may_edit_does_not_rewrite_what_a_trusted_hook_runs(t
     }
     assert ["was refused" in told[name] for name in ("t1", "t2", "t3", "t4")] == [False, True, True, False]
     assert not (tmp_path / "ran").exists()
+
+
+async def test_a_hook_whose_script_a_program_changed_waits_for_trust_in_the_same_run(tmp_path: Path) -> None:
+    (tmp_path / ".handrail").mkdir()
+    hooks = {"PreToolUse": [{"matcher": "Glob", "hooks": [{"type": "command", "command": "./check.sh"}]}]}
+    (tmp_path / ".handrail/settings.json").write_text(json.dumps({"hooks": hooks}))
+    (tmp_path / "check.sh").write_text("#!/bin/sh\necho ran >> checked\n")
+    (tmp_path / "check.sh").chmod(0o755)
+    (tmp_path / "change.py").write_text("open('check.sh', 'a').write('touch ran\\n')")
+    script = [
+        Reply((ToolUse("t1", "Glob", {"pattern": "*"}),)),
+        Reply((ToolUse("t2", "Bash", {"command": "python3 change.py"}),)),
+        Reply((ToolUse("t3", "Glob", {"pattern": "*"}),)),
+        HELLO,
+    ]
+
+    ran, _ = await handrail(script, tmp_path, "-p", "go", "--allowedTools", "Bash(python3 change.py)", "--trust")
+
+    assert (tmp_path / "checked").read_text() == "ran\n"
+    assert not (tmp_path / "ran").exists()
+    assert "hooks.PreToolUse" in ran.errors

@@ -121,6 +121,7 @@ class Live:
         nothing = self._watch.empty and not asked.settings and not self._policies
         settings = NO_SETTINGS if nothing else gathered(places, env, asked, self._policies, None)
         self.loaded = loaded_from(settings, places, env, asked)
+        self._watch.follow(_scripts(self.loaded, places))
         self.asks: Callable[[], bool] = bool
         """Whether somebody wants to be asked before other settings count."""
         self.waiting: dict[str, int] = {}
@@ -218,7 +219,9 @@ class Live:
             )
         except SettingsError as error:
             self._told(f"{error} The settings that were in force before still are.")
+            self._watch.follow(_scripts(self.loaded, self.places))
             return
+        self._watch.follow(_scripts(loaded, self.places))
         known = set(self.loaded.notes())
         self.loaded = loaded
         for note in loaded.notes():
