@@ -120,3 +120,51 @@ def test_what_is_logged_does_not_steer_the_terminal() -> None:
     program = f"import logging; from handrail.cli.run import plain_log; plain_log(); {log}"
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert ran.stderr.endswith("handrail: a\\x1b[31mb\n")
+
+
+@pytest.mark.parametrize("command", ["./check.sh", '"$HANDRAIL_PROJECT_DIR"/check.sh', "sh check.sh --all"])
+async def test_a_model_that_may_edit_does_not_rewrite_what_a_trusted_hook_runs(tmp_path: Path, command: str) -> None:
+    (tmp_path / ".handrail").mkdir()
+    hooks = {"PreToolUse": [{"matcher": "Glob", "hooks": [{"type": "command", "command": command}]}]}
+    (tmp_path / ".handrail/settings.json").write_text(json.dumps({"hooks": hooks}))
+    (tmp_path / "check.sh").write_text("#!/bin/sh\nexit 0\n")
+    (tmp_path / "check.sh").chmod(0o755)
+    script = [
+        Reply((ToolUse("t1", "Read", {"file_path": "check.sh"}),)),
+        Reply((ToolUse("t2", "Write", {"file_path": "check.sh", "content": "touch ran"}),)),
+        Reply((ToolUse("t3", "Bash", {"command": "mv check.sh other.sh"}),)),
+        Reply((ToolUse("t4", "Glob", {"pattern": "*"}),)),
+        HELLO,
+    ]
+
+    _, server = await handrail(script, tmp_path, "-p", "go", "--permission-mode", "acceptEdits", "--trust")
+
+    told = {
+        part["tool_use_id"]: json.dumps(part["content"])
+        for message in server.requests[-1].body["messages"]
+        for part in message["content"]
+        if part["type"] == "tool_result"
+    }
+    assert ["was refused" in told[name] for name in ("t1", "t2", "t3", "t4")] == [False, True, True, False]
+    assert not (tmp_path / "ran").exists()
+
+
+async def test_a_hook_whose_script_a_program_changed_waits_for_trust_in_the_same_run(tmp_path: Path) -> None:
+    (tmp_path / ".handrail").mkdir()
+    hooks = {"PreToolUse": [{"matcher": "Glob", "hooks": [{"type": "command", "command": "./check.sh"}]}]}
+    (tmp_path / ".handrail/settings.json").write_text(json.dumps({"hooks": hooks}))
+    (tmp_path / "check.sh").write_text("#!/bin/sh\necho ran >> checked\n")
+    (tmp_path / "check.sh").chmod(0o755)
+    (tmp_path / "change.py").write_text("open('check.sh', 'a').write('touch ran\\n')")
+    script = [
+        Reply((ToolUse("t1", "Glob", {"pattern": "*"}),)),
+        Reply((ToolUse("t2", "Bash", {"command": "python3 change.py"}),)),
+        Reply((ToolUse("t3", "Glob", {"pattern": "*"}),)),
+        HELLO,
+    ]
+
+    ran, _ = await handrail(script, tmp_path, "-p", "go", "--allowedTools", "Bash(python3 change.py)", "--trust")
+
+    assert (tmp_path / "checked").read_text() == "ran\n"
+    assert not (tmp_path / "ran").exists()
+    assert "hooks.PreToolUse" in ran.errors

@@ -6,7 +6,7 @@ A start only reads and merges files. Rules are parsed, and lines counted, when t
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -38,8 +38,18 @@ def build_policy(loaded: Loaded, asked: Asked, places: Places) -> "Policy":
 
     flags = Flags(bypass_available=loaded.mode.bypass_available, auto_available=loaded.mode.auto_available)
     empty = Policy.empty(places.cwd, places.home).with_flags(flags).with_mode(loaded.mode.name)
-    own = map(os.path.realpath, (places.state, places.user, places.claude))
+    own = (*map(os.path.realpath, (places.state, places.user, places.claude)), *_scripts(loaded, places))
     return empty.with_directories(loaded.folders).with_own(own).with_rules(_rules(loaded, asked))
+
+
+def _scripts(loaded: Loaded, places: Places) -> Iterator[str]:
+    """The project's own files that hooks, servers and the like start: whoever writes them runs them, unasked."""
+    values = [layer.values for layer in loaded.settings.layers] + [{"mcpServers": loaded.settings.servers}]
+    if any(value.get(key) for value in values for key in ("hooks", "statusLine", "apiKeyHelper", "mcpServers")):
+        from handrail.config.widening import RUNS, files_named  # noqa: PLC0415  # most settings start nothing
+
+        for value in values:
+            yield from files_named([value.get(key) for key in RUNS], places.cwd)
 
 
 def _rules(loaded: Loaded, asked: Asked) -> "list[Rule | RuleProblem]":
@@ -112,6 +122,7 @@ class Live:
         nothing = self._watch.empty and not asked.settings and not self._policies
         settings = NO_SETTINGS if nothing else gathered(places, env, asked, self._policies, None)
         self.loaded = loaded_from(settings, places, env, asked)
+        self._watch.follow(_scripts(self.loaded, places))
         self.asks: Callable[[], bool] = bool
         """Whether somebody wants to be asked before other settings count."""
         self.waiting: dict[str, int] = {}
@@ -209,7 +220,9 @@ class Live:
             )
         except SettingsError as error:
             self._told(f"{error} The settings that were in force before still are.")
+            self._watch.follow(_scripts(self.loaded, self.places))
             return
+        self._watch.follow(_scripts(loaded, self.places))
         known = set(self.loaded.notes())
         self.loaded = loaded
         for note in loaded.notes():

@@ -17,6 +17,7 @@ from handrail.mcp.peer import ExchangePeer, McpError, Message, Peer
 from handrail.mcp.server import Server, connect
 from handrail.mcp.stdio import StdioPeer
 from handrail.mcp.tools import McpTool, tools_of
+from handrail.permissions.rules import server_name
 
 VARIABLE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")
 START_PATIENCE, CALL_PATIENCE = 30.0, 600.0
@@ -169,6 +170,9 @@ class Servers:
         config, name = connection.config, connection.name
         if wrong := _wrong(config):
             raise McpError(wrong)
+        first = next(other for other in self._connections if server_name(other) == server_name(name))
+        if first != name:  # what is allowed for the one would be allowed for the other
+            raise McpError(f"rules cannot tell its name from {first!r}, which was there before. Give it another name.")
         forms = self._forms(connection)
         if why := self._refuses(name, forms):
             raise McpError(f"{why}.")

@@ -19,6 +19,12 @@ class Watch:
         self._files = tuple((source, str(file)) for source, file in _files(places, wanted))
         self._stamps = self._look()
 
+    def follow(self, files: Iterable[str]) -> None:
+        """Look at these files of the project too: what settings start."""
+        new = [("project", file) for file in dict.fromkeys(files)]
+        self._files += tuple(new)
+        self._stamps += [_stamp(file) for _, file in new]
+
     @property
     def empty(self) -> bool:
         """Whether there was no file at all."""

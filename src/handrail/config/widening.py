@@ -12,6 +12,7 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -103,17 +104,23 @@ def _parts(path: Way, value: Any, *, hooks: bool) -> Iterator[tuple[Way, Any]]:
             yield path, value
 
 
-def _files_of(value: Any, folder: str) -> Iterator[tuple[str, bytes]]:
-    """The project's own files that a command names, with what they hold."""
+def files_named(value: Any, folder: str) -> Iterator[str]:
+    """The project's own files that a command names, as real paths."""
     for word in [word for text in _texts(value) for word in _words(text)][:MAX_WORDS]:
         plain = PROJECT.sub(lambda _name: folder, word)
         try:
             real = os.path.realpath(os.path.join(folder, plain))  # noqa: PTH118  # may be absolute
             if (real + "/").startswith(folder.rstrip("/") + "/") and os.path.isfile(real):  # noqa: PTH113
-                with Path(real).open("rb") as file:
-                    yield real, file.read(MAX_FILE) + _behind(file)
+                yield real
         except (OSError, ValueError):
             continue
+
+
+def _files_of(value: Any, folder: str) -> Iterator[tuple[str, bytes]]:
+    """The same, with what they hold."""
+    for real in files_named(value, folder):
+        with suppress(OSError), Path(real).open("rb") as file:
+            yield real, file.read(MAX_FILE) + _behind(file)
 
 
 def _behind(file: BinaryIO) -> bytes:
