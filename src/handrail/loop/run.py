@@ -85,7 +85,7 @@ class Run:
         self._number = 0
         self._journal = TurnJournal()
         self._guard = Guard()
-        self._moments = Moments(setup.hooks, dialogue, self.signal, self._out.append)
+        self._moments = Moments(setup, dialogue, self.signal, self._out.append)
         self._tools = Tools(setup.view)
         self._ledger = Ledger(setup.limits, setup.cost)
         self._denials: list[Denial] = []
