@@ -3,10 +3,11 @@
 import asyncio
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from handrail import Agent, Rails, Text
+from handrail import Agent, Hooks, Rails, Text
 from handrail.app.state import session_store
 from handrail.conversation.blocks import ToolResult, ToolUse
 from handrail.conversation.messages import Attachment, UserMessage
@@ -32,7 +33,9 @@ async def test_the_model_hears_of_a_task_and_the_task_ends_with_the_agent(tmp_pa
         ]
     )
     env = {"PATH": os.environ["PATH"], "HANDRAIL_STATE_DIR": str(tmp_path / "state")}
-    agent = Agent(model, cwd=tmp_path, env=env, rails=TRUST)
+    stopping: list[Any] = []
+    hooks = Hooks(callbacks={"Stop": [stopping.append]})
+    agent = Agent(model, cwd=tmp_path, env=env, rails=TRUST, hooks=hooks)
     async with agent:
         answer = asyncio.ensure_future(agent.ask("go"))
         await asyncio.to_thread((tmp_path / "ready").read_text)
@@ -42,6 +45,8 @@ async def test_the_model_hears_of_a_task_and_the_task_ends_with_the_agent(tmp_pa
         news = [message for message in agent.messages if isinstance(message, Attachment)]
 
     assert not alive(living)
+    [running] = stopping[0]["background_tasks"]
+    assert (running["type"], running["status"], "echo > ready" in running["command"]) == ("shell", "running", True)
     texts = [block.text for message in news for block in message.content if isinstance(block, Text)]
     assert [text for text in texts if "(echo quick) has ended: completed, exit code 0" in text]
 

@@ -1,5 +1,6 @@
 """Calls that a hook puts off: the run ends before them, and the next one takes them up again, once."""
 
+import asyncio
 import json
 import sys
 from pathlib import Path
@@ -187,6 +188,29 @@ async def test_without_the_hooks_it_has_to_be_asked_for(till: Till, store: Store
     [result] = results(agent)
     assert "a hook had put it off, and no hook has a say in it any more" in result
     assert [denial.use.id for denial in ending(events).denials] == ["1"]
+
+
+@pytest.mark.proves("R1")
+async def test_whoever_interrupts_while_it_is_decided_about_has_it_answered(till: Till, store: Store) -> None:
+    opened = await put_off(till, store)
+    again = store.resume(opened.path, "/proj")
+    deciding = asyncio.Event()
+
+    async def slow(_event: Any) -> Any:
+        deciding.set()
+        await asyncio.Event().wait()
+
+    agent = till.agent(Hooks(callbacks={"PreToolUse": [slow]}), [say("Fine.")], session=again)
+    run = agent.run("Well?")
+    events = asyncio.ensure_future(played(run))
+    await deciding.wait()
+    run.interrupt()
+
+    assert ending(await events).why is Why.ABORTED_TOOLS
+    [result] = results(agent)
+    assert "was not run: the user interrupted" in result
+    assert (till.paid, agent.deferred, refused(agent.messages)) == ([], None, "")
+    assert rebuild(read(again.path)).messages == tuple(agent.messages)
 
 
 @pytest.mark.proves("R1")

@@ -61,7 +61,9 @@ async def test_a_guard_that_is_added_meanwhile_stands_before_the_next_call(place
     [(is_error, text)] = results(server)
     assert is_error
     assert "not now" in text
-    assert [(each["hook_event_name"], each["source"]) for each in place.told()] == [("ConfigChange", "user_settings")]
+    [told] = place.told()
+    assert (told["hook_event_name"], told["source"]) == ("ConfigChange", "user_settings")
+    assert told["file_path"] == str(place.settings)
 
 
 async def test_rules_that_are_added_meanwhile_count_for_the_next_call(place: Place) -> None:

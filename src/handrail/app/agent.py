@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from handrail.app.answers import Answer, answer_of
-from handrail.app.background import end_tasks, with_task_news
+from handrail.app.background import end_tasks, running_tasks, with_task_news
 from handrail.app.gate import FolderGate
 from handrail.app.late_hooks import LateHooks
 from handrail.app.models import Streaming, chosen_model
@@ -192,6 +192,7 @@ class Agent:
             spent_aside=spent_aside,
             hooks=hooks,
             defers=defers,
+            tasks=partial(running_tasks, self._outfit),
             choose=choose,
             structured=_structured(output),
         )

@@ -7,6 +7,7 @@ from itertools import chain
 from typing import Any
 
 from handrail.builtin.outfit import Outfit
+from handrail.conversation.blocks import Json
 from handrail.conversation.messages import Attachment
 from handrail.loop.setup import Attach
 from handrail.records import record
@@ -15,6 +16,8 @@ from handrail.tools.outcome import Outcome
 TASKS = "handrail.builtin.tasks"
 REPL = "handrail.builtin.repl.interpreter"
 FOREVER = 1e8
+KINDS = {"local_bash": "shell"}
+MAX_SHOWN = 1_000
 
 
 def with_task_news(attach: Attach, outfit: Callable[[], Outfit], *, resumed: bool = False) -> Attach:
@@ -51,6 +54,26 @@ def unheard_tasks(outfit: Callable[[], Outfit]) -> tuple[TaskFacts, ...]:
     """Tasks of this run whose end the model does not know yet."""
     tasks = _loaded(TASKS)
     return tuple(_facts(task) for task in tasks.tasks_of(outfit()).all() if not task.told) if tasks else ()
+
+
+def running_tasks(outfit: Callable[[], Outfit]) -> list[Json]:
+    """The tasks that run now, as hooks know them."""
+    tasks = _loaded(TASKS)
+    running = [task for task in tasks.tasks_of(outfit()).all() if task.status == "running"] if tasks else []
+    return [
+        {
+            "id": task.id,
+            "type": KINDS.get(task.kind, task.kind),
+            "status": task.status,
+            "description": _clipped(task.description or task.text),
+            "command": _clipped(task.text),
+        }
+        for task in running
+    ]
+
+
+def _clipped(text: str) -> str:
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}… [+{len(text) - MAX_SHOWN} chars]"
 
 
 async def task_over(outfit: Callable[[], Outfit], task_id: str) -> TaskFacts:

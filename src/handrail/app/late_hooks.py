@@ -76,14 +76,20 @@ class LateHooks:
         """Look for changed settings, ask those who may refuse them, and tell of what nobody may refuse."""
         self._live.look()
         while self._untold:
-            self.announce("ConfigChange", _change(self._untold.pop(0)), run)
+            self.announce("ConfigChange", self._change(self._untold.pop(0)), run)
         while self._live.waiting:
             async with self._asking:
                 for source, number in tuple(self._live.waiting.items()):
-                    answer = None if self.now is None else await self.now.fire("ConfigChange", _change(source), run)
+                    answer = (
+                        None if self.now is None else await self.now.fire("ConfigChange", self._change(source), run)
+                    )
                     refusal = None if answer is None or answer.block is None else answer.block
                     if (text := self._live.settle(source, number, refusal)) and tell is not nobody:
                         tell(HookNews(text, event="ConfigChange"))
+
+    def _change(self, source: str) -> Json:
+        file = self._live.files.get(source)
+        return {"source": f"{source}_settings", **({"file_path": file} if file else {})}
 
     # In a run
 
@@ -134,7 +140,3 @@ class LateHooks:
     def about_to_ask(self, request: Request, reason: str) -> None:
         if self._calls is not None:
             self._calls.about_to_ask(request, reason)
-
-
-def _change(source: str) -> Json:
-    return {"source": f"{source}_settings"}

@@ -127,6 +127,8 @@ class Live:
         """Whether somebody wants to be asked before other settings count."""
         self.waiting: dict[str, int] = {}
         """The sources that have changed and wait for an answer, each with the number of its change."""
+        self.files: dict[str, str] = {}
+        """By source, the file that changed last."""
         self.fresh = False
         """Somebody has just looked, so that the next who asks for the policy need not."""
         self._held: set[str] = set()
@@ -140,6 +142,7 @@ class Live:
         changed = self._watch.changed()
         if not changed:
             return
+        self.files |= changed
         asked = [source for source in changed if self.may_refuse(source)] if self.asks() else []
         for source in asked:
             self._number += 1

@@ -30,14 +30,17 @@ class Watch:
         """Whether there was no file at all."""
         return not any(self._stamps)
 
-    def changed(self) -> tuple[str, ...]:
-        """The sources whose files changed since the last look."""
+    def changed(self) -> dict[str, str]:
+        """The sources whose files changed since the last look, each with the first of these files."""
         now = self._look()
         if now == self._stamps:
-            return ()
-        names = [s for (s, _), old, new in zip(self._files, self._stamps, now, strict=True) if old != new]
+            return {}
+        found: dict[str, str] = {}
+        for (source, file), old, new in zip(self._files, self._stamps, now, strict=True):
+            if old != new:
+                found.setdefault(source, file)
         self._stamps = now
-        return tuple(dict.fromkeys(names))
+        return found
 
     def _look(self) -> list[Stamp]:
         return [_stamp(file) for _, file in self._files]

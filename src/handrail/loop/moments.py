@@ -14,7 +14,7 @@ from handrail.hooks.news import HookNews
 from handrail.hooks.texts import reminder
 from handrail.loop.dialogue import Dialogue
 from handrail.loop.heeding import heeding
-from handrail.loop.setup import RunHooks
+from handrail.loop.setup import Setup
 from handrail.loop.summary import SUMMARY
 from handrail.records import record
 from handrail.tools.abort import AbortSignal
@@ -41,10 +41,9 @@ class Expansion:
 class Moments:
     """The moments of one run. Answers are None when nobody was asked, or the run was interrupted meanwhile."""
 
-    def __init__(
-        self, hooks: RunHooks | None, dialogue: Dialogue, signal: AbortSignal, tell: Callable[[HookNews], None]
-    ) -> None:
-        self._hooks = hooks
+    def __init__(self, setup: Setup, dialogue: Dialogue, signal: AbortSignal, tell: Callable[[HookNews], None]) -> None:
+        self._hooks = setup.hooks
+        self._tasks = setup.tasks
         self._dialogue = dialogue
         self._signal = signal
         self._tell = tell
@@ -137,12 +136,13 @@ class Moments:
         """What hooks think of stopping here, and whether they keep the run from it."""
         who = self._who()
         event = "SubagentStop" if who else "Stop"
+        wanted = self._hooks is not None and self._hooks.wants(event)
         answer = await self.fire(
             event,
             left,
             stop_hook_active=self._blocks > 0,
             last_assistant_message=text,
-            background_tasks=[],
+            background_tasks=self._tasks() if wanted else [],
             session_crons=[],
             **who,
             **self._what_it_said(),

@@ -14,18 +14,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from handrail.conversation.blocks import Text, ToolUse
-from handrail.conversation.messages import AssistantMessage, Attachment, UserMessage
-from handrail.conversation.stream import StreamFailure
+from handrail.conversation.blocks import Text
+from handrail.conversation.messages import Attachment, UserMessage
 from handrail.errors import HandrailError
 from handrail.hooks.news import HookNews
 from handrail.loop.asking import Tools, request_for
 from handrail.loop.dialogue import Dialogue
-from handrail.loop.draft import is_empty
 from handrail.loop.events import (
     AnswerDiscarded,
     Compacted,
-    Denial,
     Interrupted,
     LoopEvent,
     MessageAdded,
@@ -36,25 +33,21 @@ from handrail.loop.events import (
     RunEnded,
     RunStarted,
 )
-from handrail.loop.guard import Guard
 from handrail.loop.heeding import heeding
 from handrail.loop.journal import TurnJournal
-from handrail.loop.ledger import Ledger
 from handrail.loop.moments import Expansion, Moments, added, hook_note
 from handrail.loop.notes import interruption, note_for
 from handrail.loop.setup import Setup, Situation
 from handrail.loop.shortening import too_long
 from handrail.loop.state import Move, State, Turned, Why, after
+from handrail.loop.tally import Tally
 from handrail.loop.turn import Attempt, Question, SecondAttempt
 from handrail.tools.abort import AbortReason, AbortSignal
 from handrail.tools.catalog import announcement
-from handrail.tools.outcome import Outcome, Status
+from handrail.tools.outcome import Outcome
 
 if TYPE_CHECKING:
     from handrail.hooks.answers import Answer
-
-CONTINUED = frozenset({Why.CUT_ANSWER, Why.PAUSED})
-"""After these an answer goes on where the one before it stopped."""
 
 
 class Run:
@@ -84,16 +77,9 @@ class Run:
         self._attempt: Attempt | None = None
         self._number = 0
         self._journal = TurnJournal()
-        self._guard = Guard()
-        self._moments = Moments(setup.hooks, dialogue, self.signal, self._out.append)
+        self._moments = Moments(setup, dialogue, self.signal, self._out.append)
         self._tools = Tools(setup.view)
-        self._ledger = Ledger(setup.limits, setup.cost)
-        self._denials: list[Denial] = []
-        self._failure: StreamFailure | None = None
-        self._problem = ""
-        self._last: AssistantMessage | None = None
-        self._text = ""
-        self._structured: object = None
+        self._tally = Tally(setup)
         self._began: float | None = None
         self._made_room = False
         self._heard = False
@@ -270,7 +256,7 @@ class Run:
             self._tell(Interrupted(Why.ABORTED_STREAMING))
             self._end(self.state.to(Why.ABORTED_STREAMING))
         elif answer is not None and (answer.stop is not None or answer.block is not None):
-            self._problem = answer.block or answer.stop or ""
+            self._tally.problem = answer.block or answer.stop or ""
             self._end(self.state.to(Why.HOOK_STOPPED if answer.stop is not None else Why.PROMPT_BLOCKED))
         return added(answer)
 
@@ -304,7 +290,7 @@ class Run:
         try:
             await self._shorten(forced=True)
         except HandrailError as error:
-            self._text = self._text or str(error)
+            self._tally.text = self._tally.text or str(error)
         why = Why.ABORTED_STREAMING if self.signal.aborted else Why.COMPLETED
         if self.signal.aborted:
             self._tell(Interrupted(why))
@@ -313,7 +299,7 @@ class Run:
     async def _may_summarise(self) -> bool:
         allowed = await self._moments.may_summarise("auto" if self._wish is None else "manual", self._wish or "")
         if self._wish is not None and not allowed:
-            self._text = "A hook keeps the conversation as it is."
+            self._tally.text = "A hook keeps the conversation as it is."
         return allowed
 
     async def _shorten(self, *, forced: bool) -> bool:
@@ -333,7 +319,7 @@ class Run:
             self._announce_tools()
             self._add_all(await self._moments.summarised(done.messages, self._setup.model_name, trigger))
         if self._wish is not None:
-            self._text = done.note
+            self._tally.text = done.note
         self._tell(Compacted(done.kind, before, len(history.messages), tokens, done.note, trigger))
         return True
 
@@ -345,7 +331,12 @@ class Run:
             return  # by another task, while this one was waiting
         self._attempt = None
         attempt.reraise()
-        self._count(attempt)
+        self._tally.pay(attempt)
+        for draft in attempt.used:
+            used = draft.usage
+            self._dialogue.history.filled = used.whole_input + used.whole_output if used.whole_input else 0
+        if warning := self._tally.ledger.warning():
+            self._tell(Notice(warning))
         if attempt.discarded:
             assert attempt.failure is not None
             self._tell(AnswerDiscarded(attempt.failure, attempt.calls, self.state.turn + 1, self._number))
@@ -358,8 +349,11 @@ class Run:
         await self._settle(attempt)
 
     async def _settle(self, attempt: Attempt) -> None:
-        self._note_results(attempt)
-        turned = self._what_happened(attempt)
+        self._tell_results(attempt)
+        self._tally.note(attempt, self.state)
+        turned = self._tally.happened(attempt, self.state, queued=len(self._dialogue.mailbox) > 0)
+        if turned.stopped is Why.TOOL_DEFERRED:
+            self._dialogue.put_off = attempt.put_off
         state = after(self.state, turned, self._setup.structured_retries)
         if self._setup.hooks is not None:
             state = await self._heard_hooks(state, turned, attempt.outcomes)
@@ -372,8 +366,8 @@ class Run:
 
     async def _heard_hooks(self, state: State, turned: Turned, outcomes: Sequence[Outcome]) -> State:
         """Hooks may stop a run that would go on, and keep one going that would stop."""
-        if turned.failed and self._failure is not None and state.why is Why.MODEL_FAILED:
-            await self._moments.failed(self._failure, self._text)
+        if turned.failed and self._tally.failure is not None and state.why is Why.MODEL_FAILED:
+            await self._moments.failed(self._tally.failure, self._tally.text)
         elif state.why is Why.TOOL_RESULTS:
             before, self._folder = self._folder, str(self._dialogue.context.cwd)
             await self._moments.moved(before, self._left)
@@ -381,10 +375,10 @@ class Run:
             answer = await self._moments.batch(outcomes, self._left)
             self._add_all(added(answer))
             if answer is not None and (answer.block is not None or answer.stop is not None):
-                self._problem = answer.stop or answer.block or ""
+                self._tally.problem = answer.stop or answer.block or ""
                 return state.to(Why.HOOK_STOPPED)
         elif state.why is Why.COMPLETED:
-            answer, goes_on = await self._moments.stopping(self._text, self._left)
+            answer, goes_on = await self._moments.stopping(self._tally.text, self._left)
             self._add_all(added(answer))
             if goes_on and turned.passed:
                 return state.to(turned.passed)
@@ -393,57 +387,12 @@ class Run:
                 return state.to(Why.STOP_BLOCKED)
         return state
 
-    def _note_results(self, attempt: Attempt) -> None:
-        turn = self.state.turn + 1
-        if attempt.results and not _put_off(attempt):
-            self._tell(ResultsComplete(attempt.results, attempt.outcomes, turn))
+    def _tell_results(self, attempt: Attempt) -> None:
+        if attempt.results and attempt.put_off is None:
+            self._tell(ResultsComplete(attempt.results, attempt.outcomes, self.state.turn + 1))
         for message in attempt.added:
             if isinstance(message, UserMessage | Attachment):
                 self._tell(MessageAdded(message))
-        for outcome in attempt.outcomes:
-            for model, usage in outcome.output.used if outcome.output else ():
-                self._ledger.enter(model, usage)
-            if outcome.status is Status.DENIED and outcome.decision:
-                self._denials.append(Denial(outcome.use, outcome.decision.reason))
-        self._guard = self._guard.after(attempt.outcomes)
-        self._failure = attempt.failure
-        if attempt.whole:
-            self._last = attempt.whole
-            before = self._text if self.state.why in CONTINUED else ""
-            self._text = before + attempt.whole.text or self._text
-
-    def _what_happened(self, attempt: Attempt) -> Turned:
-        said = attempt.whole
-        stopped = attempt.stopped
-        if stopped is None and any(o.decision and o.decision.interrupt for o in attempt.outcomes):
-            stopped = Why.ABORTED_TOOLS
-        if (
-            stopped is None
-            and (stop := next((o.stop for o in attempt.outcomes if o.stop is not None), None)) is not None
-        ):
-            stopped, self._problem = Why.HOOK_STOPPED, stop
-        if stopped is None and (use := _put_off(attempt)) is not None:
-            stopped, self._dialogue.put_off = Why.TOOL_DEFERRED, use
-        calls = bool(attempt.outcomes)
-        final = said is not None and not calls and stopped is None
-        return Turned(
-            answered=said is not None,
-            calls=calls,
-            empty=said is not None and is_empty(said.content),
-            stop_reason=said.stop_reason if said else "",
-            stopped=stopped,
-            failed=attempt.failure is not None,
-            queued=len(self._dialogue.mailbox) > 0,
-            stuck=self._guard.stuck,
-            unfit=final and self._unfit(),
-            passed=self._ledger.passed(self.state.turn + (said is not None)),
-        )
-
-    def _unfit(self) -> bool:
-        if self._setup.structured is None:
-            return False
-        self._structured, self._problem = self._setup.structured.check(self._text)
-        return bool(self._problem)
 
     async def _prepare(self, state: State, outcomes: Sequence[Outcome]) -> None:
         """Everything that goes into the next request besides the results."""
@@ -453,9 +402,9 @@ class Run:
         if unclaimed := self._journal.unclaimed:
             self._add(unclaimed)
         self._journal = TurnJournal()
-        if state.why is Why.TOOL_RESULTS and (steering := self._guard.steering):
+        if state.why is Why.TOOL_RESULTS and (steering := self._tally.guard.steering):
             self._add(steering)
-        if note := note_for(state.why, self._problem):
+        if note := note_for(state.why, self._tally.problem):
             self._add(note)
         self._add_all(tuple(self._setup.attach(outcomes)))
         self._announce_tools()
@@ -463,49 +412,16 @@ class Run:
 
     def _end(self, state: State) -> None:
         self.state = state
-        self._count_aside()
         assert self._began is not None
-        structured = self._structured if state.why is Why.COMPLETED else None
-        problem = self._problem
-        if state.why is Why.REPEATED_FAILURE:
-            times, tool = self._guard.worst
-            problem = f"{tool} failed {times} times in a row with the same input and the same error."
-        if state.why is Why.HOOK_STOPPED and problem:
-            self._tell(HookNews(problem))
-        self.ended = RunEnded(
-            state.move,
-            state.why,
-            self._text,
-            structured,
-            state.turn,
-            asyncio.get_running_loop().time() - self._began,
-            self._ledger.model_seconds,
-            dict(self._ledger.spent),
-            self._ledger.dollars,
-            tuple(self._denials),
-            self._failure,
-            problem,
-            self._last.stop_reason if self._last else "",
-        )
+        ended = self._tally.ended(state, asyncio.get_running_loop().time() - self._began)
+        if state.why is Why.HOOK_STOPPED and ended.problem:
+            self._tell(HookNews(ended.problem))
         if state.why is Why.TOOL_DEFERRED:
-            self.ended = replace(self.ended, stop_reason=state.why.value, deferred=self._dialogue.put_off)
-        self._tell(self.ended)
+            ended = replace(ended, stop_reason=state.why.value, deferred=self._dialogue.put_off)
+        self.ended = ended
+        self._tell(ended)
 
     # History and events
-
-    def _count(self, attempt: Attempt) -> None:
-        self._ledger.model_seconds += attempt.seconds
-        self._count_aside()
-        for draft in attempt.used:
-            self._ledger.enter(draft.model, draft.usage)
-            used = draft.usage
-            self._dialogue.history.filled = used.whole_input + used.whole_output if used.whole_input else 0
-        if warning := self._ledger.warning():
-            self._tell(Notice(warning))
-
-    def _count_aside(self) -> None:
-        for model, usage in self._setup.spent_aside():
-            self._ledger.enter(model, usage)
 
     def _add(self, message: UserMessage | Attachment) -> None:
         self._dialogue.history.append(message)
@@ -540,8 +456,3 @@ class Run:
 
     def _tell(self, event: LoopEvent) -> None:
         self._out.append(event)
-
-
-def _put_off(attempt: Attempt) -> ToolUse | None:
-    """The call that a hook wants to decide about later."""
-    return next((outcome.use for outcome in attempt.outcomes if outcome.status is Status.DEFERRED), None)

@@ -153,6 +153,8 @@ class Setup:
     hooks: RunHooks | None = None
     defers: bool = False
     """Hooks may put off a call: the run ends before it, and the next one takes it up again."""
+    tasks: Callable[[], list[Json]] = list
+    """What runs in the background, as hooks are told of it."""
     choose: Choose | None = None
     structured: StructuredOutput | None = None
     structured_retries: int = 3

@@ -137,6 +137,11 @@ class Attempt:
         """The calls of the answer so far that can run."""
         return tuple(block for block in self._draft.blocks.values() if isinstance(block, ToolUse))
 
+    @property
+    def put_off(self) -> ToolUse | None:
+        """The call that a hook wants to decide about later."""
+        return next((outcome.use for outcome in self.outcomes if outcome.status is Status.DEFERRED), None)
+
     # What happens
 
     def _aborted(self, _reason: AbortReason) -> None:
