@@ -119,12 +119,16 @@ async def test_a_signal_stops_what_runs_and_tells_the_result(tmp_path: Path, num
         driven(tmp_path, server, "--allowedTools", "Bash") as d,
     ):
         d.prompt("go")
+        d.prompt("and then")
         pid = int(await anyio.Path(tmp_path / "told").read_text())
         d.process.send_signal(number)
+        d.process.send_signal(number)  # shells and wrappers pass on what the group got already
         lines = await d.until("result")
+        [unbegun] = await d.until("nothing")
         assert await d.process.wait() == code
 
     assert lines[-1]["terminal_reason"] == "aborted_tools"
+    assert "before this prompt was begun" in unbegun["result"]
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
 

@@ -9,7 +9,7 @@ import signal
 import stat
 import sys
 import threading
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,6 +41,8 @@ FAILED, USAGE, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 MAX_STDIN = 10_000_000
 STDIN_PATIENCE = 3.0
 """How long a pipe that nobody writes to is waited for when there is a prompt already."""
+AT_ONCE = 0.5
+"""Signals that come so soon, in seconds, after the first mean the same."""
 ON_ITS_WAY = 0.05
 """By then the first request has left, and the model thinks: time to load the tools it may call."""
 
@@ -91,21 +93,22 @@ async def work(flags: Flags, prompt: str) -> int:
     chosen = flags.chosen
     worker = Worker(work_for(chosen), os.environ, **options(chosen))
     printers = printers_for(chosen, worker)
-    signals: list[int] = []
-
-    def stop(number: int) -> None:
-        signals.append(number)
-        worker.agent.interrupt()
-        if len(signals) > 1:  # whoever insists does not want to wait for anything
-            os._exit(INTERRUPTED)
-
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop, number)
+    connecting = asyncio.ensure_future(worker.connect())
+
+    def stop() -> None:
+        connecting.cancel()
+        worker.agent.interrupt()
+
+    code = on_signals(stop)
     ended: RunEnded | None = None
     try:
-        await worker.connect()
+        await asyncio.wait((connecting,))
+        if not connecting.cancelled():
+            connecting.result()
         async for event in events(prompt, chosen, worker):
+            if code() is not None and not isinstance(event, RunEnded):
+                worker.agent.interrupt()  # the signal may have come before there was a run
             for printer in printers:
                 printer.hear(event)
             match event:
@@ -117,9 +120,31 @@ async def work(flags: Flags, prompt: str) -> int:
                     pass
     finally:
         await worker.aclose()
-    if signals:
-        return TERMINATED if signals[0] == signal.SIGTERM else INTERRUPTED
+    if (stopped := code()) is not None:
+        return stopped
     return FAILED if ended is None or ended.is_error else 0
+
+
+def on_signals(stop: Callable[[], None]) -> Callable[[], int | None]:
+    """
+    Have `stop` called at the first signal; the exit code that it means, once there was one.
+
+    Whoever insists does not want to wait for anything. Two at once are one: shells and wrappers pass on what we get too.
+    """
+    loop = asyncio.get_running_loop()
+    heard: list[tuple[int, float]] = []
+
+    def hear(number: int) -> None:
+        heard.append((TERMINATED if number == signal.SIGTERM else INTERRUPTED, loop.time()))
+        code, first = heard[0]
+        if len(heard) == 1:
+            stop()
+        elif loop.time() - first > AT_ONCE:
+            os._exit(code)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, hear, number)
+    return lambda: heard[0][0] if heard else None
 
 
 async def serve(flags: Flags) -> int:
@@ -146,24 +171,17 @@ async def serve(flags: Flags) -> int:
         lambda wishes, control: open_conversation(spec, os.environ, wishes, control),
         Serving(replay=chosen.replay_user_messages, states=os.environ.get(STATES_WANTED) == "1"),
     )
-    signals: list[int] = []
 
-    def stop(number: int) -> None:
-        signals.append(number)
+    def stop() -> None:
         service.stop()
         plain.hurry()
-        if len(signals) > 1:
-            os._exit(INTERRUPTED)
 
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop, number)
+    stopped = on_signals(stop)
     code = await service.serve(FileLines(sys.stdin.fileno()))
     if mirror is not None:
         await mirror.rest()
-    if signals:
-        return TERMINATED if signals[0] == signal.SIGTERM else INTERRUPTED
-    return code
+    by_signal = stopped()
+    return code if by_signal is None else by_signal
 
 
 def mirror_of(out: "Out", work: Work) -> "MirroredOut":

@@ -36,7 +36,8 @@ class Control:
         self._find = find
         self._patience = patience
         self._open: dict[str, asyncio.Future[Payload]] = {}
-        self._answering: dict[str, asyncio.Task[None]] = {}
+        self._answering: dict[asyncio.Task[None], str | int] = {}
+        self._taken_back: set[asyncio.Task[None]] = set()
         self._number = 0
         self._closed = False
 
@@ -88,23 +89,26 @@ class Control:
         match line:
             case {"type": "control_response", "response": Mapping() as response}:
                 self._answered(response)
-            case {"type": "control_cancel_request", "request_id": str(name)}:
-                if task := self._answering.get(name):
+            case {"type": "control_cancel_request", "request_id": str() | int() as name}:
+                for task in [task for task, asked in self._answering.items() if asked == name]:
+                    self._taken_back.add(task)
                     task.cancel()
-            case {"type": "control_request", "request_id": str(name), "request": Mapping() as request}:
+            case {"type": "control_request", "request_id": str() | int() as name, "request": Mapping() as request}:
                 self._start(name, self._answer(name, request))
-            case {"type": "control_request", "request_id": str(name)}:
+            case {"type": "control_request", "request_id": str() | int() as name}:
                 self._start(name, self._refuse(name, "the request is not a JSON object"))
             case _:
                 log.warning("a control line without what it needs was ignored: %.200r", line)
 
-    def _start(self, name: str, answering: Coroutine[Any, Any, None]) -> None:
+    def _start(self, name: str | int, answering: Coroutine[Any, Any, None]) -> None:
         def over(task: asyncio.Task[None]) -> None:
-            self._answering.pop(name, None)
+            self._answering.pop(task, None)
+            self._taken_back.discard(task)
             if not task.cancelled() and (fault := task.exception()) is not None:
                 log.error("a request could not be answered", exc_info=fault)
 
-        self._answering[name] = task = asyncio.create_task(answering)
+        task = asyncio.create_task(answering)
+        self._answering[task] = name
         task.add_done_callback(over)
 
     def _answered(self, response: Mapping[str, Any]) -> None:
@@ -117,7 +121,7 @@ class Control:
         else:
             answer.set_exception(ControlError(str(response.get("error") or "the other side gave an error")))
 
-    async def _answer(self, name: str, request: Mapping[str, Any]) -> None:
+    async def _answer(self, name: str | int, request: Mapping[str, Any]) -> None:
         subtype = request.get("subtype")
         answer: Payload = {"subtype": "error", "error": f"handrail failed to answer {subtype!r}; its log says more."}
         try:
@@ -132,13 +136,14 @@ class Control:
             log.warning("a %s request was not understood", subtype, exc_info=True)
             answer = {"subtype": "error", "error": f"the {subtype} request is not understood: {error}"}
         except asyncio.CancelledError:
-            answer = {}  # who asked has taken it back, or has gone
+            taken_back = asyncio.current_task() in self._taken_back
+            answer = {} if taken_back else {"subtype": "error", "error": "handrail ended before it had an answer."}
             raise
         finally:  # whatever else goes wrong in here, nobody waits for an answer in vain
             if answer:
                 await self._say({**answer, "request_id": name})
 
-    async def _refuse(self, name: str, error: str) -> None:
+    async def _refuse(self, name: str | int, error: str) -> None:
         await self._say({"subtype": "error", "request_id": name, "error": error})
 
     async def _say(self, response: Payload) -> None:
@@ -157,8 +162,8 @@ class Control:
     async def settled(self, patience: float = SETTLING) -> None:
         """Wait until every question that arrived is answered; what takes too long is given up."""
         if self._answering:
-            await asyncio.wait(list(self._answering.values()), timeout=patience)
-        for task in list(self._answering.values()):
+            await asyncio.wait([*self._answering], timeout=patience)
+        for task in [*self._answering]:
             task.cancel()
         if self._answering:
-            await asyncio.wait(list(self._answering.values()))
+            await asyncio.wait([*self._answering])

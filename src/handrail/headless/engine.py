@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -194,7 +194,7 @@ class Conversation:
             "hook_on_failure_supported": True,
         }
 
-    async def run(self, prompt: Prompt) -> AsyncIterator[LoopEvent]:
+    async def run(self, prompt: Prompt) -> AsyncGenerator[LoopEvent, None]:
         """Work on a prompt, or do what a command at its beginning says."""
         if self.worker.session is not None:
             self.worker.session.scribe.begin_prompt(prompt.id)

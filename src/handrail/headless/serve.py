@@ -13,7 +13,8 @@ import json
 import logging
 import re
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing
 from typing import Any, Protocol, TypeAlias
 
 from handrail.conversation.blocks import Text, ToolResult
@@ -71,7 +72,7 @@ class Engine(Protocol):
         """What the program learns when it says hello."""
         ...
 
-    def run(self, prompt: Prompt) -> AsyncIterator[LoopEvent]: ...
+    def run(self, prompt: Prompt) -> AsyncGenerator[LoopEvent, None]: ...
 
     def interrupt(self) -> None: ...
 
@@ -110,13 +111,17 @@ class Service:
         self._serving = serving
         self._engine: Engine | None = None
         self._opening = asyncio.Lock()
+        self._begun: asyncio.Future[Engine] | None = None
         self._prompts: deque[Prompt] = deque()
         self._news = asyncio.Event()
         self._ended = False
+        self._stopping = False
+        self._wishes = NOTHING_WISHED
         self._code = 0
         self._state = "idle"
         self._beginning = False
         self._stopped_early = False
+        self._owed = False
         self._control = Control(out, self._handler, patience=serving.patience)
 
     async def serve(self, lines: Lines) -> int:
@@ -125,16 +130,20 @@ class Service:
         try:
             return await self._work()
         except ClosedError:
+            self._control.close()
             return 1  # nobody is left to be told
         finally:
             listening.cancel()
             await asyncio.gather(listening, return_exceptions=True)
+            await self._control.settled()
             await self._aclose()
 
     def stop(self) -> None:
-        """End soon: what is being worked on is interrupted, and what waits is not begun."""
-        self._prompts.clear()
+        """End soon: what is being worked on is interrupted, and what waits is not begun, but told of."""
+        self._stopping = True
         self._end()
+        if self._begun is not None:
+            self._begun.cancel()
         if self._engine is not None:
             self._engine.interrupt()
 
@@ -205,13 +214,12 @@ class Service:
             while not self._prompts:
                 await self._tell_state("idle")
                 if self._ended:
-                    await self._control.settled()
                     return self._code
                 self._news.clear()
                 await self._news.wait()
             prompt = self._prompts.popleft()
-            await self._tell_state("running")
             self._beginning, self._stopped_early = True, False
+            await self._tell_state("running")
             await self._answer(prompt)
             self._beginning = False
 
@@ -223,17 +231,30 @@ class Service:
             await self._out.send(self._engine.writer.signed(line) if self._engine else line)
 
     async def _answer(self, prompt: Prompt) -> None:
+        """Work on a prompt. Whatever happens meanwhile, it gets its one result."""
+        self._owed = True
+        problem = "handrail failed at this prompt; its log says more."
         try:
-            engine = await self.engine()
-        except HandrailError as error:
-            await self._out.send(failed(str(error)))
-            return
-        if prompt.problem:
-            self._code = 1
-            await self._out.send(failed(prompt.problem, engine.writer.session_id))
-            return
-        try:
-            async for event in engine.run(prompt):
+            engine = None if self._stopping else await self.engine()
+            if self._stopping or engine is None:
+                problem = "It was ended before this prompt was begun."
+            elif prompt.problem:
+                problem = prompt.problem
+            else:
+                await self._run(prompt, engine)
+        except ClosedError:
+            self._owed = False
+            raise
+        except HandrailError as error:  # for example a session that can no longer be written
+            problem = str(error)
+        finally:
+            if self._owed:
+                self._owed, self._code = False, 1
+                await self._out.send(failed(problem, self._engine.writer.session_id if self._engine else ""))
+
+    async def _run(self, prompt: Prompt, engine: Engine) -> None:
+        async with aclosing(engine.run(prompt)) as events:
+            async for event in events:
                 self._beginning = False
                 if self._stopped_early:
                     self._stopped_early = False
@@ -242,26 +263,29 @@ class Service:
                 if said and isinstance(event, RunStarted):  # by now the session holds it
                     await self._out.send(engine.writer.said(prompt.message, prompt.id))
                 for line in engine.writer.of(event):
+                    self._owed = self._owed and line["type"] != "result"
                     await self._out.send(line)
                 if isinstance(event, RunEnded):
                     self._code = 1 if event.is_error else 0
-        except ClosedError:
-            raise
-        except HandrailError as error:  # for example a session that can no longer be written
-            self._code = 1
-            await self._out.send(failed(str(error), engine.writer.session_id))
 
-    async def engine(self, wishes: Wishes = NOTHING_WISHED) -> Engine:
+    async def engine(self) -> Engine:
         """The conversation; it begins with the first thing that needs it."""
         async with self._opening:
             if self._engine is None:
                 self._code = 1  # until it has begun
-                self._engine = await self._open_engine(wishes, self._control)
+                self._begun = asyncio.ensure_future(self._open_engine(self._wishes, self._control))
+                await asyncio.wait((self._begun,))
+                if self._begun.cancelled():
+                    raise HandrailError("It was ended before the conversation had begun.")
+                self._engine = self._begun.result()
                 self._code = 0
             return self._engine
 
     async def _aclose(self) -> None:
         self._control.close()
+        if self._begun is not None and self._engine is None:  # whoever waited for it was cancelled
+            self._begun.cancel()
+            await asyncio.wait((self._begun,))
         if self._engine is not None:
             await self._engine.aclose()
 
@@ -271,12 +295,13 @@ class Service:
 
     async def _hello(self, request: Mapping[str, Any]) -> Payload:
         hooks, agents = request.get("hooks"), request.get("agents")
-        if self._engine is not None:
+        if self._engine is not None or self._opening.locked():
             raise HandrailError("The conversation has begun already; say initialize first.")
-        wishes = Wishes(
+        # they stay, also if it cannot be begun now: no prompt is worked on without the hooks that were asked for
+        self._wishes = Wishes(
             hooks if isinstance(hooks, Mapping) else {}, agents if isinstance(agents, Mapping) else {}, request
         )
-        return (await self.engine(wishes)).greeting()
+        return (await self.engine()).greeting()
 
     async def _stop(self, _request: Mapping[str, Any]) -> Payload:
         self._stopped_early = self._beginning  # the prompt was taken, and there is nothing yet to be stopped

@@ -130,8 +130,8 @@ class ModelServer:
         return Received(first.split(" ")[1].partition("?")[0], headers, raw, connection)
 
     async def _answer(self, received: Received, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        body = received.body  # parsed once: it grows with every turn
-        reply = self._reply_to(received.path, body)
+        asked = received.body  # parsed once: it grows with every turn
+        reply = self._reply_to(received.path, asked)
         if not reply.status:
             raise ConnectionResetError
         if reply.status != 200:
@@ -141,7 +141,7 @@ class ModelServer:
         said = Spoken(
             reply.content, reply.stop_reason, reply.model, reply.input_tokens, reply.output_tokens, reply.piece
         )
-        if not reply.raw and not body.get("stream"):
+        if not reply.raw and not asked.get("stream"):
             _whole(writer, 200, whole(said), reply.headers)
             return
         _head(writer, 200, {"content-type": reply.media_type, "transfer-encoding": "chunked", **reply.headers})
@@ -185,9 +185,9 @@ class ModelServer:
         await reader.read(1)
         raise ConnectionResetError
 
-    def _reply_to(self, path: str, body: dict[str, Any]) -> Reply:
+    def _reply_to(self, path: str, asked: dict[str, Any]) -> Reply:
         if self._strict:
-            problem = pairing_problem(_format(path)[0], body)
+            problem = pairing_problem(_format(path)[0], asked)
             if problem:
                 return Reply(status=400, error=problem)
         try:
