@@ -12,9 +12,9 @@ from handrail.builtin.glob import MAX_FILES, Glob
 from handrail.builtin.outfit import Outfit
 from handrail.errors import ToolError
 from handrail.files.paths import resolve
+from handrail.processes.sandbox.occupy import Occupied
 from handrail.tools.abort import AbortReason
 from handrail.tools.access import Access
-from handrail.processes.sandbox.occupy import Occupied
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.permission import Decision, Verdict
 
