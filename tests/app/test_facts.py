@@ -10,6 +10,7 @@ import pytest
 
 from handrail.app.facts import MAX_SMALL_FILE, GitProbe, branch_of, gather, git_folder, parse_status, repository_of
 from handrail.loop.prompt import GitFacts, facts_text
+from handrail.processes.sandbox.occupy import Occupied
 
 pytestmark = pytest.mark.needs("git")
 
@@ -314,3 +315,14 @@ def test_the_branch_is_read_from_head(tmp_path: Path, head: str, branch: str) ->
 
 def test_names_that_are_no_text_are_shown_escaped() -> None:
     assert parse_status(b"## main...origin/main\0?? \xff\0R  new\0old\0") == ("origin/main", ("?? \\xff", "R  new"))
+
+
+def test_a_name_that_is_kept_occupied_while_commands_run_is_no_repository(tmp_path: Path) -> None:
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    (tmp_path / ".git").mkdir()
+    occupied = Occupied()
+    occupied.take([str(inner / ".git")])
+
+    assert repository_of(inner) == tmp_path
+    occupied.close()

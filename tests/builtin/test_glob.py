@@ -12,6 +12,7 @@ from handrail.builtin.glob import MAX_FILES, Glob
 from handrail.builtin.outfit import Outfit
 from handrail.errors import ToolError
 from handrail.files.paths import resolve
+from handrail.processes.sandbox.occupy import Occupied
 from handrail.tools.abort import AbortReason
 from handrail.tools.access import Access
 from handrail.tools.context import RunContext, ToolContext
@@ -96,6 +97,15 @@ def test_without_a_pattern_the_folder_is_listed(ctx: ToolContext, outfit: Outfit
 
     assert tool.call_blocking(tool.parse({}), ctx).text.split("\n") == ["z/", ".hidden", "a.txt", "b.txt"]
     assert tool.call_blocking(tool.parse({"path": str(ctx.cwd / "z")}), ctx).text == "z/inside"
+
+
+def test_names_that_are_kept_occupied_while_commands_run_are_not_listed(ctx: ToolContext, outfit: Outfit) -> None:
+    grow(ctx.cwd, "a.txt")
+    occupied = Occupied()
+    occupied.take([str(ctx.cwd / ".vscode"), str(ctx.cwd / ".mcp.json")])
+
+    assert search(ctx, outfit, "") == ["a.txt"]
+    occupied.close()
 
 
 def test_an_absolute_pattern_brings_its_own_folder(

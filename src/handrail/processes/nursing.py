@@ -47,7 +47,7 @@ NO_PID = -1
 def nursery(control: int) -> None:
     """Have at least one idle keeper ready until the other end of the control socket is closed."""
     os.closerange(LEGACY + 1, MOST_FDS)  # whatever we were started with is not the business of commands
-    legacy = _legacy()
+    shared = _shares_legacy()
     gc.disable()  # there is nothing to collect, and pages that are not written to stay shared
     become_subreaper = _subreaper()
     become_subreaper()
@@ -63,19 +63,19 @@ def nursery(control: int) -> None:
             keepers.born(pid)
         keepers.listen()
     keepers.see_them_out()
-    if legacy:
-        from handrail.processes.sandbox.occupy import sweep  # noqa: PLC0415  # only now, when nobody waits for us
+    if shared and (left := os.pread(LEGACY, os.fstat(LEGACY).st_size, 0)):
+        from handrail.processes.sandbox.occupy import sweep  # noqa: PLC0415  # only those pay who had a sandbox
 
-        sweep(os.fsdecode(path) for path in legacy().split(b"\0") if path)
+        sweep(map(os.fsdecode, left.split(b"\0")[:-1]))
 
 
-def _legacy() -> "Callable[[], bytes] | None":
-    """Reads what handrail has left; no command inherits it."""
+def _shares_legacy() -> bool:
+    """Whether there is a file in which handrail says what it leaves. No command inherits it."""
     try:
         os.set_inheritable(LEGACY, False)
     except OSError:
-        return None  # nothing was handed over
-    return lambda: os.pread(LEGACY, os.fstat(LEGACY).st_size, 0)
+        return False
+    return True
 
 
 class Keepers:

@@ -300,11 +300,14 @@ def test_a_folder_swapped_for_a_link_since_the_decision_is_refused(
         grep(decided, outfit, "hit", path="sub")
 
 
-def test_an_unreadable_folder_does_not_spoil_the_rest(ctx: ToolContext, closed: Path) -> None:
+def test_an_unreadable_folder_does_not_spoil_the_rest_and_is_told(ctx: ToolContext, closed: Path) -> None:
     (closed.parent / "open").write_text("hit\n")
     outfit = plain_outfit({"PATH": os.environ["PATH"]}, ctx.cwd)
 
-    assert grep(ctx, outfit, "hit", path=str(closed.parent)) == ["Found 1 file", f"{closed.parent}/open"]
+    told = "(1 place could not be read.)"
+    assert grep(ctx, outfit, "hit", path=str(closed.parent)) == ["Found 1 file", f"{closed.parent}/open", told]
+    assert lines(ctx, outfit, "hit", path=str(closed.parent)) == [f"{closed.parent}/open:1:hit", told]
+    assert grep(ctx, outfit, "zzz", path=str(closed.parent), output_mode="count") == ["No match.", told]
 
 
 @pytest.mark.needs("sh")

@@ -104,10 +104,10 @@ class Grep(Tool[GrepInput]):
             search = _search(args, folder, place, self._outfit, ctx)
             if args.output_mode == "count":
                 return counted(search)
-            files = matching_files(search)
+            files, notes = matching_files(search)
             if args.output_mode == "files_with_matches":
-                return listed(search, files)
-            return lines_of(search, files)
+                return listed(search, files, notes)
+            return lines_of(search, files, notes)
 
 
 def _search(args: GrepInput, folder: Folder, place: Place, outfit: Outfit, ctx: ToolContext) -> Search:
@@ -117,25 +117,26 @@ def _search(args: GrepInput, folder: Folder, place: Place, outfit: Outfit, ctx: 
     return Search(args, folder, f"./{Path(place.real).name}", shown.rpartition("/")[0], outfit, ctx)
 
 
-def matching_files(search: Search) -> list[bytes]:
-    """The files that match, newest first."""
+def matching_files(search: Search) -> tuple[list[bytes], list[str]]:
+    """The files that match, newest first, and what is to be said about those that could not be looked at."""
     with search.program(["--files-with-matches", "--null"]) as program:
         names, _ = newest_first(search.folder, search.visible(chain.from_iterable(program.pieces(b"\0"))))
-        _check(search, program)
-        return names
+        return names, _checked(search, program)
 
 
-def _check(search: Search, program: Program) -> None:
+def _checked(search: Search, program: Program) -> list[str]:
     """Ripgrep complains about its arguments before it looks at any file, and about files one by one."""
     if program.complaint and not program.unreadable:
         raise refusal(search.args, program.complaint)
+    return [f"({several(program.unreadable, 'place')} could not be read.)"] if program.unreadable else []
 
 
-def listed(search: Search, files: list[bytes]) -> Output:
+def listed(search: Search, files: list[bytes], notes: list[str]) -> Output:
     """The files alone."""
     page = paged(search.args, map(search.told, files))
     files_word = f"Found {several(len(files), 'file')}"
-    text = "\n".join([files_word, *page.entries, *paging_note(search.args, page)]) if files else "No file matches."
+    found = [files_word, *page.entries, *paging_note(search.args, page)] if files else ["No file matches."]
+    text = "\n".join([*found, *notes])
     start = search.args.offset
     names = [search.path(name) for name in files[start : start + len(page.entries)]]
     data = {"mode": "files_with_matches", "numFiles": len(files), "filenames": names}
@@ -146,12 +147,13 @@ def counted(search: Search) -> Output:
     """How many lines match in each file, and in all."""
     with search.program(["--count", "--null", "--with-filename"]) as program:
         counts = dict(numbered(program.pieces(b"\n")))
-        _check(search, program)
+        notes = _checked(search, program)
     shown, _ = newest_first(search.folder, search.visible(counts))
     page = paged(search.args, (f"{search.told(name)}:{counts[name]}" for name in shown))
     total = sum(counts[name] for name in shown)
     summary = f"{several(total, 'matching line')} in {several(len(shown), 'file')}"
-    text = "\n".join([*page.entries, f"Total: {summary}", *paging_note(search.args, page)]) if shown else "No match."
+    found = [*page.entries, f"Total: {summary}", *paging_note(search.args, page)] if shown else ["No match."]
+    text = "\n".join([*found, *notes])
     data = {
         "mode": "count",
         "numFiles": len(shown),
@@ -174,11 +176,12 @@ def numbered(pieces: Iterable[list[bytes]]) -> Iterator[tuple[bytes, int]]:
             name += piece + b"\n"
 
 
-def lines_of(search: Search, files: list[bytes]) -> Output:
+def lines_of(search: Search, files: list[bytes], notes: list[str]) -> Output:
     """The lines that match, with what was asked for around them."""
     with closing(_lines(search, files)) as lines:
         page = paged(search.args, lines)
-    text = "\n".join([*page.entries, *paging_note(search.args, page)]) or "No match."
+    found = [*page.entries, *paging_note(search.args, page)] or ["No match."]
+    text = "\n".join([*found, *notes])
     data = {
         "mode": "content",
         "numFiles": len(files),
