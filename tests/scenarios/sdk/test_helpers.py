@@ -38,7 +38,7 @@ def text(words: str) -> dict[str, Any]:
 
 async def test_tools_of_the_program_are_tools_of_the_model(tmp_path: Path) -> None:
     together = asyncio.Barrier(2)
-    image = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
+    image = {"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"}
 
     @tool("add", "Adds two numbers", {"a": int, "b": int})
     async def add(args: dict[str, Any]) -> dict[str, Any]:
