@@ -18,7 +18,6 @@ from handrail.conversation.messages import UserMessage
 from handrail.files.frontmatter import read_head
 from handrail.loop.moments import Expansion
 from handrail.records import record
-from handrail.shell.secrets import secret
 
 FAMILIES = (".handrail", ".claude")
 SOURCES = ("project", "user")
@@ -51,6 +50,8 @@ def folders_for(kind: str, cwd: Path, env: Mapping[str, str], sources: Collectio
 
 def reaches_out(path: Path, cwd: Path) -> bool:
     """Whether a file of a project leads out of it, or to what may hold secrets; its text would go to the model."""
+    from handrail.shell.secrets import secret  # noqa: PLC0415  # comes with the shell analysis; few projects have such files
+
     tree = (repository_of(cwd) or cwd).resolve()
     real = path.resolve()
     return not real.is_relative_to(tree) or secret(f"/{real.relative_to(tree)}")
