@@ -201,6 +201,7 @@ SOON = 10.0
 """Far more than it may take, and far less than it takes to wait for any of these."""
 
 
+@pytest.mark.proves("X9")
 @pytest.mark.parametrize("way", ["the input ends", "a prompt on the command line"])
 async def test_it_ends_with_its_last_result_whatever_it_has_started(
     tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch
@@ -256,3 +257,18 @@ async def test_a_reader_that_stops_reading_cannot_keep_it_from_ending(tmp_path: 
         finally:
             process.kill()
             await asyncio.to_thread(process.communicate)
+
+
+@pytest.mark.proves("X9")
+async def test_a_reader_gets_each_line_while_the_model_still_talks(tmp_path: Path) -> None:
+    more = asyncio.Event()
+    reply = Reply((Text("One."), Text("Two.")), gates={5: more})
+    async with ModelServer([reply]) as server, driven(tmp_path, server) as d:
+        d.prompt("go")
+        first = (await d.until("assistant"))[-1]
+        more.set()
+        lines = await d.until("result")
+        d.end()
+
+    assert first["message"]["content"] == [{"type": "text", "text": "One."}]
+    assert lines[-1]["result"] == "One.Two."

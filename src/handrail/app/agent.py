@@ -329,7 +329,7 @@ class Agent:
         if self._hooks is not None and dialogue.opened:
             await self._hooks.fire("SessionEnd", {"reason": "clear"}, dialogue.context)
         dialogue.opened, dialogue.source, dialogue.announced = False, "clear", frozenset()
-        dialogue.context = replace(dialogue.context, files=FileMemory())
+        dialogue.context = replace(dialogue.context, files=FileMemory(), history=())
         dialogue.forget(())
 
     async def ask(self, prompt: Prompt, *, limits: Limits | None = None) -> Answer:
