@@ -77,3 +77,10 @@ def test_half_a_character_does_not_break_a_line() -> None:
     out, _ = told(RunEnded(Move.STOPPED, Why.COMPLETED, "half \ud83d"), "stream-json", io.StringIO())
 
     assert json.loads(out)["result"].startswith("half ")
+
+
+def test_the_one_object_has_the_session_and_an_id() -> None:
+    line = json.loads(told(RunEnded(Move.STOPPED, Why.COMPLETED, "Yes."), "json", io.StringIO())[0])
+
+    assert (line["type"], line["result"], line["session_id"]) == ("result", "Yes.", "s")
+    assert line["uuid"]
