@@ -1,5 +1,6 @@
 """Whatever a program writes: each prompt gets one result, each request one answer, and the conversation goes on."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -82,3 +83,18 @@ async def test_a_request_that_fails_by_a_fault_of_ours_is_answered_as_well(
 
     assert (answer["subtype"], "get_context_usage" in answer["error"]) == ("error", True)
     assert after[-1]["result"] == "Fine."
+
+
+async def test_models_that_are_changed_while_they_answer_leave_no_connection_behind(tmp_path: Path) -> None:
+    gates = [asyncio.Event() for _ in range(6)]
+    counts: list[int] = []
+    async with peer(tmp_path, [Reply((Text("Fine."),), gates={1: gate}) for gate in gates]) as program:
+        for number, gate in enumerate(gates):
+            program.prompt("go")
+            await program.until("system")
+            await program.ask("set_model", model=f"claude-{number}")
+            gate.set()
+            await program.until("result")
+            counts.append(len([*Path("/dev/fd").iterdir()]))
+
+    assert counts[-1] <= counts[1] + 1, counts

@@ -118,3 +118,10 @@ def circle() -> list[Any]:
 @pytest.mark.parametrize("data", [{"\ud800": "\ud800"}, json.loads("[" * 900 + "]" * 900), circle()])
 def test_data_of_a_tool_that_json_cannot_hold_is_told_in_words(data: object) -> None:
     assert "data that JSON cannot hold" in json.dumps(jsonable(data))
+
+
+def test_the_one_object_has_the_session_and_an_id() -> None:
+    line = json.loads(told(RunEnded(Move.STOPPED, Why.COMPLETED, "Yes."), "json", io.StringIO())[0])
+
+    assert (line["type"], line["result"], line["session_id"]) == ("result", "Yes.", "s")
+    assert line["uuid"]

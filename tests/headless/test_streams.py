@@ -123,12 +123,12 @@ def test_a_line_is_never_longer_than_readers_take() -> None:
 values = st.recursive(
     st.text(max_size=8) | st.integers() | st.builds(str.__mul__, st.sampled_from("aé語"), st.integers(0, 2000)),
     lambda inner: st.lists(inner, max_size=8) | st.dictionaries(st.text(max_size=8), inner, max_size=8),
-    max_leaves=60,
+    max_leaves=30,
 )
 
 
 @given(st.dictionaries(st.text(max_size=8), values, max_size=8), st.integers(5000, 8000))
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 def test_a_shortened_line_keeps_its_type_and_fits(line: dict[str, Any], limit: int) -> None:
     made = shorter({**line, "type": "user", "uuid": "u"}, limit)
 

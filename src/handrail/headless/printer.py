@@ -69,7 +69,7 @@ class JsonPrinter:
 
     def hear(self, event: LoopEvent) -> None:
         if isinstance(event, RunEnded):
-            _write(self._out, dumped({**result(event), "session_id": self._lines.session_id}))
+            _write(self._out, dumped(self._lines.signed(result(event))))
 
 
 class StreamPrinter:

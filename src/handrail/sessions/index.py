@@ -83,7 +83,7 @@ def _good(entry: Entry | None, facts: tuple[int, int]) -> bool:
 
 def _looked_at(path: str, size: int, mtime_ns: int) -> Entry:
     """What the first lines tell, and the last ones of the title."""
-    facts: dict[str, str] = {}
+    facts: dict[str, Any] = {}
     with suppress(OSError), open(path, "rb") as file:  # noqa: PTH123  # ten thousand of them
         _note_all(facts, file.read(HEAD))
         if size > HEAD and "prompt" not in facts:  # it may hold pictures
@@ -91,10 +91,11 @@ def _looked_at(path: str, size: int, mtime_ns: int) -> Entry:
             _note_all(facts, file.read(LONG_HEAD))
         if size > HEAD:
             file.seek(max(HEAD, size - TAIL))
-            late: dict[str, str] = {}
+            late: dict[str, Any] = {}
             _note_all(late, file.read(TAIL))
             facts |= {name: late[name] for name in ("title", "model") if name in late}
     name = Path(path).stem
+    facts = {name: text.encode("utf-8", "replace").decode() for name, text in facts.items() if isinstance(text, str)}
     title = " ".join(facts.get("title", facts.get("prompt", "")).split())[:TITLE]
     title = title.encode("utf-8", "replace").decode()  # halves of characters cannot be kept in a database
     return Entry(
@@ -110,13 +111,13 @@ def _looked_at(path: str, size: int, mtime_ns: int) -> Entry:
     )
 
 
-def _note_all(facts: dict[str, str], lines: bytes) -> None:
+def _note_all(facts: dict[str, Any], lines: bytes) -> None:
     for line in lines.splitlines():
         with suppress(ValueError, AttributeError, KeyError, TypeError, RecursionError):
             _note(facts, json.loads(line))
 
 
-def _note(facts: dict[str, str], line: dict[str, Any]) -> None:
+def _note(facts: dict[str, Any], line: dict[str, Any]) -> None:
     for name, key in (("cwd", "cwd"), ("created", "timestamp")):
         if isinstance(line.get(key), str):
             facts.setdefault(name, line[key])
@@ -124,7 +125,7 @@ def _note(facts: dict[str, str], line: dict[str, Any]) -> None:
         case "user" if not line.get("isMeta") and not line.get("isSidechain"):
             content = line["message"]["content"]
             texts = [content] if isinstance(content, str) else [each.get("text", "") for each in content]
-            prompt = next((text for text in texts if text), "")
+            prompt = next((text for text in texts if text and isinstance(text, str)), "")
             if prompt:
                 facts.setdefault("prompt", prompt)
         case "assistant":

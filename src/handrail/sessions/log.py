@@ -8,6 +8,7 @@ a process that was killed, or a full disk, leaves behind.
 import fcntl
 import json
 import os
+import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -134,12 +135,20 @@ def line_of(value: Mapping[str, Any]) -> bytes:
 
 def session_files(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
     """The files of all sessions below a folder, also those in which nothing was said yet."""
-    with suppress(FileNotFoundError):
-        for place in os.scandir(folder):
-            if place.is_dir(follow_symlinks=False):
-                for file in os.scandir(place.path):
-                    if file.name.endswith(".jsonl") and file.is_file(follow_symlinks=False):
+    for place in _inside(folder):
+        if place.is_dir(follow_symlinks=False):
+            for file in _inside(place.path):
+                if file.name.endswith(".jsonl") and file.is_file(follow_symlinks=False):
+                    with suppress(OSError):  # it may just have been deleted
                         yield file.path, file.stat()
+
+
+def _inside(folder: str | Path) -> "list[os.DirEntry[str]]":
+    """What a folder holds; nothing if it is gone or may not be read."""
+    try:
+        return [*os.scandir(folder)]
+    except OSError:
+        return []
 
 
 @record
@@ -158,12 +167,19 @@ def read(path: Path) -> Iterator[Record | Broken]:
         SessionError: the file cannot be read, or was written by a newer handrail.
     """
     try:
-        with path.open("rb") as file:
+        with open(path, "rb", opener=_at_once) as file:  # paths know no opener
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise SessionError(f"{path} is not a file that could hold a session.")
             for number, line in enumerate(file, 1):
                 if line.strip():
                     yield _parsed(line, number, path)
     except OSError as error:
         raise SessionError(f"The session {path} cannot be read: {error.strerror}.") from error
+
+
+def _at_once(path: str, flags: int) -> int:
+    """Opened without waiting for somebody at the other end of a pipe."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _parsed(line: bytes, number: int, path: Path) -> Record | Broken:

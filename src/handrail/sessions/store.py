@@ -158,6 +158,7 @@ class Store:
         log = self._log(path)
         try:
             path.unlink()
+            path.with_suffix(".broken").unlink(missing_ok=True)
             for folder in (path.with_suffix(""), *(other / path.stem for other in self.elsewhere)):
                 remove_tree(folder)
         except OSError as error:
@@ -248,11 +249,10 @@ def _sessions_in(folder: Path) -> list[Path]:
 
 def _folder_of(path: Path) -> str:
     """The working folder that a session says it is of; empty if it does not."""
-    with path.open("rb") as file:
-        line = file.readline(HEAD)
     try:
-        said = json.loads(line).get("cwd")
-    except (ValueError, AttributeError, RecursionError):
+        with path.open("rb") as file:
+            said = json.loads(file.readline(HEAD)).get("cwd")
+    except (OSError, ValueError, AttributeError, RecursionError):
         return ""
     return said if isinstance(said, str) else ""
 
