@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from handrail import Agent, Hooks, Rails, Text, ToolResult, ToolUse, tool
@@ -15,15 +16,16 @@ from handrail.conversation.scribe import PUT_OFF
 from handrail.dispatch.gate import CarefulGate
 from handrail.errors import HandrailError
 from handrail.loop.events import RequestSent, ResultsComplete
+from handrail.loop.limits import Limits
 from handrail.loop.setup import Shortened, Situation
 from handrail.loop.state import Why
 from handrail.sessions.log import read
 from handrail.sessions.rebuild import NEVER_STARTED, UNKNOWN, rebuild
 from handrail.sessions.store import Opened, Store
-from handrail.testing import say, use
+from handrail.testing import gate, say, use
 from handrail.testing.model_server import Reply
 from handrail.tools.context import AgentIdentity
-from handrail.tools.events import CallFinished
+from handrail.tools.events import CallFinished, CallProgress
 from handrail.tools.outcome import Status
 from tests.scenarios.playing import an_agent, ending, only, played, refused, roles, scripted
 from tests.sessions.cutting import Cut
@@ -203,7 +205,8 @@ async def test_whoever_interrupts_while_it_is_decided_about_has_it_answered(till
     agent = till.agent(Hooks(callbacks={"PreToolUse": [slow]}), [say("Fine.")], session=again)
     run = agent.run("Well?")
     events = asyncio.ensure_future(played(run))
-    await deciding.wait()
+    with anyio.fail_after(20):
+        await deciding.wait()
     run.interrupt()
 
     assert ending(await events).why is Why.ABORTED_TOOLS
@@ -332,6 +335,50 @@ def _cut(path: Path, data: bytes) -> Path:
     torn = path.with_name("torn.jsonl")
     torn.write_bytes(data)
     return torn
+
+
+@pytest.mark.proves("H2")
+async def test_whether_a_call_is_the_only_one_is_known_at_the_end_of_the_answer(till: Till) -> None:
+    @tool(read_only=True)
+    async def look(at: str) -> str:
+        """Look at it; such calls start while the model still speaks."""
+        return f"saw {at}"
+
+    answered = asyncio.Event()
+    model = scripted([[use("1", "look", at="a"), gate(answered), use("2", "look", at="b")], [say("Pity.")]])
+    agent = an_agent(model, look, rails=TRUSTING, hooks=till.hooks(DEFER, ALLOW))
+    run = agent.run("Look")
+    with anyio.fail_after(20):
+        async for event in run:
+            if isinstance(event, CallProgress) and getattr(event.progress, "stage", "") == "response":
+                answered.set()
+
+    assert run.ended is not None
+    assert ([denial.use.id for denial in run.ended.denials], run.ended.deferred) == (["1"], None)
+    assert results(agent)[1] == "saw b"
+
+
+async def test_hooks_that_were_asked_and_have_nothing_to_say_leave_it_to_the_rules(till: Till) -> None:
+    said = [DEFER, None]
+    hooks = Hooks(callbacks={"PreToolUse": [lambda _event: said.pop(0), lambda _event: None]})
+    agent = till.agent(hooks, [PAY], [say("Done.")])
+    await played(agent.run("Buy it"))
+    events = await played(agent.run("Well?", limits=Limits(turns=1)))
+
+    assert (till.paid, ending(events).why) == ([5], Why.COMPLETED)  # taking it up was no turn
+
+
+async def test_a_session_that_took_it_up_can_be_summarised_and_resumed(till: Till, store: Store) -> None:
+    opened = await put_off(till, store)
+    again = store.resume(opened.path, "/proj")
+    answers = ([say("Done.")], [say("Yes.")])
+    agent = till.agent(till.hooks(ALLOW), *answers, session=again, compact=only_the_end)
+    for words in ("Well?", "Sure?"):
+        await played(agent.run(words))
+    await played(agent.compact())
+
+    assert roles(agent.messages) == ["assistant", "user", "assistant"]
+    assert rebuild(read(again.path)).messages == tuple(agent.messages)
 
 
 # Through the real door
