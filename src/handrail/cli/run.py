@@ -129,7 +129,7 @@ def on_signals(stop: Callable[[], None]) -> Callable[[], int | None]:
     """
     Have `stop` called at the first signal; the exit code that it means, once there was one.
 
-        Whoever insists does not want to wait for anything. Two at once are one: wrappers pass on what we got already.
+    Whoever insists does not want to wait for anything. Two at once are one: wrappers pass on what we got already.
     """
     loop = asyncio.get_running_loop()
     heard: list[tuple[int, float]] = []
