@@ -12,27 +12,39 @@ import weakref
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
-from importlib import import_module
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self
 
 from handrail.app.answers import Answer, answer_of
+from handrail.app.arguments import (
+    Prompt,
+    always,
+    checked_tools,
+    deferrable,
+    either,
+    found_tools,
+    hooked,
+    left_out,
+    message_of,
+    prompt_parts,
+    structured_output,
+)
 from handrail.app.background import end_tasks, running_tasks, with_task_news
 from handrail.app.gate import FolderGate
 from handrail.app.late_hooks import LateHooks
 from handrail.app.models import Streaming, chosen_model
 from handrail.app.state import plain_outfit, result_store
-from handrail.app.tools import builtin_names, make_catalog
+from handrail.app.tools import make_catalog
 from handrail.builtin.outfit import Outfit
-from handrail.conversation.blocks import Json, Text, ToolReference, ToolResult, ToolUse, UserBlock
+from handrail.conversation.blocks import Json, Text, ToolUse
 from handrail.conversation.messages import Message, UserMessage
 from handrail.conversation.request import Chain, Effort, History, Thinking, ToolChoice
 from handrail.dispatch.executor import DEFAULT_SCHEDULING
 from handrail.dispatch.gate import Rails
 from handrail.dispatch.results import ResultStore
 from handrail.dispatch.schedule import Scheduling
-from handrail.errors import HandrailError, ToolDefinitionError
+from handrail.errors import HandrailError
 from handrail.files.memory import FileMemory
 from handrail.loop.dialogue import Dialogue, Mailbox, new_chain
 from handrail.loop.events import LoopEvent
@@ -47,7 +59,6 @@ from handrail.loop.setup import (
     Options,
     Setup,
     SpentAside,
-    StructuredOutput,
     nothing_attached,
 )
 from handrail.providers.choose import Wishes
@@ -55,7 +66,7 @@ from handrail.sessions.store import Opened
 from handrail.tools.context import AgentIdentity, RunContext, RunOptions
 from handrail.tools.permission import NoRules
 from handrail.tools.pool import NO_DEFERRAL, AnyTool, Deferral, Denied, Pool, nothing_denied
-from handrail.tools.tool import McpInfo, PromptView, Tool
+from handrail.tools.tool import PromptView
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -64,13 +75,6 @@ if TYPE_CHECKING:
     from handrail.hooks.news import HookNews
     from handrail.hooks.runner import Hooks
     from handrail.permissions.policy import Policy
-
-Prompt: TypeAlias = str | UserMessage | Sequence[UserBlock]
-
-SYSTEM_PROMPT = (
-    "You are an agent that works for a person on their machine. Use the tools you were given; "
-    "look before you act, and say in the end what you did."
-)
 
 
 class Agent:
@@ -146,14 +150,14 @@ class Agent:
         variables = os.environ if env is None else env
         folder = Path(cwd if cwd is not None else Path.cwd()).absolute()
         chosen = chosen_model(model, model_name, Wishes(provider, "", base_url, api_key, fallback_models), variables)
-        custom = _checked(tuple(tools))
+        custom = checked_tools(tuple(tools))
         kept_as = session.path.stem if session else ""
         self._outfit = cache(outfit or partial(plain_outfit, variables, folder, kept_as))
         catalog = make_catalog(
             variables=variables,
             custom=custom,
-            deferral=deferral or (Deferral() if any(map(_deferrable, custom)) else NO_DEFERRAL),
-            denied=_either(_left_out(builtin_tools, policy), denied),
+            deferral=deferral or (Deferral() if any(map(deferrable, custom)) else NO_DEFERRAL),
+            denied=either(left_out(builtin_tools, policy), denied),
             planning=mode == "plan",
             outfit=self._outfit,
             features=features,
@@ -168,18 +172,18 @@ class Agent:
             FolderGate(
                 folder,
                 variables,
-                policy=_always(policy),
+                policy=always(policy),
                 can_use_tool=can_use_tool,
                 kept=lambda: (store.folder, self._outfit().state),
                 session=session.scribe.session_id if session else "",
             )
         )
         if hooks is not None:  # only who has hooks pays for them
-            rails = _hooked(rails, hooks, variables)
+            rails = hooked(rails, hooks, variables)
         self._setup = Setup(
             model=chosen.model,
             model_name=chosen.name,
-            system=_parts(system_prompt),
+            system=prompt_parts(system_prompt),
             options=Options(max_tokens, thinking, effort, tool_choice, betas, task_budget),
             view=view or PromptView(tools=frozenset(names)),
             rails=rails,
@@ -194,11 +198,11 @@ class Agent:
             defers=defers,
             tasks=partial(running_tasks, self._outfit),
             choose=choose,
-            structured=_structured(output),
+            structured=structured_output(output),
         )
         context = RunContext(folder, permissions=NoRules(mode=mode), agent=identity, options=options)
         past = History(history if session is None else session.messages)
-        self._found = _found_tools(past.messages)
+        self._found = found_tools(past.messages)
         if self._found:
             catalog.activate(self._found)
         if session is not None:
@@ -292,7 +296,7 @@ class Agent:
         """
         if self.running:
             raise HandrailError("A prompt is still being worked on. Use send() to add to it, or close its run first.")
-        message = _message(prompt)
+        message = message_of(prompt)
         if not message.content and self.deferred is None:
             raise HandrailError("The message is empty.")
         setup = self._setup if limits is None else replace(self._setup, limits=limits)
@@ -354,7 +358,7 @@ class Agent:
 
         With `interrupt`, tools that give way to a new message stop now. Without a running prompt it waits for the next.
         """
-        self._dialogue.mailbox.post(_message(prompt), submit=interrupt)
+        self._dialogue.mailbox.post(message_of(prompt), submit=interrupt)
 
     def interrupt(self) -> None:
         """Stop what is running now. The run ends with its events in order, and the conversation can go on."""
@@ -436,103 +440,9 @@ async def query(
             await run.aclose()
 
 
-def _found_tools(messages: Sequence[Message]) -> list[str]:
-    """The tools that were held back and that the model has found; what it was sent in full stays so."""
-    return [
-        part.name
-        for message in messages
-        if isinstance(message, UserMessage)
-        for block in message.content
-        if isinstance(block, ToolResult)
-        for part in block.content
-        if isinstance(part, ToolReference)
-    ]
-
-
-def _hooked(rails: Rails, hooks: "Hooks | LateHooks", env: Mapping[str, str]) -> Rails:
-    if isinstance(hooks, LateHooks):
-        return replace(rails, hooks=hooks)
-    made: Rails = import_module("handrail.app.hooks").hooked(rails, hooks, env)
-    return made
-
-
 def _remark(mailbox: Mailbox, news: "HookNews", *, wakes: bool = False) -> None:
     """A hook in the background wants the agent to know something."""
     mailbox.note(hook_note(news.message), wakes=wakes)
-
-
-def _message(prompt: Prompt) -> UserMessage:
-    match prompt:
-        case UserMessage():
-            return prompt
-        case str():
-            return UserMessage((Text(prompt),))
-        case _:
-            return UserMessage(tuple(prompt))
-
-
-def _checked(tools: tuple[AnyTool, ...]) -> tuple[AnyTool, ...]:
-    taken = set(builtin_names())
-    for tool in tools:
-        if not isinstance(tool, Tool):
-            raise ToolDefinitionError(f"{tool!r} is not a tool. Put @tool above a function, or subclass Tool.")
-        if tool.name in taken:
-            raise ToolDefinitionError(f"There are two tools called {tool.name!r}. Give yours another name.")
-        taken.add(tool.name)
-    return tools
-
-
-def _deferrable(tool: AnyTool) -> bool:
-    return tool.should_defer or tool.mcp is not None
-
-
-def _left_out(builtin_tools: bool | Iterable[str], policy: "Policy | None") -> Callable[[str, McpInfo | None], bool]:
-    """Built-in tools that are not wanted, and every tool that a rule denies as a whole."""
-    every = builtin_names()
-    if isinstance(builtin_tools, bool):
-        out = frozenset[str]() if builtin_tools else every
-    else:
-        wanted = frozenset(builtin_tools)
-        if unknown := sorted(wanted - every):
-            raise ToolDefinitionError(
-                f"There is no built-in tool {unknown[0]!r}. There are {', '.join(sorted(every))}."
-            )
-        out = every - wanted
-    return partial(_is_denied, out, policy)
-
-
-def _always(policy: "Policy | None") -> "Callable[[], Policy] | None":
-    return None if policy is None else lambda: policy
-
-
-def _is_denied(names: frozenset[str], policy: "Policy | None", name: str, mcp: McpInfo | None) -> bool:
-    return name in names or (policy is not None and policy.denies_tool(name, mcp))
-
-
-def _either(one: Denied, other: Denied) -> Denied:
-    return one if other is nothing_denied else lambda name, mcp: one(name, mcp) or other(name, mcp)
-
-
-def _parts(system_prompt: str | Sequence[str] | None) -> tuple[str, ...]:
-    match system_prompt:
-        case None:
-            return (SYSTEM_PROMPT,)
-        case str():
-            return (system_prompt,) if system_prompt else ()
-        case _:
-            return tuple(system_prompt)
-
-
-def _structured(output: "Json | type[BaseModel] | None") -> StructuredOutput | None:
-    if output is None:
-        return None
-    if not isinstance(output, Mapping) and not hasattr(output, "model_json_schema"):
-        raise HandrailError(
-            f"output is {output!r}. Give a JSON Schema with an object at its root, or a Pydantic model."
-        )
-    # the validator costs start-up time that only those pay who want a structured answer
-    made: StructuredOutput = import_module("handrail.loop.structured").JsonAnswer(output)
-    return made
 
 
 def _refuse_inside_a_loop(name: str, instead: str) -> None:
