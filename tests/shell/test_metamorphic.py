@@ -127,21 +127,28 @@ BENIGN = [line for line in lines() if line.expect == "allow_read_only"]
 ATTACKS = [line for line in lines() if line.expect == "deny_or_ask"]
 
 
+def share(found: list[Line], name: str) -> list[Line]:
+    """Every third line, others for other names: each line meets many rewrites and each rewrite all kinds of lines."""
+    return found[len(name) % 3 :: 3]
+
+
 def rewritten(rewrite: Rewrite, found: list[Line]) -> list[str]:
     return [text for line in found if (text := rewrite(line.command)) is not None]
 
 
 @pytest.mark.parametrize("carrier", ADDS_AN_EFFECT)
 def test_an_added_effect_is_never_read_only(carrier: str) -> None:
-    carried = rewritten(ADDS_AN_EFFECT[carrier], BENIGN)
-    assert len(carried) > len(BENIGN) / 2
+    lines = share(BENIGN, carrier)
+    carried = rewritten(ADDS_AN_EFFECT[carrier], lines)
+    assert len(carried) > len(lines) / 2
     assert [text for text in carried if analyse(text).verdict is Verdict.READ_ONLY] == []
 
 
 @pytest.mark.parametrize("way", KEEPS_THE_MEANING)
 def test_an_attack_stays_refused_however_it_is_written(way: str) -> None:
-    carried = rewritten(KEEPS_THE_MEANING[way], ATTACKS)
-    assert len(carried) > len(ATTACKS) / 3
+    lines = share(ATTACKS, way)
+    carried = rewritten(KEEPS_THE_MEANING[way], lines)
+    assert len(carried) > len(lines) / 4
     assert [text for text in carried if runs_unasked(text)] == []
 
 
@@ -151,6 +158,8 @@ NEUTRAL = ("group", "subshell", "after something harmless", "condition", "inner 
 @pytest.mark.parametrize("way", NEUTRAL)
 def test_a_harmless_line_mostly_stays_harmless_in_a_harmless_carrier(way: str) -> None:
     """Without this a parser that refuses every carrier would do."""
-    before = [line for line in BENIGN if runs_unasked(line.command) and KEEPS_THE_MEANING[way](line.command)]
+    before = [
+        line for line in share(BENIGN, way) if runs_unasked(line.command) and KEEPS_THE_MEANING[way](line.command)
+    ]
     after = [text for text in rewritten(KEEPS_THE_MEANING[way], before) if runs_unasked(text)]
     assert len(after) / len(before) > 0.9
