@@ -54,6 +54,8 @@ def by_path(case: Case, index: RuleIndex) -> list[Rule]:
 
 def met(case: Case) -> tuple[Touch, Rule] | None:
     """A file in a folder that a command goes through, and the deny or ask rule that keeps it from being read."""
+    if case.analysis is None:
+        return None
     for kind in (Behaviour.DENY, Behaviour.ASK):
         index = case.policy.index[kind].read
         for touch in case.touches if not index.empty else ():
@@ -80,16 +82,20 @@ def commands(case: Case, index: RuleIndex) -> list[Rule]:
 
 def possible(case: Case) -> list[Rule]:
     """Deny and ask rules that may match what of a command line is not known before it runs."""
+    if case.analysis is None:
+        return []
     openings = {opening for part in case.parts for opening in part.openings}
-    if case.analysis is not None and case.analysis.problems:
+    if case.analysis.problems:
         openings.add("")
-    indexes = [case.policy.index[kind] for kind in (Behaviour.DENY, Behaviour.ASK)] if openings else []
+    guesses = case.analysis.guesses
+    if not openings and not guesses:
+        return []
+    indexes = [case.policy.index[kind] for kind in (Behaviour.DENY, Behaviour.ASK)]
     found = [rule for index in indexes for opening in sorted(openings) for rule in index.shell.possible(opening)]
     if any(part.powershell for part in case.parts):
         found += [rule for index in indexes for _, rule in index.powershell.rules]
-    guesses = [WORD_END.join(words) for words in case.analysis.guesses] if case.analysis is not None else []
-    indexes = [case.policy.index[kind] for kind in (Behaviour.DENY, Behaviour.ASK)] if guesses else []
-    return found + [rule for index in indexes for text in guesses for rule in index.shell.find(text)]
+    texts = [WORD_END.join(words) for words in guesses]
+    return found + [rule for index in indexes for text in texts for rule in index.shell.find(text)]
 
 
 def named(case: Case, index: RuleIndex) -> list[Rule]:

@@ -217,7 +217,7 @@ class PathIndex:
             if self.endings:
                 ends = [name[dot:] for name in names if (dot := name.rfind(".")) >= 0]
                 candidates = [*candidates, *(entry for end in ends for entry in self.endings.get(end, ()))]
-        return [rule for pattern, rule in candidates if pattern.regex.fullmatch(path)]
+        return [rule for pattern, rule in candidates if pattern.regex.fullmatch(path)] if candidates else []
 
 
 @lru_cache(maxsize=512)
