@@ -9,8 +9,9 @@ import signal
 import stat
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -133,12 +134,17 @@ async def work(flags: Flags, prompt: str) -> int:
 
 def worker_for(chosen: argparse.Namespace) -> Worker:
     """Who works."""
-    wanted, given = work_for(chosen), options(chosen)
-    if chosen.agent:
-        from handrail.headless.leading import led  # noqa: PLC0415  # only those who name one pay for it
-
-        wanted, given = led(wanted, given, chosen.agent, os.environ)
+    wanted, given = led_by(chosen, work_for(chosen), options(chosen))
     return Worker(wanted, os.environ, **given)
+
+
+def led_by(chosen: argparse.Namespace, work: Work, options: Mapping[str, Any]) -> tuple[Work, Mapping[str, Any]]:
+    """Work and options as the agent of --agent changes them, if there is one."""
+    if not chosen.agent:
+        return work, options
+    from handrail.cli.leading import led  # noqa: PLC0415  # only those who name one pay for it
+
+    return led(work, options, chosen.agent, os.environ)
 
 
 def on_signals(stop: Callable[[], None]) -> Callable[[], int | None]:
@@ -177,7 +183,7 @@ async def serve(flags: Flags) -> int:
         partial=chosen.include_partial_messages,
         hook_events=chosen.include_hook_events,
         slash=not chosen.disable_slash_commands,
-        agent=chosen.agent or "",
+        lead=partial(led_by, chosen),
         listener=lambda worker: debugging(chosen, worker).hear if chosen.debug_file else None,
     )
     plain = FileOut(sys.stdout.fileno())

@@ -20,6 +20,7 @@ from handrail.headless.wire import system
 from handrail.loop.events import LoopEvent, RequestSent
 from handrail.records import record
 from handrail.tools.events import CallFinished
+from handrail.tools.pool import definition_json
 from handrail.tools.tool import PLAIN_VIEW
 
 if TYPE_CHECKING:
@@ -31,7 +32,13 @@ HOOK_PATIENCE = 600.0
 CALL_PATIENCE = 600.0
 MODE_NAMES = {"manual": "default"}
 
+Lead: TypeAlias = Callable[[Work, Mapping[str, Any]], tuple[Work, Mapping[str, Any]]]
 Hear: TypeAlias = Callable[[LoopEvent], None]
+
+
+def nobody_leads(work: Work, options: Mapping[str, Any]) -> tuple[Work, Mapping[str, Any]]:
+    """For conversations that no agent leads."""
+    return work, options
 
 
 def nobody_listens(_worker: Worker) -> Hear | None:
@@ -44,7 +51,8 @@ class Spec:
     """
     What the command line wants. `ask`: who is asked for permission, "" nobody, `stdio`, or an MCP tool by name.
 
-    `agent` leads the conversation, by name. `listener` makes somebody who hears every event, once there is a worker.
+    `lead` changes work and options once all agents are known, for one that leads. `listener` makes somebody who hears
+    every event, once there is a worker.
     """
 
     work: Work
@@ -53,7 +61,7 @@ class Spec:
     partial: bool = False
     hook_events: bool = False
     slash: bool = True
-    agent: str = ""
+    lead: Lead = nobody_leads
     listener: Callable[[Worker], Hear | None] = nobody_listens
 
 
@@ -73,11 +81,7 @@ async def open_conversation(spec: Spec, env: Mapping[str, str], wishes: Wishes, 
         carry=asking.carry,
         can_use_tool={"": None, "stdio": asking.can_use_tool}.get(spec.ask, asking.prompt_tool),
     )
-    options = spec.options
-    if spec.agent:
-        from handrail.headless.leading import led  # noqa: PLC0415  # only those who name one pay for it
-
-        work, options = led(work, options, spec.agent, env)
+    work, options = spec.lead(work, spec.options)
     worker = Worker(work, env, **options)
     asking.worker, asking.tool = worker, spec.ask
     try:
@@ -314,7 +318,15 @@ class Conversation:
         return self.worker.servers
 
     async def _context_usage(self, _request: Mapping[str, Any]) -> Payload:
-        return self._prompts.usage()
+        usage, pool = self._prompts.usage(), self.worker.agent.tools
+        active = {tool.name for tool in pool.active}
+        sizes = {tool.name: len(definition_json(tool, PLAIN_VIEW)) // 4 for tool in pool.listed if tool.mcp}
+        words = self.worker.kinds()
+        for each in usage["mcpTools"]:
+            each |= {"tokens": sizes[each["name"]], "isLoaded": each["name"] in active}
+        for each in usage["agents"]:
+            each["tokens"] = len(words[each["agentType"]]) // 4
+        return usage
 
     async def _stop_task(self, request: Mapping[str, Any]) -> None:
         await self.worker.stop_task(str(request["task_id"]))
