@@ -1,11 +1,12 @@
 """`--agent` and `--debug-file` of `handrail -p`, as a process."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.test_run import HELLO, handrail, started, variables
+from tests.cli.test_run import HELLO, READ, handrail, started, variables
 
 from handrail.conversation.blocks import ToolUse
 from handrail.testing.model_server import ModelServer, Reply
@@ -14,6 +15,7 @@ pytestmark = pytest.mark.anyio
 
 WRITE = Reply((ToolUse("t1", "Write", {"file_path": "new.txt", "content": "x"}),))
 EDITS = ("--permission-mode", "acceptEdits")
+SERVER = Path(__file__).parents[1] / "mcp" / "reference_server.py"
 
 
 def written(folder: Path, name: str, head: str, body: str = "You review code.") -> None:
@@ -134,3 +136,42 @@ async def test_a_debug_file_that_cannot_be_written_is_an_error(tmp_path: Path) -
     assert (ran.code, ran.out, server.requests) == (1, "", [])
     assert "--debug-file: 'link' cannot be written" in ran.errors
     assert not (tmp_path / "elsewhere").exists()
+
+
+@pytest.mark.parametrize(
+    ("head", "servers"),
+    [("tools: Read", 0), ("tools: Read, mcp__*", 5), ("tools: Read, mcp__*\ndisallowedTools: mcp__ref__fail", 4)],
+)
+async def test_tools_of_servers_are_there_only_for_an_agent_that_wants_them(
+    tmp_path: Path, head: str, servers: int
+) -> None:
+    written(tmp_path, "lead", head)
+    config = {"mcpServers": {"ref": {"command": sys.executable, "args": [str(SERVER)]}}}
+    flags = ("--mcp-config", json.dumps(config), "--agent", "lead")
+
+    ran, server = await handrail([HELLO], tmp_path, "-p", "hi", *flags)
+
+    names = offered(server.requests[0].body)
+    assert (ran.code, ran.errors) == (0, "")
+    assert (len({name for name in names if name.startswith("mcp__ref__")}), "Read" in names) == (servers, True)
+
+
+@pytest.mark.parametrize(("flags", "turns"), [((), 1), (("--max-turns", "5"), 1)])
+async def test_the_turns_of_an_agent_count_where_they_are_fewer(
+    tmp_path: Path, flags: tuple[str, ...], turns: int
+) -> None:
+    written(tmp_path, "lead", "maxTurns: 1")
+    (tmp_path / "a.txt").write_text("x\n")
+
+    ran, _ = await handrail([READ], tmp_path, "-p", "hi", "--agent", "lead", "--output-format", "json", *flags)
+
+    assert (ran.lines[-1]["subtype"], ran.lines[-1]["num_turns"]) == ("error_max_turns", turns)
+
+
+async def test_an_agent_that_forbids_what_is_not_understood_does_not_lead(tmp_path: Path) -> None:
+    agents = {"odd": {"description": "d", "prompt": "p", "disallowedTools": ["Ba sh"]}}
+
+    ran, server = await handrail([], tmp_path, "-p", "hi", "--agent", "odd", "--agents", json.dumps(agents))
+
+    assert (ran.code, server.requests) == (1, [])
+    assert "'odd' forbids 'Ba sh'" in ran.errors
