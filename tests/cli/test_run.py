@@ -303,11 +303,11 @@ async def test_what_cannot_be_done_is_said(arguments: list[str], code: int, says
 
 
 async def test_unknown_flags_and_those_to_come_are_warned_about(tmp_path: Path) -> None:
-    ran, _ = await handrail([HELLO], tmp_path, "-p", "hi", "--from-the-future", "--agent", "x")
+    ran, _ = await handrail([HELLO], tmp_path, "-p", "hi", "--from-the-future", "--worktree")
 
     assert (ran.code, ran.out) == (0, "Hello there.\n")
     assert "--from-the-future is not known" in ran.errors
-    assert "--agent is accepted, but" in ran.errors
+    assert "--worktree is accepted, but" in ran.errors
 
 
 async def test_tools_that_are_not_here_are_warned_about_and_the_others_are_used(tmp_path: Path) -> None:

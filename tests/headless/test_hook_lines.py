@@ -35,7 +35,15 @@ def test_started_and_answered_hooks_are_lines_on_request(of_a_call: bool) -> Non
 
     assert lines(*events, hook_events=True) == [
         {**about, "subtype": "hook_started", "status_message": "Checking"},
-        {**about, "subtype": "hook_response", "stdout": "out", "stderr": "err", "exit_code": 2, "outcome": "error"},
+        {
+            **about,
+            "subtype": "hook_response",
+            "output": "outerr",
+            "stdout": "out",
+            "stderr": "err",
+            "exit_code": 2,
+            "outcome": "error",
+        },
         words,
     ]
     assert lines(*events, hook_events=False) == [words]

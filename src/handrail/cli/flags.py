@@ -14,9 +14,7 @@ PROVIDERS = ("anthropic", "openai", "openai-responses")
 
 # what other programs pass that has no effect yet: flag -> how many values follow it
 LATER_FLAGS = {
-    "--agent": 1,
     "--bare": 0,
-    "--debug-file": 1,
     "--plugin-dir": 1,
     "--safe-mode": 0,
     "--worktree": 0,
@@ -106,6 +104,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--include-partial-messages", action="store_true", help="stream-json: every piece as it comes")
     top.add_argument("--verbose", action="store_true", help="more about what happens, on standard error")
     top.add_argument("--debug", nargs="?", const="all", metavar="WHAT", help="requests and cache, on standard error")
+    top.add_argument("--debug-file", metavar="FILE", type=_given, help="the same, into a file")
     for flag, values in LATER_FLAGS.items():
         extra: dict[str, Any] = {"nargs": "?", "const": True} if values else {"action": "store_true"}
         top.add_argument(flag, dest="later" + flag, help=argparse.SUPPRESS, **extra)
@@ -133,6 +132,7 @@ def _add_program_flags(top: argparse.ArgumentParser) -> None:
     )
     top.add_argument("--strict-mcp-config", action="store_true", help="no MCP servers but those")
     top.add_argument("--agents", type=_schema, metavar="JSON", default={}, help="sub-agents, by name")
+    top.add_argument("--agent", metavar="NAME", type=_given, help="let this agent lead the conversation")
     top.add_argument("--betas", type=_names, metavar="A,B", default=(), help="beta features of the provider")
     top.add_argument(
         "--permission-prompt-tool", metavar="TOOL", default="", help="stdio, or an MCP tool, is asked for permission"

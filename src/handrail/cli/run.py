@@ -9,8 +9,9 @@ import signal
 import stat
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,7 @@ from handrail.conversation.messages import UserMessage
 from handrail.conversation.plain import plain
 from handrail.conversation.request import Thinking, ThinkingMode
 from handrail.errors import HandrailError
-from handrail.headless.debug import DebugPrinter
+from handrail.headless.debug import DebugPrinter, open_debug_file
 from handrail.headless.lines import Lines, kept_ids
 from handrail.headless.printer import Printer, printer_for
 from handrail.loop.events import LoopEvent, RequestSent, RunEnded
@@ -65,16 +66,22 @@ def run(arguments: Sequence[str]) -> int:
         return USAGE
     plain_log()
     try:
-        if flags.chosen.input_format == "stream-json":
-            return asyncio.run(serve(flags))
-        prompt = prompt_of(flags.chosen)
-        if not prompt and not (flags.chosen.resume or flags.chosen.newest):
-            warn(NO_PROMPT)
-            return FAILED
-        return asyncio.run(work(flags, prompt))
+        with open_debug_file(flags.chosen.debug_file) as flags.chosen.debug_out:
+            return worked(flags)
     except HandrailError as error:
         warn(str(error))
         return FAILED
+
+
+def worked(flags: Flags) -> int:
+    """Let a program drive the agent, or work on the one prompt."""
+    if flags.chosen.input_format == "stream-json":
+        return asyncio.run(serve(flags))
+    prompt = prompt_of(flags.chosen)
+    if not prompt and not (flags.chosen.resume or flags.chosen.newest):
+        warn(NO_PROMPT)
+        return FAILED
+    return asyncio.run(work(flags, prompt))
 
 
 def plain_log() -> None:
@@ -91,7 +98,7 @@ def plain_log() -> None:
 async def work(flags: Flags, prompt: str) -> int:
     """Let the agent work on the prompt and print what happens."""
     chosen = flags.chosen
-    worker = Worker(work_for(chosen), os.environ, **options(chosen))
+    worker = worker_for(chosen)
     printers = printers_for(chosen, worker)
     loop = asyncio.get_running_loop()
     connecting = asyncio.ensure_future(worker.connect())
@@ -123,6 +130,21 @@ async def work(flags: Flags, prompt: str) -> int:
     if (stopped := code()) is not None:
         return stopped
     return FAILED if ended is None or ended.is_error else 0
+
+
+def worker_for(chosen: argparse.Namespace) -> Worker:
+    """Who works."""
+    wanted, given = led_by(chosen, work_for(chosen), options(chosen))
+    return Worker(wanted, os.environ, **given)
+
+
+def led_by(chosen: argparse.Namespace, work: Work, options: Mapping[str, Any]) -> tuple[Work, Mapping[str, Any]]:
+    """Work and options as the agent of --agent changes them, if there is one."""
+    if not chosen.agent:
+        return work, options
+    from handrail.cli.leading import led  # noqa: PLC0415  # only those who name one pay for it
+
+    return led(work, options, chosen.agent, os.environ)
 
 
 def on_signals(stop: Callable[[], None]) -> Callable[[], int | None]:
@@ -161,6 +183,8 @@ async def serve(flags: Flags) -> int:
         partial=chosen.include_partial_messages,
         hook_events=chosen.include_hook_events,
         slash=not chosen.disable_slash_commands,
+        lead=partial(led_by, chosen),
+        listener=lambda worker: debugging(chosen, worker).hear if chosen.debug_file else None,
     )
     plain = FileOut(sys.stdout.fileno())
     mirror = mirror_of(plain, spec.work) if chosen.session_mirror else None
@@ -205,14 +229,8 @@ def events(prompt: str, chosen: argparse.Namespace, worker: Worker) -> AsyncIter
 
 def work_for(chosen: argparse.Namespace) -> Work:
     """Where to work, with which model, and what to tell it."""
-    cwd = Path.cwd()
-    servers: dict[str, Any] = {}
-    for config in chosen.mcp_config:
-        from handrail.app.servers import read_servers  # noqa: PLC0415  # only those who have some pay for it
-
-        servers |= read_servers(config, cwd)
     return Work(
-        cwd=cwd,
+        cwd=Path.cwd(),
         wishes=Wishes(chosen.provider, chosen.model, chosen.base_url, "", chosen.fallback_model),
         system=chosen.system_prompt if chosen.system_prompt_file is None else text_of(chosen.system_prompt_file),
         addition="\n\n".join(
@@ -235,13 +253,23 @@ def work_for(chosen: argparse.Namespace) -> Work:
             mirrored=chosen.session_mirror,
         ),
         agents=chosen.agents,
-        servers=servers,
+        servers=servers_for(chosen),
         strict_servers=chosen.strict_mcp_config,
         record=chosen.record and Path(chosen.record),
         replay=chosen.replay and Path(chosen.replay),
         asked=asked_for(chosen),
         told=warn,
     )
+
+
+def servers_for(chosen: argparse.Namespace) -> dict[str, Any]:
+    """The MCP servers of the command line."""
+    servers: dict[str, Any] = {}
+    for config in chosen.mcp_config:
+        from handrail.app.servers import read_servers  # noqa: PLC0415  # only those who have some pay for it
+
+        servers |= read_servers(config, Path.cwd())
+    return servers
 
 
 def options(chosen: argparse.Namespace) -> dict[str, Any]:
@@ -290,10 +318,22 @@ def printers_for(chosen: argparse.Namespace, worker: Worker) -> list[Printer]:
         uuid_of=kept_ids(worker.session.scribe if worker.session else None),
     )
     printers: list[Printer] = [printer_for(chosen.output_format, lines, sys.stdout, sys.stderr)]
-    if chosen.debug or chosen.verbose:
+    if chosen.debug_file:
+        printers.append(debugging(chosen, worker))
+    elif chosen.debug or chosen.verbose:
         notices = chosen.output_format != "text"  # there they are told in any case
         printers.append(DebugPrinter(sys.stderr, everything=bool(chosen.debug), notices=notices))
     return printers
+
+
+def debugging(chosen: argparse.Namespace, worker: Worker) -> DebugPrinter:
+    """Writes what happens to the file of --debug-file, without the secrets of environment, settings and servers."""
+    from handrail.app.secrets import redactor_for  # noqa: PLC0415  # few want such a file
+
+    settings, env = worker.live.loaded.settings, worker.live.loaded.env
+    servers = {**settings.servers, **servers_for(chosen)}
+    clean = redactor_for(env, settings.get("redact") or (), servers)
+    return DebugPrinter(chosen.debug_out, everything=True, clean=clean.text)
 
 
 def facts(worker: Worker, chosen: argparse.Namespace) -> dict[str, Any]:

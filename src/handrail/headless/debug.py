@@ -1,8 +1,12 @@
-"""What `--debug` and `--verbose` tell on standard error: requests, the cache prefix, calls, money."""
+"""What `--debug` and `--verbose` tell on standard error or in a file: requests, the cache prefix, calls, money."""
 
+import os
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import TextIO
 
 from handrail.conversation.plain import plain
+from handrail.errors import HandrailError
 from handrail.loop.events import Compacted, LoopEvent, MessageComplete, Notice, RequestSent, RunEnded
 from handrail.tools.events import CallFinished, CallStarted
 
@@ -12,11 +16,14 @@ class DebugPrinter:
     One line per thing worth knowing.
 
     With `everything`, also about requests and whether their prefix changed; with `notices`, what else a person should
-    know.
+    know. `clean` takes out what must not be written.
     """
 
-    def __init__(self, out: TextIO, *, everything: bool, notices: bool = True) -> None:
+    def __init__(
+        self, out: TextIO, *, everything: bool, notices: bool = True, clean: Callable[[str], str] = str
+    ) -> None:
         self._out = out
+        self._clean = clean
         self._everything = everything
         self._notices = notices
         self._prefix = ""
@@ -24,7 +31,7 @@ class DebugPrinter:
     def hear(self, event: LoopEvent) -> None:
         text = self._line(event)
         if text:
-            self._out.write(f"handrail: {plain(text)}\n")
+            self._out.write(f"handrail: {plain(self._clean(text))}\n")
             self._out.flush()
 
     def _line(self, event: LoopEvent) -> str:
@@ -59,3 +66,24 @@ class DebugPrinter:
             f"request {event.turn}.{event.attempt} to {event.request.model}: {event.messages} messages, "
             f"{len(event.request.tools)} tools, prefix {prefix} {state}, chain {event.chain.id[:8]}/{event.chain.depth}"
         )
+
+
+def open_debug_file(name: str | None) -> AbstractContextManager[TextIO | None]:
+    """
+    A file to add lines to, which only its owner may read; nothing without a name.
+
+    Raises:
+        HandrailError: it cannot be written, or is not a plain file.
+    """
+    if name is None:
+        return nullcontext()
+    try:
+        return open(name, "a", encoding="utf-8", errors="replace", opener=_owner_only)
+    except OSError as error:
+        raise HandrailError(f"--debug-file: {name!r} cannot be written: {error.strerror}.") from error
+
+
+def _owner_only(path: str, flags: int) -> int:
+    descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
+    os.fchmod(descriptor, 0o600)  # it may have been there before
+    return descriptor

@@ -7,7 +7,7 @@ import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from handrail.app.prompts import Prompts
 from handrail.app.work import Work, Worker
@@ -20,6 +20,8 @@ from handrail.headless.wire import system
 from handrail.loop.events import LoopEvent, RequestSent
 from handrail.records import record
 from handrail.tools.events import CallFinished
+from handrail.tools.pool import definition_json
+from handrail.tools.tool import PLAIN_VIEW
 
 if TYPE_CHECKING:
     from handrail.hooks.specs import HookCallback
@@ -30,10 +32,28 @@ HOOK_PATIENCE = 600.0
 CALL_PATIENCE = 600.0
 MODE_NAMES = {"manual": "default"}
 
+Lead: TypeAlias = Callable[[Work, Mapping[str, Any]], tuple[Work, Mapping[str, Any]]]
+Hear: TypeAlias = Callable[[LoopEvent], None]
+
+
+def nobody_leads(work: Work, options: Mapping[str, Any]) -> tuple[Work, Mapping[str, Any]]:
+    """For conversations that no agent leads."""
+    return work, options
+
+
+def nobody_listens(_worker: Worker) -> Hear | None:
+    """For conversations that only the program hears."""
+    return None
+
 
 @record
 class Spec:
-    """What the command line wants. `ask`: who is asked for permission, "" nobody, `stdio`, or an MCP tool by name."""
+    """
+    What the command line wants. `ask`: who is asked for permission, "" nobody, `stdio`, or an MCP tool by name.
+
+    `lead` changes work and options once all agents are known, for one that leads. `listener` makes somebody who hears
+    every event, once there is a worker.
+    """
 
     work: Work
     options: Mapping[str, Any]
@@ -41,6 +61,8 @@ class Spec:
     partial: bool = False
     hook_events: bool = False
     slash: bool = True
+    lead: Lead = nobody_leads
+    listener: Callable[[Worker], Hear | None] = nobody_listens
 
 
 async def open_conversation(spec: Spec, env: Mapping[str, str], wishes: Wishes, control: Control) -> "Conversation":
@@ -59,9 +81,11 @@ async def open_conversation(spec: Spec, env: Mapping[str, str], wishes: Wishes, 
         carry=asking.carry,
         can_use_tool={"": None, "stdio": asking.can_use_tool}.get(spec.ask, asking.prompt_tool),
     )
-    worker = Worker(work, env, **spec.options)
+    work, options = spec.lead(work, spec.options)
+    worker = Worker(work, env, **options)
     asking.worker, asking.tool = worker, spec.ask
     try:
+        hear = spec.listener(worker)
         await worker.connect()
     except BaseException:
         await worker.aclose()
@@ -75,7 +99,7 @@ async def open_conversation(spec: Spec, env: Mapping[str, str], wishes: Wishes, 
         facts=prompts.facts,
         uuid_of=kept_ids(worker.session.scribe if worker.session else None),
     )
-    return Conversation(prompts, lines, control)
+    return Conversation(prompts, lines, control, hear)
 
 
 class Asking:
@@ -168,9 +192,14 @@ def _asked(control: Control, name: str, patience: float) -> Callable[[Mapping[st
 
 
 class Conversation:
-    """A worker, its lines and its commands. Through `control` it tells what happens while no prompt is worked on."""
+    """
+    A worker, its lines and its commands. Through `control` it tells what happens while no prompt is worked on.
 
-    def __init__(self, prompts: Prompts, lines: Lines, control: Control) -> None:
+    `hear` is told every event beside that.
+    """
+
+    def __init__(self, prompts: Prompts, lines: Lines, control: Control, hear: Hear | None = None) -> None:
+        self._hear = hear
         self.worker = prompts.worker
         self.writer = lines
         self._prompts = prompts
@@ -201,6 +230,8 @@ class Conversation:
         async with aclosing(self._prompts.run(prompt.message, literal=prompt.literal)) as events:
             async for event in events:
                 self._note(event, prompt.id)
+                if self._hear is not None:
+                    self._hear(event)
                 if isinstance(event, CallFinished):
                     await self._watch(event.outcome.use.id)
                 yield event
@@ -262,7 +293,16 @@ class Conversation:
         await self.worker.set_model(str(request.get("model") or ""))
 
     async def _mcp_status(self, _request: Mapping[str, Any]) -> Payload:
-        return {"mcpServers": self.worker.servers.status() if self.worker.servers else []}
+        if self.worker.servers is None:
+            return {"mcpServers": []}
+        words = {
+            (tool.mcp.server, tool.mcp.tool): tool.prompt(PLAIN_VIEW) for tool in self.worker.servers.tools if tool.mcp
+        }
+        servers = self.worker.servers.status()
+        for server in servers:
+            for tool in server.get("tools", ()):
+                tool["description"] = words.get((server["name"], tool["name"]), "")
+        return {"mcpServers": servers}
 
     async def _mcp_reconnect(self, request: Mapping[str, Any]) -> None:
         await self._servers().reconnect(str(request["serverName"]))
@@ -278,7 +318,15 @@ class Conversation:
         return self.worker.servers
 
     async def _context_usage(self, _request: Mapping[str, Any]) -> Payload:
-        return self._prompts.usage()
+        usage, pool = self._prompts.usage(), self.worker.agent.tools
+        active = {tool.name for tool in pool.active}
+        sizes = {tool.name: len(definition_json(tool, PLAIN_VIEW)) // 4 for tool in pool.listed if tool.mcp}
+        words = self.worker.kinds()
+        for each in usage["mcpTools"]:
+            each |= {"tokens": sizes[each["name"]], "isLoaded": each["name"] in active}
+        for each in usage["agents"]:
+            each["tokens"] = len(words[each["agentType"]]) // 4
+        return usage
 
     async def _stop_task(self, request: Mapping[str, Any]) -> None:
         await self.worker.stop_task(str(request["task_id"]))

@@ -103,7 +103,8 @@ class Lines:
                 yield from self._aside(event)
         if self._raw is not None:
             for raw in self._raw.of(event):
-                yield {"type": "stream_event", "event": raw, "parent_tool_use_id": None}
+                timing = {"ttft_ms": self._raw.waited} if raw["type"] == "message_start" else {}
+                yield {"type": "stream_event", "event": raw, "parent_tool_use_id": None, **timing}
 
     def _aside(self, event: LoopEvent) -> Iterator[Line]:
         match event:
@@ -137,7 +138,8 @@ class Lines:
             yield system("hook_started", **about, status_message=news.message)
         elif wanted:
             outcome = {"exit_code": news.exit_code, "outcome": news.outcome}
-            yield system("hook_response", **about, stdout=news.stdout, stderr=news.stderr, **outcome)
+            said = {"output": news.stdout + news.stderr, "stdout": news.stdout, "stderr": news.stderr}
+            yield system("hook_response", **about, **said, **outcome)
 
     def _init(self, event: RunStarted) -> Line:
         return {

@@ -1,10 +1,11 @@
 """Stream events the way the Messages API sends them, whatever provider they came from."""
 
+import time
 from collections.abc import Iterator
 
 from handrail.conversation.stream import BlockEnd, BlockStart, Delta, MessageEnd, MessageStart, Usage, UsageUpdate
 from handrail.headless.wire import Line, usage
-from handrail.loop.events import LoopEvent
+from handrail.loop.events import LoopEvent, RequestSent
 
 
 class RawEvents:
@@ -14,11 +15,17 @@ class RawEvents:
         self._kinds: dict[int, str] = {}
         self._usage = Usage()
         self._unsaid: MessageStart | None = None
+        self._asked = time.monotonic()
+        self.waited = 0
+        """Milliseconds from the newest request to the beginning of its answer."""
 
     def of(self, event: LoopEvent) -> Iterator[Line]:
         """The raw events that tell of an event."""
         match event:
+            case RequestSent():
+                self._asked = time.monotonic()
             case MessageStart():
+                self.waited = round((time.monotonic() - self._asked) * 1000)
                 self._unsaid, self._usage = event, Usage()  # what it counts comes next, and belongs into it
             case UsageUpdate(used):
                 self._usage = used

@@ -228,7 +228,8 @@ class Service:
         if self._serving.states and state != self._state:
             self._state = state
             line = system("session_state_changed", state=state, sdk_host_only=True)
-            await self._out.send(self._engine.writer.signed(line) if self._engine else line)
+            unsigned = {**line, "uuid": new_id(), "session_id": ""}  # there is no session yet
+            await self._out.send(self._engine.writer.signed(line) if self._engine else unsigned)
 
     async def _answer(self, prompt: Prompt) -> None:
         """Work on a prompt. Whatever happens meanwhile, it gets its one result."""
