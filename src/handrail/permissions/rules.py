@@ -19,8 +19,6 @@ class Behaviour(Enum):
     ASK = "ask"
     DENY = "deny"
 
-    __hash__ = object.__hash__  # the one of Enum is written in Python, and these are keys of every decision
-
     __hash__ = object.__hash__  # members are unique, and every decision looks rules up by them
 
 
