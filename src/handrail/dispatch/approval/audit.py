@@ -11,8 +11,10 @@ import json
 import logging
 import os
 import secrets
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -82,6 +84,7 @@ class Audit:
         self._fd = -1
         self._size = 0
         self._complained = False
+        self._room: threading.Thread | None = None
 
     def write(self, entry: Entry) -> None:
         """Record a decision. What goes wrong is logged once."""
@@ -109,6 +112,9 @@ class Audit:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
+        if self._room is not None:
+            self._room.join()
+            self._room = None
 
     def _append(self, line: bytes) -> None:
         if self._fd < 0:
@@ -125,10 +131,12 @@ class Audit:
 
     def _open(self) -> None:
         owned_folder(self.file.parent)
-        make_room(self.file.parent, self._max_folder)
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
         self._fd = os.open(self.file, flags, 0o600)
         self._size = os.fstat(self._fd).st_size
+        # there may be a thousand files, and a first call does not wait until all were looked at
+        self._room = threading.Thread(target=make_room, args=(self.file.parent, self._max_folder), daemon=True)
+        self._room.start()
 
     def _shown(self, entry: Entry) -> dict[str, Any]:
         case, decision, policy = entry.case, entry.decision, entry.case.policy
@@ -252,13 +260,21 @@ def shortened(value: Any, most: int = MAX_TEXT) -> Any:
 
 
 def make_room(folder: Path, most: int) -> None:
-    """Remove the oldest records until those that stay take no more than this."""
-    kept = sorted(((found.stat(), found) for found in folder.glob("*.jsonl")), key=lambda pair: -pair[0].st_mtime)
+    """Remove the oldest records until those that stay take no more than this. What cannot be removed stays."""
+    kept: list[tuple[float, int, str]] = []
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.endswith(".jsonl"):
+                with suppress(OSError):  # others make room too
+                    stat = entry.stat(follow_symlinks=False)
+                    kept.append((stat.st_mtime, stat.st_size, entry.path))
+    kept.sort(reverse=True)
     total = 0
-    for number, (stat, file) in enumerate(kept):
-        total += stat.st_size
+    for number, (_, size, path) in enumerate(kept):
+        total += size
         if total > most or number >= MAX_FILES:
-            file.unlink(missing_ok=True)
+            with suppress(OSError):
+                Path(path).unlink()
 
 
 def allowed_by_classifier(line: Mapping[str, Any]) -> bool:
