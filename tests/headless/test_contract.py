@@ -51,9 +51,9 @@ CONTEXT = {
     "percentage": NUMBER,
     "model": str,
     "isAutoCompactEnabled": bool,
-    "memoryFiles": [{"path": str, "tokens": int}],
+    "memoryFiles": [{"path": str, "type": str, "tokens": int}],
     "mcpTools": [{"name": str, "serverName": str, "tokens": int, "isLoaded": bool}],
-    "agents": [{"agentType": str, "tokens": int}],
+    "agents": [{"agentType": str, "source": str, "tokens": int}],
     "gridRows": list,
 }
 
