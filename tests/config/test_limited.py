@@ -137,8 +137,6 @@ def test_safe_mode_never_allows_anything_and_loses_no_rule_that_forbids(
         assert safe.loaded.mode.name in ("default", "plan", "dontAsk")
         forbidding = [rule.text for rule in usual.policy().rules if rule.behaviour.value != "allow"]
         assert [rule.text for rule in safe.policy().rules] == forbidding
-        assert (
-            bool(safe.loaded.sandbox.get("enabled"))
-            or not usual.loaded.sandbox.get("enabled")
-            or any(files.get(name, {}).get("sandbox", {}).get("enabled") for name in ("local", "project"))
-        )
+        people = (files.get("user", {}), files.get("user.claude", {}), flag)
+        confined = any(each.get("sandbox", {}).get("enabled") for each in people)
+        assert bool(safe.loaded.sandbox.get("enabled")) is confined
