@@ -74,7 +74,7 @@ def test_rules_and_folders_of_flags_count_in_a_bare_run_and_not_in_safe_mode(wor
     assert safe.denied("Bash", None)
 
 
-def test_limits_that_people_set_themselves_hold_though_a_project_could_not_set_them(world: World) -> None:
+def test_limits_that_people_set_themselves_hold_and_a_sandbox_of_anybody(world: World) -> None:
     own = {"sandbox": {"enabled": True}, "redact": ["CASE-[0-9]+"], "allowedMcpServers": []}
     world.write("user", own)
     world.write("project", own)
@@ -85,7 +85,7 @@ def test_limits_that_people_set_themselves_hold_though_a_project_could_not_set_t
     for loaded in (of_user, of_flag):
         assert loaded.sandbox == {"enabled": True, "autoAllowBashIfSandboxed": False}
         assert (loaded.settings.get("redact"), loaded.settings.get("allowedMcpServers")) == (["CASE-[0-9]+"], [])
-    assert of_project.settings.values == {}
+    assert of_project.settings.values == {"sandbox": {"enabled": True, "autoAllowBashIfSandboxed": False}}
 
 
 def test_a_file_that_changes_meanwhile_widens_nothing_and_forbids_at_once(world: World) -> None:
@@ -137,6 +137,5 @@ def test_safe_mode_never_allows_anything_and_loses_no_rule_that_forbids(
         assert safe.loaded.mode.name in ("default", "plan", "dontAsk")
         forbidding = [rule.text for rule in usual.policy().rules if rule.behaviour.value != "allow"]
         assert [rule.text for rule in safe.policy().rules] == forbidding
-        people = (files.get("user", {}), files.get("user.claude", {}), flag)
-        confined = any(each.get("sandbox", {}).get("enabled") for each in people)
+        confined = any(each.get("sandbox", {}).get("enabled") for each in (*files.values(), flag))
         assert bool(safe.loaded.sandbox.get("enabled")) is confined

@@ -61,7 +61,7 @@ def gather(
     limited = wanted.wideners != "trusted"
     servers = None if limited else _servers(places, wanted.sources, news)
     own = [document for document in (*flag, *files) if _only_narrows(document, wanted.wideners)]
-    narrow, items = _split(own, servers)
+    narrow, items = _split(own, servers, limited=limited)
     judged = not limited and (items or wanted.trust)
     trust, agreed = _judge(places, wanted, items, before) if judged else (UNTRUSTED, None)
     layers = [Layer(document, document.values) for document in policy]
@@ -171,7 +171,9 @@ def _only_narrows(document: Document, wideners: Wideners) -> bool:
             return True
 
 
-def _split(own: Iterable[Document], servers: "Layer | None") -> "tuple[dict[int, dict[str, Any]], tuple[Item, ...]]":
+def _split(
+    own: Iterable[Document], servers: "Layer | None", *, limited: bool
+) -> "tuple[dict[int, dict[str, Any]], tuple[Item, ...]]":
     """What of a project's own documents narrows, and what needs trust."""
     present = [document for document in own if document.values]
     if not present and not servers:
@@ -182,21 +184,20 @@ def _split(own: Iterable[Document], servers: "Layer | None") -> "tuple[dict[int,
     items: list[Item] = []
     for document in present:
         kept, found = split(document.spot.source, document.values)
-        if document.spot.source in ("user", "flag"):
-            kept = _with_own_limits(kept, document.values)
-        narrow[id(document)] = kept
+        narrow[id(document)] = {**kept, **_limits(document, kept)} if limited else kept
         items += found
     if servers:
         items += [Item("project", ("mcpServers", name), value) for name, value in servers.values.items()]
     return narrow, tuple(items)
 
 
-def _with_own_limits(kept: dict[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """What a project must not decide, but narrows when people say it of themselves: it holds in any run of theirs."""
-    kept |= {name: values[name] for name in OWN_LIMITS if name in values}
+def _limits(document: Document, kept: Mapping[str, Any]) -> dict[str, Any]:
+    """What waits in a strange project, but limits those who wrote or trusted it: asking for less must not end it."""
+    values = document.values
+    limits = {name: values[name] for name in OWN_LIMITS if name in values and document.spot.source in ("user", "flag")}
     if values.get("sandbox", {}).get("enabled"):
-        kept["sandbox"] = {**kept.get("sandbox", {}), "enabled": True, "autoAllowBashIfSandboxed": False}
-    return kept
+        limits["sandbox"] = {**kept.get("sandbox", {}), "enabled": True, "autoAllowBashIfSandboxed": False}
+    return limits
 
 
 def _judge(
