@@ -12,7 +12,7 @@ from handrail.app.work import Work, Worker
 from handrail.config.asked import Asked
 from handrail.conversation.blocks import Text, ToolUse
 from handrail.conversation.messages import Attachment
-from handrail.loop.events import Compacted, RunEnded
+from handrail.loop.events import Compacted, RunEnded, Summarising
 from handrail.providers.choose import Wishes
 from handrail.testing.model_server import ModelServer, Reply
 
@@ -57,7 +57,9 @@ async def test_a_history_that_fills_the_window_becomes_a_summary_that_is_billed(
                 await worker.aclose()
             _, before, aside, after = server.requests
 
-    [compacted] = [event for event in events if isinstance(event, Compacted)]
+    begun, over, compacted = [event for event in events if isinstance(event, Summarising | Compacted)]
+    assert (begun, over) == (Summarising(on=True), Summarising(on=False))
+    assert isinstance(compacted, Compacted)
     assert compacted.kind == "full"
     assert compacted.messages_after < compacted.messages_before
     assert not aside.body.get("tools")

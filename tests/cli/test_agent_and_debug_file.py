@@ -105,6 +105,22 @@ async def test_debug_output_goes_to_a_file_of_the_owner_without_secrets(tmp_path
     assert file.stat().st_mode & 0o777 == 0o600
 
 
+async def test_the_key_that_a_helper_printed_is_not_in_the_debug_file(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("x\n")
+    told = Reply((ToolUse("helper-made-4711", "Read", {"file_path": "a.txt"}),))
+    helper = json.dumps({"apiKeyHelper": "echo helper-made-4711"})
+
+    ran, server = await handrail(
+        [told, HELLO], tmp_path, "-p", "go", "--settings", helper, "--debug-file", "d.log", "--no-session-persistence"
+    )
+
+    text = (tmp_path / "d.log").read_text()
+    assert (ran.code, ran.errors) == (0, "")
+    assert "helper-made-4711" in str(server.requests[0].headers)
+    assert "Read started ([redacted:" in text
+    assert "helper-made-4711" not in text
+
+
 async def test_a_program_gets_the_agent_it_brought_and_the_debug_file_too(tmp_path: Path) -> None:
     agents = {"poet": {"description": "d", "prompt": "Rhyme.", "tools": ["Read"]}}
     hello = {"type": "control_request", "request_id": "1", "request": {"subtype": "initialize", "agents": agents}}

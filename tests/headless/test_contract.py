@@ -27,6 +27,7 @@ LINES: Mapping[str, Mapping[str, Any]] = {
     "task_progress": {"task_id": str, "description": str, "tool_use_id": str, "usage": USAGE, "last_tool_name": str},
     "task_updated": {"task_id": str, "patch": {"status": str, "end_time": int}},
     "task_notification": {"task_id": str, "status": str, "output_file": str, "summary": str, "tool_use_id": str},
+    "status": {},
     "compact_boundary": {"compact_metadata": {"trigger": str, "pre_tokens": int}},
     "session_state_changed": {"state": str, "sdk_host_only": bool},
     "hook_started": {"hook_id": str, "hook_name": str, "hook_event": str},
@@ -51,9 +52,9 @@ CONTEXT = {
     "percentage": NUMBER,
     "model": str,
     "isAutoCompactEnabled": bool,
-    "memoryFiles": [{"path": str, "tokens": int}],
+    "memoryFiles": [{"path": str, "type": str, "tokens": int}],
     "mcpTools": [{"name": str, "serverName": str, "tokens": int, "isLoaded": bool}],
-    "agents": [{"agentType": str, "tokens": int}],
+    "agents": [{"agentType": str, "source": str, "tokens": int}],
     "gridRows": list,
 }
 
@@ -142,3 +143,6 @@ async def test_every_kind_of_line_holds_what_programs_read(tmp_path: Path) -> No
     assert missing(begun, [{"ttft_ms": int, **SIGNED}], "stream_event") == []
     assert {line["task_type"] for name, line in told if name == "task_started"} == {"local_agent", "local_bash"}
     assert [line["state"] for name, line in told if name == "session_state_changed"][-1] == "idle"
+    assert [line["status"] for name, line in told if name == "status"] == ["compacting", None]
+    assert {each["type"] for each in usage["memoryFiles"]} == {"Project"}
+    assert {each["source"] for each in usage["agents"]} >= {"built-in"}

@@ -70,7 +70,7 @@ def _rules(loaded: Loaded, asked: Asked) -> "list[Rule | RuleProblem]":
                 for text, line in zip(texts, lines, strict=False)
             ]
     given: list[tuple[Behaviour, Sequence[str]]] = [(Behaviour.DENY, asked.disallowed)]
-    if not managed_only and not loaded.settings.doubtful:
+    if asked.flags_widen and not managed_only and not loaded.settings.doubtful:
         given.append((Behaviour.ALLOW, asked.allowed))
     for kind, words in given:
         made += [parse_rule(text, kind, Source("cli")) for word in words for text in split_rules(word)]

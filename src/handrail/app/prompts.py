@@ -102,7 +102,7 @@ class Prompts:
             "isAutoCompactEnabled": self.worker.compacts_itself,
             "memoryFiles": self.worker.memory_files(),
             "mcpTools": [{"name": t.name, "serverName": t.mcp.server} for t in agent.tools.listed if t.mcp],
-            "agents": [{"agentType": name} for name in self.worker.kinds()],
+            "agents": [{"agentType": name, "source": self.worker.kind_source(name)} for name in self.worker.kinds()],
             "gridRows": [],
         }
 

@@ -129,6 +129,9 @@ def mode_of(
     Raises:
         SettingsError: the command line asks for a mode that is switched off or not safe here.
     """
+    if not asked.flags_widen and (asked.bypass or asked.allow_bypass or asked.mode in BEYOND_DEFAULT):
+        wider = asked.mode if asked.mode in BEYOND_DEFAULT else BYPASS
+        raise SettingsError(f"the mode {wider} cannot be used with --safe-mode. Leave out one of them.")
     wished = BYPASS if asked.bypass else asked.mode or settings.get("permissions", "defaultMode") or "default"
     name = "default" if wished == "manual" else wished
     obstacles = {BYPASS: bypass_obstacle(settings, env), "auto": auto_obstacle(settings)}
@@ -182,7 +185,7 @@ def folders_of(
             else:
                 path = ("permissions", "additionalDirectories")
                 problems.append(layer.document.problem(path, f"names {name!r}, which is not a folder."))
-    for name in asked.folders:
+    for name in asked.folders if asked.flags_widen else ():
         folder = _folder(name, places)
         if starting and not os.path.isdir(folder):  # noqa: PTH112
             raise SettingsError(f"--add-dir: {name!r} is not a folder.")

@@ -103,6 +103,8 @@ class Worker:
     """
 
     def __init__(self, work: Work, env: Mapping[str, str], **options: Any) -> None:
+        if not work.asked.flags_widen:
+            work = replace(work, servers={})
         self.servers: Servers | None = None
         self._news: set[asyncio.Future[Any]] = set()
         self._delegate: Delegation | None = None
@@ -114,7 +116,8 @@ class Worker:
             work = replace(work, wishes=wishes_of(loaded, work.wishes))
         self._patterns: tuple[str, ...] = tuple(loaded.settings.get("redact") or ())
         servers = {**loaded.settings.servers, **work.servers}
-        self._redactor = redactor_for(env, self._patterns, servers, work.wishes.api_key)
+        self.redactor = redactor_for(env, self._patterns, servers, work.wishes.api_key)
+        """Takes out the secrets of environment, settings and servers, and the model's key."""
         opened = self._opened(work, env)
         self.session = opened if isinstance(opened, Opened) else None
         self.id = self.session.scribe.session_id if self.session else work.session.session_id or new_id()
@@ -122,9 +125,9 @@ class Worker:
         self._cwd = work.cwd
         self._probe = GitProbe(work.cwd, env)
         self._where = places(work.cwd, env)
-        if "user" not in work.asked.sources:
+        if "user" not in self.sources:
             self._where = self._where._replace(user=())
-        self._switches = Switches(project="project" in work.asked.sources)
+        self._switches = Switches(project="project" in self.sources)
         self._memory = Memory()
         self._model, name = self._asked_model(work, env)
         self._first_model = self._model  # the judge asks it, whatever the conversation asks
@@ -144,7 +147,7 @@ class Worker:
             can_use_tool=work.can_use_tool,
             hooks=self.hooks,
             judge=ModelJudge(lambda: (self._model, self.agent.model), self._spend),
-            redactor=self._redactor,
+            redactor=self.redactor,
             kept=lambda: (results.folder, self.outfit().state, *self._hook_texts()),
             session=self.id,
         )
@@ -179,21 +182,21 @@ class Worker:
 
     @property
     def sources(self) -> Collection[str]:
-        """Whose files count: those of the project, of the user."""
-        return self._work.asked.sources
+        """Whose memory files, commands and agents count: those of the project, of the user."""
+        return self._work.asked.told_by
 
     # What belongs to it
 
     def _opened(self, work: Work, env: Mapping[str, str]) -> Opened | Rebuilt | None:
         settings = self.live.loaded.settings
         durability: Durability = "power" if settings.get("durability") == "power" else "process"
-        self._store = session_store(env, self._redactor, durability, work.mirror)
+        self._store = session_store(env, self.redactor, durability, work.mirror)
         return open_session(work.session, work.cwd, self._store, env)
 
     def _asked_model(self, work: Work, env: Mapping[str, str]) -> tuple[Provider, str]:
         """The model to ask; without one there is no session either."""
         try:
-            return open_model(work, env, self._redactor)
+            return open_model(work, env, self.redactor)
         except BaseException:
             if self.session is not None:
                 self.session.scribe.close()
@@ -249,9 +252,7 @@ class Worker:
     def _delegation(self) -> "Delegation":
         module = import_module("handrail.app.delegation")
         if self._delegate is None:
-            agents, problems = module.find_agents(
-                self._cwd, self._start_env, self._work.agents, self._work.asked.sources
-            )
+            agents, problems = module.find_agents(self._cwd, self._start_env, self._work.agents, self.sources)
             for problem in problems:
                 self._work.told(problem)
             self._delegate = module.Delegation(
@@ -285,7 +286,7 @@ class Worker:
             ProviderSetupError: it cannot be asked.
         """
         work = replace(self._work, wishes=replace(self._work.wishes, model=name or self._work.wishes.model))
-        model, chosen = open_model(work, self.live.loaded.env, self._redactor)
+        model, chosen = open_model(work, self.live.loaded.env, self.redactor)
         self._spare.append(self._model)
         self._model = model
         self.agent.set_model(model, chosen)
@@ -325,6 +326,13 @@ class Worker:
         """The kinds of sub-agents there are, and what each is for."""
         return {agent.name: agent.description for agent in self._delegation().agents.values()}
 
+    def kind_source(self, name: str) -> str:
+        """Where a kind of sub-agents comes from, in the words that programs know."""
+        source = self._delegation().agents[name].source
+        known = {"built-in": "built-in", "--agents": "flagSettings"}
+        inside = "projectSettings" if Path(source).is_relative_to(self._cwd) else "userSettings"
+        return known.get(source, inside)
+
     def unheard_tasks(self) -> tuple[TaskFacts, ...]:
         """Background tasks whose end the model does not know yet."""
         return unheard_tasks(self.outfit)
@@ -335,7 +343,10 @@ class Worker:
 
     def memory_files(self) -> list[dict[str, Any]]:
         """The memory files that the model was told."""
-        return [{"path": str(file.path), "tokens": len(file.text) // 4} for file in self._memory.files]
+        return [
+            {"path": str(file.path), "type": MEMORY_TYPES[file.scope], "tokens": len(file.text) // 4}
+            for file in self._memory.files
+        ]
 
     async def stop_task(self, task_id: str) -> None:
         """

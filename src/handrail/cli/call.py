@@ -16,7 +16,7 @@ from handrail.app.calling import call_once
 from handrail.app.live import live_settings, outfit_of
 from handrail.app.state import state_folder
 from handrail.app.tools import make_catalog
-from handrail.cli.permission_flags import asked_for, rule_problems, warn
+from handrail.cli.permission_flags import asked_for, rule_problems, warn, without_effect
 from handrail.conversation.blocks import Json, Text
 from handrail.conversation.plain import plain
 from handrail.errors import HandrailError
@@ -32,6 +32,8 @@ def run(chosen: argparse.Namespace) -> int:
     if forbidding := rule_problems(chosen)[0]:
         raise HandrailError(f"--disallowedTools: {forbidding[0]}")  # a limit would be lost
     raw = parsed(sys.stdin.read() if chosen.input == "-" else chosen.input)
+    for warning in without_effect(chosen):
+        warn(warning)
     live = live_settings(Path.cwd(), os.environ, state_folder(os.environ), asked_for(chosen), warn)
     env = live.loaded.env
     outfit = cache(outfit_of(live))

@@ -5,7 +5,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from handrail.cli.permission_flags import add_flags, rule_problems
+from handrail.cli.permission_flags import add_flags, rule_problems, without_effect
 from handrail.cli.sessions_arguments import whole
 from handrail.records import record
 
@@ -14,9 +14,7 @@ PROVIDERS = ("anthropic", "openai", "openai-responses")
 
 # what other programs pass that has no effect yet: flag -> how many values follow it
 LATER_FLAGS = {
-    "--bare": 0,
     "--plugin-dir": 1,
-    "--safe-mode": 0,
     "--worktree": 0,
 }
 
@@ -45,6 +43,7 @@ def read_flags(arguments: Sequence[str]) -> Flags:
         top.error(f"--disallowedTools: {forbidding[0]}")  # a limit would be lost
     warnings = [f"--allowedTools: {problem}. It matches nothing." for problem in allowing]
     warnings += [f"{flag} is accepted, but what it asks for has not come yet" for flag in _later(chosen)]
+    warnings += without_effect(chosen)
     warnings += [f"{flag} is not known and was ignored" for flag in flags]
     if flags and chosen.prompt and chosen.words:
         warnings.append(f"{' '.join(chosen.words)!r} was taken for the value of an unknown flag, not for the prompt")

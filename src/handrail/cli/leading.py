@@ -27,7 +27,7 @@ def led(work: Work, options: Mapping[str, Any], name: str, env: Mapping[str, str
     Raises:
         HandrailError: there is no such agent, or it cannot lead.
     """
-    agents, problems = find_agents(work.cwd, env, work.agents, work.asked.sources)
+    agents, problems = find_agents(work.cwd, env, work.agents, work.asked.told_by)
     if name not in agents:
         wrong = "".join(f"\n{problem}" for problem in problems)
         raise HandrailError(f"--agent: there is no agent {name!r}. There are: {', '.join(sorted(agents))}.{wrong}")

@@ -36,6 +36,10 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--add-dir", action="extend", nargs="+", default=[], metavar="DIR", help="more working folders")
     parser.add_argument("--trust", action="store_true", help="let this folder's own settings count in this run")
+    parser.add_argument(
+        "--bare", action="store_true", help="settings only forbid; no hooks, servers, memory, commands, agents of files"
+    )
+    parser.add_argument("--safe-mode", action="store_true", help="the same, and flags allow nothing either")
     parser.add_argument("--dangerously-skip-permissions", action="store_true", help="mode bypassPermissions")
     parser.add_argument(
         "--allow-dangerously-skip-permissions", action="store_true", help="bypassPermissions may be entered later"
@@ -54,7 +58,20 @@ def asked_for(chosen: argparse.Namespace) -> Asked:
         allowed=tuple(chosen.allowed),
         disallowed=tuple(chosen.disallowed),
         folders=tuple(chosen.add_dir),
+        wideners="policy" if chosen.safe_mode else "flags" if chosen.bare else "trusted",
     )
+
+
+def without_effect(chosen: argparse.Namespace) -> list[str]:
+    """What to say of flags that --bare or --safe-mode switches off."""
+    given = {"--trust": chosen.trust}
+    if chosen.safe_mode:
+        servers = getattr(chosen, "mcp_config", ())  # single calls have none
+        given |= {"--allowedTools": chosen.allowed, "--add-dir": chosen.add_dir, "--mcp-config": servers}
+    lost = [flag for flag, value in given.items() if value]
+    if not lost or not (chosen.bare or chosen.safe_mode):
+        return []
+    return [f"{', '.join(lost)}: without effect because of {'--safe-mode' if chosen.safe_mode else '--bare'}"]
 
 
 def rule_problems(chosen: argparse.Namespace) -> tuple[list[str], list[str]]:

@@ -327,13 +327,8 @@ def printers_for(chosen: argparse.Namespace, worker: Worker) -> list[Printer]:
 
 
 def debugging(chosen: argparse.Namespace, worker: Worker) -> DebugPrinter:
-    """Writes what happens to the file of --debug-file, without the secrets of environment, settings and servers."""
-    from handrail.app.secrets import redactor_for  # noqa: PLC0415  # few want such a file
-
-    settings, env = worker.live.loaded.settings, worker.live.loaded.env
-    servers = {**settings.servers, **servers_for(chosen)}
-    clean = redactor_for(env, settings.get("redact") or (), servers)
-    return DebugPrinter(chosen.debug_out, everything=True, clean=clean.text)
+    """Writes what happens to the file of --debug-file, without the secrets that are known."""
+    return DebugPrinter(chosen.debug_out, everything=True, clean=worker.redactor.text)
 
 
 def facts(worker: Worker, chosen: argparse.Namespace) -> dict[str, Any]:

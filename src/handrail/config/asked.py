@@ -1,7 +1,12 @@
 """What the command line says about settings and permissions."""
 
+from typing import Literal, TypeAlias
+
 from handrail.config.places import SOURCES
 from handrail.records import record
+
+Wideners: TypeAlias = Literal["trusted", "flags", "policy"]
+"""Who may widen, beside policy: everybody who is trusted, only the command line (--bare), or nobody (--safe-mode)."""
 
 
 @record
@@ -12,6 +17,7 @@ class Wanted:
     """A file or an object in JSON."""
     sources: tuple[str, ...] = SOURCES
     trust: bool = False
+    wideners: Wideners = "trusted"
 
 
 @record
@@ -29,11 +35,22 @@ class Asked:
     allowed: tuple[str, ...] = ()
     disallowed: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
+    wideners: Wideners = "trusted"
 
     @property
     def wanted(self) -> Wanted:
         """The part that is about files."""
-        return Wanted(self.settings, self.sources, self.trust)
+        return Wanted(self.settings, self.sources, self.trust, self.wideners)
+
+    @property
+    def told_by(self) -> tuple[str, ...]:
+        """Whose memory files, commands and agents count."""
+        return self.sources if self.wideners == "trusted" else ()
+
+    @property
+    def flags_widen(self) -> bool:
+        """Whether allow rules, folders and servers of the command line count."""
+        return self.wideners != "policy"
 
 
 NOTHING_ASKED = Asked()

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from handrail.config.asked import Wanted
+from handrail.config.asked import Wanted, Wideners
 from handrail.config.document import (
     Document,
     FileProblemError,
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from handrail.config.widening import Item
 
 MANAGED_ONLY = tuple(key.name for key in KEYS if key.managed)
+OWN_LIMITS = ("redact", "allowedMcpServers")
 
 
 def gather(
@@ -57,10 +58,12 @@ def gather(
     policy = _policy(places, env, policies, before, news)
     flag = _flags(wanted, places, before)
     files = [found for spot in places.spots(wanted.sources) if (found := _file(spot, before, held))]
-    servers = _servers(places, wanted.sources, news)
-    own = [document for document in files if document.spot.source != "user"]
-    narrow, items = _split(own, servers)
-    trust, agreed = _judge(places, wanted, items, before) if items or wanted.trust else (UNTRUSTED, None)
+    limited = wanted.wideners != "trusted"
+    servers = None if limited else _servers(places, wanted.sources, news)
+    own = [document for document in (*flag, *files) if _only_narrows(document, wanted.wideners)]
+    narrow, items = _split(own, servers, limited=limited)
+    judged = not limited and (items or wanted.trust)
+    trust, agreed = _judge(places, wanted, items, before) if judged else (UNTRUSTED, None)
     layers = [Layer(document, document.values) for document in policy]
     doubtful = False
     for document in (*flag, *files):
@@ -85,7 +88,7 @@ def gather(
         values=values,
         policy=merged(layer.values for layer in layers if layer.source == "policy"),
         problems=tuple(news),
-        ignored=() if trust == TRUSTED else tuple(item for item in items if not _is_one_of(item, approved)),
+        ignored=() if limited or trust == TRUSTED else tuple(item for item in items if not _is_one_of(item, approved)),
         items=items,
         trust=trust,
         doubtful=doubtful,
@@ -157,7 +160,20 @@ def _servers(places: Places, sources: tuple[str, ...], news: list[Problem]) -> "
     return Layer(Document(spot, "", {}), named)
 
 
-def _split(own: Iterable[Document], servers: "Layer | None") -> "tuple[dict[int, dict[str, Any]], tuple[Item, ...]]":
+def _only_narrows(document: Document, wideners: Wideners) -> bool:
+    """Whether a document that nobody trusts may do no more than forbid."""
+    match document.spot.source:
+        case "user":
+            return wideners != "trusted"
+        case "flag":
+            return wideners == "policy"
+        case _:
+            return True
+
+
+def _split(
+    own: Iterable[Document], servers: "Layer | None", *, limited: bool
+) -> "tuple[dict[int, dict[str, Any]], tuple[Item, ...]]":
     """What of a project's own documents narrows, and what needs trust."""
     present = [document for document in own if document.values]
     if not present and not servers:
@@ -167,11 +183,21 @@ def _split(own: Iterable[Document], servers: "Layer | None") -> "tuple[dict[int,
     narrow: dict[int, dict[str, Any]] = {}
     items: list[Item] = []
     for document in present:
-        narrow[id(document)], found = split(document.spot.source, document.values)
+        kept, found = split(document.spot.source, document.values)
+        narrow[id(document)] = {**kept, **_limits(document, kept)} if limited else kept
         items += found
     if servers:
         items += [Item("project", ("mcpServers", name), value) for name, value in servers.values.items()]
     return narrow, tuple(items)
+
+
+def _limits(document: Document, kept: Mapping[str, Any]) -> dict[str, Any]:
+    """What waits in a strange project, but limits those who wrote or trusted it: asking for less must not end it."""
+    values = document.values
+    limits = {name: values[name] for name in OWN_LIMITS if name in values and document.spot.source in ("user", "flag")}
+    if values.get("sandbox", {}).get("enabled"):
+        limits["sandbox"] = {**kept.get("sandbox", {}), "enabled": True, "autoAllowBashIfSandboxed": False}
+    return limits
 
 
 def _judge(

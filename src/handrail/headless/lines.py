@@ -19,6 +19,7 @@ from handrail.loop.events import (
     QueuedMessageTaken,
     RunEnded,
     RunStarted,
+    Summarising,
 )
 from handrail.sessions.scribe import SessionScribe, new_id
 from handrail.tools.delegation import AgentNews
@@ -110,6 +111,8 @@ class Lines:
         match event:
             case QueuedMessageTaken(message) | MessageAdded(UserMessage() as message):
                 yield user(message.content)
+            case Summarising(on):
+                yield system("status", status="compacting" if on else None)
             case Compacted() | StreamRetry() | AnswerDiscarded():
                 yield _incident(event)
             case _:

@@ -146,6 +146,13 @@ class QueuedMessageTaken:
 
 
 @record
+class Summarising:
+    """A summary is being asked for, which may take a while; or, not `on`, that is over, whatever came of it."""
+
+    on: bool
+
+
+@record
 class Compacted:
     """
     The history was shortened. `kind` is `micro` (old results became stubs) or `full` (a summary).
@@ -227,6 +234,7 @@ LoopEvent: TypeAlias = (
     | ResultsComplete
     | MessageAdded
     | QueuedMessageTaken
+    | Summarising
     | Compacted
     | Interrupted
     | Notice

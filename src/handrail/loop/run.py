@@ -32,12 +32,13 @@ from handrail.loop.events import (
     ResultsComplete,
     RunEnded,
     RunStarted,
+    Summarising,
 )
 from handrail.loop.heeding import heeding
 from handrail.loop.journal import TurnJournal
 from handrail.loop.moments import Expansion, Moments, added, hook_note
 from handrail.loop.notes import interruption, note_for
-from handrail.loop.setup import Setup, Situation
+from handrail.loop.setup import Setup, Situation, nobody_minds
 from handrail.loop.shortening import too_long
 from handrail.loop.state import Move, State, Turned, Why, after
 from handrail.loop.tally import Tally
@@ -82,6 +83,10 @@ class Run:
         self._tally = Tally(setup)
         self._began: float | None = None
         self._made_room = False
+        self._refused: Attempt | None = None
+        """Its request was too long, and room is being made."""
+        self._agreed = False
+        """A summary may be made, as soon as the reader knows of it."""
         self._heard = False
         self._said: Sequence[UserMessage | Attachment] = ()
         self._closed = False
@@ -159,13 +164,20 @@ class Run:
             await self._take_hold()
             await self._begin()
             return
-        if self._hindered():
+        if self._wish is not None:
+            await self._only_shorten()
             return
-        if not self._heard:
-            await self._hear()
+        if self._refused is not None:
+            await self._make_room(self._refused)
             return
+        if not self._agreed:
+            if self._hindered():
+                return
+            if not self._heard:
+                await self._hear()
+                return
         await self._shorten(forced=False)
-        if self._hindered():
+        if self._agreed or self._hindered():
             return
         self._number += 1
         question = Question(
@@ -291,6 +303,8 @@ class Run:
             await self._shorten(forced=True)
         except HandrailError as error:
             self._tally.text = self._tally.text or str(error)
+        if self._agreed:
+            return
         why = Why.ABORTED_STREAMING if self.signal.aborted else Why.COMPLETED
         if self.signal.aborted:
             self._tell(Interrupted(why))
@@ -300,18 +314,37 @@ class Run:
         allowed = await self._moments.may_summarise("auto" if self._wish is None else "manual", self._wish or "")
         if self._wish is not None and not allowed:
             self._tally.text = "A hook keeps the conversation as it is."
-        return allowed
+        self._agreed = allowed
+        return False
 
     async def _shorten(self, *, forced: bool) -> bool:
-        """Let somebody shorten the history. False = everything is as it was."""
+        """
+        Let somebody shorten the history. False = everything is as it was.
+
+        Nothing runs while the reader hears that a summary begins: whoever wants to make one is stopped with a no, and
+        asked again when the event has been read (`_agreed`).
+        """
         if self._setup.compact is None:
             return False
         history, tokens = self._dialogue.history, self._dialogue.history.filled
         trigger = "auto" if self._wish is None else "manual"
-        situation = Situation(history, self._setup.model_name, tokens, forced, self._may_summarise, self._wish)
-        done = await heeding(self._setup.compact(situation), self.signal, self._left)
+        agreed, self._agreed = self._agreed, False
+        may = nobody_minds if agreed else self._may_summarise
+        situation = Situation(history, self._setup.model_name, tokens, forced, may, self._wish)
+        try:
+            done = await heeding(self._setup.compact(situation), self.signal, self._left)
+        except HandrailError:
+            if not self._agreed:
+                raise
+            done = None
+        finally:
+            if agreed:
+                self._tell(Summarising(on=False))
         if done is None:
+            if self._agreed:
+                self._tell(Summarising(on=True))
             return self.signal.aborted
+        self._agreed = False
         before = len(history.messages)
         self._dialogue.forget(done.messages)
         if done.kind == "full":
@@ -344,9 +377,19 @@ class Run:
         self._number = 0
         if attempt.failure and not self._made_room and too_long(attempt.failure):
             self._made_room = True
-            if await self._shorten(forced=True):
-                return
-        await self._settle(attempt)
+            await self._make_room(attempt)
+        else:
+            await self._settle(attempt)
+
+    async def _make_room(self, attempt: Attempt) -> None:
+        """The model refused the request as too long: shorten the history for the next, or the run ends with it."""
+        self._refused = attempt
+        shortened = await self._shorten(forced=True)
+        if self._agreed:
+            return
+        self._refused = None
+        if not shortened:
+            await self._settle(attempt)
 
     async def _settle(self, attempt: Attempt) -> None:
         self._tell_results(attempt)
