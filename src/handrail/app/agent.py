@@ -330,9 +330,9 @@ class Agent:
             raise HandrailError("A prompt is still being worked on. Close its run first.")
         dialogue = self._dialogue
         await dialogue.quiet()
-        if self._hooks is not None and dialogue.opened:
-            await self._hooks.fire("SessionEnd", {"reason": "clear"}, dialogue.context)
-        dialogue.opened, dialogue.source, dialogue.announced = False, "clear", frozenset()
+        if self._hooks is not None:
+            await self._tell_end(self._hooks, "clear")
+        dialogue.source, dialogue.announced = "clear", frozenset()
         dialogue.context = replace(dialogue.context, files=FileMemory(), history=())
         dialogue.forget(())
 
@@ -408,15 +408,15 @@ class Agent:
         if (run := self._current()) and run.active:
             await run.aclose()
         if self._hooks is not None:
-            await self._end_session(self._hooks)
+            await self._tell_end(self._hooks, "other")
+            await self._hooks.aclose()
         await end_tasks(self._outfit)
         await self._close_model()
 
-    async def _end_session(self, hooks: "Hooks | LateHooks") -> None:
-        if self._dialogue.opened:
-            self._dialogue.opened = False
-            await hooks.fire("SessionEnd", {"reason": "other"}, self._dialogue.context)
-        await hooks.aclose()
+    async def _tell_end(self, hooks: "Hooks | LateHooks", reason: str) -> None:
+        opened, self._dialogue.opened = self._dialogue.opened, False
+        if opened and hooks.wants("SessionEnd"):
+            await hooks.fire("SessionEnd", {"reason": reason}, self._dialogue.context)
 
     async def __aenter__(self) -> Self:
         return self
