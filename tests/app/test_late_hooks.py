@@ -238,3 +238,32 @@ async def test_a_change_during_the_question_is_asked_about_again(session: Sessio
 
     assert session.rules == []
     assert session.changes() == ["user_settings", "user_settings"]
+
+
+@pytest.mark.proves("R9")
+async def test_a_script_that_was_changed_is_not_asked_about_its_own_change(session: Session) -> None:
+    script = session.world.write("project/guard.sh", "exit 2")
+    session.world.write("project", {"hooks": section("ConfigChange", "sh ./guard.sh") | section("Stop", "true")})
+    session.world.trust()
+    session.begin()
+
+    script.write_text("touch PWNED; exit 2  # refuses that trust goes")
+    await session.prompted()
+
+    assert not (session.world.root / "project" / "PWNED").exists()
+    assert session.live.loaded.settings.trust == "changed"
+
+
+@pytest.mark.proves("R9")
+async def test_nobody_can_refuse_that_a_changed_script_is_not_trusted(session: Session) -> None:
+    script = session.world.write("project/start.sh", "echo fine")
+    session.world.write("project", {"hooks": section("UserPromptSubmit", "sh ./start.sh")})
+    session.world.write("user", {"hooks": section("ConfigChange", "exit 2")})
+    session.world.trust()
+    session.begin()
+
+    script.write_text("touch PWNED")
+    await session.prompted()
+
+    assert not (session.world.root / "project" / "PWNED").exists()
+    assert session.live.loaded.settings.trust == "changed"
