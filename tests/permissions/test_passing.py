@@ -141,8 +141,14 @@ def test_a_search_of_what_is_visible_may_be_as_long_as_it_likes_while_no_rule_ob
 
 
 @pytest.mark.parametrize(
-    "command", ["ls | xargs cat", "find . | xargs -I{} cat ../{}", "find . | xargs -I{} wc -l /etc/{}"]
-)
+    "command",
+    [
+        "ls | xargs cat", "find . | xargs -I{} cat ../{}", "find . | xargs -I{} wc -l /etc/{}",
+        "find . -type f | env -C /etc xargs cat", "find . -type f | xargs env --chdir=/etc cat",
+        "find . -type f | nice env -C src xargs head", "cd src && find . -type f | (cd .. && xargs cat)",
+        "env -C src find . -type f | xargs cat", "git ls-files | env -C src xargs cat", "find . | env -C /etc xargs ls",
+    ],
+)  # fmt: skip
 def test_names_that_are_looked_for_elsewhere_are_not_those_of_the_listing(command: str, tmp_path: Path) -> None:
     assert world(tmp_path).bash(command) == "ask"
 
