@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from handrail.files import paths
+from handrail.permissions import case
 from tests.permissions.world import World
 
 READERS = [
@@ -126,6 +127,32 @@ def test_a_folder_with_too_much_in_it_is_not_gone_through_unasked(
 
     assert world(tmp_path).bash("grep -r key .") == "ask"
     assert world(tmp_path).bash("grep -r key other") == "allow"
+
+
+@pytest.mark.parametrize("command", ["grep -r key{}", "rg key{}", "rm -r{}", "mv{} other"])
+def test_a_line_that_goes_through_folders_again_and_again_is_asked_for(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(case, "MAX_LOOKED_AT", 8)
+    made = world(tmp_path)
+    made.rules = {"deny": ["Read(nothing/like/it)"], "allow": ["Bash(rm *)", "Bash(mv *)", "Edit(**)"]}
+    once = command.format(" src")
+
+    assert made.bash(once) == "allow"
+    assert made.bash("; ".join([once] * 10)) == "ask"
+    assert made.bash(command.format(" src" * 10)) == "ask"
+
+
+@pytest.mark.proves("R3")
+@pytest.mark.parametrize("mode", ["default", "acceptEdits", "bypassPermissions", "auto"])
+def test_no_mode_and_no_rule_lets_a_search_meet_a_denied_file_among_too_many(
+    mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paths, "MAX_BENEATH", 3)
+    made = world(tmp_path, "src/sub/.private")
+    made.mode, made.rules = mode, {"deny": ["Read(.private)"], "allow": ["Bash"]}
+
+    assert made.bash("grep -r key .") == "ask"
 
 
 def test_a_search_of_what_is_visible_may_be_as_long_as_it_likes_while_no_rule_objects(
