@@ -267,3 +267,19 @@ async def test_nobody_can_refuse_that_a_changed_script_is_not_trusted(session: S
 
     assert not (session.world.root / "project" / "PWNED").exists()
     assert session.live.loaded.settings.trust == "changed"
+
+
+async def test_a_hook_that_changes_the_settings_it_is_asked_about_holds_nothing_up(session: Session) -> None:
+    file = session.world.write("user", {"hooks": section("ConfigChange", "true")})
+    hooks = {"hooks": section("ConfigChange", f"echo >> {file}")}
+    session.world.write("user", hooks)
+    session.begin()
+    session.world.write("user", {**hooks, **rule("Bash(ls)")})
+
+    with anyio.fail_after(30):
+        await session.prompted()
+
+    assert session.rules == []
+    assert [note for note in session.told if "change each time" in note] == [
+        "The user settings change each time that hooks are asked about them. Those of before still count."
+    ]
