@@ -238,3 +238,48 @@ async def test_a_change_during_the_question_is_asked_about_again(session: Sessio
 
     assert session.rules == []
     assert session.changes() == ["user_settings", "user_settings"]
+
+
+@pytest.mark.proves("R9")
+async def test_a_script_that_was_changed_is_not_asked_about_its_own_change(session: Session) -> None:
+    script = session.world.write("project/guard.sh", "exit 2")
+    session.world.write("project", {"hooks": section("ConfigChange", "sh ./guard.sh") | section("Stop", "true")})
+    session.world.trust()
+    session.begin()
+
+    script.write_text("touch PWNED; exit 2  # refuses that trust goes")
+    await session.prompted()
+
+    assert not (session.world.root / "project" / "PWNED").exists()
+    assert session.live.loaded.settings.trust == "changed"
+
+
+@pytest.mark.proves("R9")
+async def test_nobody_can_refuse_that_a_changed_script_is_not_trusted(session: Session) -> None:
+    script = session.world.write("project/start.sh", "echo fine")
+    session.world.write("project", {"hooks": section("UserPromptSubmit", "sh ./start.sh")})
+    session.world.write("user", {"hooks": section("ConfigChange", "exit 2")})
+    session.world.trust()
+    session.begin()
+
+    script.write_text("touch PWNED")
+    await session.prompted()
+
+    assert not (session.world.root / "project" / "PWNED").exists()
+    assert session.live.loaded.settings.trust == "changed"
+
+
+async def test_a_hook_that_changes_the_settings_it_is_asked_about_holds_nothing_up(session: Session) -> None:
+    file = session.world.write("user", {"hooks": section("ConfigChange", "true")})
+    hooks = {"hooks": section("ConfigChange", f"echo >> {file}")}
+    session.world.write("user", hooks)
+    session.begin()
+    session.world.write("user", {**hooks, **rule("Bash(ls)")})
+
+    with anyio.fail_after(30):
+        await session.prompted()
+
+    assert session.rules == []
+    assert [note for note in session.told if "change each time" in note] == [
+        "The user settings change each time that hooks are asked about them. Those of before still count."
+    ]

@@ -53,6 +53,21 @@ CASES = [
     (denied(AT), "web", WEB, False),
     (denied(AT), "web", {"type": "http", "url": "HTTPS://API.EXAMPLE.COM/mcp"}, False),
     (denied(AT), "web", {"type": "http", "url": "https://example.org/mcp"}, True),
+    (denied({"serverName": "scraper"}), "scraper ", DB, False),  # their tools would have the same names
+    (denied({"serverName": "my_srv"}), "my__srv", DB, False),
+    *(
+        (denied({"serverUrl": "https://api.example.com/*"}), "web", {"type": "http", "url": url}, False)
+        for url in (
+            "https://api.example.com:443/mcp",
+            "https://api.example.com./mcp",
+            "https://me@api.example.com/mcp",
+            "https://api.example.com",
+            "https://api.example.com?a",
+            "https://api.example.com.:443/",
+        )
+    ),
+    (denied({"serverUrl": "https://api.example.com/*"}), "web", {"url": "https://api.example.com:8443/mcp"}, True),
+    (denied({"serverUrl": "*"}), "db", DB, True),
     (denied({"serverCommand": []}), "db", DB, True),
     (allowed(), "db", DB, False),
     (allowed(), "own", SDK, False),
@@ -66,6 +81,9 @@ CASES = [
     (allowed(RUN, NAMED), "db", WEB, True),
     (allowed(AT, {"serverName": "web"}), "web", {"type": "http", "url": "https://evil.org/?.example.com/"}, False),
     (allowed(AT), "web", WEB, True),
+    (allowed(AT), "web", {"command": "evil", "url": "https://api.example.com/mcp"}, False),
+    (allowed(RUN), "web", {**DB, "type": "http", "url": "https://evil.org/"}, False),
+    (allowed(NAMED), "db", {**DB, "url": "https://evil.org/"}, False),
     (allowed(AT), "web", {"type": "http", "url": "https://api.example.com@evil.org/"}, False),
     (settings_of({"allowedMcpServers": [NAMED], "deniedMcpServers": [RUN]}), "db", DB, False),
     (settings_of({"deniedMcpServers": [{"serverNam": "x"}]}), "db", DB, False),  # nobody knows who was meant

@@ -117,3 +117,18 @@ def test_a_command_that_only_speaks_of_a_denied_one_is_not_refused(tmp_path: Pat
 
 def test_nothing_of_the_kind_is_read_only() -> None:
     assert [line for line in [*RUNS, *MAY_RUN] if analyse(line).verdict is Verdict.READ_ONLY] == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git grep -Orm x", "git grep -O rm x", "git difftool -xrm", "git difftool -x rm", "git rebase -x rm HEAD~1",
+        "git filter-branch --tree-filter rm HEAD", "git clone -u rm h",
+    ],
+)  # fmt: skip
+def test_a_single_word_that_git_may_run_is_asked_for(command: str, tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.rules = {"deny": ["Bash(rm *)"], "allow": ["Bash(git *)"]}
+
+    assert world.bash(command) == "ask"
+    assert world.bash("git push origin rm") == "allow"

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from handrail.files import paths
+from handrail.permissions import case
 from tests.permissions.world import World
 
 READERS = [
@@ -128,6 +129,32 @@ def test_a_folder_with_too_much_in_it_is_not_gone_through_unasked(
     assert world(tmp_path).bash("grep -r key other") == "allow"
 
 
+@pytest.mark.parametrize("command", ["grep -r key{}", "rg key{}", "rm -r{}", "mv{} other"])
+def test_a_line_that_goes_through_folders_again_and_again_is_asked_for(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(case, "MAX_LOOKED_AT", 8)
+    made = world(tmp_path)
+    made.rules = {"deny": ["Read(nothing/like/it)"], "allow": ["Bash(rm *)", "Bash(mv *)", "Edit(**)"]}
+    once = command.format(" src")
+
+    assert made.bash(once) == "allow"
+    assert made.bash("; ".join([once] * 10)) == "ask"
+    assert made.bash(command.format(" src" * 10)) == "ask"
+
+
+@pytest.mark.proves("R3")
+@pytest.mark.parametrize("mode", ["default", "acceptEdits", "bypassPermissions", "auto"])
+def test_no_mode_and_no_rule_lets_a_search_meet_a_denied_file_among_too_many(
+    mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paths, "MAX_BENEATH", 3)
+    made = world(tmp_path, "src/sub/.private")
+    made.mode, made.rules = mode, {"deny": ["Read(.private)"], "allow": ["Bash"]}
+
+    assert made.bash("grep -r key .") == "ask"
+
+
 def test_a_search_of_what_is_visible_may_be_as_long_as_it_likes_while_no_rule_objects(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,8 +168,14 @@ def test_a_search_of_what_is_visible_may_be_as_long_as_it_likes_while_no_rule_ob
 
 
 @pytest.mark.parametrize(
-    "command", ["ls | xargs cat", "find . | xargs -I{} cat ../{}", "find . | xargs -I{} wc -l /etc/{}"]
-)
+    "command",
+    [
+        "ls | xargs cat", "find . | xargs -I{} cat ../{}", "find . | xargs -I{} wc -l /etc/{}",
+        "find . -type f | env -C /etc xargs cat", "find . -type f | xargs env --chdir=/etc cat",
+        "find . -type f | nice env -C src xargs head", "cd src && find . -type f | (cd .. && xargs cat)",
+        "env -C src find . -type f | xargs cat", "git ls-files | env -C src xargs cat", "find . | env -C /etc xargs ls",
+    ],
+)  # fmt: skip
 def test_names_that_are_looked_for_elsewhere_are_not_those_of_the_listing(command: str, tmp_path: Path) -> None:
     assert world(tmp_path).bash(command) == "ask"
 

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from handrail.hooks.answers import Answer
     from handrail.hooks.runner import Hooks
 
+ROUNDS = 8
+"""How often hooks are asked in a row about files that change while they are asked: a hook may write them itself."""
+RESTLESS = "The {} settings change each time that hooks are asked about them. Those of before still count."
+
 
 class LateHooks:
     """Stands wherever hooks stand. `make` makes them as soon as there are some; `now` are those there are."""
@@ -77,15 +81,20 @@ class LateHooks:
         self._live.look()
         while self._untold:
             self.announce("ConfigChange", self._change(self._untold.pop(0)), run)
-        while self._live.waiting:
+        for _ in range(ROUNDS):
+            if not self._live.waiting:
+                return
             async with self._asking:
                 for source, number in tuple(self._live.waiting.items()):
-                    answer = (
-                        None if self.now is None else await self.now.fire("ConfigChange", self._change(source), run)
-                    )
-                    refusal = None if answer is None or answer.block is None else answer.block
-                    if (text := self._live.settle(source, number, refusal)) and tell is not nobody:
-                        tell(HookNews(text, event="ConfigChange"))
+                    await self._ask(source, number, run, tell)
+        if self._live.waiting:
+            self._told(RESTLESS.format(" and ".join(self._live.waiting)))
+
+    async def _ask(self, source: str, number: int, run: RunContext, tell: Tell) -> None:
+        answer = None if self.now is None else await self.now.fire("ConfigChange", self._change(source), run)
+        refusal = None if answer is None else answer.block
+        if (text := self._live.settle(source, number, refusal)) and tell is not nobody:
+            tell(HookNews(text, event="ConfigChange"))
 
     def _change(self, source: str) -> Json:
         file = self._live.files.get(source)

@@ -8,13 +8,14 @@ that names commands or addresses judges servers that have one by these alone, be
 """
 
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
 from handrail.config.snapshot import Layer, Settings
 
 ALLOWED, DENIED, ONLY_MANAGED = "allowedMcpServers", "deniedMcpServers", "allowManagedMcpServersOnly"
+USUAL_PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
 NAME, COMMAND, ADDRESS = "serverName", "serverCommand", "serverUrl"
 
 
@@ -57,11 +58,14 @@ def _denies(entry: Mapping[str, Any], name: str, form: Mapping[str, Any]) -> boo
     if COMMAND in entry:
         words, given = list(entry[COMMAND]), _words(form)
         return bool(words and given) and _program(words) == _program(given)
-    return _reaches(str(entry.get(ADDRESS, "")), _address(form))
+    pattern, address = str(entry.get(ADDRESS, "")), _address(form)
+    return any(_reaches(pattern, spelling) for spelling in (address, _plain(address)))
 
 
 def _allowed(entries: Sequence[Mapping[str, Any]], name: str, form: Mapping[str, Any]) -> bool:
     words, address = _words(form), _address(form)
+    if words and address:
+        return False  # an address that is allowed must not vouch for a command, nor the other way round
     if words and any(COMMAND in entry for entry in entries):
         return any(entry.get(COMMAND) == words for entry in entries)
     if address and any(ADDRESS in entry for entry in entries):
@@ -84,6 +88,21 @@ def _address(form: Mapping[str, Any]) -> str:
     return url.strip() if isinstance(url, str) else ""
 
 
+def _plain(address: str) -> str:
+    """The same address without what makes no difference: a user, the usual port, a dot behind the host, no path."""
+    try:
+        parts = urlsplit(address)
+        port = parts.port
+    except ValueError:
+        return ""
+    host = (parts.hostname or "").rstrip(".")
+    if not host:
+        return ""
+    if port is not None and port != USUAL_PORTS.get(parts.scheme):
+        host += f":{port}"
+    return urlunsplit((parts.scheme, host, parts.path or "/", parts.query, ""))
+
+
 def _reaches(pattern: str, address: str) -> bool:
     if not pattern or not address:
         return False
@@ -94,4 +113,6 @@ def _reaches(pattern: str, address: str) -> bool:
 
 def _folded(name: str) -> str:
     """Names that become the same in the names of tools are the same."""
-    return re.sub(r"[^a-z0-9_-]", "_", name.casefold())
+    from handrail.permissions.rules import server_name  # noqa: PLC0415  # comes with the permission language
+
+    return server_name(name.casefold())

@@ -20,8 +20,8 @@ class Watch:
         self._stamps = self._look()
 
     def follow(self, files: Iterable[str]) -> None:
-        """Look at these files of the project too: what settings start."""
-        new = [("project", file) for file in dict.fromkeys(files)]
+        """Look at these files of the project too: what settings start. Another content is a matter of trust."""
+        new = [("trust", file) for file in dict.fromkeys(files)]
         self._files += tuple(new)
         self._stamps += [_stamp(file) for _, file in new]
 

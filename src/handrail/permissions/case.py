@@ -6,12 +6,12 @@ by itself it does nothing but read the input.
 """
 
 import posixpath
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache, partial
 from typing import Any
 
 from handrail.conversation.blocks import ToolUse
-from handrail.files.paths import Place, plain
+from handrail.files.paths import MAX_BENEATH, Beneath, Place, plain
 from handrail.permissions.contents import unnamed
 from handrail.permissions.passing import passing
 from handrail.permissions.policy import Policy
@@ -78,6 +78,8 @@ PATH_FIELDS: Mapping[str, tuple[str, ...]] = {
     "NotebookEdit": ("notebook_path",),
 }
 MAX_GUESSED = 40
+MAX_LOOKED_AT = 200_000
+TOO_MUCH = "the folders that it goes through hold too much to look at"
 ELSEWHERE = "git would work in another folder, and the configuration of a repository there names programs to run"
 
 
@@ -172,6 +174,7 @@ def shell_touches(analysis: Analysis, policy: Policy, lookup: Lookup) -> Iterato
     positions = {id(segment): at for at, segment in enumerate(analysis.segments)}
     # Only a line that does more than read can tell the shell to let wildcards stand for names with a dot.
     finder = Finder(policy, lookup, dotted=analysis.verdict is not Verdict.READ_ONLY)
+    finite = lookup._replace(beneath=bounded(lookup.beneath))
     for segment, word in reads(analysis):
         yield from finder.touches(segment, word, Access.READ, positions[id(segment)])
         if segment.name == "mv":  # what it reads is gone afterwards
@@ -181,13 +184,35 @@ def shell_touches(analysis: Analysis, policy: Policy, lookup: Lookup) -> Iterato
             yield Touch(None, Access.READ, segment.name, at, doubt=ELSEWHERE)
         for word in segment.writes:
             yield from finder.touches(segment, word, Access.WRITE, at)
-        yield from unnamed(segment, at, partial(finder.places, segment), policy, lookup)
-        yield from passing(segment, at, finder.places, policy, lookup)
+        try:
+            yield from unnamed(segment, at, partial(finder.places, segment), policy, finite)
+            yield from passing(segment, at, finder.places, policy, finite)
+        except TooMuchError:
+            yield Touch(None, Access.BELOW, segment.name, at, doubt=TOO_MUCH)
         if segment.name in REMOVERS:
             yield from finder.removed(segment, at)
         if not segment.entry or segment.does(Does.UNLISTED):
             yield from finder.guessed(segment, at)
     yield from finder.suspected(analysis)
+
+
+class TooMuchError(Exception):
+    """To judge a line would take too long."""
+
+
+def bounded(beneath: Callable[[str, bool], Beneath | None]) -> Callable[[str, bool], Beneath | None]:
+    """The same, until it has come across so many files: a line may name the same folder a hundred times."""
+    left = MAX_LOOKED_AT
+
+    def looked(folder: str, hidden: bool) -> Beneath | None:
+        nonlocal left
+        if left <= 0:
+            raise TooMuchError
+        found = beneath(folder, hidden)
+        left -= MAX_BENEATH if found is None else len(found.paths)
+        return found
+
+    return looked
 
 
 class Finder:

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from handrail.permissions.case import Case
 from handrail.permissions.classifier import classify
-from handrail.permissions.matching import Coverage, coverage, matching, met, possible
+from handrail.permissions.matching import Coverage, coverage, matching, met, possible, unseen
 from handrail.permissions.paths import critical
 from handrail.permissions.rules import SHELLS, WRITERS, Behaviour
 from handrail.permissions.touch import Access, Touch
@@ -69,12 +69,13 @@ def hidden_commands(case: Case) -> Opinion | None:
 
 def met_files(case: Case) -> Opinion | None:
     """A file that a rule keeps back, in a folder that a command goes through: whether it is read is not known."""
-    found = met(case)
-    if found is None:
-        return None
-    touch, rule = found
-    reason = f"it may read {touch.shown!r}, which the rule {rule.text} is about"
-    return Opinion(Strength.ASK, Verdict.ASK, "paths", reason, rule.written)
+    if (found := met(case)) is not None:
+        touch, rule = found
+        reason = f"it may read {touch.shown!r}, which the rule {rule.text} is about"
+        return Opinion(Strength.ASK, Verdict.ASK, "paths", reason, rule.written)
+    if doubt := unseen(case):
+        return Opinion(Strength.ASK, Verdict.ASK, "paths", f"{doubt}, and a rule keeps some files back")
+    return None
 
 
 BY_RULE = {kind: f"{kind.value} rule" for kind in Behaviour}

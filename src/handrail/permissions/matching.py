@@ -65,6 +65,14 @@ def met(case: Case) -> tuple[Touch, Rule] | None:
     return None
 
 
+def unseen(case: Case) -> str:
+    """Why it is not known what files a command comes across, if a deny or ask rule is about files; else empty."""
+    indexes = [case.policy.index[kind] for kind in (Behaviour.DENY, Behaviour.ASK)]
+    if all(index.read.empty and index.edit.empty for index in indexes):
+        return ""
+    return next((touch.doubt for touch in case.touches if touch.access is Access.BELOW and touch.place is None), "")
+
+
 def commands(case: Case, index: RuleIndex) -> list[Rule]:
     assert case.analysis is not None
     found = index.whole_tool("Bash", None) if case.tool != "Bash" else []

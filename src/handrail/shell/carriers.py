@@ -6,6 +6,7 @@ Programs whose command line can be told from their own options have table entrie
 """
 
 import re
+from itertools import pairwise
 
 from handrail.shell import tables
 from handrail.shell.model import Does, Segment, Verdict
@@ -53,7 +54,7 @@ INTERPRETERS = re.compile(r"(?:python|pypy|perl|ruby|node|php|lua|deno|bun|Rscri
 GIT_RUNS = frozenset(
     """
     -c --config-env config rebase filter-branch difftool mergetool ls-remote clone fetch fetch-pack pull push send-pack
-    send-email archive -O --open-files-in-pager
+    send-email archive -O --open-files-in-pager remote-ext
     """.split()
 )
 VARIABLES = re.compile(
@@ -86,8 +87,13 @@ def of_words(name: str, words: list[str]) -> tuple[list[Words], list[Words]]:
         rest = behind if not AFTER[name] else behind[(at or 0) + 1 :]
         return [*at_each(rest), *of_texts(rest)], []
     if name in TEXTS:
-        runs = name != "git" or any(word in GIT_RUNS or word.startswith(("-O", "--open")) for word in behind)
-        return (of_texts(behind) if runs else []), []
+        if name != "git":
+            return of_texts(behind), []
+        if not any(word in GIT_RUNS or word.startswith(("-O", "--open")) for word in behind):
+            return [], []
+        glued = [word[2:] for word in behind if word.startswith(("-O", "-x"))]  # `git grep -Orm x`
+        values = [word for option, word in pairwise(behind) if option.startswith("-")]
+        return of_texts(behind), [found for word in (*glued, *values) for found in at_each([word])]
     if INTERPRETERS.match(name):
         return [], of_texts(behind)
     if name and tables.lookup(name) is None:

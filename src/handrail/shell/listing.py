@@ -52,11 +52,16 @@ def origin(segment: Segment) -> Segment:
 
 
 def from_listing(segment: Segment, effect: Effect, word: Word) -> bool:
-    """Names made by a listing of checked folders. Contents are read only of names that are paths and come in whole."""
+    """
+    Names made by a listing of checked folders, and looked for where it ran.
+
+    Contents are read only of names that are paths and come in whole.
+    """
     if (
         segment.fed_by is None
         or not segment.fed_by.lists_paths
         or {piece.kind for piece in word.pieces} != {Kind.INPUT}
+        or segment.cwds != origin(segment).cwds
     ):
         return False
     texts = {piece.text for piece in word.pieces}

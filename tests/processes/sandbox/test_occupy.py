@@ -141,3 +141,15 @@ def test_they_go_by_themselves_when_no_command_is_left(tmp_path: Path, monkeypat
             thread.join()
 
     assert not path.exists()
+
+
+def test_a_name_in_a_folder_that_is_gone_is_an_error_and_not_waited_for(tmp_path: Path) -> None:
+    kept, gone = tmp_path / ".handrail", tmp_path / "gone" / ".git"
+    occupied = Occupied()
+
+    with pytest.raises(FileNotFoundError, match="gone"):
+        occupied.take([str(kept), str(gone)])
+
+    occupied.take([str(kept)])
+    occupied.release()
+    assert wait_for(lambda: not kept.exists())

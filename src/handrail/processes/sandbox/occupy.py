@@ -41,11 +41,11 @@ class Occupied:
     def take(self, paths: Iterable[str]) -> frozenset[str]:
         """Keep these names occupied until `release`; the answer is those of them that are folders."""
         with self._lock:
-            self._users += 1
             wanted = list(paths)
             NURSERY.remember(wanted)
             for path in wanted:
                 self._keep(path)
+            self._users += 1
             return frozenset(path for path in self._held if _name(path) not in GIT_NEUTRAL)
 
     def release(self) -> None:
@@ -127,6 +127,8 @@ def _hold(path: str) -> int | None:
             _make(path)
             held = os.open(path, OPEN)
         except FileNotFoundError:
+            if not os.path.isdir(path.rpartition("/")[0]):  # noqa: PTH112
+                raise
             continue  # its last holder has just removed it
         except OSError as error:
             if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
