@@ -237,3 +237,16 @@ def test_a_project_reached_by_a_link_is_the_same_project(world: World) -> None:
 
     assert places_for(link, world.env, world.places.state).cwd == world.places.cwd
     assert places_for(link, world.env, world.places.state).trust_file == world.places.trust_file
+
+
+def test_what_was_refused_of_a_source_does_not_come_in_with_another(world: World) -> None:
+    world.write("user", {"enableAllProjectMcpServers": True})
+    world.write("mcp", {"mcpServers": {"old": {"command": "old"}}})
+    before = world.gather(trust=True)
+    world.write("mcp", {"mcpServers": {"old": {"command": "old"}, "new": {"command": "new"}}})
+    world.write("user", {"enableAllProjectMcpServers": True, "env": {"A": "1"}})
+
+    again = world.gather(before=before, held=["project"], trust=True)
+
+    assert [*before.servers] == [*again.servers] == ["old"]
+    assert [*world.gather(before=before, trust=True).servers] == ["old", "new"]

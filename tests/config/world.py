@@ -1,6 +1,7 @@
 """A user with a home, a project and a machine, all in one temporary folder."""
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -56,9 +57,15 @@ class World:
         return path
 
     def gather(
-        self, *, before: Settings | None = None, policies: tuple[PolicySource, ...] = (), **wanted: Any
+        self,
+        *,
+        before: Settings | None = None,
+        held: Iterable[str] = (),
+        policies: tuple[PolicySource, ...] = (),
+        **wanted: Any,
     ) -> Settings:
-        return gather(self.places, self.env, Wanted(**wanted), before=before, policies=policies)
+        held = frozenset(held)
+        return gather(self.places, self.env, Wanted(**wanted), before=before, held=held, policies=policies)
 
     def load(self, **asked: Any) -> Loaded:
         return load(self.places, self.env, Asked(**asked))

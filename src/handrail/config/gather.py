@@ -59,7 +59,10 @@ def gather(
     flag = _flags(wanted, places, before)
     files = [found for spot in places.spots(wanted.sources) if (found := _file(spot, before, held))]
     limited = wanted.wideners != "trusted"
-    servers = None if limited else _servers(places, wanted.sources, news)
+    servers = None
+    if not limited:
+        kept = before if "project" in held else None
+        servers = kept.named if kept else _servers(places, wanted.sources, news)
     own = [document for document in (*flag, *files) if _only_narrows(document, wanted.wideners)]
     narrow, items = _split(own, servers, limited=limited)
     judged = not limited and (items or wanted.trust)
@@ -93,6 +96,7 @@ def gather(
         trust=trust,
         doubtful=doubtful,
         servers=approved,
+        named=servers,
         agreed=agreed,
     )
 

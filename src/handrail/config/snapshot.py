@@ -49,6 +49,8 @@ class Settings:
     """It is not known what some file forbids, so nothing is widened."""
     servers: Mapping[str, Any] = field(default_factory=dict)
     """What `.mcp.json` names, as far as it is trusted or approved."""
+    named: "Layer | None" = None
+    """All that `.mcp.json` names."""
     agreed: "Record | None" = None
     """What --trust covers."""
 
