@@ -63,4 +63,6 @@ async def followed(work: Coroutine[Any, Any, Result], store: int, ctx: ToolConte
                 told = size
         return ended.result()
     finally:
-        ended.cancel()
+        if not ended.done():
+            ended.cancel()
+            await asyncio.wait({ended})  # it still uses what whoever called us is about to close

@@ -175,6 +175,7 @@ async def test_old_records_give_way_when_the_folder_is_full(tmp_path: Path) -> N
         os.utime(old, (number, number))
     audit = Audit(folder, make_redactor({}), max_folder=2_500)
     await Desk(tmp_path, audit=audit).bash("ls")
+    audit.close()
 
     assert sorted(file.name for file in folder.iterdir() if file != audit.file) == ["2.jsonl", "3.jsonl"]
 

@@ -135,7 +135,7 @@ class Audit:
         self._fd = os.open(self.file, flags, 0o600)
         self._size = os.fstat(self._fd).st_size
         # there may be a thousand files, and a first call does not wait until all were looked at
-        self._room = threading.Thread(target=make_room, args=(self.file.parent, self._max_folder), daemon=True)
+        self._room = threading.Thread(target=make_room, args=(self.file, self._max_folder), daemon=True)
         self._room.start()
 
     def _shown(self, entry: Entry) -> dict[str, Any]:
@@ -259,12 +259,12 @@ def shortened(value: Any, most: int = MAX_TEXT) -> Any:
     return value
 
 
-def make_room(folder: Path, most: int) -> None:
-    """Remove the oldest records until those that stay take no more than this. What cannot be removed stays."""
+def make_room(apart: Path, most: int) -> None:
+    """Remove the oldest records until those that stay take no more than this, apart from the newest one."""
     kept: list[tuple[float, int, str]] = []
-    with suppress(OSError), os.scandir(folder) as entries:
+    with suppress(OSError), os.scandir(apart.parent) as entries:
         for entry in entries:
-            if entry.name.endswith(".jsonl"):
+            if entry.name.endswith(".jsonl") and entry.name != apart.name:
                 with suppress(OSError):  # others make room too
                     stat = entry.stat(follow_symlinks=False)
                     kept.append((stat.st_mtime, stat.st_size, entry.path))
