@@ -109,6 +109,14 @@ def none_works(monkeypatch: pytest.MonkeyPatch) -> None:
 # Inside
 
 
+def confined_by(method: Method, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From here on commands are confined in this way, where it works."""
+    found = next((each for each in tried() if each.method is method and each.works), None)
+    if found is None:
+        pytest.skip(f"{method.value} does not work here")
+    monkeypatch.setattr(confine, "best", lambda: found)
+
+
 async def test_a_command_in_the_sandbox_needs_no_consent_and_cannot_reach_out(world: World) -> None:
     world.begin({"enabled": True})
     outside = world.root / "outside.txt"
@@ -224,10 +232,7 @@ async def test_where_bubblewrap_does_not_work_landlock_confines(world: World, mo
 async def test_a_violation_is_explained(
     world: World, monkeypatch: pytest.MonkeyPatch, method: Method, text: str, said: str
 ) -> None:
-    found = next((each for each in tried() if each.method is method and each.works), None)
-    if found is None:
-        pytest.skip(f"{method.value} does not work here")
-    monkeypatch.setattr(confine, "best", lambda: found)
+    confined_by(method, monkeypatch)
     world.begin({"enabled": True})
     places = {"OUTSIDE": Path("/usr/share"), "HOME": world.home, "STATE": world.root / "state"}
     for name, place in places.items():
@@ -243,10 +248,7 @@ async def test_a_violation_is_explained(
 async def test_the_variables_of_the_program_cannot_be_read(
     world: World, monkeypatch: pytest.MonkeyPatch, method: Method
 ) -> None:
-    found = next((each for each in tried() if each.method is method and each.works), None)
-    if found is None:
-        pytest.skip(f"{method.value} does not work here")
-    monkeypatch.setattr(confine, "best", lambda: found)
+    confined_by(method, monkeypatch)
     world.begin({"enabled": True})
     (world.project / "src").mkdir()
     with subprocess.Popen(["sleep", "1000"], env={"KEY": SECRET}) as holder:
@@ -362,10 +364,7 @@ async def test_so_is_what_the_command_line_denies(world: World) -> None:
 async def test_so_is_what_was_denied_for_the_session(
     world: World, monkeypatch: pytest.MonkeyPatch, method: Method
 ) -> None:
-    found = next((each for each in tried() if each.method is method and each.works), None)
-    if found is None:
-        pytest.skip(f"{method.value} does not work here")
-    monkeypatch.setattr(confine, "best", lambda: found)
+    confined_by(method, monkeypatch)
     (world.project / "key").write_text(SECRET)
     world.begin({"enabled": True})
     command = world.script("cat key; echo more >> lock.json")
