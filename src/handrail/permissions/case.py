@@ -6,7 +6,7 @@ by itself it does nothing but read the input.
 """
 
 import posixpath
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache, partial
 from typing import Any
 
@@ -23,7 +23,7 @@ from handrail.records import record
 from handrail.shell.analysis import analyse
 from handrail.shell.listing import gone_through
 from handrail.shell.model import Analysis, Does, Kind, Segment, Verdict, Word
-from handrail.shell.reach import REPOSITORY, paths, reads
+from handrail.shell.reach import REPOSITORY, places, reads
 from handrail.tools.permission import NO_OPINION, Check, Opinion
 from handrail.tools.tool import McpInfo
 
@@ -229,15 +229,13 @@ class Finder:
     def places(self, segment: Segment, word: Word) -> Iterator[Place | None]:
         """Every place a word can mean in the folders its command may run in; None is any."""
         wild = any(piece.kind is Kind.GLOB for piece in word.pieces)
-        for folder in segment.cwds:
-            base = posixpath.join(self.policy.cwd, folder or "")
-            for path in paths(word, base, self.policy.home):
-                if folder is None or path is None:
-                    yield None
-                elif wild:
-                    yield from self.lookup.expand(path, base, self.dotted)
-                else:
-                    yield self.lookup.locate(path, base)
+        return places(segment, word, self.policy.cwd, self.policy.home, self.expanded if wild else self.located)
+
+    def expanded(self, folder: str, path: str) -> Iterable[Place]:
+        return self.lookup.expand(path, folder, self.dotted)
+
+    def located(self, folder: str, path: str) -> Iterable[Place]:
+        return (self.lookup.locate(path, folder),)
 
     def at_home(self, segment: Segment) -> bool:
         """Whether a command runs in the current or a working folder, by text and by links: `cd` and git differ."""

@@ -69,11 +69,14 @@ def hidden_commands(case: Case) -> Opinion | None:
 
 def met_files(case: Case) -> Opinion | None:
     """A file that a rule keeps back, in a folder that a command goes through: whether it is read is not known."""
-    if (found := met(case)) is not None:
+    below = [touch for touch in case.touches if touch.access is Access.BELOW]
+    if not below:
+        return None
+    if (found := met(below, case.policy)) is not None:
         touch, rule = found
         reason = f"it may read {touch.shown!r}, which the rule {rule.text} is about"
         return Opinion(Strength.ASK, Verdict.ASK, "paths", reason, rule.written)
-    if doubt := unseen(case):
+    if doubt := unseen(below, case.policy):
         return Opinion(Strength.ASK, Verdict.ASK, "paths", f"{doubt}, and a rule keeps some files back")
     return None
 

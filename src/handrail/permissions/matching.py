@@ -1,8 +1,11 @@
 """Which rules match a case. Deny and ask rules match when anything in it does; allow rules must cover all of it."""
 
+from collections.abc import Sequence
+
 from handrail.permissions.case import Case, text_of
 from handrail.permissions.globs import WORD_END
 from handrail.permissions.index import RuleIndex
+from handrail.permissions.policy import Policy
 from handrail.permissions.powershell import as_written, behind_options
 from handrail.permissions.rules import READERS, WRITERS, Behaviour, Rule
 from handrail.permissions.touch import Access, Touch, allowed_by
@@ -52,25 +55,23 @@ def by_path(case: Case, index: RuleIndex) -> list[Rule]:
     return found
 
 
-def met(case: Case) -> tuple[Touch, Rule] | None:
+def met(below: Sequence[Touch], policy: Policy) -> tuple[Touch, Rule] | None:
     """A file in a folder that a command goes through, and the deny or ask rule that keeps it from being read."""
-    if case.analysis is None:
-        return None
     for kind in (Behaviour.DENY, Behaviour.ASK):
-        index = case.policy.index[kind].read
-        for touch in case.touches if not index.empty else ():
-            for path in touch.paths if touch.access is Access.BELOW else ():
+        index = policy.index[kind].read
+        for touch in below:
+            for path in touch.paths:
                 if rules := index.find(path):
                     return touch, rules[0]
     return None
 
 
-def unseen(case: Case) -> str:
+def unseen(below: Sequence[Touch], policy: Policy) -> str:
     """Why it is not known what files a command comes across, if a deny or ask rule is about files; else empty."""
-    indexes = [case.policy.index[kind] for kind in (Behaviour.DENY, Behaviour.ASK)]
+    indexes = [policy.index[kind] for kind in (Behaviour.DENY, Behaviour.ASK)]
     if all(index.read.empty and index.edit.empty for index in indexes):
         return ""
-    return next((touch.doubt for touch in case.touches if touch.access is Access.BELOW and touch.place is None), "")
+    return next((touch.doubt for touch in below if touch.place is None), "")
 
 
 def commands(case: Case, index: RuleIndex) -> list[Rule]:

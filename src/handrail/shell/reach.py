@@ -8,6 +8,7 @@ the files of a pattern, each of which may be a link.
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
 from handrail.shell.listing import from_listing
 from handrail.shell.model import Analysis, Does, Kind, Segment, Word
@@ -20,6 +21,7 @@ MAX_BRACED = 64
 CLIMBING = re.compile(r"\.[.*?\[]")
 REPOSITORY = "git-real-repository"  # the requirement of every command that works in a repository
 
+Place = TypeVar("Place")
 Found = tuple[tuple[Segment, Word], ...]
 Resolve = Callable[[str], str]
 Match = Callable[[str, str], Iterable[str]]  # a folder and a path seen from it, which may be a pattern
@@ -82,8 +84,10 @@ def reads(analysis: Analysis) -> Iterator[tuple[Segment, Word]]:
                 yield segment, effect.word
 
 
-def places(segment: Segment, word: Word, cwd: str, home: str, match: Match) -> Iterator[str | None]:
-    """Every absolute path a word can mean in the folders its command may run in; None is any."""
+def places(
+    segment: Segment, word: Word, cwd: str, home: str, match: Callable[[str, str], Iterable[Place]]
+) -> Iterator[Place | None]:
+    """Every place a word can mean in the folders its command may run in, as `match` finds them; None is any."""
     for folder in segment.cwds:
         base = posixpath.join(cwd, folder or "")
         for path in paths(word, base, home):
