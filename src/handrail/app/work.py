@@ -130,7 +130,6 @@ class Worker:
         self._switches = Switches(project="project" in self.sources)
         self._memory = Memory()
         self._model, name = self._asked_model(work, env)
-        self._first_model = self._model  # the judge asks it, whatever the conversation asks
         self._spare: list[Provider] = []
         self._bill: list[tuple[str, Usage]] = []
         results = self._results(env)
@@ -400,7 +399,7 @@ class Worker:
             await self.servers.aclose()
         else:
             await asyncio.gather(self.agent.aclose(), self.servers.aclose())
-        for model in (*self._spare, self._model, self._first_model):
+        for model in (*self._spare, self._model):
             await model.aclose()
         if self.session is not None:
             self.session.scribe.close()
