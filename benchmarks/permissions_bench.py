@@ -18,10 +18,12 @@ from pathlib import Path
 
 from handrail.app.state import plain_outfit
 from handrail.builtin.read import Read
+from handrail.cli.permissions.calls import tool_called
 from handrail.conversation.blocks import ToolUse
 from handrail.conversation.redact import make_redactor
 from handrail.dispatch.approval.audit import Audit
 from handrail.dispatch.approval.gate import PolicyGate
+from handrail.dispatch.approval.judging import facts_of, imagined
 from handrail.dispatch.approval.live import LivePolicy
 from handrail.dispatch.gate import NOTHING_SAID, Request
 from handrail.files.paths import beneath, exists, expand, locate, resolve
@@ -105,7 +107,7 @@ async def gate_cost(folder: str, policy: Policy, audit: Audit | None) -> float:
     gate = PolicyGate(LivePolicy(lambda: policy), audit=audit)
     tool, use = Read(plain_outfit({}, Path(folder))), USES["Read, inside"]
     ctx = ToolContext(RunContext(Path(folder)), use, AbortSignal(), lambda _: None, refuse)
-    request = Request(use, tool, tool.parse(use.input), ctx, read_only=True)
+    request = Request.of(use, tool, tool.parse(use.input), ctx)
     samples = []
     for _ in range(ROUNDS):
         started = time.perf_counter_ns()
@@ -152,9 +154,10 @@ def report(name: str, use: ToolUse, few: Policy, many: Policy) -> None:
     def deciding(case: Case) -> Callable[[], object]:
         return lambda: decide(case)
 
-    small = median(deciding(make_case(use, few, LOOKUP)))
-    large = median(deciding(make_case(use, many, LOOKUP)))
-    whole = median(lambda: decide(make_case(use, many, LOOKUP)))
+    request = imagined(use, tool_called(use.name), Path(few.cwd))
+    small = median(deciding(make_case(use, few, LOOKUP, facts_of(request, NOTHING_SAID))))
+    large = median(deciding(make_case(use, many, LOOKUP, facts_of(request, NOTHING_SAID))))
+    whole = median(lambda: decide(make_case(use, many, LOOKUP, facts_of(request, NOTHING_SAID))))
     print(f"{name:20} {small:10.1f} {large:10.1f} {large / small:7.2f} {whole:8.1f}")
 
 

@@ -13,6 +13,7 @@ from handrail.builtin.edit import Edit
 from handrail.builtin.read import Read
 from handrail.conversation.blocks import Text, ToolUse
 from handrail.dispatch.executor import ToolExecutor
+from handrail.dispatch.footprint import WRITES_WORLD, footprint
 from handrail.dispatch.gate import CarefulGate, Rails
 from handrail.dispatch.results import ResultStore
 from handrail.errors import ToolError
@@ -368,10 +369,14 @@ def test_the_real_path_is_what_an_edit_writes(tool: Edit, run: RunContext) -> No
     (run.cwd / "f").write_text("")
     (run.cwd / "link").symlink_to("f")
     args = tool.parse({"file_path": "link", "old_string": "", "new_string": "a"})
-    assert tool.access(args, run) == Access.of(writes=[os.path.realpath(run.cwd / "f")])
+    real = Access.of(writes=os.path.realpath(run.cwd / "f"))
+    assert tool.access(args, run) == Access.of(writes="link")
+    assert footprint(tool.access(args, run), run.cwd) == footprint(real, Path("/"))
 
     os.link(run.cwd / "f", run.cwd / "other")
-    assert tool.access(args, run) == Access.exclusive(), "it may be reached by a name that nobody knows of"
+    assert footprint(tool.access(args, run), run.cwd) is WRITES_WORLD, (
+        "it may be reached by a name that nobody knows of"
+    )
 
 
 @pytest.mark.anyio

@@ -35,14 +35,14 @@ def anyio_backend() -> str:
 ran: list[str] = []
 
 
-@tool(name="Bash")
+@tool(name="Bash", runs="command", subject="command")
 async def shell(command: str) -> str:
     """Would run a command."""
     ran.append(command)
     return f"output of {command}"
 
 
-@tool(read_only=True)
+@tool(read_only=True, reads="path", subject="path")
 async def look(path: str) -> Output:
     """Looks at something, and answers with data too."""
     return Output(text="seen", data={"path": path, "lines": 3})
@@ -284,7 +284,7 @@ def request(given: AnyTool, folder: Path, **values: Any) -> Request:
 
     use = ToolUse("1", given.name, values)
     ctx = ToolContext(RunContext(folder), use, AbortSignal(), lambda progress: None, refuse)
-    return Request(use, given, given.parse(values), ctx, read_only=False)
+    return Request.of(use, given, given.parse(values), ctx)
 
 
 @pytest.mark.parametrize(
@@ -320,30 +320,35 @@ async def test_a_hook_that_does_not_answer_leaves_the_question_to_the_person(lin
     assert await hooks.permission_request(request(shell, tmp_path, command="make")) is None
 
 
-def test_hooks_get_absolute_paths() -> None:
-    given = {"file_path": "src/a.py", "path": "/x", "notebook_path": 7, "pattern": "src/*"}
-
-    assert absolute(given, "/proj") == {
-        "file_path": "/proj/src/a.py", "path": "/x", "notebook_path": 7, "pattern": "src/*",
-    }  # fmt: skip
+@tool(reads="file", writes="target", subject="file")
+def copy(file: str, target: str, note: str = "") -> str:
+    """Would copy a file."""
+    return f"{file} to {target}: {note}"
 
 
-# Beside the analysis
+@pytest.mark.parametrize(
+    ("spelling", "expected"), [("src/a.py", "/proj/src/a.py"), ("/x", "/x"), ("~/x", "/home/dev/x")]
+)
+def test_hooks_get_the_path_of_a_call_spelled_out(
+    spelling: str, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", "/home/dev")
+
+    told = absolute(request(copy, Path("/proj"), file=spelling, target="b", note=spelling))
+
+    assert told == {"file": expected, "target": "b", "note": spelling}
 
 
-class Meeting:
-    """An analysis that ends only when the hook has begun."""
+def test_what_is_no_path_reaches_hooks_as_it_is() -> None:
+    assert absolute(request(shell, Path("/proj"), command="make")) == {"command": "make"}
 
-    def __init__(self, pipe: Path) -> None:
-        self.pipe = pipe
 
-    async def analyse(self, request: Request) -> object:
-        import anyio
-
-        return await anyio.to_thread.run_sync(self.pipe.read_text)
+# After the analysis
 
 
 class Noting:
+    """Allows everything, and keeps what hooks had said."""
+
     def __init__(self) -> None:
         self.evidence: list[Evidence] = []
 
@@ -353,13 +358,30 @@ class Noting:
 
 
 @pytest.mark.proves("F6")
-async def test_hooks_and_analysis_run_side_by_side(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
+@pytest.mark.parametrize(("command", "asked"), [("echo $(rm x)", True), ("echo rm x", False)])
+async def test_a_command_line_is_analysed_before_its_hooks_are_asked(command: str, asked: bool, tmp_path: Path) -> None:
+    """The programs in it decide which hooks are asked, so hooks cannot start before the analysis is there."""
     noting = Noting()
-    rails = Rails(noting, around(hook("echo ready > pipe", timeout=15)), Meeting(tmp_path / "pipe"))
-    pool = assemble(Ingredients(custom=(look,)))
+    rails = Rails(noting, around(hook("exit 2", **{"if": "Bash(rm *)"})))
+    pool = assemble(Ingredients(custom=(shell,)))
     async with ToolExecutor(pool, RunContext(tmp_path), ResultStore(tmp_path / "big"), rails=rails) as executor:
-        executor.add(ToolUse("1", "look", {"path": "x"}))
+        executor.add(ToolUse("1", "Bash", {"command": command}))
         await anext(executor.rest())
 
-    assert [evidence.analysis for evidence in noting.evidence] == ["ready\n"]
+    assert [evidence.hook is not None for evidence in noting.evidence] == [asked]
+
+
+@pytest.mark.parametrize(
+    ("condition", "asked"), [("copy(a)", True), ("copy(b*)", False), ("Read(a)", True), ("Edit(b)", True)]
+)
+async def test_the_condition_of_a_hook_looks_at_what_a_tool_declares(
+    condition: str, asked: bool, tmp_path: Path
+) -> None:
+    noting = Noting()
+    rails = Rails(noting, around(hook("exit 2", **{"if": condition})))
+    pool = assemble(Ingredients(custom=(copy,)))
+    async with ToolExecutor(pool, RunContext(tmp_path), ResultStore(tmp_path / "big"), rails=rails) as executor:
+        executor.add(ToolUse("1", "copy", {"file": "a", "target": "b"}))
+        await anext(executor.rest())
+
+    assert [evidence.hook is not None for evidence in noting.evidence] == [asked]

@@ -111,26 +111,6 @@ class FakeHooks:
 
 
 @dataclass
-class FakeAnalyst:
-    """An analysis that is done when its gate is open."""
-
-    finding: object = "harmless"
-    stages: list[str] = field(default_factory=list)
-    gate: asyncio.Event = field(default_factory=asyncio.Event)
-    raising: Exception | None = None
-
-    def __post_init__(self) -> None:
-        self.gate.set()
-
-    async def analyse(self, request: Request) -> object:
-        self.stages.append("analysis")
-        await self.gate.wait()
-        if self.raising:
-            raise self.raising
-        return self.finding
-
-
-@dataclass
 class FakeGate:
     """Gives a fixed decision and keeps what it was shown."""
 
@@ -161,7 +141,7 @@ def opinion(verdict: Verdict) -> Opinion:
 @pytest.mark.proves("F1")
 async def test_every_call_passes_the_same_stages_in_the_same_order() -> None:
     tool = Note()
-    rails = Rails(FakeGate(stages=tool.stages), FakeHooks(stages=tool.stages), FakeAnalyst(stages=tool.stages))
+    rails = Rails(FakeGate(stages=tool.stages), FakeHooks(stages=tool.stages))
 
     outcome = await outcome_of(tool, note(), rails=rails)
 
@@ -170,7 +150,6 @@ async def test_every_call_passes_the_same_stages_in_the_same_order() -> None:
         "schema",
         "meaning",
         "pre-hooks",
-        "analysis",
         "check",
         "permission",
         "call",
@@ -334,39 +313,14 @@ async def test_only_an_allow_of_the_gate_lets_a_call_run(answer: Any) -> None:
 # Hooks and analysis
 
 
-@pytest.mark.proves("F1")
-async def test_hooks_and_analysis_run_side_by_side_and_the_gate_sees_both() -> None:
-    """Both have begun before either may end."""
-    begun: list[str] = []
-    hooks, analyst, gate = FakeHooks(HookAnswer(opinion(Verdict.ALLOW))), FakeAnalyst("reads only"), FakeGate()
-    hooks.stages = analyst.stages = begun
-    hooks.gate.clear()
-    analyst.gate.clear()
-    tool = Note()
-    async with executor_for(tool, rails=Rails(gate, hooks, analyst), scheduling=ALL) as executor:
-        executor.add(note())
-        await settled()
-        assert sorted(begun) == ["analysis", "pre-hooks"]
-        analyst.gate.set()
-        await settled()
-        assert tool.noted == []
-        hooks.gate.set()
-        await rest(executor)
-    assert gate.evidence == [Evidence(opinion(Verdict.ALLOW), "reads only")]
-    assert tool.noted == ["a"]
-
-
 @pytest.mark.proves("R2")
-@pytest.mark.parametrize("who", ["hooks", "analyst"])
 @pytest.mark.parametrize("allowed", [True, False])
-async def test_a_hook_or_an_analysis_that_cannot_run_asks_and_says_why(who: str, allowed: bool) -> None:
-    broken = OSError("no such file")
-    hooks = FakeHooks(HookAnswer(opinion(Verdict.ALLOW)), raising=broken if who == "hooks" else None)
-    analyst = FakeAnalyst(raising=broken if who == "analyst" else None)
+async def test_a_hook_that_cannot_run_asks_and_says_why(allowed: bool) -> None:
+    hooks = FakeHooks(HookAnswer(opinion(Verdict.ALLOW)), raising=OSError("no such file"))
     person = FixedApprover(allow=allowed)
     tool = Note()
 
-    outcome = await outcome_of(tool, note(), rails=Rails(CarefulGate(person, trusting=True), hooks, analyst))
+    outcome = await outcome_of(tool, note(), rails=Rails(CarefulGate(person, trusting=True), hooks))
 
     assert person.asked == ["Note(a)"]
     assert tool.noted == (["a"] if allowed else [])
@@ -374,26 +328,7 @@ async def test_a_hook_or_an_analysis_that_cannot_run_asks_and_says_why(who: str,
     assert "no such file" in " ".join(o.reason for o in outcome.decision.opinions)
 
 
-@pytest.mark.proves("R2")
-async def test_the_no_of_a_hook_stands_although_the_analysis_failed() -> None:
-    hooks = FakeHooks(HookAnswer(opinion(Verdict.DENY)))
-    person = FixedApprover()
-    outcome = await outcome_of(
-        Note(), note(), rails=Rails(CarefulGate(person, trusting=True), hooks, FakeAnalyst(raising=OSError("gone")))
-    )
-
-    assert (outcome.status, person.asked) == (Status.DENIED, [])
-
-
-async def test_an_analyst_alone_needs_no_hooks() -> None:
-    gate = FakeGate()
-    outcome = await outcome_of(Note(), note(), rails=Rails(gate, analyst=FakeAnalyst("fine")))
-
-    assert outcome.status is Status.OK
-    assert gate.evidence == [Evidence(analysis="fine")]
-
-
-async def test_hooks_alone_need_no_analyst_and_can_add_to_the_result() -> None:
+async def test_hooks_can_add_to_the_result() -> None:
     hooks = FakeHooks(HookAnswer(context=("remember the milk",)), notes=("well done",))
     outcome = await outcome_of(Note(), note(), rails=Rails(FakeGate(), hooks))
 

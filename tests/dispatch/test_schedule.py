@@ -2,30 +2,36 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from handrail.dispatch.footprint import READS_WORLD, WRITES_WORLD, Footprint, conflict, footprint
 from handrail.dispatch.schedule import Schedule, Scheduling
 from handrail.errors import HandrailError
-from handrail.tools.access import EXCLUSIVE, SHARED, Access, conflict
+from handrail.tools.access import Access
 
 PLACES = ("/a", "/a/x", "/a/x/1", "/a/y", "/b", "/b/x", "/", "clipboard")
 CAP, CAPS = 3, {"narrow": 1, "wide": 2}
 
 
-def accesses() -> st.SearchStrategy[Access]:
+def of(reads: Iterable[str], writes: Iterable[str]) -> Footprint:
+    return footprint(Access.of(reads=reads, writes=writes), Path("/"))
+
+
+def footprints() -> st.SearchStrategy[Footprint]:
     some = st.sets(st.sampled_from(PLACES), max_size=2)
-    named = st.builds(lambda reads, writes: Access.of(reads=reads, writes=writes), some, some)
-    return st.one_of(named, named, st.sampled_from([SHARED, EXCLUSIVE]))
+    named = st.builds(of, some, some)
+    return st.one_of(named, named, st.sampled_from([READS_WORLD, WRITES_WORLD]))
 
 
 @dataclass(frozen=True)
 class Plain:
     key: int
-    access: Access
+    access: Footprint
     lane: str
     held: bool
     running: bool = False
@@ -65,8 +71,8 @@ class ScheduleMatchesTheRule(RuleBasedStateMachine):
     def pick(self, data: st.DataObject, calls: list[Plain]) -> Plain:
         return data.draw(st.sampled_from(calls))
 
-    @rule(access=accesses(), lane=st.sampled_from(["", "", "narrow", "wide"]), held=st.booleans())
-    def add(self, access: Access, lane: str, held: bool) -> None:
+    @rule(access=footprints(), lane=st.sampled_from(["", "", "narrow", "wide"]), held=st.booleans())
+    def add(self, access: Footprint, lane: str, held: bool) -> None:
         self.schedule.add(self.next_key, access, lane, held=held)
         self.calls.append(Plain(self.next_key, access, lane, held))
         self.next_key += 1
@@ -106,8 +112,8 @@ class ScheduleMatchesTheRule(RuleBasedStateMachine):
         self.calls = [call for call in self.calls if call.running or call.key not in keys]
 
     @precondition(lambda self: any(call.running for call in self.calls))
-    @rule(data=st.data(), access=accesses(), held=st.booleans())
-    def widen(self, data: st.DataObject, access: Access, held: bool) -> None:
+    @rule(data=st.data(), access=footprints(), held=st.booleans())
+    def widen(self, data: st.DataObject, access: Footprint, held: bool) -> None:
         wide = self.pick(data, [call for call in self.calls if call.running])
         later = [call for call in self.calls if call.key > wide.key and call.running]
         if any(conflict(call.access, access) for call in later):
@@ -142,7 +148,7 @@ def test_a_call_costs_the_same_steps_however_many_wait() -> None:
     schedule = Schedule(1, {}, holding=False)
     waits = []
     for number in range(10_000):
-        schedule.add(number, Access.of(writes=[f"/a/{number % 7}"]) if number % 3 else SHARED)
+        schedule.add(number, of((), [f"/a/{number % 7}"]) if number % 3 else READS_WORLD)
         node = schedule._nodes[number]
         waits.append(node.pending + len(node.groups))
 

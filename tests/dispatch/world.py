@@ -26,8 +26,8 @@ from handrail.tools.pool import Ingredients, Pool, assemble
 from handrail.tools.schema import Input
 from handrail.tools.tool import PromptView, Tool
 
-LEAVES = ("/a/x/1", "/a/x/2", "/a/y", "/b/x", "/b/z", "clipboard")
-PLACES = ("/", "/a", "/a/x", "/a/x/1", "/a/y", "/b", "/b/x", "clipboard", "x", "./")
+LEAVES = ("/a/x/1", "/a/x/2", "/a/y", "/b/x", "/b/z", "/clipboard")
+PLACES = ("/", "/a", "/a/x", "/a/x/1", "/a/y", "/b", "/b/x", "/clipboard", "x", "./")
 TIME_LIMIT = 3
 RAISING = [frozenset[str]()] * 6 + [frozenset({question}) for question in ("summary", "access", "is_read_only")]
 
@@ -93,7 +93,7 @@ class Step:
 
 
 def at(place: str, cwd: Path) -> str:
-    return place if place == "clipboard" or place.startswith("/") else str(cwd / place)
+    return place if place.startswith("/") else str(cwd / place)
 
 
 def below(places: frozenset[str], cwd: Path) -> frozenset[str]:

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from handrail.dispatch.approval.judging import facts_of
 from handrail.dispatch.gate import Approver, Evidence, Request
 from handrail.files.paths import beneath, exists, expand, locate, resolve
-from handrail.permissions.case import Facts, make_case
+from handrail.permissions.case import make_case
 from handrail.permissions.layers import decide
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import Behaviour, Source
@@ -26,8 +27,7 @@ class RuleGate:
             self._policy = self._policy.adding(Behaviour(behaviour), texts, Source("user"))
 
     async def decide(self, request: Request, evidence: Evidence) -> Decision:
-        facts = Facts(read_only=request.read_only, hook=evidence.hook, doubt=evidence.doubt, check=evidence.check)
-        decision = decide(make_case(request.use, self._policy, LOOKUP, facts))
+        decision = decide(make_case(request.use, self._policy, LOOKUP, facts_of(request, evidence)))
         if decision.verdict is not Verdict.ASK:
             return decision
         if self._approver is not None:

@@ -15,9 +15,12 @@ import anyio
 import pytest
 
 from handrail import HookCallback, HookNews, Hooks, RunContext, ToolUse
+from handrail.cli.permissions.calls import tool_called
+from handrail.dispatch.approval.judging import imagined
 from handrail.hooks.answers import NOTHING, Answer
 from handrail.hooks.asking import Surroundings
 from handrail.hooks.specs import HookSource
+from handrail.tools.access import DeclaredUse
 from handrail.tools.context import AgentIdentity
 from handrail.tools.permission import Verdict
 from tests.processes.seen import alive, noted, stay
@@ -248,7 +251,8 @@ async def test_a_condition_is_a_permission_rule(
 ) -> None:
     asked = hooks(commands("touch ran", **{"if": rule}), tmp_path)
     fields = {"tool_name": name, "tool_input": given}
-    await fire(asked, tmp_path, fields=fields, use=ToolUse("1", name, given))
+    call = imagined(ToolUse("1", name, given), tool_called(name), tmp_path)
+    await fire(asked, tmp_path, fields=fields, use=DeclaredUse(call.use, call.access))
 
     assert (tmp_path / "ran").exists() == runs
 

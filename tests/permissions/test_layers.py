@@ -18,7 +18,7 @@ from handrail.permissions.rules import Behaviour, Rule, RuleProblem, parse_rule
 from handrail.permissions.touch import Lookup
 from handrail.tools.permission import Check, Decision, Opinion, Strength, Verdict
 from handrail.tools.tool import McpInfo
-from tests.permissions.world import ALL_MODES, LOOKUP, World
+from tests.permissions.world import ALL_MODES, LOOKUP, World, declared
 
 HOOK = {
     "allow": Opinion(Strength.ALLOW, Verdict.ALLOW, "hooks", "the hook says yes"),
@@ -103,7 +103,7 @@ def test_the_plan_file_may_be_written_in_plan_mode(tmp_path: Path) -> None:
     case = world.case("Write", {"file_path": "plan.md"})
     policy = replace(case.policy, plan_file=world.at("/home/dev/proj/plan.md"))
 
-    assert decide(make_case(case.use, policy, LOOKUP)).verdict is Verdict.ALLOW
+    assert decide(make_case(case.use, policy, LOOKUP, case.facts)).verdict is Verdict.ALLOW
     assert world.says("Write", {"file_path": "plan.md"}) == "deny"
 
 
@@ -275,7 +275,7 @@ Parsed = Rule | RuleProblem
 RULES = st.lists(st.builds(parse_rule, st.sampled_from(TEXTS), st.sampled_from(Behaviour)), max_size=6)
 FACTS = st.builds(
     Facts,
-    read_only=st.sampled_from([None, True, False]),
+    read_only=st.booleans(),
     destructive=st.booleans(),
     needs_person=st.booleans(),
     hook=st.sampled_from([None, *HOOK.values()]),
@@ -287,7 +287,7 @@ FACTS = st.builds(
 
 def judged(use: ToolUse, rules: list[Parsed], mode: str, facts: Facts) -> Decision:
     policy = Policy.empty("/p", "/h").with_flags(ALL_MODES).with_rules(rules).with_mode(mode)
-    return decide(make_case(use, policy, PURE, facts))
+    return decide(make_case(use, policy, PURE, declared(use, "/p", facts)))
 
 
 ANY = (st.sampled_from(USES), RULES, st.sampled_from(MODES), FACTS)

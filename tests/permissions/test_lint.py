@@ -2,10 +2,12 @@
 
 import pytest
 
+from handrail.cli.permissions.calls import installed
 from handrail.permissions.lint import lint
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import Behaviour, Source
 
+TOOLS = frozenset({*installed(), "CronCreate"})
 PROJECT, USER = Source("project", "s.json", 1, "/p"), Source("user", "~/.handrail/settings.json", 2, "/h/.handrail")
 
 
@@ -38,7 +40,7 @@ PROJECT, USER = Source("project", "s.json", 1, "/p"), Source("user", "~/.handrai
     ],
 )
 def test_a_rule_that_misleads_is_found(text: str, behaviour: str, source: Source, kind: str, said: str) -> None:
-    found = lint(Policy.empty("/p", "/h").adding(Behaviour(behaviour), [text], source))
+    found = lint(Policy.empty("/p", "/h").adding(Behaviour(behaviour), [text], source), TOOLS)
 
     assert [(finding.kind, finding.rule, finding.source) for finding in found] == [(kind, text, source)]
     assert said in found[0].message
@@ -72,7 +74,7 @@ def test_a_rule_behind_a_wider_one_is_found(texts: dict[str, list[str]], shadowe
     for kind, rules in texts.items():
         policy = policy.adding(Behaviour(kind), rules, PROJECT)
 
-    assert [finding.rule for finding in lint(policy) if finding.kind == "shadowed"] == shadowed
+    assert [finding.rule for finding in lint(policy, TOOLS) if finding.kind == "shadowed"] == shadowed
 
 
 @pytest.mark.parametrize(
@@ -91,4 +93,4 @@ def test_a_rule_behind_a_wider_one_is_found(texts: dict[str, list[str]], shadowe
     ],
 )
 def test_ordinary_rules_are_left_alone(text: str, behaviour: str) -> None:
-    assert lint(Policy.empty("/p", "/h").adding(Behaviour(behaviour), [text], PROJECT)) == ()
+    assert lint(Policy.empty("/p", "/h").adding(Behaviour(behaviour), [text], PROJECT), TOOLS) == ()

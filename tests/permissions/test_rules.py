@@ -53,7 +53,7 @@ def test_a_rule_is_read(text: str, tool: str, spec: str | None) -> None:
         ("mcp__db__q(a:b)", DENY, "take no brackets"),
         ("WebFetch(example.com)", ALLOW, "domain:host"),
         ("WebFetch(domain:)", DENY, "domain:host"),
-        ("WebSearch(x)", DENY, "takes no such brackets"),
+        ("bash(ls)", DENY, "takes no such brackets"),
         ("CronCreate(durable:true)", ALLOW, "denied or asked for"),
         ("Read(!x)", DENY, "negated"),
         ("Read(~root/x)", DENY, "another user"),

@@ -4,24 +4,56 @@ import json
 import os
 import socket
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from handrail.cli.permissions.calls import tool_called
 from handrail.conversation.blocks import ToolUse
+from handrail.dispatch.approval.judging import facts_of, imagined
+from handrail.dispatch.gate import NOTHING_SAID
 from handrail.files.paths import beneath, exists, expand, locate, resolve
 from handrail.permissions.case import Case, Facts, make_case
 from handrail.permissions.layers import decide, outcome
 from handrail.permissions.policy import Flags, Policy
 from handrail.permissions.rules import Behaviour, Source
 from handrail.permissions.touch import Lookup
+from handrail.tools.access import Access
+from handrail.tools.context import RunContext
 from handrail.tools.permission import Decision
+from handrail.tools.raw import RawTool
 
 LOOKUP = Lookup(resolve, locate, expand, exists, beneath)
 CORPUS = Path(__file__).parent / "corpus"
 HOME = "/home/dev"
 PROJECT = "/home/dev/proj"
 ALL_MODES = Flags(bypass_available=True, auto_available=True)
+
+
+class ExitPlanMode(RawTool):
+    """A tool to come, which only keeps our books."""
+
+    def __init__(self) -> None:
+        super().__init__("ExitPlanMode", {"type": "object"})
+
+    def access(self, args: Any, run: RunContext) -> Access:
+        return Access.bookkeeping()
+
+
+def declared(use: ToolUse, cwd: str = "/", facts: Facts | None = None) -> Facts:
+    """These facts, with what the tool of the call declares."""
+    tool = ExitPlanMode() if use.name == "ExitPlanMode" else tool_called(use.name)
+    own = facts_of(imagined(use, tool, Path(cwd)), NOTHING_SAID)
+    if facts is None:
+        return own
+    return replace(
+        facts,
+        access=own.access,
+        matches=own.matches,
+        subject=own.subject,
+        read_only=facts.read_only or own.read_only,
+        destructive=facts.destructive or own.destructive,
+    )
 
 
 def lines(name: str) -> list[Any]:
@@ -94,7 +126,8 @@ class World:
 
     def case(self, tool: str, values: Mapping[str, Any], facts: Facts | None = None) -> Case:
         moved = {name: self.at(value) if isinstance(value, str) else value for name, value in values.items()}
-        return make_case(ToolUse("1", tool, moved), self.policy, LOOKUP, facts)
+        use, policy = ToolUse("1", tool, moved), self.policy
+        return make_case(use, policy, LOOKUP, declared(use, policy.cwd, facts))
 
     def decide(self, tool: str, values: Mapping[str, Any], facts: Facts | None = None) -> Decision:
         return decide(self.case(tool, values, facts))

@@ -10,9 +10,10 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from handrail.conversation.blocks import Json, ToolUse
+from handrail.conversation.blocks import Json
 from handrail.dispatch.gate import NO_ANSWER, HookAnswer, Request
 from handrail.hooks.news import HookNews, Tell, nobody
+from handrail.tools.access import DeclaredUse
 from handrail.tools.context import RunContext
 from handrail.tools.output import Output
 from handrail.tools.permission import Allow, Deny, Update
@@ -109,7 +110,7 @@ class LateHooks:
         return self.now is not None and self.now.wants(*events)
 
     async def fire(
-        self, event: str, fields: Json, run: RunContext, *, use: ToolUse | None = None, tell: Tell = nobody
+        self, event: str, fields: Json, run: RunContext, *, use: DeclaredUse | None = None, tell: Tell = nobody
     ) -> "Answer":
         """Ask the hooks that this concerns."""
         if self._live.waiting or self._untold:

@@ -56,7 +56,6 @@ if TYPE_CHECKING:
     from handrail.hooks.specs import HookCallback
 
 MEMORY_TYPES = {"policy": "Managed", "user": "User", "project": "Project", "local": "Local"}
-FILE_FIELDS = ("file_path", "notebook_path")
 NO_WISHES = Wishes()
 NOT_KEPT = SessionWish(keep=False)
 
@@ -423,9 +422,8 @@ class Worker:
         """Memory that stands near the files that were just read."""
         shown = len(self._memory.files)
         for outcome in outcomes:
-            named = next((outcome.use.input[field] for field in FILE_FIELDS if field in outcome.use.input), None)
-            if isinstance(named, str) and not outcome.result.is_error:
-                self._memory = read_memory_near(self._cwd / named, self._where, self._memory, self._switches)
+            for path in () if outcome.result.is_error else outcome.access.files:
+                self._memory = read_memory_near(self._cwd / path, self._where, self._memory, self._switches)
         self._loaded(self._memory.files[shown:], "nested_traversal")
         attachment = near_memory(self._memory.files[shown:])
         return () if attachment is None else (attachment,)

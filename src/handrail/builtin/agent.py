@@ -4,8 +4,9 @@ from pydantic import Field
 
 from handrail.builtin.outfit import Outfit
 from handrail.conversation.blocks import Text
+from handrail.tools.access import Access
 from handrail.tools.cards import Card
-from handrail.tools.context import ToolContext
+from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.delegation import Delegate, Task
 from handrail.tools.output import Output
 from handrail.tools.permission import Check, Refuse, Verdict
@@ -28,6 +29,7 @@ class Agent(Tool[AgentInput]):
     aliases = ("Task",)
     search_hint = "delegate subtask parallel helper worker"
     input_model = AgentInput
+    subject = "subagent_type"
     always_load = True
     interrupt = "cancel"
 
@@ -45,6 +47,10 @@ class Agent(Tool[AgentInput]):
 
     def _only_reads(self, args: AgentInput) -> bool:
         return self._delegate is not None and self._delegate.kinds().get(args.subagent_type, False)
+
+    def access(self, args: AgentInput, run: RunContext) -> Access:
+        """What the sub-agent does is judged call by call."""
+        return Access.bookkeeping(width="shared" if self._only_reads(args) else "exclusive")
 
     async def validate(self, args: AgentInput, ctx: ToolContext) -> Refuse | None:
         if self._delegate is None:

@@ -31,7 +31,7 @@ def place_of(spelling: str, ctx: ToolContext, outfit: Outfit) -> Place:
 def access_to(spelling: str, run: RunContext, outfit: Outfit) -> Access:
     """The file is written. One with several names may be reached by any path, so it is changed alone."""
     place = resolve(spelling, str(run.cwd), outfit.home)
-    return Access.of(writes=[place.real]) if place.links <= 1 else Access.exclusive()
+    return Access.of(writes=spelling, width="named" if place.links <= 1 else "exclusive")
 
 
 def refusal(place: Place, files: FileMemory) -> Refuse | None:

@@ -52,6 +52,7 @@ class Edit(Tool[EditInput]):
     aliases = ("FileEdit", "FileEditTool", "edit_file")
     search_hint = "change replace modify text in file"
     input_model = EditInput
+    subject = "file_path"
     always_load = True
     blocking = True
 

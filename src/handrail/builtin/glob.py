@@ -13,7 +13,7 @@ from handrail.builtin.outfit import Outfit, nothing_hidden
 from handrail.builtin.searching.patterns import fixed_start, for_ripgrep, matcher
 from handrail.builtin.searching.program import VERSION_CONTROL, Folder, Program, newest_first, one_line, seen_from
 from handrail.errors import ToolError
-from handrail.files.paths import real_path, resolve
+from handrail.files.paths import resolve
 from handrail.processes.placeholders import stands_in
 from handrail.records import record
 from handrail.tools.access import Access
@@ -51,6 +51,7 @@ class Glob(Tool[GlobInput]):
     aliases = ("LS",)
     search_hint = "find list files folder name wildcard"
     input_model = GlobInput
+    subject = "path"
     always_load = True
     blocking = True
 
@@ -64,8 +65,10 @@ class Glob(Tool[GlobInput]):
         return True
 
     def access(self, args: GlobInput, run: RunContext) -> Access:
-        folder, _ = place_to_search(args)
-        return Access.of(reads=[str(real_path(run.cwd, folder))])
+        start = beyond(args.pattern)
+        if start and not start.startswith("~"):
+            start = posixpath.join(args.path, start)
+        return Access.of(walks=(args.path, start) if start else args.path, filtered=True)
 
     def summary(self, args: GlobInput) -> str:
         return f"Glob({args.pattern or args.path})"
@@ -154,6 +157,17 @@ def place_to_search(args: GlobInput) -> tuple[str, str]:
         return "/" + "/".join(fixed), rest
     start = "/".join(fixed)
     return start if args.pattern.startswith("~/") else posixpath.join(args.path, start), rest
+
+
+def beyond(pattern: str) -> str:
+    """Where a pattern leaves the folder it is searched in; empty if it does not."""
+    if not pattern.startswith(("/", "~")) and ".." not in pattern.split("/"):
+        return ""
+    parts = pattern.split("/")
+    wild = next((at for at, part in enumerate(parts) if set(part) & set("*?[{")), len(parts))
+    back = max((at for at, part in enumerate(parts) if part == ".."), default=-1)
+    # What follows a wildcard cannot be looked up, so going back behind one counts as going back from its start.
+    return "/".join(parts[:wild] + [".."] * parts[wild : back + 1].count("..")) or "/"
 
 
 def listing(names: list[str], more: int, unreadable: int) -> str:

@@ -1,5 +1,6 @@
 """Monitor: watch a command; each line it writes is an event."""
 
+from collections.abc import Callable
 from typing import Any
 
 from pydantic import Field
@@ -10,8 +11,9 @@ from handrail.builtin.bash.needs import Needs
 from handrail.builtin.bash.shell import Shell
 from handrail.builtin.outfit import Outfit
 from handrail.builtin.tasks import tasks_of
+from handrail.tools.access import Access
 from handrail.tools.cards import Card
-from handrail.tools.context import ToolContext
+from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.output import Output
 from handrail.tools.permission import Check, Refuse
 from handrail.tools.schema import Input
@@ -34,6 +36,7 @@ class Monitor(Tool[MonitorInput]):
     name = "Monitor"
     search_hint = "watch follow background log lines events notify"
     input_model = MonitorInput
+    subject = "command"
     should_defer = True
 
     def __init__(self, outfit: Outfit) -> None:
@@ -43,6 +46,13 @@ class Monitor(Tool[MonitorInput]):
 
     def classifier_text(self, args: MonitorInput) -> str:
         return args.command or ""
+
+    def access(self, args: MonitorInput, run: RunContext) -> Access:
+        return Access.of(runs=args.command or "")
+
+    def permission_matcher(self, args: MonitorInput) -> Callable[[str], bool]:
+        """Rules look at the programs of a command line, never at its text as a whole."""
+        return lambda _content: False
 
     async def validate(self, args: MonitorInput, ctx: ToolContext) -> Refuse | None:
         if args.ws is not None:

@@ -34,6 +34,7 @@ class PowerShell(Bash):
     always_load = False
     should_defer = True
     shell = Pwsh
+    language = "powershell"
 
     async def check_permission(self, args: BashInput, ctx: ToolContext) -> Check:
         standing = await self._shell.standing(args.command, wants_out=args.dangerouslyDisableSandbox)

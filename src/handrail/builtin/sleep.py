@@ -4,8 +4,9 @@ import asyncio
 
 from pydantic import Field
 
+from handrail.tools.access import Access
 from handrail.tools.cards import Card
-from handrail.tools.context import Progress, ToolContext
+from handrail.tools.context import Progress, RunContext, ToolContext
 from handrail.tools.output import Output
 from handrail.tools.schema import Input
 from handrail.tools.tool import Tool
@@ -29,6 +30,9 @@ class Sleep(Tool[SleepInput]):
 
     def is_concurrency_safe(self, args: SleepInput) -> bool:
         return True
+
+    def access(self, args: SleepInput, run: RunContext) -> Access:
+        return Access.of()
 
     def summary(self, args: SleepInput) -> str:
         return f"Sleep({args.seconds:g} s)"

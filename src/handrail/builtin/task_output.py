@@ -8,8 +8,9 @@ from handrail.builtin.command_output import Said, limit_of, said
 from handrail.builtin.outfit import Outfit
 from handrail.builtin.tasks import Task, Tasks, tasks_of
 from handrail.errors import ToolError
+from handrail.tools.access import Access
 from handrail.tools.cards import Card
-from handrail.tools.context import ToolContext
+from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.output import Output
 from handrail.tools.schema import Input
 from handrail.tools.tool import Tool
@@ -39,6 +40,9 @@ class TaskOutput(Tool[TaskOutputInput]):
 
     def is_concurrency_safe(self, args: TaskOutputInput) -> bool:
         return True
+
+    def access(self, args: TaskOutputInput, run: RunContext) -> Access:
+        return Access.bookkeeping(width="shared")
 
     async def call(self, args: TaskOutputInput, ctx: ToolContext) -> Output:
         task = found(tasks_of(self._outfit), args.task_id)

@@ -5,8 +5,9 @@ from pydantic import Field
 from handrail.builtin.outfit import Outfit
 from handrail.builtin.task_output import found
 from handrail.builtin.tasks import tasks_of
+from handrail.tools.access import Access
 from handrail.tools.cards import Card
-from handrail.tools.context import ToolContext
+from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.output import Output
 from handrail.tools.permission import Refuse
 from handrail.tools.schema import Input
@@ -27,6 +28,9 @@ class TaskStop(Tool[TaskStopInput]):
 
     def __init__(self, outfit: Outfit) -> None:
         self._outfit = outfit
+
+    def access(self, args: TaskStopInput, run: RunContext) -> Access:
+        return Access.bookkeeping(width="exclusive")
 
     async def validate(self, args: TaskStopInput, ctx: ToolContext) -> Refuse | None:
         if not (args.task_id or args.shell_id):

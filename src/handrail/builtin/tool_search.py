@@ -3,8 +3,9 @@
 from pydantic import Field
 
 from handrail.conversation.blocks import ToolReference
+from handrail.tools.access import Access
 from handrail.tools.cards import Card
-from handrail.tools.context import ToolContext
+from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.output import Output
 from handrail.tools.schema import Input
 from handrail.tools.search import Searching
@@ -30,6 +31,9 @@ class ToolSearch(Tool[ToolSearchInput]):
 
     def is_concurrency_safe(self, args: ToolSearchInput) -> bool:
         return True
+
+    def access(self, args: ToolSearchInput, run: RunContext) -> Access:
+        return Access.bookkeeping(width="shared")
 
     async def call(self, args: ToolSearchInput, ctx: ToolContext) -> Output:
         found = self._catalog.search(args.query, args.max_results)

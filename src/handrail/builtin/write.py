@@ -44,6 +44,7 @@ class Write(Tool[WriteInput]):
     aliases = ("FileWrite", "FileWriteTool", "write_file")
     search_hint = "create make new file save text"
     input_model = WriteInput
+    subject = "file_path"
     always_load = True
     blocking = True
 

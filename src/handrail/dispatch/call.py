@@ -1,7 +1,7 @@
 """
 One call, end to end, always through the same stages:
 
-    look up -> schema -> meaning -> hooks and analysis -> permission -> call -> post-hooks -> fit -> result block
+    look up -> schema -> meaning -> hooks -> permission -> call -> post-hooks -> fit -> result block
 
 Whatever happens on the way becomes exactly one Outcome. This is the one place where exceptions turn into results;
 cancellation passes through, because only the executor knows why.
@@ -12,7 +12,6 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from handrail.conversation.blocks import Json, Text, ToolUse
 from handrail.conversation.scribe import Scribe
@@ -27,8 +26,8 @@ from handrail.dispatch.endings import (
     rejected_input,
     tool_result,
 )
-from handrail.dispatch.flags import flag, parse
-from handrail.dispatch.gate import NO_ANSWER, NOTHING_SAID, Evidence, HookAnswer, Rails, Request
+from handrail.dispatch.flags import parse
+from handrail.dispatch.gate import NO_ANSWER, NOTHING_SAID, Evidence, HookAnswer, Hooks, Rails, Request
 from handrail.dispatch.invoke import TimedOutError, invoke
 from handrail.dispatch.results import ResultStore
 from handrail.dispatch.threads import in_thread
@@ -65,7 +64,7 @@ class Desk:
 
     now: Callable[[], float]
     progress: Callable[[Call, Progress], None]
-    rescheduled: Callable[[Call, Any], Awaitable[bool]]
+    rescheduled: Callable[[Call, Request], Awaitable[bool]]
     """Asked when the input was changed: may the call go on, perhaps after a wait? False = it cannot be run here."""
     deferrable: Callable[[Call], Awaitable[bool]]
     """Asked when a hook wants the call put off: can it be? May wait until that is known."""
@@ -88,7 +87,7 @@ class Pipeline:
         """Take a call with a valid input through all stages."""
         assert call.tool is not None
         ctx = ToolContext(run, call.use, call.abort, partial(self._desk.progress, call), self.decide)
-        request = Request(call.use, call.tool, call.args, ctx, read_only=call.read_only)
+        request = Request(call.use, call.tool, call.args, ctx, read_only=call.read_only, access=call.access)
         now, marks = self._desk.now, call.marks
         marks.append(now())
         try:
@@ -129,7 +128,7 @@ class Pipeline:
             blocks = (*blocks, *map(_note, (*hook.context, *after.context)))
         result = tool_result(request.use, blocks, is_error=not done)
         status = Status.OK if done else Status.ERROR
-        return Outcome(request.use, status, cause, result, output, decision, call.timings, after.stop)
+        return Outcome(request.use, status, cause, result, output, decision, call.timings, after.stop, request.access)
 
     def _begin(self, call: Call, request: Request, decision: Decision) -> None:
         """From here on there may be effects, so it is written down first."""
@@ -149,7 +148,7 @@ class Pipeline:
         if problem:
             return Decision(Verdict.DENY, str(problem))
         ctx = ToolContext(run, use, run.abort, lambda _progress: None, self.decide)
-        request = Request(use, tool, args, ctx, read_only=flag(tool.is_read_only, args))
+        request = Request.of(use, tool, args, ctx)
         try:
             request, _, decision = await self._judged(request, _doubt(await tool.validate(args, ctx)), None)
         except (InputError, _RefusedError) as error:
@@ -191,10 +190,10 @@ class Pipeline:
         return call.timings
 
     async def _judged(self, request: Request, doubt: str, call: Call | None) -> tuple[Request, HookAnswer, Decision]:
-        """What hooks, analysis, the tool itself and the gate say: the request as they left it, and the answer."""
-        hook, analysis = NO_ANSWER, None
-        if self._rails.hooks is not None or self._rails.analyst is not None:
-            hook, analysis = await self._before(request)
+        """What hooks, the tool itself and the gate say: the request as they left it, and the answer."""
+        hook = NO_ANSWER
+        if self._rails.hooks is not None:
+            hook = await self._before(self._rails.hooks, request)
             if hook.stop is not None:
                 return request, hook, _stopped(hook.stop, request)
             if hook.defers:
@@ -208,10 +207,10 @@ class Pipeline:
         check = await request.tool.check_permission(request.args, request.ctx)
         if check.updated_input is not None:
             request, doubt = await self._changed(request, check.updated_input, call)
-        if hook is NO_ANSWER and check is NO_OPINION and analysis is None and not doubt:
+        if hook is NO_ANSWER and check is NO_OPINION and not doubt:
             evidence = NOTHING_SAID
         else:
-            evidence = Evidence(hook.opinion, analysis, doubt, check)
+            evidence = Evidence(hook.opinion, doubt, check)
         decision = await self._rails.gate.decide(request, evidence)
         if decision.verdict is Verdict.ALLOW and decision.updated_input is not None:
             request, _ = await self._changed(request, decision.updated_input, call)
@@ -221,46 +220,22 @@ class Pipeline:
         """The request with another input, which is checked like the first one."""
         use = ToolUse(request.use.id, request.use.name, raw)
         args = request.tool.parse(raw)
-        request = Request(
-            use, request.tool, args, request.ctx.varied(use=use), read_only=flag(request.tool.is_read_only, args)
-        )
-        if call is not None and not await self._desk.rescheduled(call, args):
+        request = Request.of(use, request.tool, args, request.ctx.varied(use=use))
+        if call is not None and not await self._desk.rescheduled(call, request):
             raise _ConflictError(
                 f"{request.summary} was changed by a hook or a person to touch something that later calls are already "
                 "using. Ask for it again in an answer of its own."
             )
         return request, _doubt(await request.tool.validate(args, request.ctx))
 
-    async def _before(self, request: Request) -> tuple[HookAnswer, object]:
-        """Pre-hooks and analysis, side by side."""
-        if self._rails.analyst is None:
-            return await self._ask_hooks(request), None
-        async with asyncio.TaskGroup() as group:
-            asked = group.create_task(self._ask_hooks(request))
-            analysed = group.create_task(self._analyse(request))
-        answer, (analysis, problem) = asked.result(), analysed.result()
-        if problem and (answer.opinion is None or answer.opinion.strength < Strength.ASK):
-            answer = replace(answer, opinion=Opinion(Strength.ASK, Verdict.ASK, "classifier", problem))
-        return answer, analysis
-
-    async def _ask_hooks(self, request: Request) -> HookAnswer:
-        if self._rails.hooks is None:
-            return NO_ANSWER
+    async def _before(self, hooks: Hooks, request: Request) -> HookAnswer:
+        """What the pre-hooks answer."""
         try:
-            return await self._rails.hooks.before(request)
+            return await hooks.before(request)
         except Exception as error:
             log.exception("a hook before %s could not run", request.use.name)
             reason = f"a hook that has a say in it could not run ({error})"
             return HookAnswer(Opinion(Strength.ASK, Verdict.ASK, "hooks", reason))
-
-    async def _analyse(self, request: Request) -> tuple[object, str]:
-        if self._rails.analyst is None:
-            return None, ""
-        try:
-            return await self._rails.analyst.analyse(request), ""
-        except Exception as error:
-            log.exception("the analysis of %s failed", request.use.name)
-            return None, f"what it would do could not be found out ({error})"
 
     async def _call(self, request: Request) -> tuple[Output | None, Cause, str]:
         """The output, or the sentence about what went wrong."""
@@ -311,7 +286,7 @@ def _note(text: str) -> Text:
 def _refused(request: Request, stop: str | None, decision: Decision, timings: Timings) -> Outcome:
     if stop is not None:
         return hook_stopped(request.use, request.summary, decision, stop, timings)
-    return denied(request.use, request.summary, decision, timings)
+    return replace(denied(request.use, request.summary, decision, timings), access=request.access)
 
 
 def _stopped(stop: str, request: Request) -> Decision:

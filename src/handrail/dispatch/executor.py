@@ -12,15 +12,16 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from handrail.conversation.blocks import BrokenToolUse, ToolUse
 from handrail.conversation.scribe import Scribe
 from handrail.dispatch.call import Desk, Pipeline
 from handrail.dispatch.channel import Channel
 from handrail.dispatch.endings import crashed, failed, rejected_input, repeated, stopped
-from handrail.dispatch.flags import abort, flag, parse, touched
-from handrail.dispatch.gate import Rails
+from handrail.dispatch.flags import abort, flag, parse
+from handrail.dispatch.footprint import WRITES_WORLD, footprint
+from handrail.dispatch.gate import Rails, Request
 from handrail.dispatch.journal import Journal
 from handrail.dispatch.queue import Queue
 from handrail.dispatch.results import ResultStore
@@ -29,7 +30,6 @@ from handrail.dispatch.threads import from_thread
 from handrail.dispatch.tracked import Call, State
 from handrail.errors import HandrailError
 from handrail.tools.abort import AbortReason
-from handrail.tools.access import EXCLUSIVE
 from handrail.tools.context import Progress, RunContext
 from handrail.tools.events import CallEvent, CallFinished, CallProgress, CallQueued, CallStarted
 from handrail.tools.outcome import REAL_FAILURES, Cause, Outcome, Status
@@ -274,21 +274,19 @@ class ToolExecutor:
         self._complete(call, outcome)
         self._pump()
 
-    async def _rescheduled(self, call: Call, args: Any) -> bool:
+    async def _rescheduled(self, call: Call, changed: Request) -> bool:
         """The input was changed: see that the call still keeps to what it was scheduled for, or wait until it may."""
-        assert call.tool is not None
-        call.args = args
-        call.read_only = flag(call.tool.is_read_only, args)
+        call.args, call.read_only, call.access = changed.args, changed.read_only, changed.access
         later: list[Call] = []
-        if not call.access.covers(touched(call.tool, args, self.run)):
+        if not call.footprint.covers(footprint(changed.access, self.run.cwd)):
             later = self._calls[call.number + 1 :]
             if any(other.task for other in later):
                 return False
-            call.access = EXCLUSIVE
+            call.footprint = WRITES_WORLD
         elif call.read_only or not self._queue.holding:
             return True
         call.resume = self._loop.create_future()
-        self._queue.widen(call, call.access, later)
+        self._queue.widen(call, later)
         self._pump()
         await call.resume
         call.resume = None

@@ -13,9 +13,6 @@ from handrail.tools.pool import AnyTool
 
 log = logging.getLogger(__name__)
 
-NOTHING = Access.of(reads=["nothing"])
-"""A place that nobody writes, but that lies in the world like all others."""
-
 
 def flag(question: Callable[[Any], bool], args: Any) -> bool:
     """The tool's yes; anything else, also an exception, is a no."""
@@ -26,16 +23,33 @@ def flag(question: Callable[[Any], bool], args: Any) -> bool:
         return False
 
 
-def touched(tool: AnyTool, args: Any, run: RunContext) -> Access:
-    """What the call touches; everything, if the tool cannot say. To touch nothing is still to be in the world."""
+def declaration(tool: AnyTool, args: Any, run: RunContext) -> Access:
+    """What the tool declares about the call. A tool that raises or answers something else has declared nothing."""
     try:
         access: object = tool.access(args, run)
     except Exception:
         log.exception("%s.access raised; the call runs alone", tool.name)
         return EXCLUSIVE
-    if not isinstance(access, Access):
-        return EXCLUSIVE
-    return access if access.reads or access.writes else NOTHING
+    return access if isinstance(access, Access) else EXCLUSIVE
+
+
+def fits(tool: AnyTool, args: Any, spec: str) -> bool | None:
+    """Whether the call is what a rule such as `Tool(spec)` means; None when the tool cannot say."""
+    try:
+        found: object = tool.permission_matcher(args)(spec)
+    except Exception:
+        log.exception("the matcher of %s raised; deny and ask rules count as matching", tool.name)
+        return None
+    return found if isinstance(found, bool) else None
+
+
+def subject_of(tool: AnyTool, args: Any) -> str:
+    """What the call is about, in the words of the tool; empty if it cannot say."""
+    try:
+        return tool.subject_text(args) or ""
+    except Exception:
+        log.exception("%s.subject_text raised; the call is about nothing in particular", tool.name)
+        return ""
 
 
 def short(tool: AnyTool, args: Any) -> str:

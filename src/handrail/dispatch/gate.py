@@ -1,5 +1,5 @@
 """
-Who has a say in a call: hooks, an analysis of what it would do, and the gate that decides.
+Who has a say in a call: hooks, and the gate that decides.
 
 The engine knows them as Protocols. The neutral ones here let it run without any rules; the real ones are handed in.
 """
@@ -8,8 +8,9 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 from handrail.conversation.blocks import Json, ToolUse
-from handrail.dispatch.flags import short
+from handrail.dispatch.flags import declaration, flag, short
 from handrail.records import record
+from handrail.tools.access import Access
 from handrail.tools.context import ToolContext
 from handrail.tools.output import Output
 from handrail.tools.permission import NO_OPINION, Check, Decision, Opinion, Strength, Verdict, fold
@@ -17,16 +18,25 @@ from handrail.tools.pool import AnyTool
 
 
 class Request:
-    """One call that wants to run: what was asked for, the tool, its checked input and its flags for that input."""
+    """One call that wants to run: the tool, its checked input, and what the tool declares about that input."""
 
-    __slots__ = ("args", "ctx", "read_only", "tool", "use")
+    __slots__ = ("access", "args", "ctx", "read_only", "tool", "use")
 
-    def __init__(self, use: ToolUse, tool: AnyTool, args: Any, ctx: ToolContext, *, read_only: bool) -> None:
+    def __init__(
+        self, use: ToolUse, tool: AnyTool, args: Any, ctx: ToolContext, *, read_only: bool, access: Access
+    ) -> None:
         self.use = use
         self.tool = tool
         self.args = args
         self.ctx = ctx
         self.read_only = read_only
+        self.access = access
+
+    @classmethod
+    def of(cls, use: ToolUse, tool: AnyTool, args: Any, ctx: ToolContext) -> "Request":
+        """The request, with what the tool says about this input."""
+        access = declaration(tool, args, ctx.run)
+        return cls(use, tool, args, ctx, read_only=flag(tool.is_read_only, args), access=access)
 
     @property
     def summary(self) -> str:
@@ -66,18 +76,11 @@ class Hooks(Protocol):
         ...
 
 
-class Analyst(Protocol):
-    """Finds out what a call would do (for example a shell command); runs beside the pre-hooks."""
-
-    async def analyse(self, request: Request) -> object: ...
-
-
 @record
 class Evidence:
     """What is known about a call when the gate decides: the earlier layers have all spoken."""
 
     hook: Opinion | None = None
-    analysis: object = None
     doubt: str = ""
     """Semantic validation was not sure; this is why."""
     check: Check = NO_OPINION
@@ -172,4 +175,3 @@ class Rails:
 
     gate: Gate = CarefulGate()
     hooks: Hooks | None = None
-    analyst: Analyst | None = None

@@ -3,21 +3,22 @@
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from pydantic_core import to_jsonable_python
 
 from handrail.conversation.blocks import Json, Text, ToolUse
+from handrail.dispatch.flags import fits
 from handrail.dispatch.gate import NO_ANSWER, HookAnswer, Request
 from handrail.hooks.answers import NOTHING, Answer
 from handrail.hooks.fold import opinion_of
 from handrail.hooks.news import HookNews
 from handrail.hooks.runner import Hooks
 from handrail.hooks.texts import inert
+from handrail.tools.access import DeclaredUse
 from handrail.tools.output import Output, json_text
 from handrail.tools.permission import Allow, Deny, Update, Verdict
-
-PATHS = frozenset(("file_path", "notebook_path", "path"))
 
 
 class CallHooks:
@@ -76,18 +77,20 @@ class CallHooks:
         if not self._hooks.wants(event):
             return NOTHING
         name, ctx = request.tool.name, request.ctx
-        given = absolute(request.use.input, str(ctx.cwd))
-        fields = {"tool_name": name, "tool_input": given, "tool_use_id": request.use.id, **more}
-        use = ToolUse(request.use.id, name, request.use.input)
+        fields = {"tool_name": name, "tool_input": absolute(request), "tool_use_id": request.use.id, **more}
+        call = ToolUse(request.use.id, name, request.use.input)
+        use = DeclaredUse(call, request.access, partial(fits, request.tool, request.args))
         return await self._hooks.fire(event, fields, ctx.run, use=use, tell=ctx.progress)
 
 
-def absolute(given: Json, cwd: str) -> dict[str, Any]:
-    """The input with its paths spelled out, so that a hook need not know the working folder."""
-    return {
-        name: os.path.join(cwd, os.path.expanduser(value)) if name in PATHS and isinstance(value, str) else value  # noqa: PTH118, PTH111  # spellings, not files
-        for name, value in given.items()
-    }
+def absolute(request: Request) -> Json:
+    """The input with the path that the call is about spelled out, so that a hook need not know the working folder."""
+    given, access = request.use.input, request.access
+    subject = given.get(request.tool.subject)
+    if subject not in access.files and subject not in access.walks:
+        return given
+    path = os.path.join(request.ctx.cwd, os.path.expanduser(subject))  # noqa: PTH118, PTH111  # a spelling, no file
+    return {**given, request.tool.subject: path}
 
 
 def _heard(answer: Answer, output: Output | None) -> HookAnswer:

@@ -3,10 +3,11 @@
 from collections import deque
 from collections.abc import Collection, Iterable
 
-from handrail.dispatch.flags import touched
+from handrail.dispatch.flags import declaration
+from handrail.dispatch.footprint import READS_WORLD, WRITES_WORLD, Footprint, footprint
 from handrail.dispatch.schedule import Schedule, Scheduling
 from handrail.dispatch.tracked import Call
-from handrail.tools.access import EXCLUSIVE, SHARED, Access
+from handrail.tools.access import EXCLUSIVE
 from handrail.tools.context import RunContext
 
 
@@ -67,7 +68,7 @@ class Queue:
         if placed:
             self._schedule.drop(placed)
 
-    def widen(self, call: Call, access: Access, later: Iterable[Call]) -> None:
+    def widen(self, call: Call, later: Iterable[Call]) -> None:
         """
         A started call turns out to touch more, or to change something: it waits until it may start once more.
 
@@ -76,20 +77,21 @@ class Queue:
         again = [other for other in later if self._placed.pop(other.number, None)]
         self._schedule.drop({other.number for other in again})
         self._waiting.extendleft(reversed(again))
-        self._schedule.widen(call.number, access, held=not call.read_only)
-        if access is EXCLUSIVE:
+        self._schedule.widen(call.number, call.footprint, held=not call.read_only)
+        if call.alone:
             self._barrier = call
 
     def _place(self, call: Call, run: RunContext) -> None:
         assert call.tool is not None
-        call.access = EXCLUSIVE if call.problem else touched(call.tool, call.args, run)
+        call.access = EXCLUSIVE if call.problem else declaration(call.tool, call.args, run)
+        call.footprint = footprint(call.access, run.cwd)
         self._placed[call.number] = call
-        access = self._in_runs(call) if self._batch else call.access
-        self._schedule.add(call.number, access, call.tool.name, held=not call.read_only)
+        held = self._in_runs(call) if self._batch else call.footprint
+        self._schedule.add(call.number, held, call.tool.name, held=not call.read_only)
         if call.alone:
             self._barrier = call
 
-    def _in_runs(self, call: Call) -> Access:
+    def _in_runs(self, call: Call) -> Footprint:
         """The batch path: neighbours that only read make one run, every other call is a run of its own."""
-        together = not call.access.writes and (self._all_read or not self._all_must_read)
-        return SHARED if together else EXCLUSIVE
+        together = not call.footprint.writes and (self._all_read or not self._all_must_read)
+        return READS_WORLD if together else WRITES_WORLD

@@ -14,9 +14,9 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import field
 from typing import Literal
 
+from handrail.dispatch.footprint import Footprint, Place
 from handrail.errors import HandrailError
 from handrail.records import record
-from handrail.tools.access import Access, Place
 
 
 @record
@@ -58,11 +58,11 @@ class Group:
 class Node:
     """One call in the schedule: what it touches, how many groups it waits for, and which groups it is in."""
 
-    __slots__ = ("access", "groups", "held", "key", "lane", "pending", "started")
+    __slots__ = ("footprint", "groups", "held", "key", "lane", "pending", "started")
 
-    def __init__(self, key: int, access: Access, lane: str, *, held: bool, started: bool = False) -> None:
+    def __init__(self, key: int, footprint: Footprint, lane: str, *, held: bool, started: bool = False) -> None:
         self.key = key
-        self.access = access
+        self.footprint = footprint
         self.lane = lane
         self.held = held
         self.started = started
@@ -106,9 +106,9 @@ class Schedule:
         """Whether held calls are still kept back."""
         self._clear()
 
-    def add(self, key: int, access: Access, lane: str = "", *, held: bool = False) -> None:
+    def add(self, key: int, footprint: Footprint, lane: str = "", *, held: bool = False) -> None:
         """The next call in order. A held one does not start before `release`."""
-        self._place(Node(key, access, lane, held=held))
+        self._place(Node(key, footprint, lane, held=held))
 
     def release(self) -> None:
         """Held calls wait for nothing but conflicts and room now."""
@@ -146,10 +146,10 @@ class Schedule:
         """Forget calls that never started, as if they had not been asked for."""
         self._rebuild(node for node in self._nodes.values() if node.started or node.key not in keys)
 
-    def widen(self, key: int, access: Access, *, held: bool) -> None:
+    def widen(self, key: int, footprint: Footprint, *, held: bool) -> None:
         """A started call turns out to touch more: it waits again, and what waits behind it sees that."""
         node = self._nodes[key]
-        node.access, node.held, node.started = access, held, False
+        node.footprint, node.held, node.started = footprint, held, False
         self._rebuild(self._nodes.values())
 
     def _clear(self) -> None:
@@ -166,7 +166,7 @@ class Schedule:
         old = list(nodes)
         self._clear()
         for node in old:
-            self._place(Node(node.key, node.access, node.lane, held=node.held, started=node.started))
+            self._place(Node(node.key, node.footprint, node.lane, held=node.held, started=node.started))
 
     def _place(self, node: Node) -> None:
         self._nodes[node.key] = node
@@ -186,12 +186,12 @@ class Schedule:
     def _wait(self, node: Node) -> None:
         if node.held:
             node.wait_for(self._gate)
-        for place in node.access.writes:
+        for place in node.footprint.writes:
             for above in self._above(place):
                 node.wait_for(above.writers, above.readers)
             spot = self._spot(place)
             node.wait_for(spot.writers, spot.readers, spot.lower_writers, spot.lower_readers)
-        for place in node.access.reads:
+        for place in node.footprint.reads:
             for above in self._above(place):
                 node.wait_for(above.writers)
             spot = self._spot(place)
@@ -199,12 +199,12 @@ class Schedule:
 
     def _join(self, node: Node) -> None:
         """After all waiting is noted, so that a call never waits for itself."""
-        for place in node.access.writes:
+        for place in node.footprint.writes:
             for above in self._above(place):
                 above.lower_writers = node.join(above.lower_writers)
             spot = self._spot(place)
             spot.writers = node.join(spot.writers)
-        for place in node.access.reads:
+        for place in node.footprint.reads:
             for above in self._above(place):
                 above.lower_readers = node.join(above.lower_readers)
             spot = self._spot(place)

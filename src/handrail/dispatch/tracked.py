@@ -7,9 +7,10 @@ from typing import Any
 
 from handrail.conversation.blocks import ToolUse
 from handrail.dispatch.flags import short
+from handrail.dispatch.footprint import WORLD, WRITES_WORLD, Footprint
 from handrail.errors import HandrailError
 from handrail.tools.abort import AbortReason, AbortSignal
-from handrail.tools.access import EXCLUSIVE, WORLD, Access
+from handrail.tools.access import EXCLUSIVE, Access
 from handrail.tools.outcome import Outcome, Timings
 from handrail.tools.pool import AnyTool
 
@@ -41,6 +42,7 @@ class Call:
         "began",
         "blame",
         "entered",
+        "footprint",
         "marks",
         "number",
         "outcome",
@@ -68,6 +70,9 @@ class Call:
         self.put_off = False
         """It was put off by a hook before, so somebody has to decide about it now."""
         self.access: Access = EXCLUSIVE
+        """What its tool declared for its input."""
+        self.footprint: Footprint = WRITES_WORLD
+        """The places that it holds in the schedule."""
         self.abort = AbortSignal()
         self.task: asyncio.Task[None] | None = None
         self.entered = False
@@ -98,7 +103,7 @@ class Call:
     @property
     def alone(self) -> bool:
         """Whether nothing may run beside it."""
-        return WORLD in self.access.writes
+        return WORLD in self.footprint.writes
 
     @property
     def summary(self) -> str:

@@ -2,25 +2,29 @@
 
 from functools import lru_cache
 
-from handrail.conversation.blocks import ToolUse
 from handrail.files.paths import beneath, exists, expand, locate, resolve
-from handrail.permissions.case import make_case
+from handrail.permissions.case import Facts, make_case
 from handrail.permissions.matching import matching
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import Behaviour, Rule
 from handrail.permissions.touch import Lookup
+from handrail.tools.access import DeclaredUse
 
 LOOKUP = Lookup(resolve, locate, expand, exists, beneath)
 
 
-def holds(rule: Rule, use: ToolUse, cwd: str, home: str) -> bool:
+def holds(rule: Rule, call: DeclaredUse, cwd: str, home: str) -> bool:
     """
     Whether anything in the call matches, as an ask rule would: any command of a line, at any depth.
 
-    A command line that is not understood may hold anything, so it matches.
+    A command line that is not understood may hold anything, so it matches; so does a call whose tool declares nothing
+    when the rule is about files.
     """
-    case = make_case(use, _policy(rule, cwd, home), LOOKUP)
+    facts = Facts(access=call.access, matches=call.matches)
+    case = make_case(call.use, _policy(rule, cwd, home), LOOKUP, facts)
     if case.analysis is not None and case.analysis.problems and rule.tool == "Bash":
+        return True
+    if not case.access.declared and rule.spec is not None and rule.tool in ("Read", "Edit"):
         return True
     return bool(matching(case, Behaviour.ASK))
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from handrail.conversation.blocks import Json, ToolUse
+from handrail.conversation.blocks import Json
 from handrail.hooks.answers import BLOCKED, NOTHING, Answer, Reply
 from handrail.hooks.asking import Asked, Body, Surroundings, ask
 from handrail.hooks.condition import holds
@@ -24,6 +24,7 @@ from handrail.hooks.news import HookNews, Tell, nobody
 from handrail.hooks.parsing import parse_callbacks, parse_hooks
 from handrail.hooks.specs import Function, Hook, HookCallback, HookProblem, HookSource
 from handrail.hooks.texts import bounded
+from handrail.tools.access import DeclaredUse
 from handrail.tools.context import RunContext
 from handrail.tools.output import json_text
 from handrail.tools.permission import Deny
@@ -88,7 +89,7 @@ class Hooks:
         return not self._by_event.keys().isdisjoint(events)
 
     async def fire(
-        self, event: str, fields: Json, run: RunContext, *, use: ToolUse | None = None, tell: Tell = nobody
+        self, event: str, fields: Json, run: RunContext, *, use: DeclaredUse | None = None, tell: Tell = nobody
     ) -> Answer:
         """Ask the hooks that this concerns. `use` is the call that conditions are about."""
         hooks = self._by_event.get(event)
@@ -121,13 +122,13 @@ class Hooks:
         return folded([task.result() for task in asked])
 
     def announce(
-        self, event: str, fields: Json, run: RunContext, *, use: ToolUse | None = None, tell: Tell = nobody
+        self, event: str, fields: Json, run: RunContext, *, use: DeclaredUse | None = None, tell: Tell = nobody
     ) -> None:
         """Tell hooks of something that they cannot change. Nobody waits for them."""
         if event in self._by_event:
             self._behind(self._announce(event, fields, run, use, tell))
 
-    async def _announce(self, event: str, fields: Json, run: RunContext, use: ToolUse | None, tell: Tell) -> None:
+    async def _announce(self, event: str, fields: Json, run: RunContext, use: DeclaredUse | None, tell: Tell) -> None:
         self._remember(event, "", await self.fire(event, fields, run, use=use, tell=tell))
 
     def _remember(self, event: str, name: str, answer: Answer) -> None:
@@ -146,7 +147,7 @@ class Hooks:
             await asyncio.wait(self._background)
 
     def _chosen(
-        self, event: Event, hooks: Sequence[Hook], fields: Json, run: RunContext, use: ToolUse | None
+        self, event: Event, hooks: Sequence[Hook], fields: Json, run: RunContext, use: DeclaredUse | None
     ) -> list[Hook]:
         """The hooks that match, in order; of identical ones only the strictest."""
         value = str(fields.get(event.matches, "")) if event.matches else ""

@@ -7,7 +7,7 @@ Every moment is passed at no cost when there are no hooks for it.
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from handrail.conversation.blocks import Text, ToolUse
+from handrail.conversation.blocks import Text
 from handrail.conversation.messages import Attachment, Message, UserMessage
 from handrail.conversation.stream import StreamFailure
 from handrail.hooks.news import HookNews
@@ -18,6 +18,7 @@ from handrail.loop.setup import Setup
 from handrail.loop.summary import SUMMARY
 from handrail.records import record
 from handrail.tools.abort import AbortSignal
+from handrail.tools.access import DeclaredUse
 from handrail.tools.outcome import Outcome
 from handrail.tools.permission import Decision, Verdict
 
@@ -50,7 +51,7 @@ class Moments:
         self._blocks = 0
 
     async def fire(
-        self, event: str, left: float | None = None, *, use: ToolUse | None = None, **fields: Any
+        self, event: str, left: float | None = None, *, use: DeclaredUse | None = None, **fields: Any
     ) -> "Answer | None":
         """Ask the hooks of an event, for at most `left` seconds."""
         if self._hooks is None or not self._hooks.wants(event):
@@ -102,7 +103,8 @@ class Moments:
             if outcome.decision is not None and _unanswered(outcome.decision):
                 use = outcome.use
                 about = {"tool_name": use.name, "tool_input": use.input, "tool_use_id": use.id}
-                fired = self.fire("PermissionDenied", left, use=use, reason=outcome.decision.reason, **about)
+                declared = DeclaredUse(use, outcome.access)
+                fired = self.fire("PermissionDenied", left, use=declared, reason=outcome.decision.reason, **about)
                 said += added(await fired)
         return tuple(said)
 

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Itera
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from handrail.conversation.blocks import Json, ToolUse
+from handrail.conversation.blocks import Json
 from handrail.conversation.messages import AssistantMessage, Attachment, Message
 from handrail.conversation.request import Effort, History, Request, Thinking, ToolChoice
 from handrail.conversation.stream import StreamEvent, Usage
@@ -14,6 +14,7 @@ from handrail.dispatch.schedule import Scheduling
 from handrail.loop.limits import NO_LIMITS, Limits
 from handrail.loop.spending import Cost, no_price
 from handrail.records import record
+from handrail.tools.access import DeclaredUse
 from handrail.tools.context import RunContext
 from handrail.tools.outcome import Outcome
 from handrail.tools.tool import PLAIN_VIEW, PromptView
@@ -65,7 +66,7 @@ class RunHooks(Protocol):
         fields: Json,
         run: RunContext,
         *,
-        use: ToolUse | None = None,
+        use: DeclaredUse | None = None,
         tell: "Callable[[HookNews], None]",
     ) -> "Coroutine[Any, Any, Answer]":
         """What is thought of an event, which `fields` describe. `use` is the call that it is about."""

@@ -1,8 +1,8 @@
 """
 The Case: everything one decision looks at, settled before it is made.
 
-`make_case` finds the files, commands and addresses a call names and has them looked up by the `Lookup` it is handed;
-by itself it does nothing but read the input.
+`make_case` takes the files, command lines and addresses that the tool declares for a call and has them looked up by the
+`Lookup` it is handed; by itself it does nothing but read that declaration.
 """
 
 import posixpath
@@ -12,29 +12,37 @@ from typing import Any
 
 from handrail.conversation.blocks import ToolUse
 from handrail.files.paths import MAX_BENEATH, Beneath, Place, plain
-from handrail.permissions.contents import unnamed
-from handrail.permissions.passing import passing
+from handrail.files.paths import Kind as PlaceKind
+from handrail.permissions.contents import inside, unnamed
+from handrail.permissions.passing import passing, through
 from handrail.permissions.policy import Policy
-from handrail.permissions.rules import ALIASES, READERS, SHELLS, WRITERS, mcp_of
+from handrail.permissions.rules import ALIASES, mcp_of
 from handrail.permissions.shell import REMOVERS, Part, in_background, parts_of
 from handrail.permissions.touch import Access, Lookup, Touch, touch_of
 from handrail.permissions.web import Target, read_url
 from handrail.records import record
 from handrail.shell.analysis import analyse
 from handrail.shell.listing import gone_through
-from handrail.shell.model import Analysis, Does, Kind, Segment, Verdict, Word
+from handrail.shell.model import Analysis, Below, Does, Kind, Segment, Verdict, Word
 from handrail.shell.reach import REPOSITORY, places, reads
+from handrail.tools.access import EXCLUSIVE, matches_nothing
+from handrail.tools.access import Access as Declared
 from handrail.tools.permission import NO_OPINION, Check, Opinion
 from handrail.tools.tool import McpInfo
 
 
 @record
 class Facts:
-    """What is known about a call besides its input: the tool's flags, and what hooks, classifier and checks said."""
+    """What is known about a call besides its input: what its tool declares, and what hooks and checks said."""
 
     mcp: McpInfo | None = None
-    read_only: bool | None = None
-    """None: judged by the name of the tool."""
+    access: Declared = EXCLUSIVE
+    """What the tool declares for this input; by default nothing is declared."""
+    matches: Callable[[str], bool | None] = matches_nothing
+    """Whether the content of a rule for this very tool fits; None = the tool cannot say."""
+    subject: str = ""
+    """What the call is about, in the words of the tool."""
+    read_only: bool = False
     destructive: bool = False
     needs_person: bool = False
     hook: Opinion | None = None
@@ -65,18 +73,21 @@ class Case:
     """For which parts the shell opens nothing but files that may be opened."""
     background: bool = False
     """Whether a part goes on when the command line is done."""
-    target: Target | None = None
+    targets: tuple[Target, ...] = ()
+
+    @property
+    def access(self) -> Declared:
+        """What the tool declares."""
+        return self.facts.access
+
+    @property
+    def only_edits(self) -> bool:
+        """Whether changing files is all that it does; what the tool calls destructive is more than an edit."""
+        access = self.facts.access
+        return access.changes_files and access.runs is None and not access.reaches and not self.facts.destructive
 
 
-PATH_FIELDS: Mapping[str, tuple[str, ...]] = {
-    "Read": ("file_path",),
-    "LSP": ("file_path", "filePath"),
-    "Grep": ("path",),
-    "Glob": ("path",),
-    "Edit": ("file_path",),
-    "Write": ("file_path",),
-    "NotebookEdit": ("notebook_path",),
-}
+EVERY_FILE = Below(links=True, hidden=True)
 MAX_GUESSED = 40
 MAX_LOOKED_AT = 200_000
 TOO_MUCH = "the folders that it goes through hold too much to look at"
@@ -88,14 +99,12 @@ def make_case(use: ToolUse, policy: Policy, lookup: Lookup, facts: Facts | None 
     facts = facts or Facts()
     tool = ALIASES.get(use.name, use.name)
     mcp = facts.mcp or mcp_of(use.name)
-    if mcp is not None:
-        return Case(use, policy, tool, facts, mcp, bool(facts.read_only))
-    if tool in SHELLS:
-        return shell_case(use, policy, tool, facts, lookup)
-    target = read_url(text_of(use.input, "url")) if tool == "WebFetch" else None
-    touches = tuple(file_touches(tool, use.input, policy, lookup))
-    read_only = tool in READERS if facts.read_only is None else facts.read_only
-    return Case(use, policy, tool, facts, None, read_only, touches, target=target)
+    access = facts.access
+    touches = () if access.own else tuple(file_touches(access, policy, lookup))
+    targets = tuple([read_url(address) for address in access.reaches])
+    read_only = facts.read_only and not access.changes_files  # what changes files does not only read
+    case = Case(use, policy, tool, facts, mcp, read_only, touches, targets=targets)
+    return case if access.runs is None or access.shell != "bash" else shell_case(case, access.runs, lookup)
 
 
 def text_of(values: Mapping[str, Any], name: str) -> str:
@@ -103,30 +112,30 @@ def text_of(values: Mapping[str, Any], name: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def file_touches(tool: str, values: Mapping[str, Any], policy: Policy, lookup: Lookup) -> Iterator[Touch]:
-    if tool not in PATH_FIELDS:
-        return
-    access = Access.WRITE if tool in WRITERS else Access.READ
-    spelling = next((values[name] for name in PATH_FIELDS[tool] if isinstance(values.get(name), str)), None)
-    if spelling is None:
-        spelling = "." if tool in ("Grep", "Glob") else ""
-    yield touch_of(policy, lookup.resolve(spelling, policy.cwd, policy.home), access, spelling)
-    start = escape(text_of(values, "pattern")) if tool == "Glob" else ""
-    if start:
-        start = start if start.startswith("~") else posixpath.join(spelling, start)
-        place = lookup.resolve(start, policy.cwd, policy.home)
-        yield touch_of(policy, place, access, start)
-
-
-def escape(pattern: str) -> str:
-    """Where a pattern leaves the folder it is searched in; empty if it does not."""
-    if not pattern.startswith(("/", "~")) and ".." not in pattern.split("/"):
-        return ""
-    parts = pattern.split("/")
-    wild = next((at for at, part in enumerate(parts) if set(part) & set("*?[{")), len(parts))
-    back = max((at for at, part in enumerate(parts) if part == ".."), default=-1)
-    # What follows a wildcard cannot be looked up, so going back behind one counts as going back from its start.
-    return "/".join(parts[:wild] + [".."] * parts[wild : back + 1].count("..")) or "/"
+def file_touches(access: Declared, policy: Policy, lookup: Lookup) -> Iterator[Touch]:
+    """The declared files. A folder stands for what lies in it, unless the tool leaves out what is kept back."""
+    folders: list[tuple[Place, Access]] = []
+    for paths, does in (
+        (access.reads, Access.READ),
+        (access.walks, Access.READ),
+        (access.writes, Access.WRITE),
+        (access.removes, Access.WRITE),
+        (access.removes, Access.REMOVE),
+    ):
+        for spelling in paths:
+            place = lookup.resolve(spelling, policy.cwd, policy.home)
+            yield touch_of(policy, place, does, spelling)
+            if place.kind is PlaceKind.FOLDER and not access.filtered:
+                folders.append((place, does))
+    finite = lookup._replace(beneath=bounded(lookup.beneath)) if folders else lookup
+    for place, does in folders:
+        try:
+            if does is Access.READ:
+                yield from through(place, EVERY_FILE, -1, policy, finite)
+            elif does is Access.WRITE:
+                yield from inside(place, does, -1, policy, finite)
+        except TooMuchError:
+            yield Touch(None, Access.BELOW, place.spelling, doubt=TOO_MUCH)
 
 
 # Commands
@@ -139,16 +148,18 @@ def read_command(command: str) -> tuple[Analysis, tuple[Part, ...], bool]:
     return analysis, parts_of(analysis), in_background(analysis)
 
 
-def looks_around(use: ToolUse) -> bool:
+def looks_around(access: Declared) -> bool:
     """Whether to judge a call may mean to go through whole folders, which takes a while."""
-    if ALIASES.get(use.name, use.name) not in SHELLS:
-        return False
-    analysis, _, _ = read_command(text_of(use.input, "command"))
+    if access.runs is None or access.shell != "bash":
+        return bool(access.removes or (access.walks and not access.filtered))
+    analysis, _, _ = read_command(access.runs)
     return any(segment.writes or any(gone_through(segment)) for segment in analysis.segments)
 
 
-def shell_case(use: ToolUse, policy: Policy, tool: str, facts: Facts, lookup: Lookup) -> Case:
-    analysis, parts, background = read_command(text_of(use.input, "command"))
+def shell_case(case: Case, command: str, lookup: Lookup) -> Case:
+    """The case of a call that runs a command line, and perhaps does more besides."""
+    policy, facts = case.policy, case.facts
+    analysis, parts, background = read_command(command)
     touches = tuple(shell_touches(analysis, policy, lookup))
     read_only = not analysis.problems and bool(parts) and all(part.read_only for part in parts)
     shut = {touch.part for touch in touches if not touch.clear and touch.redirected}
@@ -156,7 +167,12 @@ def shell_case(use: ToolUse, policy: Policy, tool: str, facts: Facts, lookup: Lo
     accepts = policy.mode == "acceptEdits"
     free = tuple(at not in blocked and harmless(parts, at, facts, accepts) for at in range(len(parts)))
     opened = tuple(at not in shut for at in range(len(parts)))
-    return Case(use, policy, tool, facts, None, read_only, touches, analysis, parts, free, opened, background)
+    read_only = read_only and not facts.access.changes_files
+    touches += case.touches
+    return Case(
+        case.use, policy, case.tool, facts, case.mcp, read_only, touches, analysis, parts, free, opened, background,
+        case.targets,
+    )  # fmt: skip
 
 
 def harmless(parts: tuple[Part, ...], at: int, facts: Facts, accepts_edits: bool) -> bool:

@@ -1,7 +1,6 @@
 """The built-in classifier of mode auto: the shell analysis and the tool's own flags, no model."""
 
 from handrail.permissions.case import Case
-from handrail.permissions.rules import SHELLS, WRITERS
 from handrail.permissions.shell import REMOVERS
 from handrail.tools.permission import Opinion, Strength, Verdict
 
@@ -10,11 +9,11 @@ def classify(case: Case) -> Opinion | None:
     """A yes to what stays inside the working folders and can be told in full; no opinion on anything else."""
     if case.facts.destructive or case.mcp is not None or any(touch.doubt for touch in case.touches):
         return None
-    if case.tool in SHELLS:
-        return yes("every command is known and stays in the working folders") if known(case) else None
-    if case.tool in WRITERS:
+    if case.only_edits:
         return yes("it edits a file in the working folders")
-    return None
+    if case.analysis is None or case.targets or case.access.changes_files:
+        return None
+    return yes("every command is known and stays in the working folders") if known(case) else None
 
 
 def yes(reason: str) -> Opinion:

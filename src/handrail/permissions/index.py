@@ -2,13 +2,13 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from handrail.permissions.globs import Glob, glob
 from handrail.permissions.patterns import Anchors, PathIndex
 from handrail.permissions.powershell import PowerShellIndex
-from handrail.permissions.rules import MCP, PARAMETER, Behaviour, Rule, normalised, server_name
+from handrail.permissions.rules import EFFECTS, MCP, NEVER_BY_PATH, PARAMETER, Behaviour, Rule, normalised, server_name
 from handrail.permissions.shell import ShellIndex
 from handrail.permissions.web import DomainIndex
 from handrail.tools.tool import McpInfo
@@ -20,7 +20,6 @@ class RuleIndex:
     """Finds rules by tool, MCP server, path, command, domain and parameter."""
 
     __slots__ = (
-        "agent_globs",
         "behaviour",
         "domains",
         "edit",
@@ -28,11 +27,12 @@ class RuleIndex:
         "globs",
         "mcp",
         "mcp_globs",
-        "named",
+        "own",
         "params",
         "powershell",
         "read",
         "shell",
+        "skills",
         "whole",
     )
 
@@ -43,8 +43,9 @@ class RuleIndex:
         self.mcp: dict[str, list[Rule]] = {}
         self.mcp_globs: dict[str, list[Filed]] = {}
         self.params: dict[str, dict[tuple[str, str], list[Rule]]] = {}
-        self.named: dict[str, dict[str, list[Rule]]] = {"Agent": {}, "Skill": {}}
-        self.agent_globs: list[Filed] = []
+        self.own: dict[str, list[tuple[str, Rule]]] = {}
+        """Rules with content for one tool, which that tool matches itself."""
+        self.skills: dict[str, list[Rule]] = {}
         by_tool: dict[str, list[Rule]] = {}
         for rule in rules:
             if rule.spec is None:
@@ -84,13 +85,11 @@ class RuleIndex:
         return dict.fromkeys((name, normal, server_name(name)))
 
     def add_spec(self, rule: Rule, spec: str) -> None:
-        if rule.tool in self.named:
-            self.named[rule.tool].setdefault(spec, []).append(rule)
-        if self.behaviour is Behaviour.ALLOW:
-            return
-        if rule.tool == "Agent" and "*" in spec:
-            self.agent_globs.append((glob(spec), rule))
-        if found := PARAMETER.match(spec):
+        if rule.tool == "Skill":
+            self.skills.setdefault(spec, []).append(rule)
+        elif rule.tool not in EFFECTS and rule.tool not in NEVER_BY_PATH:
+            self.own.setdefault(rule.tool, []).append((spec, rule))
+        if self.behaviour is not Behaviour.ALLOW and (found := PARAMETER.match(spec)):
             by_value = self.params.setdefault(rule.tool, {})
             by_value.setdefault((found[1], found[2].strip()), []).append(rule)
 
@@ -123,13 +122,17 @@ class RuleIndex:
         texts = ((name, scalar(value)) for name, value in values.items())
         return [rule for name, text in texts if text is not None for rule in known.get((name, text), ())]
 
-    def agent(self, kind: str) -> list[Rule]:
-        found = list(self.named["Agent"].get(kind, ()))
-        return found + [rule for pattern, rule in self.agent_globs if pattern.matches(kind)]
+    def by_subject(self, tool: str, matches: Callable[[str], bool | None]) -> list[Rule]:
+        """`Tool(content)`: the tool says whether that is this call; what it cannot say is never an allow."""
+        filed = self.own.get(tool)
+        if filed is None:
+            return []
+        narrow = self.behaviour is Behaviour.ALLOW
+        return [rule for spec, rule in filed if (fits := matches(spec)) or (fits is None and not narrow)]
 
     def skill(self, name: str, arguments: str) -> list[Rule]:
         """`name` without arguments (deny and ask: with any), `name *` with any, `name:*` also what it brings along."""
-        found = self.named["Skill"]
+        found = self.skills
         if not found:
             return []
         rules = list(found.get(name, ())) if not arguments or self.behaviour is not Behaviour.ALLOW else []

@@ -14,24 +14,14 @@ from typing import TypeAlias
 
 from handrail.permissions.case import Case
 from handrail.permissions.classifier import classify
-from handrail.permissions.matching import Coverage, coverage, matching, met, possible, unseen
+from handrail.permissions.matching import Coverage, coverage, guards_files, matching, met, possible, unseen
 from handrail.permissions.paths import critical
-from handrail.permissions.rules import SHELLS, WRITERS, Behaviour
+from handrail.permissions.rules import Behaviour
 from handrail.permissions.touch import Access, Touch
 from handrail.permissions.web import Reach
 from handrail.tools.permission import Decision, Opinion, Strength, Verdict, fold
 
 Layer: TypeAlias = Callable[[Case], Opinion | None]
-
-# Handrail's own book-keeping: they change nothing outside the conversation, and what they start is judged by itself.
-BOOKKEEPING = frozenset(
-    (
-        "Agent", "AskUserQuestion", "EnterPlanMode", "ExitPlanMode", "Skill", "TaskCreate", "TaskGet", "TaskList",
-        "TaskOutput", "TaskStop", "TaskUpdate", "TodoWrite", "ToolSearch",
-    )
-)  # fmt: skip
-# They read, but what they are asked for leaves the machine.
-NETWORK = frozenset(("WebFetch", "WebSearch"))
 
 
 def hooks(case: Case) -> Opinion | None:
@@ -41,11 +31,12 @@ def hooks(case: Case) -> Opinion | None:
 
 def malformed(case: Case) -> Opinion | None:
     """An address that cannot be understood, or that is not of the web."""
-    if case.target is None:
-        return None
-    if case.target.problem:
-        return Opinion(Strength.DENY, Verdict.DENY, "input", case.target.problem)
-    return Opinion(Strength.DENY, Verdict.DENY, "address", case.target.refused) if case.target.refused else None
+    for target in case.targets:
+        if target.problem:
+            return Opinion(Strength.DENY, Verdict.DENY, "input", target.problem)
+        if target.refused:
+            return Opinion(Strength.DENY, Verdict.DENY, "address", target.refused)
+    return None
 
 
 def deny_rules(case: Case) -> Opinion | None:
@@ -125,7 +116,7 @@ def still_open(case: Case, found: Coverage) -> Opinion:
 
 def plan(case: Case) -> Opinion | None:
     """Plan mode refuses everything that does not only read; a server's word that its tool only reads is asked about."""
-    if case.policy.mode != "plan" or case.tool in BOOKKEEPING or writes_plan(case):
+    if case.policy.mode != "plan" or case.access.own or writes_plan(case):
         return None
     if not case.read_only:
         return Opinion(Strength.DENY, Verdict.DENY, "mode", "plan mode refuses everything that does not only read")
@@ -139,7 +130,7 @@ def writes_plan(case: Case) -> bool:
     """The plan file, by its real path, is the one file that may be written in plan mode."""
     return (
         bool(case.policy.plan_file)
-        and case.tool in WRITERS
+        and case.only_edits
         and all(touch.place is not None and touch.place.real == case.policy.plan_file for touch in case.touches)
     )
 
@@ -153,8 +144,9 @@ def needs_person(case: Case) -> Opinion | None:
 
 def critical_paths(case: Case) -> Opinion | None:
     """Removing the root, the home or the project; an address that hands out credentials of the machine."""
-    if case.target is not None and case.target.reach is Reach.METADATA:
-        return Opinion(Strength.CRITICAL_PATH, Verdict.ASK, "address", f"{case.target.host} hands out credentials")
+    for target in case.targets:
+        if target.reach is Reach.METADATA:
+            return Opinion(Strength.CRITICAL_PATH, Verdict.ASK, "address", f"{target.host} hands out credentials")
     for touch in case.touches:
         if touch.access is Access.REMOVE and touch.place is not None and removes_all(case, touch):
             return Opinion(Strength.CRITICAL_PATH, Verdict.ASK, "paths", f"{touch.shown!r} must not be removed")
@@ -170,9 +162,9 @@ def removes_all(case: Case, touch: Touch) -> bool:
 def protected_paths(case: Case) -> Opinion | None:
     """Writing what changes what runs later; an address inside; a URL that hides something."""
     found = ""
-    if case.target is not None:
-        inside = f"{case.target.host} is on this machine or in its network"
-        found = inside if case.target.reach is Reach.INTERNAL else case.target.doubt
+    for target in case.targets:
+        inside = f"{target.host} is on this machine or in its network"
+        found = found or (inside if target.reach is Reach.INTERNAL else target.doubt)
     for touch in case.touches:
         if touch.protected:
             found = f"{touch.shown!r} is protected ({touch.protected})"
@@ -206,6 +198,14 @@ def path_scope(case: Case) -> Opinion | None:
     return None
 
 
+def undeclared(case: Case) -> Opinion | None:
+    """A tool that does not say what it touches passes no rule about files by itself, not even in bypassPermissions."""
+    if case.access.declared or not guards_files(case.policy):
+        return None
+    reason = f"{case.tool} does not declare which files it touches, and there are rules that keep files back"
+    return Opinion(Strength.TOOL_ASK, Verdict.ASK, "paths", reason)
+
+
 def lifted(case: Case, opinion: Opinion) -> Opinion:
     """In bypassPermissions an objection is still heard, and weighs nothing."""
     if case.policy.mode != "bypassPermissions":
@@ -228,19 +228,20 @@ def mode(case: Case) -> Opinion | None:
         return BYPASS
     if policy.mode == "plan" and writes_plan(case):
         return PLAN_FILE
-    if case.tool in SHELLS:
-        return shell_mode(case)
-    if case.tool in BOOKKEEPING:
+    access = case.access
+    if access.own:
         return HARMLESS
-    if case.read_only and case.mcp is None and case.tool not in NETWORK:
+    if access.reaches or case.mcp is not None:  # it may only read, but what it is asked for leaves the machine
+        return None
+    if access.runs is not None:
+        return shell_mode(case)
+    if case.read_only:
         return READS
-    if policy.mode == "acceptEdits" and case.tool in WRITERS:
-        return EDITS
-    return None
+    return EDITS if policy.mode == "acceptEdits" and case.only_edits else None
 
 
 def shell_mode(case: Case) -> Opinion | None:
-    if case.analysis is None or case.analysis.problems or not case.parts:
+    if case.analysis is None or case.analysis.problems or not case.parts or case.access.changes_files:
         return None
     if not all(case.free):
         return None
@@ -278,6 +279,7 @@ LAYERS: tuple[Layer, ...] = (
     tool_check,
     validation,
     path_scope,
+    undeclared,
     mode,
     classifier,
 )

@@ -6,21 +6,10 @@ from itertools import islice
 
 from handrail.permissions.covering import Covers
 from handrail.permissions.policy import Policy
-from handrail.permissions.rules import NEVER_BY_PATH, Behaviour, Rule, Source
+from handrail.permissions.rules import EFFECTS, NEVER_BY_PATH, Behaviour, Rule, Source
 from handrail.permissions.shell import TRANSPARENT, compile_shell, has_operator
 from handrail.permissions.suggest import RUN_ANYTHING
 from handrail.records import record
-
-TOOLS = frozenset(
-    (
-        "Agent", "AskUserQuestion", "Bash", "Cd", "CronCreate", "CronDelete", "CronList", "Edit", "EnterPlanMode",
-        "EnterWorktree", "ExitPlanMode", "ExitWorktree", "Glob", "Grep", "LSP", "ListMcpResourcesTool", "Monitor",
-        "NotebookEdit", "PowerShell", "REPL", "Read", "ReadMcpResourceTool", "ReadMcpResourceDirTool", "RemoteTrigger",
-        "ScheduleWakeup", "SendMessage", "Skill", "Sleep", "TaskCreate", "TaskGet", "TaskList", "TaskOutput",
-        "TaskStop", "TaskUpdate", "TeamCreate", "TeamDelete", "TodoWrite", "ToolSearch", "WebFetch", "WebSearch",
-        "Write",
-    )
-)  # fmt: skip
 
 
 @record
@@ -34,9 +23,9 @@ class Finding:
 
 
 def lint(
-    policy: Policy, tools: frozenset[str] = TOOLS, progress: Callable[[int], None] = lambda _done: None
+    policy: Policy, tools: frozenset[str], progress: Callable[[int], None] = lambda _done: None
 ) -> tuple[Finding, ...]:
-    """All remarks about the rules of a policy. `tools` are the names that exist besides MCP tools."""
+    """All remarks about the rules of a policy. `tools` are the tools that there are besides those of MCP servers."""
     found = [Finding("malformed", p.text, p.source, p.message) for p in policy.problems]
     whole = {(rule.behaviour, rule.tool): rule for rule in reversed(policy.rules) if rule.spec is None}
     covers = Covers(policy.rules)
@@ -54,7 +43,7 @@ Remark = tuple[str, str]
 
 
 def remarks(rule: Rule, tools: frozenset[str]) -> Iterator[Remark]:
-    if not rule.tool.startswith("mcp__") and "*" not in rule.tool and rule.tool not in tools:
+    if not rule.tool.startswith("mcp__") and "*" not in rule.tool and rule.tool not in tools | EFFECTS:
         near = next((name for name in tools if name.lower() == rule.tool.lower()), "")
         yield "never", f"there is no tool {rule.tool!r}" + (f"; names keep their case: {near}" if near else "")
     if rule.spec is None:

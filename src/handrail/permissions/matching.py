@@ -7,8 +7,8 @@ from handrail.permissions.globs import WORD_END
 from handrail.permissions.index import RuleIndex
 from handrail.permissions.policy import Policy
 from handrail.permissions.powershell import as_written, behind_options
-from handrail.permissions.rules import READERS, WRITERS, Behaviour, Rule
-from handrail.permissions.touch import Access, Touch, allowed_by
+from handrail.permissions.rules import Behaviour, Rule
+from handrail.permissions.touch import READING, Access, Touch, allowed_by
 from handrail.records import record
 
 
@@ -37,9 +37,9 @@ def objecting(case: Case, index: RuleIndex) -> list[Rule]:
         found += by_path(case, index)
     if case.analysis is not None:
         found += commands(case, index)
-    if case.target is not None and case.target.host:
-        found += index.domains.find(case.target, index.behaviour)
-    return found + named(case, index)
+    for target in case.targets:
+        found += index.domains.find(target, index.behaviour) if target.host else []
+    return found + by_name(case, index)
 
 
 def by_path(case: Case, index: RuleIndex) -> list[Rule]:
@@ -68,10 +68,15 @@ def met(below: Sequence[Touch], policy: Policy) -> tuple[Touch, Rule] | None:
 
 def unseen(below: Sequence[Touch], policy: Policy) -> str:
     """Why it is not known what files a command comes across, if a deny or ask rule is about files; else empty."""
-    indexes = [policy.index[kind] for kind in (Behaviour.DENY, Behaviour.ASK)]
-    if all(index.read.empty and index.edit.empty for index in indexes):
+    if not guards_files(policy):
         return ""
     return next((touch.doubt for touch in below if touch.place is None), "")
+
+
+def guards_files(policy: Policy) -> bool:
+    """Whether there are deny or ask rules about files."""
+    indexes = (policy.index[Behaviour.DENY], policy.index[Behaviour.ASK])
+    return any(not index.read.empty or not index.edit.empty for index in indexes)
 
 
 def commands(case: Case, index: RuleIndex) -> list[Rule]:
@@ -107,19 +112,17 @@ def possible(case: Case) -> list[Rule]:
     return found + [rule for index in indexes for text in texts for rule in index.shell.find(text)]
 
 
-def named(case: Case, index: RuleIndex) -> list[Rule]:
-    values = case.use.input
-    if case.tool == "Agent":
-        return index.agent(text_of(values, "subagent_type") or "general-purpose")
+def by_name(case: Case, index: RuleIndex) -> list[Rule]:
+    """Rules with content that are about this tool alone, or about the language that it runs."""
+    values, access = case.use.input, case.access
+    found = index.by_subject(case.tool, case.facts.matches) if index.own else []
     if case.tool == "Skill":
-        return index.skill(text_of(values, "skill").removeprefix("/"), text_of(values, "args").strip())
-    if case.tool == "PowerShell":
-        command = text_of(values, "command")
-        found = index.powershell.find(command, index.behaviour)
+        found += index.skill(text_of(values, "skill").removeprefix("/"), text_of(values, "args").strip())
+    if access.runs is not None and access.shell == "powershell":
+        found += index.powershell.find(access.runs, index.behaviour)
         if index.behaviour is not Behaviour.ALLOW:  # what is forbidden in one shell is so in the other
-            found += [rule for text in as_written(command) for rule in index.shell.find(text)]
-        return found
-    return []
+            found += [rule for text in as_written(access.runs) for rule in index.shell.find(text)]
+    return found
 
 
 # Allow
@@ -131,21 +134,32 @@ def allowing(case: Case, index: RuleIndex) -> list[Rule]:
     if case.analysis is not None:
         cover = coverage(case)
         return [*cover.whole, *cover.alone]
-    found = index.whole_tool(case.tool, case.mcp)
-    if case.tool in READERS or case.tool in WRITERS:
-        found += covering_paths(case, index)
-    if case.target is not None and not case.target.problem:
-        found += index.domains.find(case.target, index.behaviour)
-    return found + named(case, index)
+    return index.whole_tool(case.tool, case.mcp) + by_name(case, index) + by_effect(case, index)
 
 
-def covering_paths(case: Case, index: RuleIndex) -> list[Rule]:
-    """The rules that match everything the call touches, both as spelled and as it really is."""
-    if not case.touches:
+def by_effect(case: Case, index: RuleIndex) -> list[Rule]:
+    """The rules about files or addresses that cover everything the call does; a tool may do more than it declares."""
+    touches, targets, access = case.touches, case.targets, case.access
+    if access.runs is not None:
         return []
-    wanted = index.edit if case.tool in WRITERS else index.read
-    first, *others = [allowed_by(touch, wanted) for touch in case.touches]
-    return [rule for rule in first if all(rule in found for found in others)] if others else first
+    if targets:
+        if any(target.problem for target in targets) or not all(touch.clear for touch in touches):
+            return []
+        return common([index.domains.find(target, index.behaviour) for target in targets])
+    changed = [touch for touch in touches if touch.access is Access.WRITE]
+    if not changed and not case.read_only:
+        return []
+    wanted, decisive = (index.edit, changed) if changed else (index.read, touches)
+    if changed and not all(touch.clear for touch in touches if touch.access in READING):
+        return []
+    return common([allowed_by(touch, wanted) for touch in decisive])
+
+
+def common(found: Sequence[list[Rule]]) -> list[Rule]:
+    """The rules that are in every list."""
+    if len(found) < 2:
+        return found[0] if found else []
+    return [rule for rule in found[0] if all(rule in others for others in found[1:])]
 
 
 @record
@@ -169,8 +183,11 @@ def coverage(case: Case) -> Coverage:
     index = case.policy.index[Behaviour.ALLOW]
     if case.analysis.problems or not case.parts:
         return Coverage(covered=False)
-    whole = tuple(rule for tool in dict.fromkeys((case.tool, "Bash")) for rule in index.whole_tool(tool, None))
-    whole += tuple(index.shell.find_whole(case.analysis.command, Behaviour.ALLOW))
+    more = case.targets or not all(touch.clear for touch in case.touches if touch.part < 0)
+    whole = (*index.whole_tool(case.tool, None), *by_name(case, index))
+    if not more:
+        whole += tuple(index.whole_tool("Bash", None)) if case.tool != "Bash" else ()
+        whole += tuple(index.shell.find_whole(case.analysis.command, Behaviour.ALLOW))
     by_command = not case.background
     used: dict[Rule, None] = {}
     alone: set[Rule] | None = None
@@ -188,5 +205,5 @@ def coverage(case: Case) -> Coverage:
         if not rules and not free:
             missing.append(at)
         at = part.until if rules else at + 1
-    covered = bool(whole) or (bool(used) and not missing)
+    covered = bool(whole) or (bool(used) and not missing and not more)
     return Coverage(covered, whole, tuple(used), tuple(r for r in used if r in (alone or ())), tuple(missing))

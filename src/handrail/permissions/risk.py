@@ -42,8 +42,7 @@ def high_risks(case: Case) -> list[str]:
     if critical := critical_paths(case):
         found.append(critical.reason)
     found += [f"{t.shown!r} is protected ({t.protected})" for t in case.touches if t.protected]
-    if case.target is not None and case.target.reach is Reach.INTERNAL:
-        found.append(f"{case.target.host} is on this machine or in its network")
+    found += [f"{t.host} is on this machine or in its network" for t in case.targets if t.reach is Reach.INTERNAL]
     if case.analysis is not None:
         found += [f"it is not understood: {problem.text}" for problem in case.analysis.problems[:1]]
         found += [f"{part.shown!r} removes files" for part in case.parts if part.name in REMOVERS]

@@ -9,7 +9,7 @@ from enum import Enum
 from functools import lru_cache
 
 from handrail.records import record
-from handrail.tools.tool import McpInfo
+from handrail.tools.tool import NAME, McpInfo
 
 
 class Behaviour(Enum):
@@ -87,11 +87,8 @@ ALIASES = {
     "LS": "Glob",
     "NotebookRead": "Read",
 }
-READERS = frozenset(("Read", "Grep", "Glob", "LSP"))
-WRITERS = frozenset(("Edit", "Write", "NotebookEdit"))
-SHELLS = frozenset(("Bash", "Monitor"))
-# Tools whose spec has a meaning of its own. For all others a spec can only be `param:value`.
-SPECS = frozenset(("Read", "Edit", "Bash", "PowerShell", "WebFetch", "Agent", "Skill"))
+# Rules of these names are about what calls do, whichever tool does it: read files, change them, run, reach.
+EFFECTS = frozenset(("Read", "Edit", "Bash", "PowerShell", "WebFetch"))
 # A path here is accepted for the sake of old settings, and never matches: Edit(...) and Read(...) rule all file tools.
 NEVER_BY_PATH = frozenset(("Write", "NotebookEdit", "Glob", "Grep", "LSP"))
 
@@ -150,11 +147,13 @@ def spec_problem(tool: str, spec: str, behaviour: Behaviour) -> str:
         if found and (found[1] != "domain" or not found[2].strip(". ")):
             return "" if found[1] != "domain" and behaviour is not Behaviour.ALLOW else "write WebFetch(domain:host)"
         return "" if found else "write WebFetch(domain:host)"
-    if tool in SPECS or tool in NEVER_BY_PATH or tool == "Cd":
+    if tool in EFFECTS or tool in NEVER_BY_PATH or tool in ("Cd", "Skill"):
         return ""
-    if not PARAMETER.match(spec):
-        return f"{tool} takes no such brackets; deny and ask rules may use {tool}(parameter:value)"
-    if behaviour is Behaviour.ALLOW:
+    if near := next((name for name in EFFECTS if name.lower() == tool.lower()), ""):
+        return f"{tool} takes no such brackets; names keep their case: {near}"
+    if not NAME.fullmatch(tool):
+        return f"{tool!r} is not the name of a tool"
+    if PARAMETER.match(spec) and behaviour is Behaviour.ALLOW:
         return "parameter:value can only be denied or asked for, not allowed"
     return ""
 

@@ -6,12 +6,13 @@ import shlex
 from handrail.permissions.case import Case
 from handrail.permissions.globs import WORD_END, Glob
 from handrail.permissions.matching import coverage
-from handrail.permissions.rules import WRITERS, Behaviour, Rule, normalised, parse_rule, server_name
+from handrail.permissions.rules import Behaviour, Rule, normalised, parse_rule, server_name
 from handrail.permissions.shell import EXACT_ONLY, REMOVERS, Part, compile_shell
 from handrail.permissions.web import Reach
 from handrail.records import record
 
 MAX_RULES = 5
+STAR = r"\*"
 # A rule for their bare name would allow any program: shells, interpreters, and what runs another command.
 RUN_ANYTHING = frozenset(
     (
@@ -56,13 +57,25 @@ def suggest(case: Case) -> tuple[Suggestion, ...]:
         return tuple(Suggestion(rule) for rule in command_rules(case))
     if case.mcp is not None:
         return (Suggestion(f"mcp__{server_name(case.mcp.server)}__{normalised(case.mcp.tool)}"),)
-    if case.target is not None:
-        fine = case.target.host and case.target.reach is Reach.PUBLIC and not case.target.doubt and case.target.ordinary
-        return (Suggestion(f"WebFetch(domain:{case.target.host})"),) if fine else ()
-    if case.tool in WRITERS:
+    if case.targets:
+        hosts = tuple(dict.fromkeys(target.host for target in case.targets))
+        fine = all(t.host and t.reach is Reach.PUBLIC and not t.doubt and t.ordinary for t in case.targets)
+        fine = fine and len(hosts) == 1 and all(touch.clear for touch in case.touches)
+        return (Suggestion(f"WebFetch(domain:{hosts[0]})"),) if fine else ()
+    if case.only_edits:
         inside = all(not touch.doubt and not touch.protected for touch in case.touches)
         return (Suggestion("", "session", "acceptEdits"),) if inside and case.policy.mode == "default" else ()
-    return () if case.touches or case.facts.needs_person else (Suggestion(case.tool),)
+    return () if case.touches or case.facts.needs_person else tuple(map(Suggestion, tool_rules(case)))
+
+
+def tool_rules(case: Case) -> tuple[str, ...]:
+    """The rule for what the tool says the call is about; for the whole tool if it says nothing."""
+    subject = case.facts.subject
+    if not subject:
+        return (case.tool,)
+    text = f"{case.tool}({subject.replace('*', STAR)})"
+    made = parse_rule(text, Behaviour.ALLOW)
+    return (text,) if isinstance(made, Rule) and made.spec is not None and case.facts.matches(made.spec) else ()
 
 
 def command_rules(case: Case) -> tuple[str, ...]:

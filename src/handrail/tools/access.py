@@ -1,81 +1,140 @@
 """
-What a call touches, and when two calls may not overlap.
+Access: what one call touches, declared once by its tool from the parsed input.
 
-Everything touchable is one tree: the root is the whole world, an absolute path lies below it, and so does any other
-named resource. `shared` reads the root, `exclusive` writes it, so one rule covers all: two calls conflict
-when one writes a place and the other touches the same place, one above it or one below it.
+Scheduling, rules, hook conditions, audit, `explain` and questions all read this declaration, so a tool says it in one
+place. Paths are kept as they were spelled: a relative one starts from the working folder of the run, `~` is the home.
 """
 
-from collections.abc import Iterable
-from typing import TypeAlias
+import os
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal, TypeAlias
 
+from handrail.conversation.blocks import ToolUse
 from handrail.records import record
 
-Place: TypeAlias = tuple[str, ...]
-
-WORLD: Place = ()
-
-
-def place(resource: str) -> Place:
-    """Where a resource lies in the tree: `/a/b` below `/a`, any other name directly below the root."""
-    if not resource.startswith("/"):
-        return (resource,)
-    parts: list[str] = ["/"]
-    for part in resource.split("/"):
-        if part == "..":
-            del parts[max(1, len(parts) - 1) :]
-        elif part not in {"", "."}:
-            parts.append(part)
-    return tuple(parts)
+Paths: TypeAlias = "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]"
+Width: TypeAlias = Literal["named", "shared", "exclusive"]
+"""What may run beside a call: what does not conflict with its places, whatever only reads, or nothing."""
 
 
 @record
 class Access:
-    """The places a call reads and writes."""
+    """What a call reads, writes, removes, walks, runs and reaches; `declared` is False when its tool did not say."""
 
-    reads: frozenset[Place] = frozenset()
-    writes: frozenset[Place] = frozenset()
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+    removes: tuple[str, ...] = ()
+    walks: tuple[str, ...] = ()
+    """Folders whose files it may read, at any depth."""
+    reaches: tuple[str, ...] = ()
+    """Addresses (URLs) that it talks to."""
+    runs: str | None = None
+    """The command line that it runs."""
+    shell: Literal["bash", "powershell"] = "bash"
+    """The language of that command line."""
+    filtered: bool = False
+    """The tool leaves out of folders what the rules keep back, so a folder does not stand for all files in it."""
+    own: bool = False
+    """It touches nothing but our own book-keeping; `reads` and `writes` are names of records, not files."""
+    declared: bool = True
+    width: Width = "named"
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        reads: Paths = (),
+        writes: Paths = (),
+        removes: Paths = (),
+        walks: Paths = (),
+        runs: str | None = None,
+        reaches: Paths = (),
+        shell: Literal["bash", "powershell"] = "bash",
+        filtered: bool = False,
+        width: Width | None = None,
+    ) -> "Access":
+        """
+        The whole of what a call touches; `Access.of()` touches no files, runs nothing and reaches nothing.
+
+        A call that runs a command line or reaches an address runs alone, unless `width` says otherwise.
+        """
+        return cls(
+            _texts(reads),
+            _texts(writes),
+            _texts(removes),
+            _texts(walks),
+            _texts(reaches),
+            runs,
+            shell,
+            filtered,
+            width=width or ("named" if runs is None and not reaches else "exclusive"),
+        )
+
+    @classmethod
+    def bookkeeping(cls, reads: Paths = (), writes: Paths = (), *, width: Width = "named") -> "Access":
+        """Only our own book-keeping: nothing outside the conversation changes. Both are names of records."""
+        return cls(_texts(reads), _texts(writes), own=True, width=width)
 
     @classmethod
     def shared(cls) -> "Access":
-        """Reads anything, changes nothing."""
+        """Nothing is declared but that the call changes nothing: it runs beside others that only read."""
         return SHARED
 
     @classmethod
     def exclusive(cls) -> "Access":
-        """May touch anything: nothing else runs beside it."""
+        """Nothing is declared, so the call may touch anything: nothing else runs beside it."""
         return EXCLUSIVE
 
+    def as_json(self) -> dict[str, Any]:
+        """What it says, without what it leaves out; empty when nothing is declared."""
+        if not self.declared:
+            return {}
+        shown: dict[str, Any] = {name: value for name in SHOWN if (value := getattr(self, name))}
+        return shown if self.runs is None else {**shown, "runs": self.runs, "shell": self.shell}
+
     @classmethod
-    def of(cls, reads: Iterable[str] = (), writes: Iterable[str] = ()) -> "Access":
-        """Named resources, for example absolute real paths. A folder covers what lies below it."""
-        return cls(frozenset(map(place, reads)), frozenset(map(place, writes)))
+    def from_json(cls, shown: Mapping[str, Any]) -> "Access":
+        """
+        The declaration that `as_json` showed.
 
-    def covers(self, other: "Access") -> bool:
-        """Whether holding this access is enough to do what needs the other."""
-        return all(_within(p, self.writes) for p in other.writes) and all(
-            _within(p, self.writes) or _within(p, self.reads) for p in other.reads
-        )
+        Raises:
+            TypeError: it is none.
+        """
+        lists = {name: tuple(map(str, value)) for name, value in shown.items() if isinstance(value, list | tuple)}
+        return cls(**{**shown, **lists}) if shown else EXCLUSIVE
 
+    @property
+    def changes_files(self) -> bool:
+        """Whether it writes or removes files."""
+        return bool(self.writes or self.removes) and not self.own
 
-SHARED = Access(reads=frozenset({WORLD}))
-EXCLUSIVE = Access(writes=frozenset({WORLD}))
-
-
-def conflict(one: Access, other: Access) -> bool:
-    """Whether the order of these two can be seen: one writes what the other touches."""
-    if one is SHARED and other is SHARED:
-        return False
-    return _overlap(one.writes, other.writes) or _overlap(one.writes, other.reads) or _overlap(one.reads, other.writes)
-
-
-def _overlap(some: frozenset[Place], others: frozenset[Place]) -> bool:
-    return any(_nested(a, b) for a in some for b in others)
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The single files that it names, as spelled."""
+        return () if self.own else (*self.reads, *self.writes, *self.removes)
 
 
-def _nested(a: Place, b: Place) -> bool:
-    return a[: len(b)] == b or b[: len(a)] == a
+def matches_nothing(_content: str) -> bool:
+    """The matcher of a call about which no rule with content can say anything."""
+    return False
 
 
-def _within(inner: Place, outer: frozenset[Place]) -> bool:
-    return any(inner[: len(p)] == p for p in outer)
+@record
+class DeclaredUse:
+    """A call with what its tool declares, as conditions of hooks look at it."""
+
+    use: ToolUse
+    access: Access
+    matches: Callable[[str], bool | None] = matches_nothing
+    """Whether the content of a rule such as `Tool(content)` fits; None = the tool cannot say."""
+
+
+def _texts(paths: Paths) -> tuple[str, ...]:
+    if isinstance(paths, str | os.PathLike):
+        return (os.fspath(paths),)
+    return tuple([os.fspath(path) for path in paths]) if paths else ()
+
+
+SHOWN = ("declared", "reads", "writes", "removes", "walks", "reaches", "filtered", "own", "width")
+SHARED = Access(declared=False, width="shared")
+EXCLUSIVE = Access(declared=False, width="exclusive")

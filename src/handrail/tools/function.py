@@ -1,9 +1,10 @@
 """`@tool`: a typed function becomes a Tool. Signature -> schema, docstring -> description, flags -> arguments."""
 
 import inspect
+import os
 import warnings
-from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints, overload
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar, get_args, get_origin, get_type_hints, overload
 
 from pydantic import BaseModel, Field, create_model
 from pydantic.errors import PydanticUserError
@@ -21,7 +22,10 @@ from handrail.tools.tool import DEFAULT_RESULT_CHARS, PromptView, Tool, check_id
 from handrail.tools.wording import first_line
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Names: TypeAlias = str | tuple[str, ...]
+"""Parameters whose values are paths or addresses. An empty tuple says that there are none."""
 
+TOUCHES = ("reads", "writes", "removes", "walks", "runs", "reaches")
 UNFIT = (PydanticUserError, PydanticJsonSchemaWarning, SchemaError, ToolDefinitionError, TypeError)
 """What Pydantic raises, or warns of, when a type or a default has no schema."""
 
@@ -37,6 +41,13 @@ class Flags:
     concurrency_safe: bool = False
     destructive: bool = False
     access: Callable[..., Access] | None = None
+    reads: Names | None = None
+    writes: Names | None = None
+    removes: Names | None = None
+    walks: Names | None = None
+    runs: str | None = None
+    reaches: Names | None = None
+    subject: str = ""
     interrupt: Literal["cancel", "block"] | None = None
     requires_user_interaction: bool = False
     error_cancels_siblings: bool = False
@@ -64,12 +75,14 @@ class FunctionTool(Tool[BaseModel]):
         self.timeout = flags.timeout
         self.max_result_chars = flags.max_result_chars
         self.should_defer = flags.should_defer
+        self.subject = flags.subject
         self.always_load = flags.always_load
         self.is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(inspect.unwrap(function))
         check_identity(self.name, self.aliases, self.search_hint)
         self._about, of_parameters = _docstring(function)
         self.input_model, self._injected = _input_model(function, self.name, of_parameters)
         self._fields = tuple(self.input_model.model_fields)
+        self._touched = _touched(flags, self.name, self._fields)
 
     @property
     def blocking(self) -> bool:  # type: ignore[override]  # decided by the function, not by the class
@@ -93,7 +106,19 @@ class FunctionTool(Tool[BaseModel]):
     def access(self, args: BaseModel, run: RunContext) -> Access:
         if self._flags.access:
             return self._flags.access(**self._values(args))
-        return super().access(args, run)
+        if self._touched is None:
+            return super().access(args, run)
+        given = {kind: _paths(args, names) for kind, names in self._touched.items()}
+        named = any(given.values()) and not given["runs"] and not given["reaches"]
+        return Access.of(
+            reads=given["reads"],
+            writes=given["writes"],
+            removes=given["removes"],
+            walks=given["walks"],
+            runs=str(given["runs"][0]) if given["runs"] else None,
+            reaches=given["reaches"],
+            width="named" if named else "shared" if self.is_concurrency_safe(args) else "exclusive",
+        )
 
     async def call(self, args: BaseModel, ctx: ToolContext) -> Output:
         return as_output(await self._function(**self._values(args), **self._extra(ctx)))
@@ -120,6 +145,13 @@ def tool(
     concurrency_safe: bool = ...,
     destructive: bool = ...,
     access: Callable[..., Access] | None = ...,
+    reads: Names | None = ...,
+    writes: Names | None = ...,
+    removes: Names | None = ...,
+    walks: Names | None = ...,
+    runs: str | None = ...,
+    reaches: Names | None = ...,
+    subject: str = ...,
     interrupt: Literal["cancel", "block"] | None = ...,
     requires_user_interaction: bool = ...,
     error_cancels_siblings: bool = ...,
@@ -134,6 +166,9 @@ def tool(function: Callable[..., Any] | None = None, /, **flags: Any) -> Any:
 
     Parameters become the input schema (`Annotated[int, Field(ge=1)]` is respected), the docstring the description.
     A parameter annotated with ToolContext or ProgressCallback is filled in for the call and hidden from the model.
+    `reads`, `writes`, `removes`, `walks`, `runs` and `reaches` name the parameters that hold paths, a command line or
+    addresses: together they are all that the function touches. `subject` names the one that rules such as
+    `Deploy(prod)` are matched against.
 
     Raises:
         ToolDefinitionError: the function cannot be a tool; the message says what to change.
@@ -156,6 +191,30 @@ def as_output(value: object) -> Output:
             return Output()
         case _:
             return Output(data=value)
+
+
+def _touched(flags: Flags, name: str, fields: Sequence[str]) -> Mapping[str, tuple[str, ...]] | None:
+    """The parameters by what is done with them; None when nothing is declared."""
+    given = {kind: getattr(flags, kind) for kind in TOUCHES}
+    found = {kind: (names,) if isinstance(names, str) else tuple(names or ()) for kind, names in given.items()}
+    for kind, names in {**found, "subject": (flags.subject,) if flags.subject else ()}.items():
+        if unknown := next((each for each in names if each not in fields), None):
+            raise ToolDefinitionError(f"{name}: {kind} names {unknown!r}, which is no parameter of the function.")
+    declared = any(names is not None for names in given.values())
+    if declared and flags.access is not None:
+        raise ToolDefinitionError(f"{name}: access says what it touches; leave out {', '.join(TOUCHES)}.")
+    return found if declared else None
+
+
+def _paths(args: BaseModel, names: tuple[str, ...]) -> list[str | os.PathLike[str]]:
+    """The paths in these parameters: each holds one, several, or none."""
+    found: list[str | os.PathLike[str]] = []
+    for value in (getattr(args, name) for name in names):
+        if isinstance(value, str | os.PathLike):
+            found.append(value)
+        elif value is not None:
+            found += value
+    return found
 
 
 def _check_callable(function: Callable[..., Any]) -> None:

@@ -4,6 +4,7 @@ from enum import Enum
 
 from handrail.conversation.blocks import ToolResult, ToolUse
 from handrail.records import record
+from handrail.tools.access import EXCLUSIVE, Access
 from handrail.tools.output import Output
 from handrail.tools.permission import Decision
 
@@ -73,3 +74,5 @@ class Outcome:
     timings: Timings = NO_TIME
     stop: str | None = None
     """A hook wants the run to end here, and why; None = it may go on."""
+    access: Access = EXCLUSIVE
+    """What its tool declared, once it was asked for permission."""

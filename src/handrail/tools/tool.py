@@ -32,6 +32,7 @@ In = TypeVar("In")
 DEFAULT_RESULT_CHARS = 30_000
 NAME = re.compile(r"[A-Za-z0-9_-]{1,128}")
 HINT_WORDS = range(3, 11)
+STAR = "\0"
 
 
 @record
@@ -71,6 +72,8 @@ class Tool(ABC, Generic[In]):
     search_hint: str = ""
     input_model: "type[BaseModel]"
     mcp: McpInfo | None = None
+    subject: str = ""
+    """The name of the argument that a call is about: `Deploy(prod)` in a rule is matched against its value."""
 
     interrupt: Literal["cancel", "block"] | None = None
     """On a submit-interrupt: stop, or finish. None = stop if the call is read-only, else finish."""
@@ -157,7 +160,7 @@ class Tool(ABC, Generic[In]):
         return False
 
     def access(self, args: In, run: RunContext) -> Access:
-        """What this call touches. By default all or nothing, as `is_concurrency_safe` says."""
+        """All that this call touches. By default nothing is declared, and it runs as `is_concurrency_safe` says."""
         return SHARED if self.is_concurrency_safe(args) else EXCLUSIVE
 
     # What it thinks of permission
@@ -167,8 +170,16 @@ class Tool(ABC, Generic[In]):
         return NO_OPINION
 
     def permission_matcher(self, args: In) -> Callable[[str], bool]:
-        """A predicate over the content of rules such as `Tool(content)`. By default no content matches."""
-        return lambda _content: False
+        """A predicate over the content of rules such as `Tool(content)`: by default a pattern for the subject."""
+        text = self.subject_text(args)
+        return lambda content: text is not None and matches(content, text)
+
+    def subject_text(self, args: In) -> str | None:
+        """What the call is about, as a text; None when the tool names no subject, or it is not given."""
+        if not self.subject:
+            return None
+        value = args.get(self.subject) if isinstance(args, Mapping) else getattr(args, self.subject, None)
+        return None if value is None else value if isinstance(value, str) else json_text(value)
 
     # What it does
 
@@ -225,6 +236,23 @@ class Tool(ABC, Generic[In]):
         super().__init_subclass__(**kwargs)
         if isinstance(cls.__dict__.get("name"), str):
             check_identity(cls.name, cls.aliases, cls.search_hint)
+
+
+def matches(pattern: str, text: str) -> bool:
+    r"""Whether a pattern covers a whole text: `*` stands for any text, `\*` for a star."""
+    parts = [part.replace(STAR, "*") for part in pattern.replace(r"\*", STAR).split("*")]
+    if len(parts) == 1:
+        return parts[0] == text
+    first, *middle, last = parts
+    if not text.startswith(first) or not text[len(first) :].endswith(last):
+        return False
+    at, end = len(first), len(text) - len(last)
+    for part in middle:
+        found = text.find(part, at, end)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return True
 
 
 def check_identity(name: str, aliases: object, search_hint: str) -> None:

@@ -252,4 +252,4 @@ async def test_it_is_loaded_on_demand_and_writes_one_file(run: RunContext, outfi
     assert tool.should_defer
     assert not tool.always_load
     assert not tool.is_read_only(args)
-    assert tool.access(args, run) == Access.of(writes=[str(run.cwd.resolve() / "n.ipynb")])
+    assert tool.access(args, run) == Access.of(writes="n.ipynb")

@@ -17,6 +17,7 @@ from handrail.builtin.read import Read
 from handrail.builtin.read.text import MAX_BYTES, Wanted
 from handrail.builtin.read.text import show as lines_of
 from handrail.conversation.blocks import Text
+from handrail.dispatch.footprint import footprint
 from handrail.errors import ToolError
 from handrail.files.paths import resolve
 from handrail.files.source import Source
@@ -325,8 +326,11 @@ def test_it_declares_what_it_touches_and_that_it_only_reads(run: RunContext, out
 
     assert tool.is_read_only(args)
     assert tool.is_concurrency_safe(args)
-    assert tool.access(args, run) == Access.of(reads=[os.path.realpath(run.cwd / "real")])
+    real = Access.of(reads=os.path.realpath(run.cwd / "real"))
+    assert tool.access(args, run) == Access.of(reads="link", filtered=True)
+    assert footprint(tool.access(args, run), run.cwd) == footprint(real, run.cwd)
     assert tool.summary(args) == "Read(link)"
     assert tool.max_result_chars is None
     for odd in ("nul\0", "x" * 5000):
-        assert tool.access(tool.parse({"file_path": odd}), run).writes == frozenset()
+        declared = tool.access(tool.parse({"file_path": odd}), run)
+        assert footprint(declared, run.cwd).writes == frozenset()

@@ -15,12 +15,12 @@ from handrail.dispatch.approval.gate import PolicyGate
 from handrail.dispatch.approval.live import LivePolicy
 from handrail.dispatch.approval.model_judge import Ruling
 from handrail.dispatch.approval.question import Answer, Question
-from handrail.dispatch.flags import flag
 from handrail.dispatch.gate import NOTHING_SAID, Evidence, Request
 from handrail.permissions.policy import Flags, Policy
 from handrail.permissions.rules import Behaviour, Source
 from handrail.shell.model import Analysis
 from handrail.tools.abort import AbortSignal
+from handrail.tools.access import Access
 from handrail.tools.context import AgentIdentity, RunContext, ToolContext
 from handrail.tools.output import Output
 from handrail.tools.permission import Decision, Update
@@ -49,6 +49,9 @@ class Bash(Tool[CommandInput]):
     def classifier_text(self, args: CommandInput) -> str:
         return args.command
 
+    def access(self, args: CommandInput, run: RunContext) -> Access:
+        return Access.of(runs=args.command)
+
     async def call(self, args: CommandInput, ctx: ToolContext) -> Output:
         self.ran.append(args.command)
         return Output("done")
@@ -64,6 +67,9 @@ class Write(Tool[FileInput]):
 
     def prompt(self, view: object) -> str:
         return "Write a file."
+
+    def access(self, args: FileInput, run: RunContext) -> Access:
+        return Access.of(writes=args.file_path)
 
     async def call(self, args: FileInput, ctx: ToolContext) -> Output:
         return Output("done")
@@ -200,8 +206,7 @@ class Desk:
         run = RunContext(cwd or self.folder, agent=agent or AgentIdentity())
         use = ToolUse("call-1", tool.name, values)
         ctx = ToolContext(run, use, abort or AbortSignal(), lambda _: None, no_other_tool)
-        args = tool.parse(values)
-        return Request(use, tool, args, ctx, read_only=flag(tool.is_read_only, args))
+        return Request.of(use, tool, tool.parse(values), ctx)
 
     async def bash(self, command: str, evidence: Evidence = NOTHING_SAID, **options: Any) -> Decision:
         return await self.gate.decide(self.request(Bash(), command=command, **options), evidence)

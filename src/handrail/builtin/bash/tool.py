@@ -2,10 +2,11 @@
 
 import asyncio
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -25,6 +26,7 @@ from handrail.conversation.blocks import Json
 from handrail.errors import ToolError
 from handrail.processes.spawn import End, Running, start_stored
 from handrail.processes.wrapping import Where
+from handrail.tools.access import Access, Width
 from handrail.tools.cards import Card
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.output import ContextChange, Output
@@ -55,7 +57,9 @@ class Bash(Tool[BashInput]):
     error_cancels_siblings = True
     max_result_chars = None
     always_load = True
+    subject = "command"
     shell: ClassVar[type[Shell]] = Shell
+    language: ClassVar[Literal["bash", "powershell"]] = "bash"
 
     def __init__(self, outfit: Outfit) -> None:
         self._outfit = outfit
@@ -80,6 +84,14 @@ class Bash(Tool[BashInput]):
 
     def is_destructive(self, args: BashInput) -> bool:
         return destroys(self._shell.analysed(args.command))
+
+    def access(self, args: BashInput, run: RunContext) -> Access:
+        width: Width = "shared" if self.is_concurrency_safe(args) else "exclusive"
+        return Access.of(runs=args.command, shell=self.language, width=width)
+
+    def permission_matcher(self, args: BashInput) -> Callable[[str], bool]:
+        """Rules look at the programs of a command line, never at its text as a whole."""
+        return lambda _content: False
 
     async def validate(self, args: BashInput, ctx: ToolContext) -> Refuse | None:
         if not args.command.strip():

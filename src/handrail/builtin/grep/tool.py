@@ -16,7 +16,7 @@ from handrail.builtin.grep.lines import Writer, events
 from handrail.builtin.grep.query import GrepInput, choosing, matching, refusal
 from handrail.builtin.outfit import Outfit, nothing_hidden
 from handrail.builtin.searching.program import Folder, Held, Program, newest_first, one_line, seen_from
-from handrail.files.paths import Place, real_path, resolve
+from handrail.files.paths import Place, resolve
 from handrail.records import record
 from handrail.tools.access import Access
 from handrail.tools.cards import Card
@@ -79,6 +79,7 @@ class Grep(Tool[GrepInput]):
     name = "Grep"
     search_hint = "find text contents regex rg ripgrep"
     input_model = GrepInput
+    subject = "path"
     max_result_chars = None
     always_load = True
     blocking = True
@@ -93,7 +94,7 @@ class Grep(Tool[GrepInput]):
         return True
 
     def access(self, args: GrepInput, run: RunContext) -> Access:
-        return Access.of(reads=[str(real_path(run.cwd, args.path))])
+        return Access.of(walks=args.path, filtered=True)
 
     def summary(self, args: GrepInput) -> str:
         return f"Grep({args.pattern[:60]})"

@@ -49,6 +49,7 @@ class NotebookEdit(Tool[NotebookEditInput]):
     name = "NotebookEdit"
     search_hint = "change jupyter ipynb cell code markdown"
     input_model = NotebookEditInput
+    subject = "notebook_path"
     should_defer = True
     blocking = True
 

@@ -14,7 +14,7 @@ from handrail.builtin.read.text import Wanted, show
 from handrail.builtin.read.unchanged import stub
 from handrail.conversation.blocks import ResultBlock, Text
 from handrail.errors import ToolError
-from handrail.files.paths import Kind, real_path
+from handrail.files.paths import Kind
 from handrail.files.text import detect
 from handrail.tools.abort import AbortSignal
 from handrail.tools.access import Access
@@ -44,6 +44,7 @@ class Read(Tool[ReadInput]):
     aliases = ("FileRead", "FileReadTool", "read_file", "NotebookRead")
     search_hint = "show open view file contents text image pdf"
     input_model = ReadInput
+    subject = "file_path"
     max_result_chars = None
     always_load = True
     blocking = True
@@ -58,7 +59,7 @@ class Read(Tool[ReadInput]):
         return True
 
     def access(self, args: ReadInput, run: RunContext) -> Access:
-        return Access.of(reads=[str(real_path(run.cwd, args.file_path))])
+        return Access.of(reads=args.file_path, filtered=True)
 
     def summary(self, args: ReadInput) -> str:
         return f"Read({args.file_path})"

@@ -37,7 +37,7 @@ class TaskCreate(Tool[TaskCreateInput]):
         self._list = TaskList(outfit)
 
     def access(self, args: TaskCreateInput, run: RunContext) -> Access:
-        return Access.of(writes=(LIST,))
+        return Access.bookkeeping(writes=LIST)
 
     async def call(self, args: TaskCreateInput, ctx: ToolContext) -> Output:
         def step(items: Items) -> tuple[Items, Items]:

@@ -33,7 +33,7 @@ class TaskGet(Tool[TaskGetInput]):
         return True
 
     def access(self, args: TaskGetInput, run: RunContext) -> Access:
-        return Access.of(reads=(LIST,))
+        return Access.bookkeeping(reads=LIST)
 
     async def call(self, args: TaskGetInput, ctx: ToolContext) -> Output:
         items = self._list.read()

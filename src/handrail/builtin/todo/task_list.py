@@ -33,7 +33,7 @@ class TaskList(Tool[TaskListInput]):
         return True
 
     def access(self, args: TaskListInput, run: RunContext) -> Access:
-        return Access.of(reads=(store.LIST,))
+        return Access.bookkeeping(reads=store.LIST)
 
     async def call(self, args: TaskListInput, ctx: ToolContext) -> Output:
         items = self._list.read()

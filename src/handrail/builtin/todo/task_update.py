@@ -52,7 +52,7 @@ class TaskUpdate(Tool[TaskUpdateInput]):
         self._list = TaskList(outfit)
 
     def access(self, args: TaskUpdateInput, run: RunContext) -> Access:
-        return Access.of(writes=(LIST,))
+        return Access.bookkeeping(writes=LIST)
 
     async def call(self, args: TaskUpdateInput, ctx: ToolContext) -> Output:
         try:

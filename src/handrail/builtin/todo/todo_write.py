@@ -40,7 +40,7 @@ class TodoWrite(Tool[TodoWriteInput]):
         return f"TodoWrite({len(args.todos)} steps)"
 
     def access(self, args: TodoWriteInput, run: RunContext) -> Access:
-        return Access.of(writes=(LIST,))
+        return Access.bookkeeping(writes=LIST)
 
     async def call(self, args: TodoWriteInput, ctx: ToolContext) -> Output:
         steps = [step.model_dump() for step in args.todos]

@@ -3,32 +3,61 @@
 import argparse
 import json
 import os
+import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from pydantic import ConfigDict
+
 from handrail.app.policy import current_policy
 from handrail.app.state import plain_outfit
 from handrail.builtin.table import base_tools
 from handrail.conversation.blocks import ToolUse
-from handrail.dispatch.approval.judging import judge
-from handrail.dispatch.flags import flag, parse
+from handrail.dispatch.approval.judging import facts_of, imagined, judge
+from handrail.dispatch.gate import NOTHING_SAID
 from handrail.errors import HandrailError
 from handrail.permissions.case import Case, Facts
 from handrail.permissions.policy import Flags, Policy
-from handrail.permissions.rules import ALIASES, READERS, SHELLS, WRITERS, Rule
+from handrail.permissions.rules import ALIASES, Rule
+from handrail.tools.access import Access
 from handrail.tools.catalog import Catalog
+from handrail.tools.context import RunContext
 from handrail.tools.permission import Decision
+from handrail.tools.pool import AnyTool
+from handrail.tools.raw import RawTool
+from handrail.tools.schema import Input
 from handrail.tools.stand_in import loaded
+from handrail.tools.tool import Tool
 
 EVERY_MODE = Flags(bypass_available=True, auto_available=True)
-BY_NAME = READERS | WRITERS | SHELLS
-MAIN_FIELD = {
-    "Bash": "command", "Monitor": "command", "PowerShell": "command", "Read": "file_path", "Edit": "file_path",
-    "Write": "file_path", "LSP": "file_path", "NotebookEdit": "notebook_path", "Grep": "path", "Glob": "path",
-    "WebFetch": "url", "WebSearch": "query", "Agent": "subagent_type", "Skill": "skill",
-}  # fmt: skip
+
+
+class UrlInput(Input):
+    """An address, and whatever else there is."""
+
+    model_config = ConfigDict(extra="allow")
+
+    url: str
+
+
+class WebFetch(Tool[UrlInput]):
+    """Stands for the tool of that name while there is none, so that rules about addresses can be tried."""
+
+    name = "WebFetch"
+    input_model = UrlInput
+    subject = "url"
+
+    def access(self, args: UrlInput, run: RunContext) -> Access:
+        return Access.of(reaches=args.url)
+
+
+class Unknown(RawTool):
+    """A tool that is not installed here: it declares nothing."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, {"type": "object"})
 
 
 def policy_of(chosen: argparse.Namespace) -> Policy:
@@ -66,31 +95,28 @@ def read_call(tool: str, text: str | None) -> ToolUse:
         return ToolUse("call-1", tool, {})
     if not rest.endswith(")"):
         raise HandrailError(f"{tool!r}: the bracket is not closed. Write 'Bash(git push)', or the tool and its JSON.")
-    field = MAIN_FIELD.get(ALIASES.get(name, name))
-    if field is None:
+    field = tool_called(name).subject
+    if not field:
         raise HandrailError(f"what stands in the brackets of {name} is not known. Give its input as JSON.")
     return ToolUse("call-1", name, {field: rest[:-1]})
 
 
 def judged(use: ToolUse, policy: Policy) -> tuple[Case, Decision]:
     """The decision on a call that is not made. Conditions of a command are taken to hold."""
-    return judge(use, policy, facts_of(use.name, use.input))
+    return judge(use, policy, facts_of_call(use, policy.cwd))
 
 
-def facts_of(name: str, values: Mapping[str, Any]) -> Facts:
-    """What an installed tool says of itself; tools that are known by name, or not installed, say nothing here."""
-    made = installed().get(ALIASES.get(name, name)) if name not in BY_NAME else None
-    if made is None:
-        return Facts()
-    tool = loaded(made())
-    args, problem = parse(tool, values)
-    if problem is not None:
-        return Facts(needs_person=tool.requires_user_interaction)
-    return Facts(
-        read_only=flag(tool.is_read_only, args),
-        destructive=flag(tool.is_destructive, args),
-        needs_person=tool.requires_user_interaction,
-    )
+def facts_of_call(use: ToolUse, cwd: str) -> Facts:
+    """What the tool says of a call, as it would if the call were made from this folder."""
+    return facts_of(imagined(use, tool_called(use.name), Path(cwd)), NOTHING_SAID)
+
+
+def tool_called(name: str) -> AnyTool:
+    """The installed tool of that name; one that declares nothing if there is none."""
+    plain = ALIASES.get(name, name)
+    if made := installed().get(plain):
+        return loaded(made())
+    return WebFetch() if plain == "WebFetch" else Unknown(re.sub(r"[^A-Za-z0-9_-]", "_", plain)[:128] or "_")
 
 
 @cache

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from handrail.cli.permissions.calls import installed, policy_of
 from handrail.conversation.plain import plain
-from handrail.permissions.lint import TOOLS, lint
+from handrail.permissions.lint import lint
 
 CLEAN, FOUND = 0, 1
 
@@ -16,7 +16,7 @@ CLEAN, FOUND = 0, 1
 def run(chosen: argparse.Namespace) -> int:
     """0: nothing to say; 1: something is."""
     policy = policy_of(chosen)
-    findings = lint(policy, TOOLS | frozenset(installed()), progress(len(policy.rules)))
+    findings = lint(policy, frozenset(installed()), progress(len(policy.rules)))
     for found in findings:
         if chosen.json:
             source = found.source

@@ -3,18 +3,20 @@
 import json
 import os
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from handrail.cli.permissions.calls import facts_of
+from handrail.cli.permissions.calls import facts_of_call, installed
 from handrail.conversation.blocks import ToolUse
 from handrail.dispatch.approval.audit import FORMAT
 from handrail.errors import HandrailError
 from handrail.permissions.case import Facts
 from handrail.records import record
 from handrail.sessions import log
+from handrail.tools.access import Access
 from handrail.tools.permission import NO_OPINION, Check, Opinion, Strength, Verdict
-from handrail.tools.tool import McpInfo
+from handrail.tools.tool import McpInfo, matches
 
 REFUSED = " was refused: "
 
@@ -86,11 +88,18 @@ def recorded(line: Mapping[str, Any]) -> Recorded:
 
 def facts_from(line: Mapping[str, Any]) -> Facts:
     facts = line.get("facts", {})
+    use = ToolUse(line["call"], line["tool"], dict(line["input"]))
+    said = facts_of_call(use, line["cwd"])
+    access = Access.from_json(facts["declares"]) if "declares" in facts else said.access
+    matcher = said.matches if use.name in installed() else partial(_covers, facts.get("subject", ""))
     hook = next((each for each in line["opinions"] if each["layer"] == "hooks" and each["strength"] != "person"), None)
     verdict, reason = facts.get("check", (None, ""))
     return Facts(
         mcp=McpInfo(*facts["mcp"]) if "mcp" in facts else None,
-        read_only=facts.get("read_only"),
+        access=access,
+        matches=matcher,
+        subject=facts.get("subject", ""),
+        read_only=facts.get("read_only", said.read_only),
         destructive=facts.get("destructive", False),
         needs_person=facts.get("needs_person", False),
         hook=hook
@@ -101,6 +110,10 @@ def facts_from(line: Mapping[str, Any]) -> Facts:
         check=Check(Verdict(verdict), reason) if verdict else NO_OPINION,
         unmet=tuple(facts.get("unmet", ())),
     )
+
+
+def _covers(subject: str, content: str) -> bool:
+    return bool(subject) and matches(content, subject)
 
 
 def of_session(path: Path, audits: Path) -> list[Recorded]:
@@ -124,11 +137,9 @@ def of_session(path: Path, audits: Path) -> list[Recorded]:
             result = results.get(call, {})
             refused = bool(result.get("is_error")) and REFUSED in json.dumps(result.get("content"))
             before = "deny" if refused else "allow"
-            facts = facts_of(name, given)
-            text = json.dumps(given)
-            found[call] = Recorded(
-                ToolUse(call, name, given), facts, before, False, False, there, cut="[redacted:" in text
-            )
+            use = ToolUse(call, name, given)
+            cut = "[redacted:" in json.dumps(given)
+            found[call] = Recorded(use, facts_of_call(use, cwd), before, False, False, there, cut=cut)
     return list(found.values())
 
 

@@ -196,7 +196,10 @@ def common_texts(entry: Entry) -> list[str]:
 def own_texts(entry: Entry) -> list[str]:
     """The texts of an entry that are its own."""
     facts = entry.case.facts
-    texts = [entry.ended, entry.classified, facts.doubt, facts.check.reason, *facts.unmet]
+    texts = [entry.ended, entry.classified, facts.doubt, facts.check.reason, facts.subject, *facts.unmet]
+    texts += facts.access.reaches
+    if facts.access.runs is not None:
+        texts.append(facts.access.runs)
     for touch in entry.case.touches:
         texts += (touch.shown, touch.place.real) if touch.place else (touch.shown,)
     for value in (entry.case.use.input, entry.decision.updated_input, entry.updates, entry.problems):
@@ -230,8 +233,10 @@ def opinion_json(opinion: Opinion) -> dict[str, str]:
 
 def facts_json(facts: Facts) -> dict[str, Any]:
     """What was known about the call besides its input, so that it can be decided again."""
-    shown: dict[str, Any] = {} if facts.read_only is None else {"read_only": facts.read_only}
-    for name in ("destructive", "needs_person", "doubt", "unmet"):
+    shown: dict[str, Any] = {"read_only": facts.read_only}
+    if facts.access.declared:
+        shown["declares"] = {name: shortened(value) for name, value in facts.access.as_json().items()}
+    for name in ("subject", "destructive", "needs_person", "doubt", "unmet"):
         if value := getattr(facts, name):
             shown[name] = value
     if facts.mcp is not None:

@@ -43,7 +43,8 @@ def by_policy(policy: Callable[[], Policy]) -> AutomaticCheck:
     """
 
     async def check(question: Question) -> Answer | None:
-        _, decision = judge(question.use, policy().with_cwd(question.cwd), Facts())
+        facts = Facts(access=question.access, read_only=question.read_only)
+        _, decision = judge(question.use, policy().with_cwd(question.cwd), facts)
         objection = max((o.strength for o in question.opinions if o.verdict is Verdict.ASK), default=Strength.NOBODY)
         match decision.verdict:
             case Verdict.ALLOW:

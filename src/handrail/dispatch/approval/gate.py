@@ -23,7 +23,7 @@ from handrail.dispatch.approval.live import LivePolicy
 from handrail.dispatch.approval.model_judge import Judge
 from handrail.dispatch.approval.once import ResolveOnce
 from handrail.dispatch.approval.question import Handler, PermissionHooks, make_question
-from handrail.dispatch.flags import flag, parse
+from handrail.dispatch.flags import parse
 from handrail.dispatch.gate import Evidence, Request
 from handrail.permissions.case import Case
 from handrail.permissions.layers import winner
@@ -184,7 +184,7 @@ class PolicyGate:
         ctx = request.ctx.varied(use=use)
         # What hooks said was about another input, and the doubts of validation are settled by whoever changed it.
         said = Evidence(check=await tool.check_permission(args, ctx))
-        return (await self._judged(Request(use, tool, args, ctx, read_only=flag(tool.is_read_only, args)), said))[1]
+        return (await self._judged(Request.of(use, tool, args, ctx), said))[1]
 
     async def _changed_rules(self, request: Request, evidence: Evidence) -> Decision:
         """The policy's own answer, as soon as a change of it gives one."""

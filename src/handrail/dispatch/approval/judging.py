@@ -3,9 +3,10 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 from handrail.conversation.blocks import ToolUse
-from handrail.dispatch.flags import flag
+from handrail.dispatch.flags import fits, flag, parse, subject_of
 from handrail.dispatch.gate import Evidence, Request
 from handrail.dispatch.threads import in_thread
 from handrail.files.paths import beneath, exists, expand, locate, resolve
@@ -14,7 +15,11 @@ from handrail.permissions.layers import decide
 from handrail.permissions.policy import Policy
 from handrail.permissions.touch import Lookup
 from handrail.shell.model import LINKS_INSIDE, Analysis
-from handrail.tools.permission import Decision
+from handrail.tools.abort import AbortSignal
+from handrail.tools.access import EXCLUSIVE
+from handrail.tools.context import RunContext, ToolContext
+from handrail.tools.permission import Decision, Verdict
+from handrail.tools.pool import AnyTool
 
 LOOKUP = Lookup(resolve, locate, expand, exists, beneath)
 
@@ -32,12 +37,6 @@ async def tool_checks(_analysis: Analysis, _cwd: str) -> tuple[str, ...]:
     return ()
 
 
-def judge(use: ToolUse, policy: Policy, facts: Facts) -> tuple[Case, Decision]:
-    """What the policy says of a call, before anybody is asked, and everything that this was decided by."""
-    case = make_case(use, policy, LOOKUP, facts)
-    return case, judged(case)
-
-
 def judged(case: Case) -> Decision:
     """The decision, with the places that it is about."""
     decision = decide(case)
@@ -48,17 +47,26 @@ def judged(case: Case) -> Decision:
 
 
 def facts_of(request: Request, evidence: Evidence) -> Facts:
-    """What the tool and those who spoke before say about a call."""
-    tool = request.tool
+    """What the tool and those who spoke before say about a call; a flag that raises counts as the careful answer."""
+    tool, args = request.tool, request.args
     return Facts(
         mcp=tool.mcp,
+        access=request.access,
+        matches=partial(fits, tool, args),
+        subject=subject_of(tool, args) if tool.subject else "",
         read_only=request.read_only,
-        destructive=not flag(lambda args: tool.is_destructive(args) is False, request.args),
+        destructive=not flag(lambda args: tool.is_destructive(args) is False, args),
         needs_person=tool.requires_user_interaction,
         hook=evidence.hook,
         doubt=evidence.doubt,
         check=evidence.check,
     )
+
+
+def judge(use: ToolUse, policy: Policy, facts: Facts) -> tuple[Case, Decision]:
+    """What the policy says of a call, before anybody is asked, and everything that this was decided by."""
+    case = make_case(use, policy, LOOKUP, facts)
+    return case, judged(case)
 
 
 async def judge_request(
@@ -67,9 +75,29 @@ async def judge_request(
     """What the policy says of a call that wants to run."""
     use = ToolUse(request.use.id, request.tool.name, request.use.input)
     make = partial(make_case, use, policy, LOOKUP, facts_of(request, evidence))
-    case = await in_thread(make) if looks_around(use) else make()
+    case = await in_thread(make) if looks_around(request.access) else make()
     if case.analysis is not None and case.analysis.requires:
         unmet = await conditions(case.analysis, policy.cwd)
         if unmet:
             case = make_case(use, policy, LOOKUP, replace(case.facts, unmet=unmet))
     return case, judged(case)
+
+
+def imagined(use: ToolUse, tool: AnyTool, cwd: Path) -> Request:
+    """
+    A call that is only looked at, so its input may be incomplete: what it leaves out is left open.
+
+    About an input that the tool cannot understand at all nothing is known.
+    """
+    ctx = ToolContext(RunContext(cwd), use, AbortSignal(), lambda _progress: None, _no_other_tool)
+    args, problem = parse(tool, use.input)
+    if problem is None:
+        return Request.of(use, tool, args, ctx)
+    model = getattr(tool, "input_model", None)
+    if model is None or not use.input.keys() <= model.model_fields.keys():
+        return Request(use, tool, None, ctx, read_only=False, access=EXCLUSIVE)
+    return Request.of(use, tool, model.model_construct(**use.input), ctx)
+
+
+async def _no_other_tool(_use: ToolUse, _run: RunContext) -> Decision:
+    return Decision(Verdict.DENY, "nothing is run here")

@@ -9,6 +9,7 @@ from handrail.permissions.case import Case
 from handrail.permissions.risk import Risk, risk
 from handrail.permissions.suggest import Suggestion, suggest
 from handrail.records import record
+from handrail.tools.access import EXCLUSIVE, Access
 from handrail.tools.context import AgentIdentity
 from handrail.tools.permission import Allow, Decision, Deny, Opinion, Update
 
@@ -39,6 +40,9 @@ class Question:
     mode: str = "default"
     cwd: str = ""
     opinions: tuple[Opinion, ...] = ()
+    access: Access = EXCLUSIVE
+    """What the tool declares that it touches."""
+    read_only: bool = False
     note: str = ""
     """What automatic checks said meanwhile."""
 
@@ -141,6 +145,8 @@ def make_question(
         mode=case.policy.mode,
         cwd=case.policy.cwd,
         opinions=decision.opinions,
+        access=case.access,
+        read_only=case.read_only,
     )
 
 

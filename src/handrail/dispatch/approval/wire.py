@@ -9,6 +9,7 @@ from handrail.conversation.blocks import Document, Image, ResultBlock, Text, Too
 from handrail.dispatch.approval.question import Answer, Proposal, Question, read_answer
 from handrail.errors import HandrailError
 from handrail.permissions.risk import Level, Risk
+from handrail.tools.access import Access
 from handrail.tools.context import AgentIdentity
 from handrail.tools.permission import Allow, Deny, Opinion, Strength, Verdict
 
@@ -66,6 +67,8 @@ def question_json(question: Question) -> Line:
         "mode": question.mode,
         "cwd": question.cwd,
         "opinions": [[o.strength.name, o.verdict.value, o.layer, o.reason, o.source] for o in question.opinions],
+        "access": question.access.as_json(),
+        "read_only": question.read_only,
         "note": question.note,
     }
 
@@ -94,6 +97,8 @@ def read_question(line: Mapping[str, Any]) -> Question:
                 Opinion(Strength[strength], Verdict(verdict), str(layer), str(reason), str(source))
                 for strength, verdict, layer, reason, source in line["opinions"]
             ),
+            access=Access.from_json(line["access"]),
+            read_only=line["read_only"] is True,
             note=str(line["note"]),
         )
     except (KeyError, TypeError, ValueError) as error:
