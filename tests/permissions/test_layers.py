@@ -50,6 +50,48 @@ def test_the_strongest_opinion_decides(rules: dict[str, list[str]], hook: str, e
     assert world.says(*EDIT, Facts(hook=HOOK[hook] if hook else None)) == expected
 
 
+ROOT = ("Bash", {"command": "rm -rf /"})
+PROTECTED = ("Write", {"file_path": ".git/config"})
+OUTSIDE = ("Read", {"file_path": "/etc/hosts"})
+
+
+@pytest.mark.proves("R3", "G6")
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    ("call", "rules", "facts", "expected"),
+    [
+        pytest.param(ROOT, {"deny": ["Bash(rm *)"]}, Facts(), "deny", id="a deny rule against a critical path"),
+        pytest.param(ROOT, {}, Facts(hook=HOOK["deny"]), "deny", id="a hook's no against a critical path"),
+        pytest.param(
+            ROOT, {}, Facts(check=Check(Verdict.DENY, "no")), "deny", id="a tool's no against a critical path"
+        ),
+        pytest.param(ROOT, {"allow": ["Bash"]}, Facts(hook=HOOK["allow"]), "ask", id="consent to a critical path"),
+        pytest.param(PROTECTED, {"deny": ["Edit(.git/**)"]}, Facts(), "deny", id="a deny rule and a protected path"),
+        pytest.param(PROTECTED, {"ask": ["Edit(.git/**)"]}, Facts(), "ask", id="an ask rule and a protected path"),
+        pytest.param(
+            OUTSIDE, {"deny": ["Read(//etc/**)"]}, Facts(hook=HOOK["allow"]), "deny", id="a deny rule and a yes"
+        ),
+        pytest.param(
+            OUTSIDE, {"ask": ["Read(//etc/**)"]}, Facts(hook=HOOK["allow"]), "ask", id="an ask rule and a yes"
+        ),
+        pytest.param(
+            EDIT, {"deny": ["Edit"], "ask": ["Edit"], "allow": ["Edit"]}, Facts(), "deny", id="all three rules"
+        ),
+    ],
+)
+def test_what_no_mode_lifts(
+    call: tuple[str, dict[str, Any]],
+    rules: dict[str, list[str]],
+    facts: Facts,
+    expected: str,
+    mode: str,
+    tmp_path: Path,
+) -> None:
+    wanted = "deny" if mode == "dontAsk" or (mode == "plan" and call is not OUTSIDE) else expected
+
+    assert World(tmp_path, mode=mode, rules=rules).says(*call, facts) == wanted
+
+
 @pytest.mark.proves("G23", "G24", "G25", "G26", "G7", "G43")
 @pytest.mark.parametrize(
     ("tool", "values", "default", "accept", "plan", "auto", "dont_ask", "bypass"),

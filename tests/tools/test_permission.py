@@ -40,3 +40,29 @@ def test_the_strongest_decides_among_equals_the_careful_one_in_any_order(opinion
     assert decision.opinions == tuple(opinions), "all opinions are kept"
     assert decision.version == 3
     assert fold(tuple(reversed(opinions)), 3).verdict is decision.verdict
+
+
+# From weak to strong, as the page on permissions has it. A strength that is moved changes who wins.
+ORDER = (
+    "NOBODY", "PERSON", "CLASSIFIER", "MODE", "TOOL_ASK", "ALLOW", "PROTECTED_PATH", "ASK", "CRITICAL_PATH", "DENY",
+)  # fmt: skip
+CAREFUL = (Verdict.ALLOW, Verdict.ASK, Verdict.DENY)
+SAID = [(strength, verdict) for strength in ORDER for verdict in CAREFUL]
+
+
+def test_the_strengths_are_these_in_this_order() -> None:
+    assert tuple(strength.name for strength in sorted(Strength)) == ORDER
+
+
+@pytest.mark.proves("R3", "G6", "G9")
+def test_of_every_pair_the_stronger_decides_and_of_equals_the_careful_one() -> None:
+    for strength, verdict in SAID:
+        for other, another in SAID:
+            one = Opinion(Strength[strength], verdict, "one", "one")
+            two = Opinion(Strength[other], another, "two", "two")
+            ahead = ORDER.index(strength) - ORDER.index(other)
+            careful = max(verdict, another, key=CAREFUL.index)
+            expected = verdict if ahead > 0 else another if ahead < 0 else careful
+
+            assert fold((one, two), 0).verdict is expected, (strength, verdict, other, another)
+            assert fold((two, one), 0).verdict is expected, (strength, verdict, other, another)

@@ -1,0 +1,419 @@
+"""Rules judge what a tool declares, whoever wrote the tool and however a path is spelled."""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from handrail.app.state import plain_outfit
+from handrail.builtin.table import base_tools
+from handrail.conversation.blocks import Json, ToolUse
+from handrail.dispatch.approval.gate import PolicyGate
+from handrail.dispatch.approval.judging import tool_checks
+from handrail.dispatch.approval.live import LivePolicy
+from handrail.dispatch.approval.question import Answer, Question
+from handrail.dispatch.executor import ToolExecutor
+from handrail.dispatch.gate import HookAnswer, Rails, Request
+from handrail.dispatch.results import ResultStore
+from handrail.permissions.modes import MODES
+from handrail.permissions.policy import Policy
+from handrail.permissions.risk import Level
+from handrail.permissions.rules import Behaviour, Source
+from handrail.tools.access import Access
+from handrail.tools.context import RunContext, ToolContext
+from handrail.tools.function import tool
+from handrail.tools.outcome import Outcome, Status
+from handrail.tools.output import Output
+from handrail.tools.permission import Deny, Opinion, Strength, Verdict
+from handrail.tools.pool import AnyTool, Ingredients, assemble
+from handrail.tools.raw import RawTool
+from handrail.tools.schema import Input
+from handrail.tools.stand_in import loaded
+from handrail.tools.tool import PromptView, Tool
+from tests.permissions.world import ALL_MODES
+
+SECRET = "the secret of the file"
+
+
+class PathInput(Input):
+    where: str
+
+
+class Peek(Tool[PathInput]):
+    """Written as the documentation says: a name, an input, a declaration, a call."""
+
+    name = "Peek"
+    input_model = PathInput
+    subject = "where"
+
+    def __init__(self, kind: str = "reads", *, read_only: bool = True, declares: bool = True) -> None:
+        self._kind, self._read_only, self._declares = kind, read_only, declares
+
+    def prompt(self, view: PromptView) -> str:
+        return "Look into a file."
+
+    def is_read_only(self, args: PathInput) -> bool:
+        return self._read_only
+
+    def access(self, args: PathInput, run: RunContext) -> Access:
+        if not self._declares:
+            return super().access(args, run)
+        return Access.of(**{self._kind: args.where})  # type: ignore[arg-type]  # kinds of paths only
+
+    async def call(self, args: PathInput, ctx: ToolContext) -> Output:
+        return Output(text=(ctx.cwd / Path(args.where).expanduser()).read_text())
+
+
+class Raw(RawTool):
+    def __init__(self, kind: str) -> None:
+        super().__init__("Raw", {"type": "object", "properties": {"where": {"type": "string"}}, "required": ["where"]})
+        self._kind = kind
+
+    def prompt(self, view: PromptView) -> str:
+        return "Look into a file."
+
+    def is_read_only(self, args: Json) -> bool:
+        return True
+
+    def access(self, args: Json, run: RunContext) -> Access:
+        return Access.of(**{self._kind: args["where"]})
+
+    async def call(self, args: Json, ctx: ToolContext) -> Output:
+        return Output(text=(ctx.cwd / Path(args["where"]).expanduser()).read_text())
+
+
+def function(kind: str) -> AnyTool:
+    @tool(**{kind: "where"}, name="Function", read_only=True, subject="where")  # type: ignore[call-overload,untyped-decorator]
+    def look(where: str) -> str:
+        """Look into a file."""
+        return Path(where).expanduser().read_text()
+
+    return look  # type: ignore[no-any-return]
+
+
+def builtin(name: str, folder: Path) -> AnyTool:
+    outfit = plain_outfit({"HOME": str(folder.parent)}, folder)
+    entries = {entry.name: entry for entry in base_tools(no_catalog, lambda: outfit)}
+    return loaded(entries[name].load())
+
+
+def no_catalog() -> Any:
+    raise LookupError
+
+
+Answering = Callable[[Question], Awaitable[Answer | None]]
+Make = Callable[[Path], tuple[AnyTool, Callable[[str], dict[str, Any]]]]
+
+
+def own(make: Callable[[], AnyTool]) -> Make:
+    return lambda _folder: (make(), lambda where: {"where": where})
+
+
+def shipped(name: str, field: str, **more: Any) -> Make:
+    return lambda folder: (builtin(name, folder), lambda where: {field: where, **more})
+
+
+READING: dict[str, Make] = {
+    "a tool": own(Peek),
+    "a tool that does not call itself read-only": own(lambda: Peek(read_only=False)),
+    "a tool that walks": own(lambda: Peek("walks")),
+    "a schema": own(lambda: Raw("reads")),
+    "a function": own(lambda: function("reads")),
+    "Read": shipped("Read", "file_path"),
+    "Grep": shipped("Grep", "path", pattern="secret"),
+}
+CHANGING: dict[str, Make] = {
+    "a tool that writes": own(lambda: Peek("writes", read_only=False)),
+    "a tool that writes and calls itself read-only": own(lambda: Peek("writes")),
+    "a tool that removes": own(lambda: Peek("removes", read_only=False)),
+    "a schema that removes": own(lambda: Raw("removes")),
+    "a function that writes": own(lambda: function("writes")),
+    "Write": shipped("Write", "file_path", content="x"),
+    "Edit": shipped("Edit", "file_path", old_string="", new_string="x"),
+    "NotebookEdit": shipped("NotebookEdit", "notebook_path", new_source="x"),
+}
+SPELLINGS = (
+    "keys/.env", "./keys//.env", "src/../keys/.env", "{folder}/keys/.env", "~/proj/keys/.env", "alias", "linked/.env",
+    "~/proj/src/../linked/.env",
+)  # fmt: skip
+PATTERNS = ("keys/.env", ".env", "//{folder}/keys/**", "~/proj/keys/*", "/keys")
+ALLOWED = (
+    "Peek",
+    "Raw",
+    "Function",
+    "Read",
+    "Grep",
+    "Write",
+    "Edit",
+    "NotebookEdit",
+    "Read(**)",
+    "Edit(**)",
+    "Peek(*)",
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = Path(os.path.realpath(tmp_path_factory.mktemp("home")))
+    made = home / "proj"
+    for name in ("keys", "src"):
+        (made / name).mkdir(parents=True)
+    (made / "keys" / ".env").write_text(SECRET)
+    (made / "alias").symlink_to("keys/.env")
+    (made / "linked").symlink_to("keys")
+    return made
+
+
+class Consenting:
+    """Hooks that say yes to everything."""
+
+    async def before(self, request: Request) -> HookAnswer:
+        return HookAnswer(Opinion(Strength.ALLOW, Verdict.ALLOW, "hooks", "fine"))
+
+    async def after(self, request: Request, output: Output | None, error: str, seconds: float) -> HookAnswer:
+        return HookAnswer()
+
+
+def policy_in(folder: Path, mode: str = "default", **rules: list[str]) -> Policy:
+    source = Source("project", "settings.json", 1, str(folder))
+    policy = Policy.empty(str(folder), str(folder.parent)).with_flags(ALL_MODES)
+    for kind, texts in rules.items():
+        policy = policy.adding(Behaviour(kind), [text.format(folder=str(folder)[1:]) for text in texts], source)
+    return policy.with_mode(mode)
+
+
+class Person:
+    """Answers as a function does."""
+
+    who = "person"
+
+    def __init__(self, answer: Answering) -> None:
+        self._answer = answer
+
+    async def ask(self, question: Question) -> Answer | None:
+        return await self._answer(question)
+
+    def update(self, question: Question) -> None:
+        """Nothing is shown."""
+
+
+def called(
+    subject: AnyTool,
+    values: dict[str, Any],
+    folder: Path,
+    policy: Policy,
+    *,
+    hooks: bool = False,
+    ask: Answering | None = None,
+) -> Outcome:
+    """The outcome of one call that runs through the executor with real rules."""
+
+    async def run() -> Outcome:
+        gate = PolicyGate(LivePolicy(lambda: policy), Person(ask) if ask else None, conditions=tool_checks)
+        rails = Rails(gate, Consenting() if hooks else None)
+        pool = assemble(Ingredients(custom=(subject,)))
+        async with ToolExecutor(pool, RunContext(folder), ResultStore(folder / "big"), rails=rails) as executor:
+            executor.add(ToolUse("1", subject.name, values))
+            return await anext(executor.rest())
+
+    return asyncio.run(run())
+
+
+@pytest.mark.proves("R3", "G5", "G22", "A20")
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.one_of(
+        st.tuples(st.sampled_from(sorted(READING)), st.just("Read")),
+        st.tuples(st.sampled_from(sorted(CHANGING)), st.sampled_from(["Read", "Edit"])),
+    ),
+    st.sampled_from(SPELLINGS),
+    st.sampled_from(PATTERNS),
+    st.sampled_from(MODES),
+    st.lists(st.sampled_from(ALLOWED), max_size=3),
+    st.booleans(),
+)
+def test_no_declared_read_or_change_of_a_denied_file_gets_through(
+    folder: Path, kind: tuple[str, str], spelling: str, pattern: str, mode: str, allowed: list[str], hooks: bool
+) -> None:
+    name, rule = kind
+    subject, values = {**READING, **CHANGING}[name](folder)
+    policy = policy_in(folder, mode, deny=[f"{rule}({pattern})"], allow=allowed)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(folder.parent))
+        outcome = called(subject, values(spelling.format(folder=folder)), folder, policy, hooks=hooks)
+
+    assert SECRET not in outcome.result.text
+    assert (folder / "keys" / ".env").read_text() == SECRET
+    assert outcome.status in (Status.DENIED, Status.ERROR)
+    assert outcome.decision is None or outcome.decision.verdict is Verdict.DENY
+
+
+def test_every_shipped_tool_that_touches_files_declares_it(folder: Path) -> None:
+    """What is not declared is listed here, with the reason."""
+    outfit = plain_outfit({}, folder)
+    undeclared = []
+    for entry in base_tools(no_catalog, lambda: outfit):
+        if entry.name == "ToolSearch":
+            continue  # made from a catalog; it only keeps books
+        kind = type(loaded(entry.load()))
+        if kind.access is Tool.access:
+            undeclared.append(entry.name)
+
+    assert undeclared == ["REPL"], "which files Python code opens is not known before it runs"
+
+
+# Judged like Read
+
+
+@pytest.mark.parametrize(
+    ("where", "says"),
+    [("src/a.py", Verdict.ALLOW), ("/etc/hosts", Verdict.DENY), ("keys/.env", Verdict.DENY), ("~/x", Verdict.DENY)],
+)
+@pytest.mark.parametrize("make", [Peek, lambda: Raw("reads"), lambda: function("reads")])
+def test_a_read_is_judged_like_that_of_read(
+    make: Callable[[], AnyTool], where: str, says: Verdict, folder: Path
+) -> None:
+    """Outside the working folders or with a telling name it is asked for, and here nobody answers."""
+    policy = policy_in(folder)
+    read = called(builtin("Read", folder), {"file_path": where}, folder, policy)
+    own = called(make(), {"where": where}, folder, policy)
+
+    assert own.decision is not None
+    assert read.decision is not None
+    assert own.decision.verdict is read.decision.verdict is says
+    assert own.decision.reason == read.decision.reason
+
+
+def test_walking_a_folder_asks_about_what_is_kept_back_in_it(folder: Path) -> None:
+    walking = Peek("walks")
+    asked = called(walking, {"where": "keys"}, folder, policy_in(folder, "bypassPermissions", deny=["Read(.env)"]))
+
+    assert asked.decision is not None
+    assert asked.decision.verdict is Verdict.DENY
+    assert "it may read" in asked.decision.reason
+    assert called(walking, {"where": "src"}, folder, policy_in(folder)).decision.verdict is Verdict.ALLOW  # type: ignore[union-attr]
+
+
+def test_accepted_edits_are_those_of_every_tool_that_only_writes(folder: Path) -> None:
+    writing = Peek("writes", read_only=False)
+    for mode, says in (("default", Verdict.DENY), ("acceptEdits", Verdict.ALLOW), ("plan", Verdict.DENY)):
+        outcome = called(writing, {"where": "src/new"}, folder, policy_in(folder, mode))
+        assert outcome.decision is not None
+        assert outcome.decision.verdict is says, mode
+
+
+def test_removing_the_project_is_asked_for_in_every_mode(folder: Path) -> None:
+    outcome = called(Peek("removes", read_only=False), {"where": "."}, folder, policy_in(folder, "bypassPermissions"))
+
+    assert outcome.decision is not None
+    assert outcome.decision.reason.startswith("'.' must not be removed")
+
+
+@pytest.mark.parametrize("raises", [False, True])
+def test_what_a_tool_calls_destructive_is_no_accepted_edit_and_a_high_risk(raises: bool, folder: Path) -> None:
+    class Erase(Peek):
+        def is_destructive(self, args: PathInput) -> bool:
+            if raises:
+                raise ValueError
+            return True
+
+    asked: list[Question] = []
+
+    async def refuse(question: Question) -> Deny:
+        asked.append(question)
+        return Deny("not now")
+
+    policy = policy_in(folder, "acceptEdits")
+    outcome = called(Erase("writes", read_only=False), {"where": "src/x"}, folder, policy, ask=refuse)
+
+    assert outcome.status is Status.DENIED
+    assert [(each.risk.level, each.risk.reasons) for each in asked] == [
+        (Level.HIGH, ("the tool calls it destructive",))
+    ]
+
+
+# Tools that declare nothing
+
+
+@pytest.mark.proves("R2")
+@pytest.mark.parametrize("kind", ["deny", "ask"])
+@pytest.mark.parametrize("mode", MODES)
+def test_a_tool_that_declares_nothing_passes_no_rule_about_files_by_itself(mode: str, kind: str, folder: Path) -> None:
+    policy = policy_in(folder, mode, **{kind: ["Read(.env)"]})
+    outcome = called(Peek(declares=False), {"where": "keys/.env"}, folder, policy)
+
+    assert outcome.status is Status.DENIED
+    assert outcome.decision is not None
+    assert "Peek does not declare which files it touches" in outcome.decision.reason
+
+
+def test_a_rule_that_names_the_tool_lets_it_pass_and_a_deny_rule_is_never_lifted(folder: Path) -> None:
+    silent, where = Peek(declares=False), {"where": "keys/.env"}
+    named = policy_in(folder, deny=["Read(other)"], allow=["Peek"])
+    assert called(silent, where, folder, named).status is Status.OK
+
+    refused = policy_in(folder, deny=["Read(other)", "Peek"], allow=["Peek"])
+    assert called(silent, where, folder, refused).status is Status.DENIED
+    assert called(silent, where, folder, policy_in(folder)).status is Status.OK, "without such rules it only reads"
+
+
+def test_a_declaration_that_raises_or_is_none_declares_nothing(folder: Path) -> None:
+    class Broken(Peek):
+        def access(self, args: PathInput, run: RunContext) -> Access:
+            if args.where == "raises":
+                raise ValueError(args.where)
+            return None  # type: ignore[return-value]
+
+    for where in ("raises", "none"):
+        outcome = called(Broken(), {"where": where}, folder, policy_in(folder, deny=["Read(x)"]))
+        assert outcome.decision is not None
+        assert "does not declare" in outcome.decision.reason
+
+
+# A tool's own name
+
+
+@tool(subject="environment", reads=())
+def deploy(environment: str, force: bool = False) -> str:
+    """Deploy to an environment."""
+    return f"deployed to {environment}: {force}"
+
+
+@pytest.mark.proves("G22", "A20")
+@pytest.mark.parametrize(
+    ("rules", "environment", "status"),
+    [
+        ({"allow": ["deploy(staging)"]}, "staging", Status.OK),
+        ({"allow": ["deploy(staging)"]}, "prod", Status.DENIED),
+        ({"allow": ["deploy(eu-*)"]}, "eu-west", Status.OK),
+        ({"allow": ["deploy(eu-*)"]}, "us-eu-west", Status.DENIED),
+        ({"allow": ["deploy"], "deny": ["deploy(prod)"]}, "prod", Status.DENIED),
+        ({"allow": ["deploy"], "deny": ["deploy(prod)"]}, "staging", Status.OK),
+        ({"allow": ["deploy"], "ask": ["deploy(prod*)"]}, "prod-2", Status.DENIED),
+        ({"allow": [r"deploy(a\*)"]}, "ab", Status.DENIED),
+        ({"allow": [r"deploy(a\*)"]}, "a*", Status.OK),
+        ({"allow": ["Deploy(staging)"]}, "staging", Status.DENIED),
+    ],
+)
+def test_a_rule_with_content_is_matched_against_the_subject(
+    rules: dict[str, list[str]], environment: str, status: Status, folder: Path
+) -> None:
+    assert called(deploy, {"environment": environment}, folder, policy_in(folder, "default", **rules)).status is status
+
+
+@pytest.mark.proves("A20", "R2")
+@pytest.mark.parametrize(("kind", "status"), [("deny", Status.DENIED), ("allow", Status.DENIED)])
+def test_a_matcher_that_raises_is_never_an_allow(kind: str, status: Status, folder: Path) -> None:
+    class Broken(Peek):
+        def permission_matcher(self, args: PathInput) -> Callable[[str], bool]:
+            raise ValueError(args.where)
+
+    broken = Broken("writes", read_only=False)
+    rules = {"allow": ["Peek"], "deny": ["Peek(x)"]} if kind == "deny" else {"allow": ["Peek(x)"]}
+
+    assert called(broken, {"where": "src/x"}, folder, policy_in(folder, "default", **rules)).status is status
