@@ -7,7 +7,6 @@ when one writes a place and the other touches the same place, one above it or on
 """
 
 import os
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TypeAlias
 
@@ -39,34 +38,56 @@ NOTHING = Footprint(reads=frozenset({("nothing",)}))
 """A place that no call writes, but that lies in the world like all others."""
 
 
-def footprint(access: Access, cwd: Path) -> Footprint:
-    """The places of an access as seen from a folder, with every link followed."""
+def footprint(access: Access, cwd: Path, known: dict[str, Place] | None = None) -> Footprint:
+    """
+    The places of an access as seen from a folder, with every link followed.
+
+    `known` keeps where paths led, for as long as no call can have changed that.
+    """
     if access.width == "shared":
         return READS_WORLD
     if access.width == "exclusive":
         return WRITES_WORLD
     if access.own:
-        reads, writes = frozenset[Place](zip(access.reads)), frozenset[Place](zip(access.writes))
-    else:
-        folder = os.fspath(cwd)
-        reads = _places(folder, access.reads + access.walks) if access.reads or access.walks else frozenset()
-        writes = _places(folder, access.writes + access.removes) if access.writes or access.removes else frozenset()
+        return _held(frozenset(zip(access.reads)), frozenset(zip(access.writes)))
+    folder, known = os.fspath(cwd), {} if known is None else known
+    reads, writes = access.reads + access.walks, access.writes + access.removes
+    return _held(
+        frozenset([_place(folder, path, known) for path in reads]),
+        frozenset([_place(folder, path, known) for path in writes]),
+    )
+
+
+def _held(reads: frozenset[Place], writes: frozenset[Place]) -> Footprint:
     return Footprint(reads, writes) if reads or writes else NOTHING
 
 
-def _places(cwd: str, paths: Iterable[str]) -> frozenset[Place]:
-    return frozenset([_place(cwd, path) for path in paths])
-
-
-def _place(cwd: str, path: str) -> Place:
+def _place(cwd: str, path: str, known: dict[str, Place]) -> Place:
     if path.startswith("~"):
         path = os.path.expanduser(path)  # noqa: PTH111  # a spelling, which may not be a path at all
-    joined = os.path.join(cwd, path)  # noqa: PTH118
+    joined = path if path.startswith("/") else f"{cwd}/{path}"
+    found = known.get(joined)
+    if found is None:
+        found = known[joined] = _followed(joined, known)
+    return found
+
+
+def _followed(path: str, known: dict[str, Place]) -> Place:
+    """Where a path leads. Its folder is looked up once for all files in it."""
+    folder, _, name = path.rpartition("/")
     try:
-        real = os.path.realpath(joined)
+        if not folder or name in {"", ".", ".."} or os.path.islink(path):  # noqa: PTH114
+            return _parts(os.path.realpath(path))
     except (OSError, ValueError):
-        real = os.path.abspath(joined)  # noqa: PTH100
-    return ("/", *[part for part in real.split("/") if part])
+        return _parts(os.path.abspath(path))  # noqa: PTH100
+    above = known.get(folder)
+    if above is None:
+        above = known[folder] = _followed(folder, known)
+    return (*above, name)
+
+
+def _parts(path: str) -> Place:
+    return ("/", *[part for part in path.split("/") if part])
 
 
 def conflict(one: Footprint, other: Footprint) -> bool:

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Collection, Iterable
 
 from handrail.dispatch.flags import declaration
-from handrail.dispatch.footprint import READS_WORLD, WRITES_WORLD, Footprint, footprint
+from handrail.dispatch.footprint import READS_WORLD, WRITES_WORLD, Footprint, Place, footprint
 from handrail.dispatch.schedule import Schedule, Scheduling
 from handrail.dispatch.tracked import Call
 from handrail.tools.access import EXCLUSIVE
@@ -26,6 +26,7 @@ class Queue:
         self._waiting: deque[Call] = deque()
         self._placed: dict[int, Call] = {}
         self._barrier: Call | None = None
+        self._known: dict[str, Place] = {}
         self._schedule = Schedule(
             scheduling.max_parallel, scheduling.max_parallel_by_tool, holding=scheduling.early_start != "all"
         )
@@ -57,6 +58,7 @@ class Queue:
         self._schedule.finish(call.number)
         if self._barrier is call:
             self._barrier = None
+            self._known.clear()
 
     def drop(self, calls: Collection[Call]) -> None:
         """Forget calls that did not start."""
@@ -84,7 +86,7 @@ class Queue:
     def _place(self, call: Call, run: RunContext) -> None:
         assert call.tool is not None
         call.access = EXCLUSIVE if call.problem else declaration(call.tool, call.args, run)
-        call.footprint = footprint(call.access, run.cwd)
+        call.footprint = footprint(call.access, run.cwd, self._known)
         self._placed[call.number] = call
         held = self._in_runs(call) if self._batch else call.footprint
         self._schedule.add(call.number, held, call.tool.name, held=not call.read_only)

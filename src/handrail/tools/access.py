@@ -7,7 +7,7 @@ place. Paths are kept as they were spelled: a relative one starts from the worki
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from handrail.conversation.blocks import ToolUse
 from handrail.records import record
@@ -17,8 +17,7 @@ Width: TypeAlias = Literal["named", "shared", "exclusive"]
 """What may run beside a call: what does not conflict with its places, whatever only reads, or nothing."""
 
 
-@record
-class Access:
+class Access(NamedTuple):
     """What a call reads, writes, removes, walks, runs and reaches; `declared` is False when its tool did not say."""
 
     reads: tuple[str, ...] = ()
@@ -130,9 +129,13 @@ class DeclaredUse:
 
 
 def _texts(paths: Paths) -> tuple[str, ...]:
-    if isinstance(paths, str | os.PathLike):
+    if paths == ():
+        return ()
+    if isinstance(paths, str):
+        return (paths,)
+    if isinstance(paths, os.PathLike):
         return (os.fspath(paths),)
-    return tuple([os.fspath(path) for path in paths]) if paths else ()
+    return tuple([os.fspath(path) for path in paths])
 
 
 SHOWN = ("declared", "reads", "writes", "removes", "walks", "reaches", "filtered", "own", "width")
