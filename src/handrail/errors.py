@@ -7,6 +7,9 @@ Every exception that handrail raises.
       ToolDefinitionError  a tool is declared in a way that cannot work
       PairingError       a history in which calls and results do not match
       ProviderSetupError  a model cannot be asked with the settings given
+      UrlError           an address or a proxy cannot be used
+      TransportError     a request could not be sent, or its answer broke off
+      EventTooLargeError  an event of a stream is over its bound
       RunError           a prompt did not come to an answer
       PatternError       a pattern of the settings is not understood
       SettingsError      settings cannot be used, and nothing may run without them
@@ -43,6 +46,22 @@ class PairingError(HandrailError):
 
 class ProviderSetupError(HandrailError):
     """A model cannot be asked with the settings given; the message says what is missing and how to set it."""
+
+
+class UrlError(HandrailError):
+    """An address or a proxy cannot be used; the message shows it without its password."""
+
+
+class TransportError(HandrailError):
+    """A request could not be sent or its answer broke off. `kind` is `connect` (nothing was answered) or `cut`."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+class EventTooLargeError(HandrailError):
+    """A line or event of a stream grew over its bound; nothing of it is kept."""
 
 
 class RunError(HandrailError):

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.providers.sse import EventReader, EventTooLargeError
+from handrail.errors import EventTooLargeError
+from handrail.http.sse import EventReader
 
 
 def events(*chunks: bytes) -> list[tuple[str, str]]:

@@ -1,11 +1,9 @@
 """Server-sent events: bytes in, events out, however the bytes are cut."""
 
+from handrail.errors import EventTooLargeError
+
 MAX_EVENT = 32 * 1024 * 1024
 BOM = "\ufeff"
-
-
-class EventTooLargeError(Exception):
-    """A line or event grew over the cap; nothing of it is kept."""
 
 
 class EventReader:

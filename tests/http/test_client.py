@@ -14,10 +14,11 @@ import pytest
 
 from handrail.conversation.blocks import Text
 from handrail.conversation.stream import BlockEnd, StreamEvent, StreamFailure
-from handrail.errors import ProviderSetupError
+from handrail.errors import TransportError, UrlError
+from handrail.http.client import HttpClient
+from handrail.http.transport import HttpRequest
+from handrail.http.urls import Target, proxy_for, target_of
 from handrail.providers.client import Endpoint, Provider, join
-from handrail.providers.http import HttpTransport
-from handrail.providers.proxies import Target, proxy_for, target_of
 from handrail.providers.retry import RetryPolicy
 from handrail.testing.model_server import ModelServer, Reply
 from tests.providers.asking import APIS, OPENED, asking, everything, question
@@ -47,7 +48,7 @@ def secure_server(certificate: Path) -> ModelServer:
 
 def through(server: ModelServer, env: dict[str, str]) -> Provider:
     url = server.url.replace("127.0.0.1", "localhost")
-    provider = Provider(APIS["anthropic"], Endpoint(url), HttpTransport(env), retry=ONCE)
+    provider = Provider(APIS["anthropic"], Endpoint(url), HttpClient(env), retry=ONCE)
     OPENED.append(provider)
     return provider
 
@@ -175,7 +176,7 @@ async def test_a_plain_server_is_asked_through_the_proxy_itself() -> None:
 async def test_a_proxy_that_refuses_is_named() -> None:
     with anyio.fail_after(10):
         async with a_proxy(status=407) as (proxy, _):
-            transport = HttpTransport({"HTTPS_PROXY": proxy})
+            transport = HttpClient({"HTTPS_PROXY": proxy})
             provider = Provider(APIS["anthropic"], Endpoint("https://localhost:1"), transport, retry=ONCE)
             (failure,) = await everything(provider, question())
 
@@ -210,7 +211,7 @@ async def test_which_proxy_the_environment_asks_for(env: dict[str, str], proxy: 
 
 
 async def test_a_proxy_that_is_not_spoken_is_refused_with_a_reason() -> None:
-    with pytest.raises(ProviderSetupError, match="SOCKS"):
+    with pytest.raises(UrlError, match="SOCKS"):
         proxy_for(SECURE, {"ALL_PROXY": "socks5://p:1"})
 
 
@@ -229,7 +230,7 @@ async def test_a_proxy_that_is_not_spoken_is_refused_with_a_reason() -> None:
     ],
 )
 async def test_no_error_shows_the_password_of_a_proxy(url: str) -> None:
-    with pytest.raises(ProviderSetupError) as caught:
+    with pytest.raises(UrlError) as caught:
         proxy_for(SECURE, {"ALL_PROXY": url})
 
     assert "hunter2" not in str(caught.value)
@@ -240,7 +241,7 @@ async def test_no_error_shows_the_password_of_a_proxy(url: str) -> None:
     "url", ["http://a..b", f"http://{'x' * 64}.de", "http://h:0", "http://a b", "http://\u00e9..b"]
 )
 async def test_a_place_that_cannot_exist_is_refused_before_it_is_called(url: str) -> None:
-    with pytest.raises(ProviderSetupError, match="Give "):
+    with pytest.raises(UrlError, match="Give "):
         target_of(url)
 
 
@@ -268,7 +269,7 @@ async def test_a_server_that_refuses_before_reading_everything_is_heard() -> Non
 
     with anyio.fail_after(10):
         async with serving(refuse) as place:
-            provider = Provider(APIS["anthropic"], Endpoint(f"http://{place}"), HttpTransport({}))
+            provider = Provider(APIS["anthropic"], Endpoint(f"http://{place}"), HttpClient({}))
             (failure,) = await everything(provider, question("x" * 5_000_000))
 
     assert failure == StreamFailure("http_413", "too large", retryable=False, status=413)
@@ -283,7 +284,7 @@ async def test_an_answer_without_length_ends_with_the_connection() -> None:
 
     with anyio.fail_after(10):
         async with serving(answer) as place:
-            provider = Provider(APIS["anthropic"], Endpoint(f"http://{place}"), HttpTransport({}))
+            provider = Provider(APIS["anthropic"], Endpoint(f"http://{place}"), HttpClient({}))
             events = await everything(provider, question())
 
     assert said(events) == [Text("Hello")]
@@ -291,7 +292,7 @@ async def test_an_answer_without_length_ends_with_the_connection() -> None:
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_provider_may_be_used_in_one_event_loop_after_another() -> None:
-    transport = HttpTransport({})
+    transport = HttpClient({})
     port = 0
 
     async def ask() -> list[object]:
@@ -316,3 +317,112 @@ async def test_idle_connections_close_with_the_provider() -> None:
             await everything(provider, question())
 
     assert [request.connection for request in server.requests] == [1, 2]
+
+
+def answering(heads: list[bytes], *answers: bytes) -> Handler:
+    """Gives each connection the next answer, and keeps the head of its request."""
+    left = iter(answers)
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heads.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(next(left))
+
+    return answer
+
+
+def redirect(url: str, status: int = 302) -> bytes:
+    return f"HTTP/1.1 {status} Moved\r\nlocation: {url}\r\ncontent-length: 0\r\n\r\n".encode()
+
+
+def ok(body: bytes) -> bytes:
+    return b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: %d\r\n\r\n%s" % (len(body), body)
+
+
+def get(url: str) -> HttpRequest:
+    return HttpRequest(url, (("authorization", "Bearer secret"), ("accept", "*/*")), b"", "GET")
+
+
+async def test_a_whole_answer_is_read_up_to_its_bound() -> None:
+    with anyio.fail_after(10):
+        async with serving(answering([], ok(b"12345"), ok(b"123456"))) as place, HttpClient({}) as client:
+            whole = await client.fetch(get(f"http://{place}/"), max_bytes=5)
+            cut = await client.fetch(HttpRequest(f"http://{place}/", (), b"x"), max_bytes=5)
+
+    assert (whole.status, whole.body, whole.cut) == (200, b"12345", False)
+    assert (cut.status, cut.body, cut.cut) == (200, b"12345", True)
+
+
+async def test_redirects_are_followed_only_where_the_caller_agrees_and_credentials_stay_behind() -> None:
+    asked: list[str] = []
+    first: list[bytes] = []
+    second: list[bytes] = []
+
+    def agree(url: str) -> bool:
+        asked.append(url)
+        return "elsewhere" not in url
+
+    with anyio.fail_after(10):
+        async with (
+            serving(answering(second, ok(b"there"), redirect("http://elsewhere.example/"))) as other,
+            serving(answering(first, *map(redirect, ("/b", f"http://{other}/c", f"http://{other}/")))) as one,
+            HttpClient({}) as client,
+        ):
+            followed = await client.fetch(get(f"http://{one}/a"), max_bytes=9, follow=agree)
+            refused = await client.fetch(get(f"http://{one}/a"), max_bytes=9, follow=agree)
+
+    assert (followed.url, followed.body) == (f"http://{other}/c", b"there")
+    assert (refused.url, refused.status) == (f"http://{other}/", 302)
+    assert asked == [f"http://{one}/b", f"http://{other}/c", f"http://{other}/", "http://elsewhere.example/"]
+    assert all(b"Bearer secret" in head for head in first)
+    assert all(b"Bearer" not in head and b"accept" in head for head in second)
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_no_redirect_is_followed_unasked_and_none_of_a_post(method: str) -> None:
+    with anyio.fail_after(10):
+        async with serving(answering([], redirect("/b"))) as place, HttpClient({}) as client:
+            request = HttpRequest(f"http://{place}/", (), b"", method)
+            answer = await (
+                client.fetch(request, max_bytes=9)
+                if method == "GET"
+                else client.fetch(request, max_bytes=9, follow=lambda _: True)
+            )
+
+    assert answer.status == 302
+
+
+async def test_redirects_in_a_circle_end() -> None:
+    with anyio.fail_after(10):
+        async with serving(answering([], *[redirect("/")] * 20)) as place, HttpClient({}) as client:
+            with pytest.raises(TransportError, match="10 redirects"):
+                await client.fetch(get(f"http://{place}/"), max_bytes=9, follow=lambda _: True)
+
+
+async def test_a_silent_server_is_not_waited_for_longer_than_said() -> None:
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+
+    with anyio.fail_after(10):
+        async with serving(silent) as place, HttpClient({}) as client:
+            with pytest.raises(TimeoutError):
+                await client.fetch(get(f"http://{place}/"), max_bytes=9, timeout=0.05)
+
+
+async def test_a_header_that_cannot_be_sent_is_an_error_of_the_request() -> None:
+    with anyio.fail_after(10):
+        async with serving(answering([], ok(b""))) as place, HttpClient({}) as client:
+            with pytest.raises(TransportError, match="header"):
+                await client.send(HttpRequest(f"http://{place}/", (("a b", "c"),), b""))
+
+
+async def test_this_machine_is_asked_directly_where_no_proxy_may_see_it() -> None:
+    with anyio.fail_after(10):
+        async with (
+            a_proxy() as (proxy, heads),
+            serving(answering([], ok(b"hi"), ok(b"hi"))) as place,
+            HttpClient({"http_proxy": proxy}, proxy_loopback=False) as client,
+        ):
+            for host in (place, place.replace("127.0.0.1", "localhost")):
+                assert (await client.fetch(get(f"http://{host}/"), max_bytes=9)).body == b"hi"
+
+    assert heads == []

@@ -1,8 +1,13 @@
 """
-HTTP/1.1 over asyncio, as small as a model needs it: POST, streamed answers, keep-alive, proxies, custom CAs.
+HTTP/1.1 over asyncio: streamed and whole answers, keep-alive, proxies, private CAs, bounds on time and size.
 
-It stands on h11, the protocol engine of httpx2, without the layers above it: they cost more start-up time than the
-rest of a first request (benchmarks/providers_bench.py measures it).
+    client = HttpClient(os.environ)
+    response = await client.send(request)            the answer as it arrives
+    answer = await client.fetch(request, max_bytes=1_000_000, timeout=10)
+
+No redirect is followed unless the caller of `fetch` agrees to each address. The client stands on h11, the protocol
+engine of httpx2, without the layers above it: they cost more start-up time than the rest of a first request
+(benchmarks/providers_bench.py measures it).
 """
 
 import asyncio
@@ -10,12 +15,16 @@ import contextlib
 import socket
 import ssl
 from collections.abc import Callable, Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, Self
+from urllib.parse import urljoin
 
 import h11
 
-from handrail.providers.proxies import Target, proxy_for, target_of
-from handrail.providers.transport import Outgoing, TransportError
+from handrail.errors import TransportError
+from handrail.http.transport import HttpRequest
+from handrail.http.urls import Target, is_loopback, proxy_for, target_of
+from handrail.records import record
 
 CONNECT_TIMEOUT = 30.0
 KEEP_ALIVE = 60.0
@@ -23,12 +32,32 @@ DRAIN_TIMEOUT = 0.02
 HAPPY_EYEBALLS = 0.25
 MAX_IDLE = 8
 READ_SIZE = 256 * 1024
-NETWORK_ERRORS = (OSError, EOFError, ssl.SSLError, h11.RemoteProtocolError)
+NETWORK_ERRORS = (OSError, EOFError, ssl.SSLError, h11.ProtocolError)
+
+MAX_REDIRECTS = 10
+REDIRECTS = frozenset((301, 302, 303, 307, 308))
+CREDENTIALS = frozenset(("authorization", "cookie"))
 
 Route = tuple[Target, Target | None]
 
 
-class HttpReply:
+def no_redirects(_url: str) -> bool:
+    """Follow none."""
+    return False
+
+
+@record
+class WholeResponse:
+    """An answer that was read to its end; `cut` if its body is longer than the bound. `url` is where it came from."""
+
+    url: str
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    cut: bool
+
+
+class HttpResponse:
     """One answer on one connection, which goes back to the pool when the answer is whole."""
 
     __slots__ = ("_connection", "_done", "headers", "status")
@@ -72,7 +101,7 @@ class Connection:
     """One connection and the state of HTTP on it."""
 
     def __init__(
-        self, pool: "HttpTransport", route: Route, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self, pool: "HttpClient", route: Route, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         self._pool = pool
         self.route = route
@@ -150,24 +179,66 @@ class Connection:
             self._writer.transport.abort()
 
 
-class HttpTransport:
-    """Keeps idle connections and opens new ones. `env` holds the proxy and CA variables."""
+class HttpClient:
+    """
+    Keeps idle connections and opens new ones. `env` holds the proxy and CA variables.
 
-    def __init__(self, env: Mapping[str, str], clock: Callable[[], float] | None = None) -> None:
+    Without `proxy_loopback` this machine is asked directly, whatever proxy the environment names.
+    """
+
+    def __init__(self, env: Mapping[str, str], *, proxy_loopback: bool = True) -> None:
         self._env = env
-        self._clock = clock
+        self._proxy_loopback = proxy_loopback
         self._idle: list[Connection] = []
         self._context: ssl.SSLContext | None = None
 
-    async def send(self, outgoing: Outgoing) -> HttpReply:
-        """The answer, once its head is here."""
-        target = target_of(outgoing.url)
-        route = (target, proxy_for(target, self._env))
+    async def send(self, request: HttpRequest) -> HttpResponse:
+        """
+        The answer, once its head is here.
+
+        Raises:
+            TransportError: there is none.
+            UrlError: the address or the proxy for it cannot be used.
+        """
+        target = target_of(request.url)
+        direct = not self._proxy_loopback and is_loopback(target.host)
+        route = (target, None if direct else proxy_for(target, self._env))
         connection = await self._reuse(route)
         if connection is not None:
             with contextlib.suppress(TransportError):  # the server may have hung up meanwhile: then a fresh one
-                return await self._ask(connection, outgoing, target)
-        return await self._ask(await self._connect(route), outgoing, target)
+                return await self._ask(connection, request, target)
+        return await self._ask(await self._connect(route), request, target)
+
+    async def fetch(
+        self,
+        request: HttpRequest,
+        *,
+        max_bytes: int,
+        timeout: float | None = None,  # noqa: ASYNC109  # one limit for the whole answer, redirects included
+        follow: Callable[[str], bool] = no_redirects,
+    ) -> WholeResponse:
+        """
+        The whole answer, or its first `max_bytes`. A GET is redirected to each address that `follow` agrees to.
+
+        Raises:
+            TransportError, UrlError: as with `send`.
+            TimeoutError: it took longer than `timeout` seconds.
+        """
+        async with asyncio.timeout(timeout):
+            for _ in range(MAX_REDIRECTS):
+                response = await self.send(request)
+                url = urljoin(request.url, response.headers.get("location", request.url))
+                if response.status not in REDIRECTS or request.method != "GET" or not follow(url):
+                    return await _read_whole(request.url, response, max_bytes)
+                response.abort()
+                request = _redirected(request, url)
+        raise TransportError("connect", f"{request.url} is the end of {MAX_REDIRECTS} redirects, without an answer")
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
 
     async def aclose(self) -> None:
         """Close idle connections."""
@@ -178,13 +249,10 @@ class HttpTransport:
 
     def keep(self, connection: Connection) -> None:
         """Take back a connection whose answer is whole."""
-        connection.idle_since = self._now()
+        connection.idle_since = connection.loop.time()
         self._idle.append(connection)
         if len(self._idle) > MAX_IDLE:
             self._idle.pop(0).drop()
-
-    def _now(self) -> float:
-        return self._clock() if self._clock is not None else asyncio.get_running_loop().time()
 
     async def _reuse(self, route: Route) -> Connection | None:
         loop = asyncio.get_running_loop()
@@ -192,22 +260,24 @@ class HttpTransport:
         for connection in reversed(self._idle):
             if connection.route == route:
                 self._idle.remove(connection)
-                if self._now() - connection.idle_since < KEEP_ALIVE and await connection.usable():
+                if loop.time() - connection.idle_since < KEEP_ALIVE and await connection.usable():
                     return connection
                 connection.drop()
                 return None
         return None
 
-    async def _ask(self, connection: Connection, outgoing: Outgoing, target: Target) -> HttpReply:
+    async def _ask(self, connection: Connection, request: HttpRequest, target: Target) -> HttpResponse:
         proxy = connection.route[1]
-        headers = [(b"host", target.authority), (b"content-length", str(len(outgoing.body)).encode())]
-        headers += [(name.encode("ascii"), value.encode("latin-1")) for name, value in outgoing.headers]
+        headers = [(b"host", target.authority)]
+        if request.body or request.method == "POST":
+            headers.append((b"content-length", str(len(request.body)).encode()))
+        headers += [(name.encode(), value.encode()) for name, value in request.headers]
         path = target.path
         if proxy is not None and not target.secure:  # a plain request goes to the proxy itself
             path = b"http://" + target.authority + target.path
             headers += proxy.auth_headers
         try:
-            return HttpReply(connection, await connection.ask(b"POST", path, headers, outgoing.body))
+            return HttpResponse(connection, await connection.ask(request.method.encode(), path, headers, request.body))
         except NETWORK_ERRORS as error:
             connection.drop()
             raise TransportError("connect", f"{target.url} gave no answer: {_reason(error)}") from error
@@ -272,6 +342,24 @@ def tls_context(env: Mapping[str, str]) -> ssl.SSLContext:
         context.load_verify_locations(cafile=extra)
     context.set_alpn_protocols(["http/1.1"])
     return context
+
+
+async def _read_whole(url: str, response: HttpResponse, max_bytes: int) -> WholeResponse:
+    body = bytearray()
+    try:
+        while len(body) <= max_bytes and (data := await response.read()):
+            body += data
+    finally:
+        response.abort()
+    return WholeResponse(url, response.status, response.headers, bytes(body[:max_bytes]), cut=len(body) > max_bytes)
+
+
+def _redirected(request: HttpRequest, url: str) -> HttpRequest:
+    """The same request to another address; credentials stay with the server that they are for."""
+    old, new = target_of(request.url), target_of(url)
+    same = (old.scheme, old.host, old.port) == (new.scheme, new.host, new.port)
+    headers = tuple(header for header in request.headers if same or header[0].lower() not in CREDENTIALS)
+    return replace(request, url=url, headers=headers)
 
 
 def _reason(error: BaseException) -> str:

@@ -1,11 +1,12 @@
-"""Where a request really goes: URLs taken apart, and the proxy that the environment asks for."""
+"""Where a request really goes: the parts of a URL, and the proxy that the environment names."""
 
 import base64
+import ipaddress
 import re
 from collections.abc import Mapping
 from urllib.parse import quote, unquote, urlsplit
 
-from handrail.errors import ProviderSetupError
+from handrail.errors import UrlError
 from handrail.records import record
 
 PORTS = {"http": 80, "https": 443}
@@ -60,7 +61,7 @@ def target_of(url: str) -> Target:
     The parts of an http or https URL.
 
     Raises:
-        ProviderSetupError: it is none.
+        UrlError: it is none.
     """
     try:
         parts = urlsplit(url)
@@ -68,15 +69,11 @@ def target_of(url: str) -> Target:
         (parts.hostname or "").encode("idna")
     except ValueError as error:  # what it says may quote a password
         reason = "" if "@" in url else f": {error}"
-        raise ProviderSetupError(
-            f"{without_user(url)!r} is not a URL{reason}. Give one like https://host:port/v1."
-        ) from None
+        raise UrlError(f"{without_user(url)!r} is not a URL{reason}. Give one like https://host:port/v1.") from None
     if parts.scheme not in PORTS or not parts.hostname or re.search(r"\s", parts.hostname):
-        raise ProviderSetupError(
-            f"{without_user(url)!r} is not an http or https URL. Give one like https://host:port/v1."
-        )
+        raise UrlError(f"{without_user(url)!r} is not an http or https URL. Give one like https://host:port/v1.")
     if port == 0:
-        raise ProviderSetupError(f"{without_user(url)!r} has the port 0, where nobody listens. Give the real one.")
+        raise UrlError(f"{without_user(url)!r} has the port 0, which is never in use. Give the real one.")
     path = quote((parts.path or "/") + (f"?{parts.query}" if parts.query else ""), safe="/?%:@!$&'()*+,;=~-._")
     user = unquote(parts.username or "")
     password = unquote(parts.password or "")
@@ -97,10 +94,16 @@ def proxy_for(target: Target, env: Mapping[str, str]) -> Target | None:
     if "://" not in url:
         url = f"http://{url}"
     if url.startswith("socks"):
-        raise ProviderSetupError(
-            f"The proxy {without_user(url)!r} speaks SOCKS, which is not supported. Set an HTTP proxy."
-        )
+        raise UrlError(f"The proxy {without_user(url)!r} speaks SOCKS, which is not supported. Set an HTTP proxy.")
     return target_of(url)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _setting(env: Mapping[str, str], name: str) -> str:
