@@ -35,7 +35,7 @@ class Slip:
     hint: bool = False
 
 
-class Omit(Exception):  # noqa: N818  # a signal, not an error
+class _OmitError(Exception):
     """The value cannot be used."""
 
 
@@ -54,7 +54,7 @@ def _section(values: dict[str, Any], level: Tree, path: Way, slips: list[Slip]) 
             slips += _hint(name, level, here)
             kept[name] = value
         elif isinstance(known, Key):
-            with suppress(Omit):
+            with suppress(_OmitError):
                 schema = {"type": known.schema["type"]} if known.raw else known.schema
                 kept[name] = _fitting(_lenient(known, value, here, slips), schema, here, slips)
         elif isinstance(value, dict):
@@ -73,20 +73,20 @@ def _lenient(key: Key, value: Any, path: Way, slips: list[Slip]) -> Any:
 
 
 def _fitting(value: Any, schema: Schema, path: Way, slips: list[Slip]) -> Any:
-    """The value, without the parts that do not fit. Raises Omit if nothing is left of it."""
+    """The value, without the parts that do not fit. Raises _OmitError if nothing is left of it."""
     expected = schema.get("type")
     if expected and not _is(value, expected):
         slips.append(_wrong(path, value, WORDS[expected]))
-        raise Omit
+        raise _OmitError
     if "enum" in schema and value not in schema["enum"]:
         slips.append(_wrong(path, value, "one of " + ", ".join(map(repr, schema["enum"]))))
-        raise Omit
+        raise _OmitError
     if "minimum" in schema and value < schema["minimum"]:
         slips.append(_wrong(path, value, f"at least {schema['minimum']}"))
-        raise Omit
+        raise _OmitError
     if isinstance(value, str) and (problem := text_problem(value)):
         slips.append(Slip(path, f"{problem}.", _forbids(path)))
-        raise Omit
+        raise _OmitError
     if isinstance(value, list) and "items" in schema:
         return list(_each(value, schema["items"], path, slips))
     if isinstance(value, dict):
@@ -98,17 +98,17 @@ def _fitting_object(value: dict[str, Any], schema: Schema, path: Way, slips: lis
     missing = [name for name in schema.get("required", ()) if name not in value]
     if missing:
         slips.append(Slip(path, f"has no {missing[0]!r}."))
-        raise Omit
+        raise _OmitError
     choices = [name for choice in schema.get("oneOf", ()) for name in choice["required"]]
     if choices and sum(name in value for name in choices) != 1:
         slips.append(Slip(path, f"must have exactly one of {', '.join(choices)}.", _forbids(path)))
-        raise Omit
+        raise _OmitError
     kept: dict[str, Any] = {}
     for name, inner in value.items():
         rule = schema.get("properties", {}).get(name) or schema.get("additionalProperties")
         try:
             kept[name] = _fitting(inner, rule, (*path, name), slips) if rule else inner
-        except Omit:
+        except _OmitError:
             if name in schema.get("required", ()) or "oneOf" in schema:
                 raise
     return kept
@@ -118,7 +118,7 @@ def _each(items: list[Any], schema: Schema, path: Way, slips: list[Slip]) -> Ite
     for at, item in enumerate(items):
         try:
             yield _fitting(item, schema, (*path, at), slips)
-        except Omit:
+        except _OmitError:
             continue
 
 

@@ -13,22 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from handrail.config.asked import Wanted, Wideners
-from handrail.config.document import (
-    Document,
-    FileProblemError,
-    decoded,
-    document_of,
-    parsed,
-    read_bytes,
-    read_document,
-)
+from handrail.config.document import Document, decoded, document_of, parsed, read_bytes, read_document
 from handrail.config.keys import KEYS
 from handrail.config.managed import PolicySource, read_policy
 from handrail.config.merge import merged
 from handrail.config.places import Places, Spot
 from handrail.config.problems import Problem
 from handrail.config.snapshot import TRUSTED, UNTRUSTED, Layer, Settings
-from handrail.errors import SettingsError
+from handrail.errors import SettingsError, SettingsFileError
 
 if TYPE_CHECKING:
     from handrail.config.trust import Record
@@ -155,7 +147,7 @@ def _servers(places: Places, sources: tuple[str, ...], news: list[Problem]) -> "
         if data is None:
             return None
         named = parsed(decoded(data)).get("mcpServers", {})
-    except FileProblemError as error:
+    except SettingsFileError as error:
         news.append(Problem("project", spot.shown, 0, f"{error.message.rstrip('.')}. No server of it is used."))
         return None
     if not isinstance(named, dict):

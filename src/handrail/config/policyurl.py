@@ -121,9 +121,9 @@ class _BlockingLookups(asyncio.SelectorEventLoop):
         port: Any,
         *,
         family: int = 0,
-        type: int = 0,
+        type: int = 0,  # noqa: A002  # asyncio's own name
         proto: int = 0,
-        flags: int = 0,  # noqa: A002
+        flags: int = 0,
     ) -> Any:
         return socket.getaddrinfo(host, port, family, type, proto, flags)
 

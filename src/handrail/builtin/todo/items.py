@@ -11,16 +11,12 @@ from dataclasses import field, replace
 from itertools import pairwise
 from typing import Any
 
-from handrail.errors import ToolError
+from handrail.errors import TaskListError
 from handrail.records import record
 
 MAX_ITEMS = 1000
 MAX_METADATA = 20_000
 DELETED = "deleted"
-
-
-class RefusedError(ToolError):
-    """The list cannot be changed like that; it stays as it is."""
 
 
 @record
@@ -77,7 +73,7 @@ NAMES = {name: name for name in (*PLAIN, "metadata")} | {"active_form": "activeF
 def added(items: Items, subject: str, description: str, active_form: str, metadata: Mapping[str, Any]) -> Items:
     """The list with one more task."""
     if len(items.by_id) >= MAX_ITEMS:
-        raise RefusedError(f"There are {MAX_ITEMS} tasks already. Delete some with TaskUpdate (status deleted) first.")
+        raise TaskListError(f"There are {MAX_ITEMS} tasks already. Delete some with TaskUpdate (status deleted) first.")
     last = items.last + 1
     item = Item(str(last), subject, description, active_form=active_form, metadata=kept(metadata))
     return Items({**items.by_id, item.id: item}, last)
@@ -88,7 +84,7 @@ def changed(items: Items, which: str, change: Change) -> tuple[Items, tuple[str,
     The list after a change, and the names of the fields that are different now.
 
     Raises:
-        RefusedError: a task is not there, or two would wait for each other.
+        TaskListError: a task is not there, or two would wait for each other.
     """
     before, blocked_before = known(items, which), items.blocks(which)
     if change.status == DELETED:
@@ -110,10 +106,10 @@ def waiting(items: Items, blocked: str, blocker: str) -> Items:
     """The list in which one task waits for another."""
     item, _ = known(items, blocked), known(items, blocker)
     if blocked == blocker:
-        raise RefusedError(f"Task {blocked} cannot wait for itself. Nothing was changed.")
+        raise TaskListError(f"Task {blocked} cannot wait for itself. Nothing was changed.")
     if chain := way(items, blocker, blocked):
         steps = ", ".join(f"{one} waits for {other}" for one, other in pairwise(chain))
-        raise RefusedError(f"Task {blocked} cannot wait for {blocker}: {steps} already. Nothing was changed.")
+        raise TaskListError(f"Task {blocked} cannot wait for {blocker}: {steps} already. Nothing was changed.")
     if blocker in item.blocked_by:
         return items
     return Items({**items.by_id, blocked: replace(item, blocked_by=(*item.blocked_by, blocker))}, items.last)
@@ -146,10 +142,10 @@ def known(items: Items, which: str) -> Item:
     The task of that id.
 
     Raises:
-        RefusedError: there is none.
+        TaskListError: there is none.
     """
     if (item := items.by_id.get(which)) is None:
-        raise RefusedError(f"There is no task {which!r}. TaskList shows those that there are.")
+        raise TaskListError(f"There is no task {which!r}. TaskList shows those that there are.")
     return item
 
 
@@ -157,5 +153,5 @@ def kept(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """What is kept of it: nothing stands for no key."""
     found = {key: value for key, value in metadata.items() if value is not None}
     if (size := len(json.dumps(found))) > MAX_METADATA:
-        raise RefusedError(f"The metadata takes {size:,} characters, {MAX_METADATA:,} are kept. Write it to a file.")
+        raise TaskListError(f"The metadata takes {size:,} characters, {MAX_METADATA:,} are kept. Write it to a file.")
     return found

@@ -6,9 +6,10 @@ from pydantic import Field
 
 from handrail.builtin.outfit import Outfit
 from handrail.builtin.todo.cards import task_card
-from handrail.builtin.todo.items import DELETED, Change, Items, RefusedError, changed, known
+from handrail.builtin.todo.items import DELETED, Change, Items, changed, known
 from handrail.builtin.todo.store import LIST, TaskList
 from handrail.builtin.todo.task_create import MAX_LINE, MAX_TEXT
+from handrail.errors import TaskListError
 from handrail.records import record
 from handrail.tools.access import Access
 from handrail.tools.cards import Card
@@ -57,7 +58,7 @@ class TaskUpdate(Tool[TaskUpdateInput]):
     async def call(self, args: TaskUpdateInput, ctx: ToolContext) -> Output:
         try:
             done = await self._list.change(lambda items: _changed(items, args))
-        except RefusedError as error:  # an answer, so that other calls of the same turn go on
+        except TaskListError as error:  # an answer, so that other calls of the same turn go on
             return Output(
                 text=str(error),
                 data={"success": False, "taskId": args.taskId, "updatedFields": [], "error": str(error)},
