@@ -95,7 +95,7 @@ def main() -> None:
             return call
 
         def ripgrep(*arguments: str) -> Callable[[], object]:
-            command = [*rg, "--no-config", *arguments, "./"]
+            command = [rg, "--no-config", *arguments, "./"]
             return lambda: subprocess.run(command, cwd=root, capture_output=True, check=False)
 
         rare = "def _decompression_bomb_check"

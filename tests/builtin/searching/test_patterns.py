@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handrail.builtin.searching.patterns import alternatives, fixed_start, for_ripgrep, matcher
+from handrail.builtin.searching.program import packaged_rg
 from handrail.errors import ToolError
 
 
@@ -161,7 +162,6 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.mark.needs("rg")
 @settings(max_examples=150)
 @given(
     pattern=st.lists(
@@ -176,7 +176,15 @@ def test_ripgrep_finds_at_least_what_fits_and_exactly_that_where_we_say_so(tree:
         assert "leads upwards" in upwards
         return
     found = subprocess.run(
-        ["rg", "--no-config", "--files", "--hidden", "--no-ignore", "--null", *(f"--glob={glob}" for glob in globs)],
+        [
+            packaged_rg(),
+            "--no-config",
+            "--files",
+            "--hidden",
+            "--no-ignore",
+            "--null",
+            *(f"--glob={glob}" for glob in globs),
+        ],
         cwd=tree,
         capture_output=True,
         check=False,

