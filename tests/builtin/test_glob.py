@@ -10,7 +10,7 @@ import pytest
 
 from handrail.builtin.glob import MAX_FILES, Glob
 from handrail.builtin.outfit import Outfit
-from handrail.builtin.searching.program import packaged_rg
+from handrail.builtin.support.ripgrep import packaged_rg
 from handrail.errors import ToolError
 from handrail.files.paths import resolve
 from handrail.processes.sandbox.occupy import Occupied

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.forked import program
 
-from handrail.builtin.searching.program import packaged_rg
+from handrail.builtin.support.ripgrep import packaged_rg
 from handrail.cli import doctor
 from handrail.cli.doctor import Here, State, findings
 from handrail.config.trust import TrustStore

@@ -356,7 +356,7 @@ class Worker:
         """
         if self._delegate is not None and self._delegate.stop(task_id):
             return
-        task = import_module("handrail.builtin.tasks").tasks_of(self.outfit()).get(task_id)
+        task = import_module("handrail.builtin.support.background_tasks").tasks_of(self.outfit()).get(task_id)
         if task is None:
             raise HandrailError(f"There is no background task {task_id!r}.")
         await task.stop()

@@ -22,7 +22,7 @@ from handrail.app.live import Live
 from handrail.app.settings import ignored_note
 from handrail.app.state import state_folder
 from handrail.app.wishes import wishes_of
-from handrail.builtin.searching.program import packaged_rg
+from handrail.builtin.support.ripgrep import packaged_rg
 from handrail.config.places import places_for
 from handrail.conversation.plain import plain
 from handrail.errors import ProviderSetupError, SettingsError

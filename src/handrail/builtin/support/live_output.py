@@ -7,7 +7,7 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
-from handrail.builtin.command_output import readable
+from handrail.builtin.support.command_output import readable
 from handrail.errors import ToolError
 from handrail.files.owned import owned_folder
 from handrail.records import record

@@ -2,7 +2,7 @@
 PDFs are read in a process of their own: what a document holds may keep the library busy for ever, take all memory, or
 bring it down. That ends with the process.
 
-    python -m handrail.builtin.read.apart PAGES NAME < document.pdf
+    python -m handrail.builtin.read.pdf_process PAGES NAME < document.pdf
 """
 
 import json
@@ -18,7 +18,7 @@ from handrail.tools.abort import AbortSignal
 
 MAX_SECONDS = 30.0
 MAX_HEAP = 2 << 30
-START = (sys.executable, "-I", "-m", "handrail.builtin.read.apart")
+START = (sys.executable, "-I", "-m", "handrail.builtin.read.pdf_process")
 
 
 def show_apart(data: bytes, pages: str, name: str, abort: AbortSignal) -> tuple[tuple[ResultBlock, ...], int, int]:

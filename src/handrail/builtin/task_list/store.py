@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from handrail.builtin.outfit import Outfit
-from handrail.builtin.todo.items import Item, Items
+from handrail.builtin.task_list.items import Item, Items
 from handrail.errors import ToolError
 from handrail.files.owned import owned_folder
 

@@ -2,9 +2,9 @@
 
 from pydantic import Field
 
+from handrail.builtin.background.task_output import found
 from handrail.builtin.outfit import Outfit
-from handrail.builtin.task_output import found
-from handrail.builtin.tasks import tasks_of
+from handrail.builtin.support.background_tasks import tasks_of
 from handrail.tools.cards import Card
 from handrail.tools.context import ToolContext
 from handrail.tools.output import Output

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from handrail.builtin.command_output import ends, limit_of, readable, said
+from handrail.builtin.support.command_output import ends, limit_of, readable, said
 
 NOTICE = "\n[... of "
 

@@ -146,7 +146,7 @@ async def test_a_damaged_list_is_told_and_not_written_over(tmp_path: Path, conte
 
 
 async def test_a_lock_that_is_never_given_up_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("handrail.builtin.todo.store.LOCK_SECONDS", 0.02)
+    monkeypatch.setattr("handrail.builtin.task_list.store.LOCK_SECONDS", 0.02)
     session = Session(tmp_path)
     folder = session.state / "todo"
     folder.mkdir(parents=True)

@@ -16,9 +16,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from handrail.builtin.command_output import readable
-from handrail.builtin.endings import endings
 from handrail.builtin.outfit import Outfit, usual_quota
+from handrail.builtin.support.command_output import readable
+from handrail.builtin.support.exit_notes import endings
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import Attachment
 from handrail.errors import HandrailError

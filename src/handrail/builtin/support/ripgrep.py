@@ -23,7 +23,7 @@ from types import TracebackType
 from typing import Self
 
 from handrail.builtin.outfit import Outfit
-from handrail.builtin.searching.stuck import odd_ignore_file
+from handrail.builtin.support.fifo_check import odd_ignore_file
 from handrail.errors import ToolError
 from handrail.files.paths import Kind, Place, decided_folder, open_decided
 from handrail.tools.abort import AbortSignal

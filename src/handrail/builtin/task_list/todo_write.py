@@ -5,10 +5,10 @@ from typing import Any, Literal
 from pydantic import Field
 
 from handrail.builtin.outfit import Outfit
-from handrail.builtin.todo.cards import Line, checklist
-from handrail.builtin.todo.items import MAX_ITEMS
-from handrail.builtin.todo.store import LIST, Content, steps_of
-from handrail.builtin.todo.task_create import MAX_LINE
+from handrail.builtin.task_list.cards import Line, checklist
+from handrail.builtin.task_list.items import MAX_ITEMS
+from handrail.builtin.task_list.store import LIST, Content, steps_of
+from handrail.builtin.task_list.task_create import MAX_LINE
 from handrail.tools.access import Access
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.output import Output

@@ -5,11 +5,11 @@ from typing import Any
 from pydantic import Field
 
 from handrail.builtin.bash.background import background
-from handrail.builtin.bash.consent import checked
-from handrail.builtin.bash.needs import Needs
+from handrail.builtin.bash.permission import checked
+from handrail.builtin.bash.preconditions import Needs
 from handrail.builtin.bash.shell import Shell
 from handrail.builtin.outfit import Outfit
-from handrail.builtin.tasks import tasks_of
+from handrail.builtin.support.background_tasks import tasks_of
 from handrail.tools.cards import Card
 from handrail.tools.context import ToolContext
 from handrail.tools.output import Output

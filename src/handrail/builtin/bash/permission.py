@@ -1,6 +1,6 @@
 """What the sandbox means for consent: a command line that it holds may need none, and leaving it does."""
 
-from handrail.builtin.bash.needs import Needs
+from handrail.builtin.bash.preconditions import Needs
 from handrail.builtin.bash.shell import Shell
 from handrail.errors import ToolError
 from handrail.processes.wrapping import Standing, Where

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.builtin.following import Kept, followed
+from handrail.builtin.support.live_output import Kept, followed
 from handrail.tools.context import ToolContext
 
 pytestmark = pytest.mark.anyio

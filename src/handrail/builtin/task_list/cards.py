@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from handrail.builtin.todo.items import Item, Items
+from handrail.builtin.task_list.items import Item, Items
 from handrail.records import record
 from handrail.tools.cards import Card
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handrail.builtin.searching.patterns import alternatives, fixed_start, for_ripgrep, matcher
-from handrail.builtin.searching.program import packaged_rg
+from handrail.builtin.support.name_patterns import alternatives, fixed_start, for_ripgrep, matcher
+from handrail.builtin.support.ripgrep import packaged_rg
 from handrail.errors import ToolError
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from handrail.builtin.todo.cards import MAX_LINES
+from handrail.builtin.task_list.cards import MAX_LINES
 from handrail.tools.outcome import Outcome, Status
 from tests.builtin.bash.session import Session
 
@@ -209,7 +209,7 @@ async def test_a_long_list_is_shown_by_what_is_open(session: Session) -> None:
 
 
 async def test_there_is_a_limit_to_the_number_of_tasks(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("handrail.builtin.todo.items.MAX_ITEMS", 1)
+    monkeypatch.setattr("handrail.builtin.task_list.items.MAX_ITEMS", 1)
     await add(session, "first")
     refused = await session.use("TaskCreate", {"subject": "second", "description": ""})
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from handrail.builtin.bash.needs import Needs
+from handrail.builtin.bash.preconditions import Needs
 from handrail.shell import Verdict, analyse
 from handrail.tools.outcome import Status
 from tests.builtin.bash.session import Session

@@ -5,9 +5,9 @@ from typing import Any
 from pydantic import Field
 
 from handrail.builtin.outfit import Outfit
-from handrail.builtin.todo.cards import task_card
-from handrail.builtin.todo.items import Items, added
-from handrail.builtin.todo.store import LIST, TaskList
+from handrail.builtin.task_list.cards import task_card
+from handrail.builtin.task_list.items import Items, added
+from handrail.builtin.task_list.store import LIST, TaskList
 from handrail.tools.access import Access
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.output import Output

@@ -4,9 +4,9 @@ from typing import Any
 
 from pydantic import Field
 
-from handrail.builtin.command_output import Said, limit_of, said
 from handrail.builtin.outfit import Outfit
-from handrail.builtin.tasks import Task, Tasks, tasks_of
+from handrail.builtin.support.background_tasks import Task, Tasks, tasks_of
+from handrail.builtin.support.command_output import Said, limit_of, said
 from handrail.errors import ToolError
 from handrail.tools.cards import Card
 from handrail.tools.context import ToolContext
