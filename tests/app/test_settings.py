@@ -16,7 +16,7 @@ from handrail.app.settings import HookSection
 from handrail.app.wishes import credential, thought, wishes_of
 from handrail.conversation.request import Thinking
 from handrail.errors import ProviderSetupError, SettingsError
-from handrail.processes.sandbox.occupy import Occupied
+from handrail.processes.sandbox.placeholders import Occupied
 from handrail.providers.choose import Wishes
 from handrail.testing import ScriptedModel
 from handrail.tools.context import ToolContext

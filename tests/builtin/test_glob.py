@@ -13,7 +13,7 @@ from handrail.builtin.outfit import Outfit
 from handrail.builtin.support.ripgrep import packaged_rg
 from handrail.errors import ToolError
 from handrail.files.paths import resolve
-from handrail.processes.sandbox.occupy import Occupied
+from handrail.processes.sandbox.placeholders import Occupied
 from handrail.tools.abort import AbortReason
 from handrail.tools.access import Access
 from handrail.tools.context import RunContext, ToolContext

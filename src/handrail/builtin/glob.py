@@ -14,7 +14,7 @@ from handrail.builtin.support.name_patterns import fixed_start, for_ripgrep, mat
 from handrail.builtin.support.ripgrep import VERSION_CONTROL, Folder, Program, newest_first, one_line, seen_from
 from handrail.errors import ToolError
 from handrail.files.paths import real_path, resolve
-from handrail.processes.placeholders import stands_in
+from handrail.processes.sandbox.placeholder_marks import stands_in
 from handrail.records import record
 from handrail.tools.access import Access
 from handrail.tools.cards import Card

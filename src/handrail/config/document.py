@@ -16,7 +16,7 @@ from handrail.config.places import Spot
 from handrail.config.problems import Problem
 from handrail.config.ways import MAX_DEPTH, Way, column_of, dotted, line_of
 from handrail.errors import JsonTextError, SettingsFileError
-from handrail.processes.placeholders import stands_in
+from handrail.processes.sandbox.placeholder_marks import stands_in
 
 if TYPE_CHECKING:
     from handrail.config.jsontext import Node

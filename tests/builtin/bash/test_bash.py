@@ -16,7 +16,7 @@ from handrail.builtin.bash.shell import Shell
 from handrail.builtin.bash.tool import Bash
 from handrail.builtin.support.live_output import ShellProgress
 from handrail.conversation.blocks import Image
-from handrail.processes.wrapping import UNCONFINED, Standing, Where
+from handrail.processes.sandbox_contract import UNCONFINED, Standing, Where
 from handrail.shell import analyse
 from handrail.tools.abort import AbortReason
 from handrail.tools.context import Progress, ToolContext

@@ -20,7 +20,7 @@ from handrail.builtin.repl.interpreter import close_interpreter
 from handrail.builtin.repl.tool import REPL
 from handrail.builtin.support.live_output import ShellProgress
 from handrail.errors import ToolError
-from handrail.processes.wrapping import UNCONFINED, Standing, Where
+from handrail.processes.sandbox_contract import UNCONFINED, Standing, Where
 from handrail.tools.abort import AbortReason
 from handrail.tools.context import Progress, ToolContext
 from handrail.tools.outcome import Cause, Outcome, Status

@@ -3,7 +3,7 @@
 from handrail.builtin.bash.preconditions import Needs
 from handrail.builtin.bash.shell import Shell
 from handrail.errors import ToolError
-from handrail.processes.wrapping import Standing, Where
+from handrail.processes.sandbox_contract import Standing, Where
 from handrail.shell.analysis import analyse
 from handrail.tools.context import ToolContext
 from handrail.tools.permission import Check, Verdict

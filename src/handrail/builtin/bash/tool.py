@@ -23,8 +23,8 @@ from handrail.builtin.support.command_output import limit_of, said
 from handrail.builtin.support.live_output import Kept, followed
 from handrail.conversation.blocks import Json
 from handrail.errors import ToolError
+from handrail.processes.sandbox_contract import Where
 from handrail.processes.spawn import End, Running, start_stored
-from handrail.processes.wrapping import Where
 from handrail.tools.cards import Card
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.output import ContextChange, Output

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from handrail.processes.sandbox.placement import standing, where
 from handrail.processes.sandbox.settings import SandboxSettings
-from handrail.processes.sandbox.where import standing, where
-from handrail.processes.wrapping import UNCONFINED, Standing, Where
+from handrail.processes.sandbox_contract import UNCONFINED, Standing, Where
 
 ON = SandboxSettings(enabled=True, excluded_commands=("docker", "npm run e2e *", "make:*"))
 

@@ -1,7 +1,7 @@
 """
 A command's output on its way into a file.
 
-Used inside the keeper, which has to start fast: only the cheapest modules are imported here.
+Used inside the reaper, which has to start fast: only the cheapest modules are imported here.
 """
 
 import os
@@ -13,7 +13,7 @@ PIPE, CHUNK = 1 << 20, 1 << 18
 F_SETPIPE_SZ = 1031
 
 
-class Store:
+class OutputFile:
     """A file that gets what comes out of a pipe, up to a number of bytes. The rest is counted and dropped."""
 
     def __init__(self, file: int, quota: int) -> None:

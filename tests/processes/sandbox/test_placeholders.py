@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from handrail.processes.placeholders import FOLDER_MODE
-from handrail.processes.sandbox import occupy
-from handrail.processes.sandbox.occupy import Occupied, placeholder, sweep, unoccupied
+from handrail.processes.sandbox import placeholders
+from handrail.processes.sandbox.placeholder_marks import FOLDER_MODE
+from handrail.processes.sandbox.placeholders import Occupied, placeholder, sweep, unoccupied
 from tests.processes.sandbox.box import Box
 from tests.processes.seen import wait_for
 
@@ -127,7 +127,7 @@ def test_a_killed_program_leaves_nothing_and_its_dying_command_creates_nothing(t
 
 
 def test_they_go_by_themselves_when_no_command_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(occupy, "LINGER", 0.0)
+    monkeypatch.setattr(placeholders, "LINGER", 0.0)
     path = tmp_path / ".handrail"
     occupied = Occupied()
     occupied.take([str(path)])

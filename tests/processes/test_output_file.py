@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.processes.storing import Store
+from handrail.processes.output_file import OutputFile
 
 
 class Kept:
@@ -16,7 +16,7 @@ class Kept:
 
     def __init__(self, path: Path | str, quota: int, flags: int = os.O_RDWR | os.O_CREAT | os.O_TRUNC) -> None:
         self.file = os.open(path, flags, 0o600)
-        self.store = Store(self.file, quota)
+        self.store = OutputFile(self.file, quota)
 
     def feed(self, data: bytes) -> None:
         os.write(self.store.end, data)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from handrail.processes.sandbox.settings import SandboxSettings
-from handrail.processes.wrapping import UNCONFINED, Standing, Where
+from handrail.processes.sandbox_contract import UNCONFINED, Standing, Where
 
 LEAVES = "it asks to run outside the sandbox"
 KEPT_IN = "It may not leave the sandbox: sandbox.allowUnsandboxedCommands is false"

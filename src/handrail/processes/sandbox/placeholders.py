@@ -1,13 +1,14 @@
 """
-Names that are kept occupied while commands run, so that nobody in the sandbox can create what is protected.
+Names that are kept occupied while commands run, so that no command in the sandbox can create what is protected.
 
 A mount needs something to be mounted on. For a protected path that is missing this is an empty folder (git does not
 see it, and removing it can never take anything with it), or, where git would stumble over a folder, a file that means
-the same as no file. They go a moment after the last command has ended: everyone holds a shared lock, and who gets the
-exclusive one may remove it. If this program is killed, the nursery does that when the commands have ended. The mode
-marks them, so that we take them for absent, and that the next command cleans up if the nursery was killed as well.
+the same as no file. They go a moment after the last command has ended: each user holds a shared lock, and the one that
+gets the exclusive lock may remove it. If this program is killed, the supervisor does that when the commands have ended.
+The mode marks them, so that we take them for absent, and that the next command cleans up if the supervisor was killed
+as well.
 
-Outside the sandbox they are ordinary folders: whoever puts something into one keeps it.
+Outside the sandbox they are ordinary folders: one that something was put into stays.
 """
 
 import errno
@@ -19,9 +20,9 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 
-from handrail.processes.nursery import NURSERY
-from handrail.processes.placeholders import FILE_MODE, FOLDER_MODE, stands_in
-from handrail.processes.sandbox.places import GIT_NEUTRAL
+from handrail.processes.sandbox.paths import GIT_NEUTRAL
+from handrail.processes.sandbox.placeholder_marks import FILE_MODE, FOLDER_MODE, stands_in
+from handrail.processes.supervisor import SUPERVISOR
 
 OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 LINGER = 1.0
@@ -42,7 +43,7 @@ class Occupied:
         """Keep these names occupied until `release`; the answer is those of them that are folders."""
         with self._lock:
             wanted = list(paths)
-            NURSERY.remember(wanted)
+            SUPERVISOR.remember(wanted)
             for path in wanted:
                 self._keep(path)
             self._users += 1

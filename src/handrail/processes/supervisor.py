@@ -1,4 +1,4 @@
-"""The one nursery of this process, started when the first command is: keepers come from there."""
+"""The supervisor of this process: started with the first command, it provides the reapers."""
 
 import atexit
 import os
@@ -12,17 +12,19 @@ from pathlib import Path
 
 NOTHING = -1
 LEGACY = 3
-"""The descriptor of the nursery under which it finds what is to be swept when we are gone."""
-SOURCE = "import sys; sys.path.append(sys.argv[1]); from handrail.processes.nursing import nursery; nursery(0)"
+"""The descriptor of the supervisor under which it finds what is to be swept when we are gone."""
+SOURCE = (
+    "import sys; sys.path.append(sys.argv[1]); from handrail.processes.supervisor_main import supervise; supervise(0)"
+)
 ROOT = str(Path(__file__).parents[2])
 HELD_SIGNALS = (1, 2, 3, 15)
-"""What a terminal, or a command's `kill $PPID`, may send. It does not concern the keepers, and is blocked in them."""
+"""What a terminal, or a command's `kill $PPID`, may send. It does not concern the reapers, and is blocked in them."""
 KEPT_VARIABLES = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FRAMEWORK_PATH")
 """What the interpreter itself may need to start."""
 
 
-class Nursery:
-    """Takes jobs for keepers; starts again when somebody killed it."""
+class Supervisor:
+    """Hands jobs to reapers; starts again after it was killed."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -32,7 +34,7 @@ class Nursery:
         self.pid = 0
 
     def submit(self, kind: bytes, fds: Sequence[int]) -> None:
-        """Hand a job and its descriptors to the next keeper."""
+        """Hand a job and its descriptors to the next reaper."""
         handed = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array("i", fds))]
         with self._lock:
             self._ready().sendmsg([kind], handed)
@@ -48,25 +50,25 @@ class Nursery:
             new = [path for path in paths if path not in self._remembered]
             if new and sys.platform == "linux":
                 self._remembered.update(new)
-                os.write(self._left(), b"".join(os.fsencode(path) + b"\0" for path in new))
+                os.write(self._legacy_file(), b"".join(os.fsencode(path) + b"\0" for path in new))
 
-    def _left(self) -> int:
-        """A file in memory with what is to be swept, which the nursery shares."""
+    def _legacy_file(self) -> int:
+        """A file in memory with what is to be swept, which the supervisor shares."""
         if self._legacy == NOTHING:
             made = os.memfd_create("handrail")
-            self._legacy = fcntl(made, F_DUPFD_CLOEXEC, LEGACY + 1)  # never one of those that the nursery gets
+            self._legacy = fcntl(made, F_DUPFD_CLOEXEC, LEGACY + 1)  # never one of those that the supervisor gets
             os.close(made)
         return self._legacy
 
     def close(self) -> None:
-        """Let it go. It ends when its keepers have."""
+        """Let it go. It ends when its reapers have."""
         with self._lock:
             if self._control is not None:
                 self._control.close()
                 self._control = None
 
     def abandon(self) -> None:
-        """In a process that was forked: the nursery belongs to the parent."""
+        """In a process that was forked: the supervisor belongs to the parent."""
         self._lock = threading.Lock()
         if self._control:
             self._control.close()
@@ -75,15 +77,15 @@ class Nursery:
         self._control, self._legacy, self._remembered, self.pid = None, NOTHING, set(), 0
 
     def _ready(self) -> socket.socket:
-        if self._control is not None and _ended(self.pid):
+        if self._control is not None and _has_ended(self.pid):
             self._control.close()
             self._control = None
         if self._control is None:
             ours, theirs = socket.socketpair()
             try:
                 with theirs:
-                    legacy = self._left() if sys.platform == "linux" else NOTHING
-                    self.pid = _started(theirs.fileno(), legacy)
+                    legacy = self._legacy_file() if sys.platform == "linux" else NOTHING
+                    self.pid = _start(theirs.fileno(), legacy)
             except OSError:
                 ours.close()
                 raise
@@ -91,14 +93,14 @@ class Nursery:
         return self._control
 
 
-def _ended(pid: int) -> bool:
+def _has_ended(pid: int) -> bool:
     try:
         return os.waitpid(pid, os.WNOHANG)[0] == pid
     except ChildProcessError:
-        return True  # somebody else has fetched its end
+        return True  # its status was collected elsewhere
 
 
-def _started(control: int, legacy: int) -> int:
+def _start(control: int, legacy: int) -> int:
     if not sys.executable:
         raise OSError("commands cannot be run: this Python does not know its own program (sys.executable is empty)")
     env = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
@@ -114,6 +116,6 @@ def _started(control: int, legacy: int) -> int:
     )
 
 
-NURSERY = Nursery()
-atexit.register(NURSERY.close)
-os.register_at_fork(after_in_child=NURSERY.abandon)
+SUPERVISOR = Supervisor()
+atexit.register(SUPERVISOR.close)
+os.register_at_fork(after_in_child=SUPERVISOR.abandon)

@@ -1,4 +1,4 @@
-"""What starts programs needs to know of a sandbox."""
+"""What the code that starts programs needs to know of a sandbox."""
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
@@ -23,7 +23,7 @@ class Standing:
     spares: bool = False
     """It needs no consent, because the sandbox holds it."""
     reason: str = ""
-    """Why somebody has to agree to running it outside, or why it is refused."""
+    """Why running it outside needs consent, or why it is refused."""
 
 
 UNCONFINED = Standing(Where.OUTSIDE)
@@ -52,7 +52,7 @@ class Wrapped(Protocol):
 
     @property
     def restrictions(self) -> Restrictions:
-        """What the keeper does to it before it starts; None = the program is confined by its arguments."""
+        """What the reaper does to it before it starts; None = the program is confined by its arguments."""
         ...
 
     def close(self) -> None:

@@ -1,5 +1,5 @@
 """
-A keeper at one call: it starts the command and tells how that ended when nothing of it lives any more.
+A reaper at one call: it starts the command and tells how that ended when nothing of it lives any more.
 
 Starting and forking must be cheap: modules that are slow to import are not used here.
 """
@@ -11,7 +11,7 @@ from _socket import socket
 from fcntl import F_DUPFD_CLOEXEC, fcntl
 from select import POLLIN, poll
 
-from handrail.processes.storing import Store
+from handrail.processes.output_file import OutputFile
 from handrail.processes.tree import SIGCONT, SIGTERM, descendants, kill_below, send
 from handrail.processes.wire import HIGH, message
 
@@ -63,7 +63,7 @@ class Job:
         """What the command's process does to itself before it becomes the command."""
 
 
-class Keeper:
+class Reaper:
     """
     Starts one command, keeps its output if that is wanted, and ends whatever is left of it.
 
@@ -74,7 +74,7 @@ class Keeper:
     def __init__(self, call: socket, job: Job, fds: list[int]) -> None:
         self.call = call
         self.job = job
-        self.store = None if job.quota is None else Store(fds.pop(0), job.quota)
+        self.store = None if job.quota is None else OutputFile(fds.pop(0), job.quota)
         self.fds = fds
         self.main = 0
         self.pidfd = NO_FD
