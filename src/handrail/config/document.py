@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from handrail.config.check import Slip, checked, text_problem
+from handrail.config.json_paths import MAX_DEPTH, JsonPath, column_of, dotted, line_of
 from handrail.config.places import Spot
 from handrail.config.problems import Problem
-from handrail.config.ways import MAX_DEPTH, Way, column_of, dotted, line_of
 from handrail.errors import JsonTextError, SettingsFileError
 from handrail.processes.sandbox.placeholder_marks import stands_in
 
@@ -65,7 +65,7 @@ class Document:
             self._root = _scan(self.text)
         return self._root
 
-    def problem(self, path: Way, message: str, *, hint: bool = False) -> Problem:
+    def problem(self, path: JsonPath, message: str, *, hint: bool = False) -> Problem:
         """Something wrong with the value at the end of a path."""
         return Problem(self.spot.source, self.spot.shown, self.line(path), message, dotted(path), hint=hint)
 

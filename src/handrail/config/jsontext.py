@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple, NoReturn
 
-from handrail.config.ways import MAX_DEPTH
+from handrail.config.json_paths import MAX_DEPTH
 from handrail.errors import JsonTextError
 
 BLANKS = re.compile(r"[ \t\n\r]*")

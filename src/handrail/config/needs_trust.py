@@ -16,8 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from handrail.config.json_paths import JsonPath, dotted
 from handrail.config.keys import ALWAYS, Key, Tree, tree
-from handrail.config.ways import Way, dotted
 from handrail.records import record
 
 # Keys whose values start programs: the project's own files that they name are part of what is trusted.
@@ -32,7 +32,7 @@ class Item:
     """One thing that widens. `path` leads to it in its file."""
 
     source: str
-    path: Way
+    path: JsonPath
     value: Any
 
     @property
@@ -72,7 +72,7 @@ def fingerprint(item: Item, folder: str) -> str:
     return digest.hexdigest()
 
 
-def _narrow(source: str, values: Mapping[str, Any], level: Tree, path: Way, items: list[Item]) -> dict[str, Any]:
+def _narrow(source: str, values: Mapping[str, Any], level: Tree, path: JsonPath, items: list[Item]) -> dict[str, Any]:
     kept: dict[str, Any] = {}
     for name, value in values.items():
         known, here = level.get(name), (*path, name)
@@ -92,7 +92,7 @@ def _narrows(key: Key, value: Any) -> bool:
     return key.narrows == ALWAYS or any(type(value) is type(one) and value == one for one in key.narrows)
 
 
-def _parts(path: Way, value: Any, *, hooks: bool) -> Iterator[tuple[Way, Any]]:
+def _parts(path: JsonPath, value: Any, *, hooks: bool) -> Iterator[tuple[JsonPath, Any]]:
     """Lists and maps part by part, so that taking one away does not change the others."""
     match value:
         case list():

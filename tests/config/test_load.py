@@ -153,6 +153,13 @@ def test_policy_may_come_from_a_program_that_policy_names(world: World) -> None:
             world.gather()
 
 
+@pytest.mark.anyio
+async def test_a_program_that_policy_names_is_also_run_where_settings_are_read_in_an_event_loop(world: World) -> None:
+    world.write("policy", {"policyCommand": ["/bin/echo", '{"permissions": {"deny": ["Bash"]}}']})
+
+    assert world.gather().managed("permissions", "deny") == ["Bash"]
+
+
 def test_keys_of_policy_have_no_effect_elsewhere(world: World) -> None:
     marker = world.root / "ran"
     world.write("user", {"allowManagedHooksOnly": True, "policyCommand": ["touch", str(marker)]})

@@ -23,14 +23,14 @@ from handrail.config.snapshot import TRUSTED, UNTRUSTED, Layer, Settings
 from handrail.errors import SettingsError, SettingsFileError
 
 if TYPE_CHECKING:
+    from handrail.config.needs_trust import Item
     from handrail.config.trust import Record
-    from handrail.config.widening import Item
 
 MANAGED_ONLY = tuple(key.name for key in KEYS if key.managed)
 OWN_LIMITS = ("redact", "allowedMcpServers")
 
 
-def gather(
+def load_settings(
     places: Places,
     env: Mapping[str, str],
     wanted: Wanted,
@@ -174,7 +174,7 @@ def _split(
     present = [document for document in own if document.values]
     if not present and not servers:
         return {}, ()
-    from handrail.config.widening import Item, split  # noqa: PLC0415  # only folders with settings of their own pay
+    from handrail.config.needs_trust import Item, split  # noqa: PLC0415  # only folders with settings of their own pay
 
     narrow: dict[int, dict[str, Any]] = {}
     items: list[Item] = []
@@ -235,7 +235,7 @@ def _last(before: Settings | None, document: Document) -> Mapping[str, Any] | No
 
 
 def _only_narrow(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    from handrail.config.widening import split  # noqa: PLC0415  # rarely needed
+    from handrail.config.needs_trust import split  # noqa: PLC0415  # rarely needed
 
     return split("", values)[0]
 

@@ -1,10 +1,10 @@
-"""Ways to values, and places in a text."""
+"""Paths to values in JSON, and positions in its text."""
 
 from collections.abc import Sequence
 from typing import TypeAlias
 
-Way: TypeAlias = tuple[str | int, ...]
-"""The way to a value: keys of objects, places in lists."""
+JsonPath: TypeAlias = tuple[str | int, ...]
+"""The path to a value: keys of objects, indexes of lists."""
 
 MAX_DEPTH = 64
 
