@@ -36,7 +36,8 @@ NETWORK_ERRORS = (OSError, EOFError, ssl.SSLError, h11.ProtocolError)
 
 MAX_REDIRECTS = 10
 REDIRECTS = frozenset((301, 302, 303, 307, 308))
-CREDENTIALS = frozenset(("authorization", "cookie"))
+SENT_ELSEWHERE = frozenset(("accept", "accept-language", "user-agent"))
+"""All that a redirect to another server is told of a request: any other header may hold a credential."""
 
 Route = tuple[Target, Target | None]
 
@@ -202,7 +203,7 @@ class HttpClient:
         """
         target = target_of(request.url)
         direct = not self._proxy_loopback and is_loopback(target.host)
-        route = (target, None if direct else proxy_for(target, self._env))
+        route = (target.origin, None if direct else proxy_for(target, self._env))
         connection = await self._reuse(route)
         if connection is not None:
             with contextlib.suppress(TransportError):  # the server may have hung up meanwhile: then a fresh one
@@ -227,8 +228,8 @@ class HttpClient:
         async with asyncio.timeout(timeout):
             for _ in range(MAX_REDIRECTS):
                 response = await self.send(request)
-                url = urljoin(request.url, response.headers.get("location", request.url))
-                if response.status not in REDIRECTS or request.method != "GET" or not follow(url):
+                url = _redirect(request, response)
+                if not url or not follow(url):
                     return await _read_whole(request.url, response, max_bytes)
                 response.abort()
                 request = _redirected(request, url)
@@ -354,11 +355,21 @@ async def _read_whole(url: str, response: HttpResponse, max_bytes: int) -> Whole
     return WholeResponse(url, response.status, response.headers, bytes(body[:max_bytes]), cut=len(body) > max_bytes)
 
 
+def _redirect(request: HttpRequest, response: HttpResponse) -> str:
+    """Where a GET is sent on to; empty = nowhere."""
+    location = response.headers.get("location", "")
+    if request.method != "GET" or response.status not in REDIRECTS or not location:
+        return ""
+    try:
+        return urljoin(request.url, location)
+    except ValueError:
+        return ""
+
+
 def _redirected(request: HttpRequest, url: str) -> HttpRequest:
-    """The same request to another address; credentials stay with the server that they are for."""
-    old, new = target_of(request.url), target_of(url)
-    same = (old.scheme, old.host, old.port) == (new.scheme, new.host, new.port)
-    headers = tuple(header for header in request.headers if same or header[0].lower() not in CREDENTIALS)
+    """The same request to another address; another server gets no credentials."""
+    same = target_of(request.url).origin == target_of(url).origin
+    headers = tuple(header for header in request.headers if same or header[0].lower() in SENT_ELSEWHERE)
     return replace(request, url=url, headers=headers)
 
 

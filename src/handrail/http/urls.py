@@ -51,6 +51,11 @@ class Target:
         return [(b"proxy-authorization", b"Basic " + base64.b64encode(self.credentials.encode()))]
 
     @property
+    def origin(self) -> "Target":
+        """The server alone, whatever is asked of it."""
+        return Target(self.scheme, self.host, self.port)
+
+    @property
     def url(self) -> str:
         """For messages: no path, no credentials."""
         return f"{self.scheme}://{self.authority.decode()}"
