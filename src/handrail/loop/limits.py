@@ -1,4 +1,6 @@
-"""What a run may use."""
+"""What a run may use, and the clock that its time is measured by."""
+
+import asyncio
 
 from handrail.records import record
 
@@ -29,3 +31,40 @@ class Limits:
 
 
 NO_LIMITS = Limits()
+
+
+class RunClock:
+    """The time that a run has taken, and has left."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limit = limits.seconds
+        self._started_at: float | None = None
+
+    def start(self) -> None:
+        """Begin to count."""
+        self._started_at = asyncio.get_running_loop().time()
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the run has begun."""
+        return self._started_at is not None
+
+    @property
+    def seconds(self) -> float:
+        """How long the run has taken so far."""
+        return 0.0 if self._started_at is None else asyncio.get_running_loop().time() - self._started_at
+
+    @property
+    def deadline(self) -> float | None:
+        """When its time is over, on the clock of the event loop."""
+        return None if self._limit is None or self._started_at is None else self._started_at + self._limit
+
+    @property
+    def seconds_left(self) -> float | None:
+        """How long it may still take; None = no limit."""
+        return None if self.deadline is None else self.deadline - asyncio.get_running_loop().time()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether its time is used up."""
+        return self.deadline is not None and asyncio.get_running_loop().time() >= self.deadline
