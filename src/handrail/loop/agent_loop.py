@@ -13,7 +13,6 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from handrail.conversation.blocks import ToolUse
 from handrail.conversation.messages import Attachment, UserMessage
 from handrail.errors import HandrailError
 from handrail.hooks.news import HookNews
@@ -74,7 +73,6 @@ class AgentLoop:
         self._signal = signal
         self.state = RunState()
         self.ended: RunEnded | None = None
-        self._clock = RunClock(config.limits)
         self._queue = EventQueue(conversation)
         self._emit, self._add = self._queue.emit, self._queue.add
         self._hooks = RunHooks(config, conversation, signal, self._emit)
@@ -85,17 +83,20 @@ class AgentLoop:
         self._attempt: Attempt | None = None
         self._attempt_number = 0
         self._has_made_room = False
+        self._has_started = False
         self._is_closed = False
 
     async def events(self, owner: Callable[[], ActiveRun | None]) -> AsyncGenerator[LoopEvent, None]:
         """All events of the run. `owner` gives the run that is being read, as long as there is a reader."""
+        history = self._conversation.history
         async with aclosing(self._steps(owner) if self._instructions is None else self._only_compact(owner)) as steps:
             async for attempt in steps:
                 for event in self._queue.drain():
                     yield event
                 if attempt is not None:
                     async for event in attempt.events:
-                        self._queue.check_written()
+                        if history.scribe is not None:
+                            self._queue.check_written()
                         yield event
         for event in self._queue.drain():
             yield event
@@ -105,8 +106,8 @@ class AgentLoop:
         await self._acquire(owner)
         additions = await self._start()
         if (call := self._conversation.deferred) is not None:
-            attempt = self._retry_deferred(call)
-            yield attempt
+            attempt: Attempt = DeferredCallAttempt(self._config, self._conversation, call, self._signal, self._journal)
+            yield self._start_attempt(attempt)
             if not await self._finish_attempt(attempt):
                 return
             await self._after_turn(attempt)
@@ -149,7 +150,7 @@ class AgentLoop:
     @property
     def active(self) -> bool:
         """Whether it has begun and is not over."""
-        return self._clock.is_running and not self._is_closed and not self.state.is_over
+        return self._has_started and not self._is_closed and not self.state.is_over
 
     async def leave(self) -> None:
         """Stop the attempt that runs, and wait for it. The history says that it was interrupted."""
@@ -178,7 +179,7 @@ class AgentLoop:
     async def _start(self) -> Sequence[UserMessage | Attachment]:
         """What hooks add at the start of a session or a sub-agent."""
         config, conversation = self._config, self._conversation
-        self._clock.start()
+        self._clock, self._has_started = RunClock(config.limits), True
         names = tuple(tool.name for tool in conversation.catalog.pool.active)
         self._emit(RunStarted(self._prompt, config.model_name, names, conversation.context.cwd, conversation.chain))
         if config.hooks is None or self._instructions is not None:
@@ -294,7 +295,7 @@ class AgentLoop:
 
     def _needs_room(self, attempt: Attempt) -> bool:
         """Whether the model refused the request as too long, for the first time in this run."""
-        if self._has_made_room or attempt.failure is None or not is_too_long(attempt.failure):
+        if self._has_made_room or attempt.is_discarded or not (attempt.failure and is_too_long(attempt.failure)):
             return False
         self._has_made_room = True
         return True
@@ -313,42 +314,25 @@ class AgentLoop:
             why = Why.ABORTED_TOOLS if self.state.why is Why.TOOL_RESULTS else Why.ABORTED_STREAMING
             self._queue.add_interruption(why)
             self._end(self.state.to(why))
-        elif self._clock.is_over:
+        elif (left := self._clock.seconds_left) is not None and left <= 0:
             self._end(self.state.to(Why.MAX_SECONDS))
         return self.state.is_over
 
     def _send_request(self) -> Attempt:
-        self._attempt_number += 1
-        request = TurnRequest(
-            build_request(self._config, self._conversation, self._tools),
-            turn=self.state.turn + 1,
-            plain=self._attempt_number > 1,
-            is_last=self._attempt_number >= self._config.stream_attempts,
-        )
-        attempt = Attempt(self._config, self._conversation, request, self._signal, self._journal)
-        self._start_attempt(attempt)
+        self._attempt_number = number = self._attempt_number + 1
         history = self._conversation.history
+        request = build_request(self._config, self._conversation, self._tools)
+        turn = TurnRequest(request, self.state.turn + 1, number > 1, number >= self._config.stream_attempts)
+        attempt = Attempt(self._config, self._conversation, turn, self._signal, self._journal)
         self._emit(
-            RequestSent(
-                request.request,
-                request.turn,
-                self.state.why,
-                self._attempt_number,
-                request.plain,
-                len(history.messages),
-                history.filled,
-            )
+            RequestSent(request, turn.turn, self.state.why, number, turn.plain, len(history.messages), history.filled)
         )
-        return attempt
+        return self._start_attempt(attempt)
 
-    def _retry_deferred(self, call: ToolUse) -> Attempt:
-        attempt = DeferredCallAttempt(self._config, self._conversation, call, self._signal, self._journal)
-        self._start_attempt(attempt)
-        return attempt
-
-    def _start_attempt(self, attempt: Attempt) -> None:
+    def _start_attempt(self, attempt: Attempt) -> Attempt:
         self._attempt = attempt
         self._conversation.attempt_task = attempt.start(self._clock.deadline)
+        return attempt
 
     async def _finish_attempt(self, attempt: Attempt) -> bool:
         """Wait for its end and count what it used. False = another task has left the run meanwhile."""
@@ -425,7 +409,7 @@ class AgentLoop:
         if why is Why.PAUSED:
             return  # the vendor goes on where it was only if nothing is added
         extras = (
-            self._journal.unclaimed,
+            self._journal.lost_calls,
             self._progress.guard.warning if why is Why.TOOL_RESULTS else None,
             retry_message(why, self._progress.problem),
         )

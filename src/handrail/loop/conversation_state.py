@@ -96,19 +96,14 @@ class ConversationState:
     chain: Chain = field(default_factory=new_chain)
     attempt_task: asyncio.Task[None] | None = None
     """The attempt that may still write to the history."""
-
     session_started: bool = False
     """Whether hooks know that the session has started."""
-
     start_source: str = ""
     """Why it starts, if it is neither new nor resumed."""
-
     announced_tools: frozenset[str] = frozenset()
     """The tools held back, as the model knows them."""
-
     deferred_call: ToolUse | None = None
     """The call that a hook deferred at the end of the last run."""
-
     active_run: Callable[[], ActiveRun | None] = _no_run
     """The run that works on it, as long as that run has a reader."""
 

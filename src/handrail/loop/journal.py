@@ -24,8 +24,8 @@ class TurnJournal(Journal):
         return known, outcome
 
     @property
-    def unclaimed(self) -> Attachment | None:
-        """What the model should know of; None if there is nothing."""
+    def lost_calls(self) -> Attachment | None:
+        """Tells the model of them; None if there are none."""
         if not self._open:
             return None
         lines = [

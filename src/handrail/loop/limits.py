@@ -20,12 +20,8 @@ class Limits:
     seconds: float | None = None
 
     def __post_init__(self) -> None:
-        for name, value in (
-            ("turns", self.turns),
-            ("dollars", self.dollars),
-            ("tokens", self.tokens),
-            ("seconds", self.seconds),
-        ):
+        for name in ("turns", "dollars", "tokens", "seconds"):
+            value = getattr(self, name)
             if value is not None and not value > 0:
                 raise ValueError(f"the limit of {name} is {value!r}. It must be above 0, or None for no limit.")
 
@@ -34,37 +30,19 @@ NO_LIMITS = Limits()
 
 
 class RunClock:
-    """The time that a run has taken, and has left."""
+    """Measures the time of a run from now on. `deadline` is when it is over, on the clock of the event loop."""
 
     def __init__(self, limits: Limits) -> None:
-        self._limit = limits.seconds
-        self._started_at: float | None = None
-
-    def start(self) -> None:
-        """Begin to count."""
-        self._started_at = asyncio.get_running_loop().time()
-
-    @property
-    def is_running(self) -> bool:
-        """Whether the run has begun."""
-        return self._started_at is not None
+        self._time = asyncio.get_running_loop().time
+        self._start = self._time()
+        self.deadline = None if limits.seconds is None else self._start + limits.seconds
 
     @property
     def seconds(self) -> float:
         """How long the run has taken so far."""
-        return 0.0 if self._started_at is None else asyncio.get_running_loop().time() - self._started_at
-
-    @property
-    def deadline(self) -> float | None:
-        """When its time is over, on the clock of the event loop."""
-        return None if self._limit is None or self._started_at is None else self._started_at + self._limit
+        return self._time() - self._start
 
     @property
     def seconds_left(self) -> float | None:
         """How long it may still take; None = no limit."""
-        return None if self.deadline is None else self.deadline - asyncio.get_running_loop().time()
-
-    @property
-    def is_over(self) -> bool:
-        """Whether its time is used up."""
-        return self.deadline is not None and asyncio.get_running_loop().time() >= self.deadline
+        return None if self.deadline is None else self.deadline - self._time()

@@ -1,8 +1,8 @@
 """
 Memory files, purely: what they import, when a rule applies, and how they are put together for the model.
 
-Reading them from disk is `handrail.app.memory`'s part. Values are named tuples here, because every run loads them
-before its first request, and a dataclass takes a millisecond to define.
+Reading them from disk is the part of the session. Values are named tuples here, because every run loads them before
+its first request, and a dataclass takes a millisecond to define.
 """
 
 import re

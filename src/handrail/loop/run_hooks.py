@@ -107,8 +107,8 @@ class RunHooks:
         for outcome in outcomes:
             if outcome.decision is not None and _is_unanswered(outcome.decision):
                 use = outcome.use
-                about = {"tool_name": use.name, "tool_input": use.input, "tool_use_id": use.id}
-                answer = await self._fire("PermissionDenied", left, use=use, reason=outcome.decision.reason, **about)
+                reason = outcome.decision.reason
+                answer = await self._fire("PermissionDenied", left, use=use, reason=reason, **_call_fields(use))
                 notes += hook_attachments(answer)
         return tuple(notes)
 
@@ -127,15 +127,7 @@ class RunHooks:
         """What hooks say to the calls of one answer, once all have ended."""
         if self._hooks is None or not self._hooks.wants("PostToolBatch"):
             return None
-        calls = [
-            {
-                "tool_name": o.use.name,
-                "tool_input": o.use.input,
-                "tool_use_id": o.use.id,
-                "tool_response": o.result.text,
-            }
-            for o in outcomes
-        ]
+        calls = [{**_call_fields(each.use), "tool_response": each.result.text} for each in outcomes]
         return await self._fire("PostToolBatch", left, tool_calls=calls)
 
     async def stop(self, text: str, left: float | None) -> "tuple[Answer | None, bool]":
@@ -172,6 +164,10 @@ class RunHooks:
         summary = [message_text(each) for each in messages if isinstance(each, Attachment) and each.kind == SUMMARY]
         await self._fire("PostCompact", trigger=trigger, compact_summary="\n".join(summary))
         return await self.session_start("compact", model)
+
+
+def _call_fields(use: ToolUse) -> dict[str, Any]:
+    return {"tool_name": use.name, "tool_input": use.input, "tool_use_id": use.id}
 
 
 FAILURES = {401: "authentication_failed", 402: "billing_error", 403: "authentication_failed", 429: "rate_limit"}

@@ -6,12 +6,11 @@ One attempt at one turn: stream the answer, run its calls, write both into the h
         +-----------+--> stopped or failed -> settled
 
 It runs as one task of its own, so that calls start the moment their block is complete, however slow the reader of
-the events is. Whatever happens to the task, it ends by settling: what the model said and one result for every call
-it asked for go into the history together, or, when the answer is to be asked for again, nothing does.
+the events is. However the task ends, it settles: the answer and one result for each of its calls go into the history
+together, or, when the answer is to be asked for again, nothing does.
 """
 
 import asyncio
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -310,9 +309,18 @@ class Attempt:
         if self.outcomes:
             self.results = UserMessage(tuple(outcome.result for outcome in self.outcomes))
             history.append(self.results)
-            self.tool_messages = _messages_of(self.outcomes)
-            for extra in self.tool_messages:
-                history.append(extra)
+            self._add_tool_messages()
+
+    def _add_tool_messages(self) -> None:
+        """Add the messages that tools bring with them, after all results."""
+        messages = [message for each in self.outcomes if each.output for message in each.output.messages]
+        if any(isinstance(message, AssistantMessage) for message in messages):
+            spoken = [message for message in messages if not isinstance(message, SystemNote)]
+            if isinstance(spoken[-1], AssistantMessage):
+                messages.append(Attachment("go_on", (GO_ON,)))
+        self.tool_messages = tuple(messages)
+        for message in messages:
+            self._conversation.history.append(message)
 
 
 class DeferredCallAttempt(Attempt):
@@ -348,19 +356,7 @@ class DeferredCallAttempt(Attempt):
             return
         self.results = UserMessage(tuple(outcome.result for outcome in self.outcomes))
         self._conversation.history.amend(self.results)
-        self.tool_messages = _messages_of(self.outcomes)
-        for extra in self.tool_messages:
-            self._conversation.history.append(extra)
-
-
-def _messages_of(outcomes: Sequence[Outcome]) -> tuple[Message, ...]:
-    """Messages that tools add to the conversation, after all results."""
-    found = [message for each in outcomes if each.output for message in each.output.messages]
-    if any(isinstance(message, AssistantMessage) for message in found):
-        spoken = [message for message in found if not isinstance(message, SystemNote)]
-        if isinstance(spoken[-1], AssistantMessage):
-            found.append(Attachment("go_on", (GO_ON,)))
-    return tuple(found)
+        self._add_tool_messages()
 
 
 def _ignore(_event: Any) -> None:
