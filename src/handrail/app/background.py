@@ -13,7 +13,7 @@ from handrail.loop.run_config import TurnAttachments
 from handrail.records import record
 from handrail.tools.outcome import Outcome
 
-TASKS = "handrail.builtin.tasks"
+TASKS = "handrail.builtin.support.background_tasks"
 REPL = "handrail.builtin.repl.interpreter"
 FOREVER = 1e8
 KINDS = {"local_bash": "shell"}

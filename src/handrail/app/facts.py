@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from handrail.loop.prompt import EnvironmentFacts, GitFacts
-from handrail.processes.placeholders import stands_in
+from handrail.processes.sandbox.placeholder_marks import stands_in
 
 PATIENCE = 0.25
 MAX_OUTPUT = 64 * 1024

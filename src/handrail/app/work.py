@@ -356,7 +356,7 @@ class Worker:
         """
         if self._delegate is not None and self._delegate.stop(task_id):
             return
-        task = import_module("handrail.builtin.tasks").tasks_of(self.outfit()).get(task_id)
+        task = import_module("handrail.builtin.support.background_tasks").tasks_of(self.outfit()).get(task_id)
         if task is None:
             raise HandrailError(f"There is no background task {task_id!r}.")
         await task.stop()
@@ -521,10 +521,10 @@ def open_model(work: Work, env: Mapping[str, str], redactor: Redactor | None = N
     choice = choose(work.wishes, env)
     if not work.record:
         return open_provider(choice, env), choice.model
+    from handrail.http.client import HttpClient  # noqa: PLC0415
     from handrail.providers.cassette.opening import surroundings_of  # noqa: PLC0415  # only recordings pay for it
     from handrail.providers.cassette.record import Recorder  # noqa: PLC0415
-    from handrail.providers.http import HttpTransport  # noqa: PLC0415
 
     surroundings = surroundings_of(work.cwd, env, redactor=redactor)
-    recorder = Recorder(HttpTransport(env), work.record, surroundings, timed=True)
+    recorder = Recorder(HttpClient(env), work.record, surroundings, timed=True)
     return open_provider(choice, env, recorder), choice.model
