@@ -1,4 +1,4 @@
-"""The loop guard: notices when a model repeats a call that fails in the same way each time."""
+"""The repeat guard: notices when a model repeats a call that fails in the same way each time."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -10,40 +10,40 @@ from handrail.conversation.messages import Attachment
 from handrail.records import record
 from handrail.tools.outcome import Outcome, Status
 
-STEER_AFTER, STOP_AFTER = 3, 6
+WARN_AFTER, STOP_AFTER = 3, 6
 
 Failure: TypeAlias = tuple[str, str, str]
 """Tool, input, error."""
 
 
 @record
-class Guard:
+class RepeatGuard:
     """How many answers in a row held each failing call. A call that is not repeated is forgotten."""
 
-    seen: Mapping[Failure, int] = field(default_factory=dict)
+    failures: Mapping[Failure, int] = field(default_factory=dict)
 
-    def after(self, outcomes: Iterable[Outcome]) -> "Guard":
+    def after(self, outcomes: Iterable[Outcome]) -> "RepeatGuard":
         """With the calls of one more answer."""
-        failures = {_failure(each) for each in outcomes if each.status in {Status.ERROR, Status.DENIED}}
-        if not failures and not self.seen:
+        new = {_failure(each) for each in outcomes if each.status in {Status.ERROR, Status.DENIED}}
+        if not new and not self.failures:
             return self
-        return Guard({failure: self.seen.get(failure, 0) + 1 for failure in failures})
+        return RepeatGuard({failure: self.failures.get(failure, 0) + 1 for failure in new})
 
     @property
     def worst(self) -> tuple[int, str]:
         """The longest row of the same failure, and the tool it belongs to."""
-        return max(((times, failure[0]) for failure, times in self.seen.items()), default=(0, ""))
+        return max(((times, failure[0]) for failure, times in self.failures.items()), default=(0, ""))
 
     @property
-    def stuck(self) -> bool:
-        """Whether steering did not help."""
+    def is_stuck(self) -> bool:
+        """Whether the warning did not help."""
         return self.worst[0] >= STOP_AFTER
 
     @property
-    def steering(self) -> Attachment | None:
-        """What the model should hear now."""
+    def warning(self) -> Attachment | None:
+        """What to tell the model now."""
         times, tool = self.worst
-        if not STEER_AFTER <= times < STOP_AFTER:
+        if not WARN_AFTER <= times < STOP_AFTER:
             return None
         return Attachment(
             "loop_guard",

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from handrail.conversation.blocks import Document, Image, Text, ToolReference, ToolResult, ToolUse
 from handrail.conversation.messages import AssistantMessage, Message, UserMessage
-from handrail.loop.compaction import Policy, action, estimate, micro
+from handrail.loop.compaction.stubs import CompactionPolicy, estimate, needed_action, stub_old_results
 from handrail.loop.windows import DEFAULT_WINDOW, window_of
 from tests.loop.histories import histories, is_valid
 
 FOLDER = Path("/state/results")
-EAGER = Policy(keep_results=2, worth=1)
+EAGER = CompactionPolicy(keep_results=2, worth=1)
 BIG = "x" * 5_000
 
 
@@ -28,7 +28,7 @@ def test_old_large_results_become_stubs_that_name_a_file_with_the_whole_text() -
         *(message for n in range(4) for message in exchange(f"c{n}", Text(f"{n}{BIG}"))),
     ]
 
-    done = micro(messages, FOLDER, EAGER)
+    done = stub_old_results(messages, FOLDER, EAGER)
 
     assert done is not None
     assert done.stubs == 2
@@ -53,7 +53,7 @@ def test_small_results_references_and_those_the_model_has_not_seen_stay() -> Non
         UserMessage(tuple(unseen)),
     ]
 
-    assert micro(messages, FOLDER, EAGER) is None
+    assert stub_old_results(messages, FOLDER, EAGER) is None
 
 
 def test_files_are_kept_as_files_and_text_that_is_on_disk_is_not_written_again() -> None:
@@ -65,7 +65,7 @@ def test_files_are_kept_as_files_and_text_that_is_on_disk_is_not_written_again()
         *exchange("c", Text("")),
     ]
 
-    done = micro(messages, FOLDER, Policy(keep_results=0, worth=1))
+    done = stub_old_results(messages, FOLDER, CompactionPolicy(keep_results=0, worth=1))
 
     assert done is not None
     assert [(save.path.suffix, save.data) for save in done.saves] == [
@@ -82,9 +82,9 @@ def test_files_are_kept_as_files_and_text_that_is_on_disk_is_not_written_again()
 def test_what_saves_little_is_not_worth_a_break() -> None:
     messages = [UserMessage((Text("Go."),)), *exchange("a", Text(BIG)), *exchange("b", Text("now"))]
 
-    assert micro(messages, FOLDER, Policy(keep_results=1, worth=4_000)) is not None
-    assert micro(messages, FOLDER, Policy(keep_results=1, worth=5_000)) is None
-    assert micro([], FOLDER, EAGER) is None
+    assert stub_old_results(messages, FOLDER, CompactionPolicy(keep_results=1, worth=4_000)) is not None
+    assert stub_old_results(messages, FOLDER, CompactionPolicy(keep_results=1, worth=5_000)) is None
+    assert stub_old_results([], FOLDER, EAGER) is None
 
 
 @pytest.mark.proves("R1", "R5")
@@ -92,15 +92,15 @@ def test_what_saves_little_is_not_worth_a_break() -> None:
 def test_after_any_micro_compaction_the_history_is_valid_shorter_and_otherwise_the_same(
     messages: list[Message], keep: int, worth: int
 ) -> None:
-    policy = Policy(keep_results=keep, worth=worth)
-    done = micro(messages, FOLDER, policy)
+    policy = CompactionPolicy(keep_results=keep, worth=worth)
+    done = stub_old_results(messages, FOLDER, policy)
 
-    assert micro(messages, FOLDER, policy) == done
+    assert stub_old_results(messages, FOLDER, policy) == done
     if done is None:
         return
     assert is_valid(done.messages)
     assert estimate(done.messages) < estimate(messages)
-    assert micro(done.messages, FOLDER, policy) is None
+    assert stub_old_results(done.messages, FOLDER, policy) is None
     assert len(done.messages) == len(messages)
     changed = 0
     for before, after in zip(messages, done.messages, strict=True):
@@ -123,7 +123,7 @@ def test_after_any_micro_compaction_the_history_is_valid_shorter_and_otherwise_t
     ("tokens", "expected"), [(0, "none"), (5_999, "none"), (6_000, "micro"), (7_999, "micro"), (8_000, "full")]
 )
 def test_what_is_called_for_depends_on_the_share_of_the_window(tokens: int, expected: str) -> None:
-    assert action(tokens, 10_000) == expected
+    assert needed_action(tokens, 10_000) == expected
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The sentences that the loop adds to the user's turn."""
+"""The messages that the loop itself puts into the conversation."""
 
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import Attachment, UserMessage
@@ -11,7 +11,7 @@ INTERRUPTIONS = {
     Why.MAX_SECONDS: "[The time for this run was over before it was finished.]",
 }
 
-NOTES = {
+RETRIES = {
     Why.CUT_ANSWER: "Your answer was cut off by the output limit. Go on exactly where it stopped; repeat nothing.",
     Why.EMPTY_ANSWER: "Your answer was empty. Say what you found or did, or go on with the task.",
     Why.UNFIT_ANSWER: "Your answer does not fit the JSON Schema that was asked for: {problem} "
@@ -19,12 +19,12 @@ NOTES = {
 }
 
 
-def interruption(why: Why) -> UserMessage:
+def interruption_message(why: Why) -> UserMessage:
     """What the model reads about an interruption when the conversation goes on."""
     return UserMessage((Text(INTERRUPTIONS[why]),))
 
 
-def note_for(why: Why, problem: str) -> Attachment | None:
+def retry_message(why: Why, problem: str) -> Attachment | None:
     """What the model is told when it is asked again for this reason."""
-    text = NOTES.get(why)
+    text = RETRIES.get(why)
     return Attachment(why.value, (Text(text.format(problem=problem)),)) if text else None

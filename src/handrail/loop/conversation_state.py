@@ -16,7 +16,7 @@ from handrail.tools.abort import AbortReason
 from handrail.tools.catalog import Catalog
 from handrail.tools.context import RunContext
 
-MAX_WOKEN = 8
+MAX_WAKE_UPS = 8
 """How often hooks in the background may keep a run from ending."""
 
 
@@ -26,16 +26,16 @@ class Mailbox:
     def __init__(self) -> None:
         self._messages: deque[UserMessage] = deque()
         self._notes: list[Attachment] = []
-        self._calls = False
-        self._woken = 0
+        self._needs_run = False
+        self._wake_ups = 0
         self.news: list[HookNews] = []
-        """What hooks in the background have to say to the person, until a run can tell it."""
+        """What hooks in the background have to say to the person, until a run can show it."""
         self.on_submit: Callable[[AbortReason], None] | None = None
-        """Told when a message should not wait for tools that give way."""
+        """Called when a message should not wait for tools that give way."""
 
     def __len__(self) -> int:
         """How much there is that a run should not end without."""
-        return len(self._messages) + self._calls
+        return len(self._messages) + self._needs_run
 
     def post(self, message: UserMessage, *, submit: bool = False) -> None:
         """Queue a message; with `submit`, running tools that give way to a new message are stopped."""
@@ -45,26 +45,27 @@ class Mailbox:
 
     def note(self, note: Attachment, *, wakes: bool = False) -> None:
         """
-        Queue something that nobody typed. With `wakes` a run goes on for it.
+        Queue a note that no person typed. With `wakes` a run goes on for it.
 
-        Only so often between two prompts: what is said about each answer must not keep a run going forever.
+        That works only so often between two prompts: a hook that has a word about each answer must not keep a run
+        going forever.
         """
         self._notes.append(note)
-        if wakes and self._woken < MAX_WOKEN:
-            self._woken += 1
-            self._calls = True
+        if wakes and self._wake_ups < MAX_WAKE_UPS:
+            self._wake_ups += 1
+            self._needs_run = True
 
-    def notes(self, *, prompted: bool = False) -> tuple[Attachment, ...]:
-        """All that was noted. `prompted`: somebody has typed something, so that the agent may be woken again."""
-        taken, self._notes, self._calls = tuple(self._notes), [], False
-        self._woken = 0 if prompted else self._woken
-        return taken
+    def take_notes(self, *, prompted: bool = False) -> tuple[Attachment, ...]:
+        """Take all notes. `prompted`: there is a new prompt, so that notes may wake the agent again."""
+        notes, self._notes, self._needs_run = tuple(self._notes), [], False
+        self._wake_ups = 0 if prompted else self._wake_ups
+        return notes
 
     def take(self) -> tuple[UserMessage, ...]:
-        """All that wait, in the order they came."""
-        taken = tuple(self._messages)
+        """Take all messages, in the order they came."""
+        messages = tuple(self._messages)
         self._messages.clear()
-        return taken
+        return messages
 
 
 def new_chain(depth: int = 0) -> Chain:
@@ -72,19 +73,19 @@ def new_chain(depth: int = 0) -> Chain:
     return Chain(os.urandom(16).hex(), depth)
 
 
-class Holder(Protocol):
+class ActiveRun(Protocol):
     """A run, as far as the conversation is concerned."""
 
     @property
     def active(self) -> bool: ...
 
 
-def _nobody() -> Holder | None:
+def _no_run() -> ActiveRun | None:
     return None
 
 
 @dataclass(slots=True)
-class Dialogue:
+class ConversationState:
     """One conversation. `context` is replaced when a tool changed it for the calls after it."""
 
     catalog: Catalog
@@ -93,37 +94,32 @@ class Dialogue:
     history: History = field(default_factory=History)
     mailbox: Mailbox = field(default_factory=Mailbox)
     chain: Chain = field(default_factory=new_chain)
-    working: asyncio.Task[None] | None = None
+    attempt_task: asyncio.Task[None] | None = None
     """The attempt that may still write to the history."""
-
-    opened: bool = False
-    """Whether hooks were told that the session has started."""
-
-    source: str = ""
+    session_started: bool = False
+    """Whether hooks know that the session has started."""
+    start_source: str = ""
     """Why it starts, if it is neither new nor resumed."""
-
-    announced: frozenset[str] = frozenset()
-    """The tools held back, as the model was told of them last."""
-
-    put_off: ToolUse | None = None
-    """The call that a hook put off at the end of the last run."""
-
-    holder: Callable[[], Holder | None] = _nobody
-    """The run that works on it, as long as somebody holds that run."""
+    announced_tools: frozenset[str] = frozenset()
+    """The tools held back, as the model knows them."""
+    deferred_call: ToolUse | None = None
+    """The call that a hook deferred at the end of the last run."""
+    active_run: Callable[[], ActiveRun | None] = _no_run
+    """The run that works on it, as long as that run has a reader."""
 
     @property
     def deferred(self) -> ToolUse | None:
-        """The call that was put off, as long as nothing was said since: then it can be taken up again."""
-        last = self.history.messages[-1] if self.put_off and self.history.messages else None
-        held = isinstance(last, UserMessage) and [getattr(block, "tool_use_id", "") for block in last.content]
-        return self.put_off if self.put_off and held == [self.put_off.id] else None
+        """The deferred call, as long as nothing was added since: then it can be retried."""
+        last = self.history.messages[-1] if self.deferred_call and self.history.messages else None
+        ids = isinstance(last, UserMessage) and [getattr(block, "tool_use_id", "") for block in last.content]
+        return self.deferred_call if self.deferred_call and ids == [self.deferred_call.id] else None
 
-    def forget(self, messages: Iterable[Message]) -> None:
-        """These take the place of the history; a call that was put off is not taken up any more."""
-        self.put_off = None
+    def replace_history(self, messages: Iterable[Message]) -> None:
+        """Put these in the place of the history; a deferred call is not retried any more."""
+        self.deferred_call = None
         self.history.replace(messages)
 
-    async def quiet(self) -> None:
+    async def wait_until_idle(self) -> None:
         """Wait until a run that was left early has written what it has to write."""
-        if self.working is not None and not self.working.done():
-            await asyncio.wait((self.working,))
+        if self.attempt_task is not None and not self.attempt_task.done():
+            await asyncio.wait((self.attempt_task,))

@@ -1,8 +1,8 @@
 """
 Full compaction, purely: what a summary replaces, the request that asks for it, and the history made from it.
 
-    told at the start, memory | ... older turns ...                | newest turns
-    told at the start, memory | tools in use, the model's summary  | newest turns
+    environment, memory | ... older turns ...                | newest turns
+    environment, memory | tools in use, the model's summary  | newest turns
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,7 +11,7 @@ from typing import assert_never
 
 from handrail.conversation.blocks import Text, ToolReference, ToolResult, ToolUse
 from handrail.conversation.messages import AssistantMessage, Attachment, Message, SystemNote, UserMessage
-from handrail.loop.compaction import DEFAULT_POLICY, Policy, estimate, micro
+from handrail.loop.compaction.stubs import DEFAULT_POLICY, CompactionPolicy, estimate, stub_old_results
 from handrail.loop.prompt import AGENTS, CONTEXT, NEAR_MEMORY
 from handrail.records import record
 
@@ -30,7 +30,7 @@ This conversation is getting too long. Write a summary of it that will take its 
 summary alone, without what stands above. Use these headings, and leave out those that do not apply:
 
 ## Task: what the user wants, in their words where wording matters, with every correction and limit they named
-## State: what is done, what was checked and how, what is not done
+## RunState: what is done, what was checked and how, what is not done
 ## Files: each path that was read or changed, and what matters about it
 ## Findings: facts, decisions and their reasons, commands that work, errors and failed attempts
 ## Next: the step that comes next
@@ -39,14 +39,16 @@ Be exact with names, paths, numbers and commands. Do not call tools. Write nothi
 
 
 @record
-class Split:
-    """A history cut in two: `older` is to be summarised, `newer` stays as it is."""
+class HistorySplit:
+    """A history in two parts: `older` is to be summarised, `newer` stays as it is."""
 
     older: tuple[Message, ...]
     newer: tuple[Message, ...]
 
 
-def split(messages: Sequence[Message], window: int, policy: Policy = DEFAULT_POLICY) -> Split | None:
+def split_history(
+    messages: Sequence[Message], window: int, policy: CompactionPolicy = DEFAULT_POLICY
+) -> HistorySplit | None:
     """Where a summary ends and the newest turns begin; None when there is nothing to summarise."""
     starts = [*_starts(messages)]
     cut, size = len(messages), 0
@@ -56,25 +58,25 @@ def split(messages: Sequence[Message], window: int, policy: Policy = DEFAULT_POL
             break
         cut = start
     older = tuple(messages[:cut])
-    if not starts or not any(_is_news(message) for message in older):
+    if not starts or not any(_is_new(message) for message in older):
         return None
-    return Split(older, tuple(messages[cut:]))
+    return HistorySplit(older, tuple(messages[cut:]))
 
 
 def summary_request(
-    older: Sequence[Message], window: int, instructions: str = "", policy: Policy = DEFAULT_POLICY
+    older: Sequence[Message], window: int, instructions: str = "", policy: CompactionPolicy = DEFAULT_POLICY
 ) -> tuple[Message, ...]:
     """
     The history that asks the model for a summary. It begins like the requests before it, so the cache still helps.
 
     What would not fit into the window loses its largest results first, then its oldest turns.
     """
-    added = f"\n\nThe user asks of this summary: {instructions.strip()}" if instructions.strip() else ""
-    question = UserMessage((Text(REQUEST + added),))
+    wishes = f"\n\nThe user asks of this summary: {instructions.strip()}" if instructions.strip() else ""
+    question = UserMessage((Text(REQUEST + wishes),))
     budget = int(window * (1 - policy.reserve)) - estimate([question])
     fitting = tuple(older)
     if estimate(fitting) > budget:
-        shorter = micro(fitting, None, replace(policy, keep_results=0, worth=1))
+        shorter = stub_old_results(fitting, None, replace(policy, keep_results=0, worth=1))
         fitting = shorter.messages if shorter else fitting
     starts = [start for start in _starts(fitting) if start > 0]
     while starts and estimate(fitting) > budget:
@@ -86,22 +88,22 @@ def summary_request(
     return (*fitting, question)
 
 
-def summarised(parts: Split, summary: str) -> tuple[Message, ...] | None:
+def replace_with_summary(parts: HistorySplit, summary: str) -> tuple[Message, ...] | None:
     """
-    The history after a summary: what was told at the start, memory, the tools in use, the summary, the newest turns.
+    The history after a summary: environment, memory, the tools in use, the summary, the newest turns.
 
     None when that would be no shorter, or the summary says nothing.
     """
     text = summary.strip()[:MAX_SUMMARY]
     if not text:
         return None
-    kept = tuple(
+    context = tuple(
         dict.fromkeys(each for each in parts.older if isinstance(each, Attachment) and each.kind in KEPT_KINDS)
     )
     tools = tuple(dict.fromkeys(_references(parts.older)))
-    note = SystemNote(f"{sum(map(_is_news, parts.older))} messages were replaced by a summary.")
+    note = SystemNote(f"{sum(map(_is_new, parts.older))} messages were replaced by a summary.")
     words = Attachment(SUMMARY, (Text(_summary_text(text, parts)),))
-    after = (note, *kept, *(_reloading(tools) if tools else ()), words, *parts.newer)
+    after = (note, *context, *(_reload_tools(tools) if tools else ()), words, *parts.newer)
     return after if estimate(after) < estimate((*parts.older, *parts.newer)) else None
 
 
@@ -117,8 +119,8 @@ def _starts(messages: Sequence[Message]) -> Iterator[int]:
                 pass
 
 
-def _is_news(message: Message) -> bool:
-    """Whether a message holds more than an earlier compaction or the program put there."""
+def _is_new(message: Message) -> bool:
+    """Whether a message came from the user or the model, not from an earlier compaction or the program."""
     match message:
         case SystemNote():
             return False
@@ -132,12 +134,12 @@ def _is_news(message: Message) -> bool:
             assert_never(message)
 
 
-def _summary_text(summary: str, parts: Split) -> str:
-    asked = [message for message in parts.newer if _prompt(message)] or [m for m in parts.older if _prompt(m)]
+def _summary_text(summary: str, parts: HistorySplit) -> str:
+    prompts = [message for message in parts.newer if _prompt(message)] or [m for m in parts.older if _prompt(m)]
     text = f"<summary>\nThe conversation before this point was replaced by this summary of it:\n\n{summary}\n</summary>"
-    if not asked or asked[-1] in parts.newer:
+    if not prompts or prompts[-1] in parts.newer:
         return text
-    words = _prompt(asked[-1])
+    words = _prompt(prompts[-1])
     return f"{text}\n\nThe user's newest request, in their own words:\n{words[:MAX_PROMPT]}"
 
 
@@ -155,7 +157,7 @@ def _references(messages: Iterable[Message]) -> Iterator[ToolReference]:
                     yield from (part for part in block.content if isinstance(part, ToolReference))
 
 
-def _reloading(tools: tuple[ToolReference, ...]) -> tuple[Message, ...]:
+def _reload_tools(tools: tuple[ToolReference, ...]) -> tuple[Message, ...]:
     """A search that finds the tools in use again: apis that load tools by reference need one in the history."""
     query = "select:" + ",".join(tool.name for tool in tools)
     return (

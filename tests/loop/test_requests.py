@@ -10,9 +10,9 @@ from handrail import tool
 from handrail.app.tools import make_catalog
 from handrail.conversation.request import Request
 from handrail.dispatch.results import ResultStore
-from handrail.loop.asking import Tools, request_for
-from handrail.loop.dialogue import Dialogue
-from handrail.loop.setup import Setup
+from handrail.loop.conversation_state import ConversationState
+from handrail.loop.requests import ToolDefinitions, build_request
+from handrail.loop.run_config import RunConfig
 from handrail.testing import ScriptedModel
 from handrail.tools.catalog import Catalog
 from handrail.tools.context import RunContext
@@ -33,26 +33,26 @@ PLAIN = [made(f"plain{n}", deferred=False) for n in range(3)]
 HELD = [made(f"held{n}", deferred=True) for n in range(5)]
 
 
-class Asking:
+class Requests:
     def __init__(self) -> None:
         self.catalog = make_catalog(variables={}, custom=(*PLAIN, *HELD), deferral=Deferral(mode="on"))
-        self.dialogue = Dialogue(self.catalog, RunContext(Path.cwd()), ResultStore(Path("results")))
-        self.tools = Tools(PLAIN_VIEW)
+        self.conversation = ConversationState(self.catalog, RunContext(Path.cwd()), ResultStore(Path("results")))
+        self.tools = ToolDefinitions(PLAIN_VIEW)
 
     def request(self) -> Request:
-        return request_for(Setup(ScriptedModel([]), "m", ("system",)), self.dialogue, self.tools)  # type: ignore[arg-type]
+        return build_request(RunConfig(ScriptedModel([]), "m", ("system",)), self.conversation, self.tools)  # type: ignore[arg-type]
 
 
 @pytest.mark.proves("R5", "C1", "C8", "B17")
 @given(st.lists(st.lists(st.sampled_from([each.name for each in HELD] + ["plain0", "unknown"])), max_size=6))
 def test_finding_tools_moves_no_definition_and_only_appends_names(found: list[list[str]]) -> None:
-    asking = Asking()
-    before = asking.request()
+    requests = Requests()
+    before = requests.request()
     assert before.tools[before.last_builtin].name == "plain2"
 
     for names in found:
-        asking.catalog.activate(names)
-        request = asking.request()
+        requests.catalog.activate(names)
+        request = requests.request()
         assert request.tools == before.tools
         assert request.last_builtin == before.last_builtin
         assert request.activated[: len(before.activated)] == before.activated
@@ -64,16 +64,16 @@ def test_finding_tools_moves_no_definition_and_only_appends_names(found: list[li
 
 @pytest.mark.proves("R5")
 def test_an_unchanged_pool_gives_the_same_objects() -> None:
-    asking = Asking()
+    requests = Requests()
 
-    assert asking.request().tools is asking.request().tools
+    assert requests.request().tools is requests.request().tools
 
 
 def test_tools_that_are_never_held_back_are_not_marked() -> None:
-    asking = Asking()
-    asking.dialogue.catalog = Catalog(Ingredients(custom=(*PLAIN, *HELD), activated=("held1",)))
+    requests = Requests()
+    requests.conversation.catalog = Catalog(Ingredients(custom=(*PLAIN, *HELD), activated=("held1",)))
 
-    request = asking.request()
+    request = requests.request()
 
     assert [each.name for each in request.tools if each.deferred] == []
     assert request.last_builtin == 7

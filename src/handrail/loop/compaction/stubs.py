@@ -1,8 +1,8 @@
 """
-When a history is made shorter, and how old results leave it, as pure functions.
+When a history needs compaction, and how old results leave it, as pure functions.
 
-    micro   old, large tool results become stubs that name a file with the whole text
-    full    what is older than the newest turns becomes a summary that the model wrote (handrail.loop.summary)
+    micro   old, large tool results become stubs that name a file with the whole text (here)
+    full    what is older than the newest turns becomes a summary by the model (`summary`)
 
 Both keep the order, every call with its one result, and what the newest turns say. Each replaces the history once, so
 that the bytes of the requests after it are stable again: one visible break.
@@ -32,11 +32,11 @@ from handrail.records import record
 
 CHARACTERS_PER_TOKEN = 3
 TOKENS_PER_IMAGE = 1_600
-Action: TypeAlias = Literal["none", "micro", "full"]
+CompactionAction: TypeAlias = Literal["none", "micro", "full"]
 
 
 @record
-class Policy:
+class CompactionPolicy:
     """
     Shares of the window, and sizes in characters.
 
@@ -53,29 +53,29 @@ class Policy:
     reserve: float = 0.15
 
 
-DEFAULT_POLICY = Policy()
+DEFAULT_POLICY = CompactionPolicy()
 
 
 @record
-class Save:
-    """What must be written before the shortened history is used."""
+class FileToSave:
+    """A file that must be written before the shorter history is used."""
 
     path: Path
     data: bytes
 
 
 @record
-class Micro:
-    """A history with stubs. `characters` were saved on `stubs` results."""
+class StubbedHistory:
+    """A history with stubs. `characters` were freed on `stubs` results."""
 
     messages: tuple[Message, ...]
-    saves: tuple[Save, ...]
+    saves: tuple[FileToSave, ...]
     stubs: int
     characters: int
 
 
-def action(tokens: int, window: int, policy: Policy = DEFAULT_POLICY) -> Action:
-    """What a history that fills `tokens` of a window calls for. A micro-compaction that finds nothing is none."""
+def needed_action(tokens: int, window: int, policy: CompactionPolicy = DEFAULT_POLICY) -> CompactionAction:
+    """The compaction that a history which fills `tokens` of a window needs."""
     if tokens >= window * policy.full_at:
         return "full"
     return "micro" if tokens >= window * policy.micro_at else "none"
@@ -94,9 +94,11 @@ def estimate(messages: Iterable[Message]) -> int:
     return characters // CHARACTERS_PER_TOKEN + images * TOKENS_PER_IMAGE
 
 
-def micro(messages: Sequence[Message], folder: Path | None, policy: Policy = DEFAULT_POLICY) -> Micro | None:
+def stub_old_results(
+    messages: Sequence[Message], folder: Path | None, policy: CompactionPolicy = DEFAULT_POLICY
+) -> StubbedHistory | None:
     """
-    Stubs in place of old, large results; None when too little would be saved.
+    Put stubs in the place of old, large results; None when too little would be freed.
 
     `folder` is where whole texts go; without one they are lost. The results of the newest answer always stay: the model
     has not seen them yet.
@@ -110,28 +112,28 @@ def micro(messages: Sequence[Message], folder: Path | None, policy: Policy = DEF
     ]
     newest = sum(at == places[-1][0] for at, _ in places) if places else 0
     stubs: dict[str, ToolResult] = {}
-    saves: list[Save] = []
-    saved = 0
+    saves: list[FileToSave] = []
+    freed = 0
     for _, result in places[: max(0, len(places) - max(policy.keep_results, newest))]:
         if _weight(result) > policy.small and not any(isinstance(part, ToolReference) for part in result.content):
             stub, needed = _stub(result, folder)
             stubs[result.tool_use_id] = stub
             saves += needed
-            saved += _weight(result) - _weight(stub)
-    if saved < policy.worth:
+            freed += _weight(result) - _weight(stub)
+    if freed < policy.worth:
         return None
-    return Micro(tuple(_with_stubs(message, stubs) for message in messages), tuple(saves), len(stubs), saved)
+    return StubbedHistory(tuple(_with_stubs(message, stubs) for message in messages), tuple(saves), len(stubs), freed)
 
 
-def _stub(result: ToolResult, folder: Path | None) -> tuple[ToolResult, list[Save]]:
+def _stub(result: ToolResult, folder: Path | None) -> tuple[ToolResult, list[FileToSave]]:
     text = result.text
-    saves: list[Save] = []
+    saves: list[FileToSave] = []
     lines: list[str] = []
 
     def keep(ending: str, data: bytes) -> str:
         if folder is None:
             return ""
-        saves.append(Save(folder / f"{safe_name(result.tool_use_id)}-{ending}", data))
+        saves.append(FileToSave(folder / f"{safe_name(result.tool_use_id)}-{ending}", data))
         return f" It is in {saves[-1].path}: read it if you need it again."
 
     if text.startswith("<persisted-output>"):  # the whole text is on disk already, and its second line says where
@@ -140,12 +142,12 @@ def _stub(result: ToolResult, folder: Path | None) -> tuple[ToolResult, list[Sav
         lines.append(f"{len(text):,} characters of text.{keep('result.txt', text.encode('utf-8', 'surrogatepass'))}")
     for number, part in enumerate(part for part in result.content if isinstance(part, Image | Document)):
         ending = part.media_type.rpartition("/")[2]
-        lines.append(f"A file of type {part.media_type}.{keep(f'{number}.{ending}', _decoded(part.data))}")
+        lines.append(f"A file of type {part.media_type}.{keep(f'{number}.{ending}', _decode(part.data))}")
     words = ["<earlier-output>", "This result was moved out of the conversation.", *lines, "</earlier-output>"]
     return replace(result, content=(Text("\n".join(words)),)), saves
 
 
-def _decoded(data: str) -> bytes:
+def _decode(data: str) -> bytes:
     try:
         return base64.b64decode(data, validate=True)
     except ValueError:  # what a tool called an image need not be one

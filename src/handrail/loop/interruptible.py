@@ -1,4 +1,4 @@
-"""Waiting for others as a run waits for an answer: until they are done, somebody interrupts, or the time is over."""
+"""Waiting that an interrupt or a deadline can end."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -9,8 +9,8 @@ from handrail.tools.abort import AbortReason, AbortSignal
 Result = TypeVar("Result")
 
 
-async def heeding(work: Coroutine[Any, Any, Result], signal: AbortSignal, seconds: float | None) -> Result | None:
-    """What comes of the work; None when it was interrupted. Then nothing of it runs any more."""
+async def run_or_abort(work: Coroutine[Any, Any, Result], signal: AbortSignal, seconds: float | None) -> Result | None:
+    """Return the result of the work, or None if it was interrupted or took too long. Nothing of it runs afterwards."""
     task = asyncio.ensure_future(work)
     child = signal.child()
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from handrail.conversation.blocks import Text, ToolReference, ToolResult, ToolUse
 from handrail.conversation.messages import AssistantMessage, Attachment, Message, SystemNote, UserMessage
 from handrail.conversation.request import History, Request
-from handrail.loop.compaction import estimate
-from handrail.loop.summary import REQUEST, split, summarised, summary_request
+from handrail.loop.compaction.stubs import estimate
+from handrail.loop.compaction.summary import REQUEST, replace_with_summary, split_history, summary_request
 from handrail.providers.quirks import quirks_of
 from handrail.testing.pairing import pairing_problem
 from tests.loop.histories import histories, is_valid
@@ -48,10 +48,10 @@ LONG: list[Message] = [
 
 
 def test_a_summary_takes_the_place_of_the_older_turns() -> None:
-    parts = split(LONG, 2_000)
+    parts = split_history(LONG, 2_000)
     assert parts is not None
 
-    after = summarised(parts, "  We began.\n")
+    after = replace_with_summary(parts, "  We began.\n")
 
     assert parts.newer == tuple(LONG[-2:])
     assert after is not None
@@ -68,27 +68,27 @@ def test_a_summary_takes_the_place_of_the_older_turns() -> None:
 
 @pytest.mark.proves("C7")
 def test_tools_in_use_are_found_again_by_a_search_in_the_new_history() -> None:
-    parts = split(LONG, 2_000)
+    parts = split_history(LONG, 2_000)
     assert parts is not None
-    after = summarised(parts, "We began.")
+    after = replace_with_summary(parts, "We began.")
     assert after is not None
 
     calls = [call for message in after if isinstance(message, AssistantMessage) for call in message.calls]
     assert isinstance(calls[0], ToolUse)
     assert (calls[0].name, calls[0].input) == ("ToolSearch", {"query": "select:Weather"})
-    again = split([*after, said("And now? " + "n" * 9_000)], 2_000)
+    again = split_history([*after, said("And now? " + "n" * 9_000)], 2_000)
     assert again is not None
-    twice = summarised(again, "Later.")
+    twice = replace_with_summary(again, "Later.")
     assert twice is not None
     assert references(twice) == ["Weather"]
 
 
 def test_a_prompt_that_stays_is_not_said_twice() -> None:
     messages = [*LONG, AssistantMessage((Text("Done."),)), said("Next, please.")]
-    parts = split(messages, 2_000)
+    parts = split_history(messages, 2_000)
     assert parts is not None
 
-    after = summarised(parts, "We built it.")
+    after = replace_with_summary(parts, "We built it.")
 
     assert after is not None
     assert "in their own words" not in repr(after)
@@ -96,20 +96,20 @@ def test_a_prompt_that_stays_is_not_said_twice() -> None:
 
 
 def test_nothing_is_summarised_twice_and_an_empty_summary_changes_nothing() -> None:
-    parts = split(LONG, 2_000)
+    parts = split_history(LONG, 2_000)
     assert parts is not None
-    after = summarised(parts, "We began.")
+    after = replace_with_summary(parts, "We began.")
     assert after is not None
 
-    assert split(after, 2_000) is None
-    assert summarised(parts, " \n") is None
-    assert summarised(parts, "s" * 1_000_000) is None
-    assert split([CONTEXT, said("Hi")], 2_000) is None
-    assert split([], 2_000) is None
+    assert split_history(after, 2_000) is None
+    assert replace_with_summary(parts, " \n") is None
+    assert replace_with_summary(parts, "s" * 1_000_000) is None
+    assert split_history([CONTEXT, said("Hi")], 2_000) is None
+    assert split_history([], 2_000) is None
 
 
 def test_the_request_begins_like_those_before_it_and_ends_with_the_question() -> None:
-    parts = split(LONG, 2_000)
+    parts = split_history(LONG, 2_000)
     assert parts is not None
 
     asked = summary_request(parts.older, 100_000, "Keep the names.")
@@ -134,8 +134,8 @@ def test_what_does_not_fit_into_the_window_is_cut_from_the_front() -> None:
 def test_after_any_summary_the_history_is_valid_shorter_and_its_newest_turns_are_untouched(
     messages: list[Message], window: int, words: str
 ) -> None:
-    parts = split(messages, window)
-    assert split(messages, window) == parts
+    parts = split_history(messages, window)
+    assert split_history(messages, window) == parts
     if parts is None:
         return
     assert (*parts.older, *parts.newer) == tuple(messages)
@@ -143,7 +143,7 @@ def test_after_any_summary_the_history_is_valid_shorter_and_its_newest_turns_are
 
     asked = summary_request(parts.older, window)
     assert is_valid(asked)
-    after = summarised(parts, words)
+    after = replace_with_summary(parts, words)
     if after is None:
         assert not words.strip() or estimate(parts.older) < 1_000
         return
@@ -151,7 +151,7 @@ def test_after_any_summary_the_history_is_valid_shorter_and_its_newest_turns_are
     assert is_valid(after)
     assert estimate(after) < estimate(messages)
     assert after[-len(parts.newer) :] == parts.newer
-    assert split(after, window) is None
+    assert split_history(after, window) is None
     for kind in ("context", "memory"):
         told = [m for m in messages if isinstance(m, Attachment) and m.kind == kind]
         assert [m for m in after if isinstance(m, Attachment) and m.kind == kind] == list(dict.fromkeys(told))
@@ -162,11 +162,11 @@ def test_after_any_summary_the_history_is_valid_shorter_and_its_newest_turns_are
 @settings(max_examples=settings().max_examples // 2)
 @given(histories(), st.sampled_from(sorted(APIS)))
 def test_strict_servers_take_the_summary_request_and_the_history_after_it(messages: list[Message], name: str) -> None:
-    parts = split(messages, 300)
+    parts = split_history(messages, 300)
     if parts is None:
         return
     writer = APIS[name].writer(quirks_of(name, "https://api.anthropic.com", "m"))
-    for said_now in (summary_request(parts.older, 3_000), summarised(parts, "Summary.")):
+    for said_now in (summary_request(parts.older, 3_000), replace_with_summary(parts, "Summary.")):
         if said_now is None:
             continue
         body = json.loads(writer.body(Request("m", History(said_now)), stream=True))

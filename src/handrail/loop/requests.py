@@ -1,14 +1,14 @@
-"""How a request is made from what the run and the conversation hold. The same pool gives the same bytes."""
+"""Requests, built from what the run and the conversation hold. The same pool gives the same bytes."""
 
 from handrail.conversation.request import Request, ToolDefinition
-from handrail.loop.dialogue import Dialogue
-from handrail.loop.setup import Setup
+from handrail.loop.conversation_state import ConversationState
+from handrail.loop.run_config import RunConfig
 from handrail.tools.pool import Pool, definition_json
 from handrail.tools.tool import PromptView
 
 
-class Tools:
-    """The tools of a request, made once per pool."""
+class ToolDefinitions:
+    """The tool definitions of a request, built once per pool."""
 
     def __init__(self, view: PromptView) -> None:
         self._view = view
@@ -16,7 +16,7 @@ class Tools:
         self._definitions: tuple[ToolDefinition, ...] = ()
         self._activated: tuple[str, ...] = ()
 
-    def of(self, pool: Pool) -> tuple[tuple[ToolDefinition, ...], tuple[str, ...]]:
+    def for_pool(self, pool: Pool) -> tuple[tuple[ToolDefinition, ...], tuple[str, ...]]:
         """
         All definitions and the names of deferred tools that were found.
 
@@ -25,7 +25,7 @@ class Tools:
         """
         if pool is not self._pool:
             self._pool = pool
-            self._activated = tuple(name for name in pool.activated if name in _held(pool))
+            self._activated = tuple(name for name in pool.activated if name in _activated_later(pool))
             held = set(pool.deferred) | set(self._activated)
             ahead = [tool for tool in pool.active if tool.name not in held]
             behind = [tool for tool in pool.listed if tool.name in held]
@@ -37,7 +37,7 @@ class Tools:
         return self._definitions, self._activated
 
 
-def _held(pool: Pool) -> frozenset[str]:
+def _activated_later(pool: Pool) -> frozenset[str]:
     """Activated tools that had been held back: they stand at the end of the active ones."""
     names = [tool.name for tool in pool.active]
     found = [name for name in pool.activated if name in names]
@@ -46,15 +46,15 @@ def _held(pool: Pool) -> frozenset[str]:
     return frozenset(found)
 
 
-def request_for(setup: Setup, dialogue: Dialogue, tools: Tools) -> Request:
+def build_request(config: RunConfig, conversation: ConversationState, tools: ToolDefinitions) -> Request:
     """The next request. Nothing here grows with the history."""
-    pool = dialogue.catalog.pool
-    definitions, activated = tools.of(pool)
-    options = setup.options
+    pool = conversation.catalog.pool
+    definitions, activated = tools.for_pool(pool)
+    options = config.options
     return Request(
-        model=setup.model_name,
-        history=dialogue.history,
-        system=setup.system,
+        model=config.model_name,
+        history=conversation.history,
+        system=config.system,
         tools=definitions,
         last_builtin=pool.own_count - 1,
         activated=activated,
@@ -63,7 +63,7 @@ def request_for(setup: Setup, dialogue: Dialogue, tools: Tools) -> Request:
         effort=options.effort,
         task_budget=options.task_budget,
         tool_choice=options.tool_choice,
-        schema=setup.structured.schema if setup.structured else None,
+        schema=config.structured.schema if config.structured else None,
         betas=options.betas,
-        chain=dialogue.chain,
+        chain=conversation.chain,
     )
