@@ -26,7 +26,8 @@ TOKEN = re.compile(
     | (?P<single>'[^']*(?:'|\Z))
     | (?P<double>\$?"(?:[^"\\]|\\.)*(?:"|\Z))
     | (?P<escape>\\.?)
-    | (?P<redirect>[0-9]*(?:&>>?|[<>]&|<<<|<<-?|>>|>\||<>|[<>](?!\()))
+    | (?P<here>[0-9]*<<<)  # a text that comes in as if echo printed it
+    | (?P<redirect>[0-9]*(?:&>>?|[<>]&|<<-?|>>|>\||<>|[<>](?!\()))
     | (?P<cut>[;&|()`\n]|\$\(|[<>]\()
     | (?P<blank>[ \t]+)
     | (?P<plain>[^;&|()`\n\s<>'"\\$]+|.)
@@ -90,9 +91,10 @@ def cut(text: str, depth: int) -> Iterator[list[str]]:
     joined, skip = False, False
     for found in TOKEN.finditer(text):
         kind, token = found.lastgroup, found.group()
-        if kind == "cut":
+        if kind in ("cut", "here"):
             yield words
-            words, joined, skip = [], False, False
+            inner += filter(MAY_BE_TEXT.search, words)
+            words, joined, skip = ["echo"] if kind == "here" else [], False, False
         elif kind == "blank":
             joined = False
         elif kind == "redirect":
@@ -112,6 +114,7 @@ def cut(text: str, depth: int) -> Iterator[list[str]]:
                 words.append(plain)
             joined = True
     yield words
+    inner += filter(MAY_BE_TEXT.search, words)
     if depth < MAX_DEPTH:
         for quoted in dict.fromkeys(inner):
             yield from cut(quoted, depth + 1)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from handrail.shell.gate import UnclearError
 from handrail.shell.judge import Judgement, judge
-from handrail.shell.listing import gone_through
+from handrail.shell.listing import PLACE, gone_through
 from handrail.shell.model import (
     LINKS_INSIDE,
     Does,
@@ -24,6 +24,7 @@ from handrail.shell.model import (
     Segment,
     Verdict,
     Word,
+    literal_word,
 )
 from handrail.shell.scope import ANY_NAME, PLAIN_NAME, Scope, harmless_setting, merge
 from handrail.shell.syntax import Compound, Pipeline, Script, Simple
@@ -35,6 +36,7 @@ STATEFUL = frozenset(("cd", "read"))
 DESCRIPTOR = re.compile(r"(?:[0-9]+|-)\Z")  # a digit of another script names a file
 SOCKETS = ("/dev/tcp/", "/dev/udp/")
 
+FED_SHELLS = frozenset("sh bash dash rbash ash zsh ksh mksh".split())
 READS_AS_BASH = frozenset("bash rbash eval trap alias mapfile readarray jobs".split())
 # What other shells read differently: $'a\'' ends elsewhere, `a &>f b` is two commands, `[[ a > b ]]` writes b.
 ONLY_BASH = re.compile(r"\$['\"]|&>|\[\[|\|&|[<>]\(|<<<|\{[^}]*(?:,|\.\.)|\bfunction\b")
@@ -47,9 +49,15 @@ class Place(NamedTuple):
 
     path: tuple[str, ...] = ()
     fed_by: Segment | None = None
+    arguments: tuple[Word, ...] = ()  # see Effect
 
     def inside(self, carrier: str) -> "Place":
         return self._replace(path=(*self.path, carrier))
+
+    def given(self, arguments: tuple[Word, ...]) -> "Place":
+        """The place inside a command with these arguments; one that stands for paths of the outer command is those."""
+        found = [argument for argument in arguments if str(argument) != PLACE]
+        return self._replace(arguments=(*found, *(self.arguments if len(found) < len(arguments) else ())))
 
     @property
     def listed(self) -> bool:
@@ -114,8 +122,7 @@ class Walker:
                 scope,
                 place,
             )
-        if any(r.operator in ("<", "<<", "<<-", "<<<", "<&") for r in command.redirections):
-            place = place._replace(fed_by=None)
+        place = self.redirected(command.redirections, scope, place)
         return self.bodies_of(command, scope, place.inside(command.kind))
 
     def bodies_of(self, command: Compound, scope: Scope, place: Place) -> Way:
@@ -169,15 +176,17 @@ class Walker:
     def simple(self, command: Simple, scope: Scope, place: Place) -> Way:
         effects = self.redirections(command.redirections, scope, place)
         effects += self.words(tuple(word for _, word in command.assigns), scope, place)
+        before = len(self.segments)
         effects += self.words(command.words, scope, place)
-        if any(r.operator in ("<", "<<", "<<-", "<<<", "<&", "<>") for r in command.redirections):
-            place = place._replace(fed_by=None)
+        inserted = tuple(self.segments[before:])
+        place = self.redirected(command.redirections, scope, place)
         segment = Segment(
             tuple(scope.resolve(word) for word in command.words),
             command.start,
             command.end,
             env=command.assigns,
             redirections=command.redirections,
+            inserted=inserted,
         )
         if not command.words:
             return self.assignments(command, segment, effects, scope, place)
@@ -205,13 +214,15 @@ class Walker:
     def children(self, segment: Segment, found: Judgement, scope: Scope, place: Place) -> None:
         """The commands this one runs, as segments of their own."""
         carrier = found.entry or segment.name
+        if (text := fed_program(segment, place)) is not None:
+            self.inner(text, place.inside(carrier)._replace(fed_by=None), scope)
         for effect in found.effects:
             if effect.shell is not None:
                 if carrier not in READS_AS_BASH:
                     portable(effect.shell, segment)
-                self.inner(effect.shell, place.inside(carrier), scope)
+                self.inner(effect.shell, place.inside(carrier).given(effect.arguments), scope)
             if effect.child:
-                self.child(effect, segment, scope, place.inside(carrier))
+                self.child(effect, segment, scope, place.inside(carrier).given(effect.arguments or place.arguments))
 
     def child(self, effect: Effect, parent: Segment, scope: Scope, place: Place) -> None:
         words = effect.child
@@ -254,7 +265,9 @@ class Walker:
             entry=entry,
             path=place.path,
             cwds=scope.folders,
+            in_home=scope.in_home,
             fed_by=place.fed_by,
+            arguments=place.arguments,
             requires=found.requires if found else (),
             lists_paths=found is not None and (found.lists_paths or (found.passes and place.listed)),
             whole_names=found.whole_names if found else (),
@@ -279,6 +292,18 @@ class Walker:
                 effects.append(Effect(Does.SECRET, word, why))
         return effects
 
+    def redirected(self, redirections: tuple[Redirection, ...], scope: Scope, place: Place) -> Place:
+        """The place with what a redirection of standard input feeds instead; a text counts as printed by echo."""
+        for redirection in redirections:
+            if redirection.operator in ("<", "<<", "<<-", "<<<", "<&", "<>"):
+                place = place._replace(fed_by=None)
+            if redirection.operator in ("<<", "<<-", "<<<"):
+                target = redirection.target
+                text = target if redirection.operator == "<<<" else self.bodies[target.start]
+                words = (literal_word("echo"), scope.resolve(text))
+                place = place._replace(fed_by=Segment(words, text.start, text.end, entry="echo", cwds=scope.folders))
+        return place
+
     def redirections(self, redirections: tuple[Redirection, ...], scope: Scope, place: Place) -> list[Effect]:
         effects: list[Effect] = []
         for redirection in redirections:
@@ -288,6 +313,17 @@ class Walker:
             if not heredoc and redirection.operator != "<<<":
                 effects += redirect(redirection.operator, scope.resolve(target))
         return effects
+
+
+def fed_program(segment: Segment, place: Place) -> str | None:
+    """The text that a shell reads from standard input as its program, where a command prints it (`echo ls | sh`)."""
+    source = place.fed_by
+    if segment.name not in FED_SHELLS or source is None or source.entry not in ("echo", "printf"):
+        return None
+    texts = [word.literal for word in source.argv[1:]]
+    known = [text for text in texts if text is not None and not text.startswith("-")]
+    options = all((word.literal or "").startswith("-") for word in segment.argv[1:])
+    return " ".join(known) if options and known and None not in texts else None
 
 
 def portable(text: str, segment: Segment) -> None:

@@ -8,7 +8,7 @@ Names outside the lists are refused; -exec and its kin run another command, whic
 import re
 
 from handrail.shell.gate import UnclearError
-from handrail.shell.listing import SEARCHES, only_files
+from handrail.shell.listing import PLACE, SEARCHES, Narrowing, fill, only_files
 from handrail.shell.model import Does, Effect, Kind, Piece, Word, literal_word
 
 LEADING = frozenset("-H -L -P -O0 -O1 -O2 -O3 -E -X -d -s -x".split())
@@ -45,28 +45,49 @@ def read_words(words: tuple[Word, ...]) -> tuple[Effect, ...]:
     while left and not begins_expression(left[0]):
         starts.append(left.pop(0))
     effects += [Effect(Does.LOOKS, start, SEARCHES) for start in starts or [literal_word(".")]]
-    kind = Kind.FILE if only_files(words) else Kind.FOUND
+    effects += [
+        Effect(Does.UNKNOWN, start, "could become part of the expression") for start in starts if may_be_test(start)
+    ]
+    found = Found(starts or [literal_word(".")], Kind.FILE if only_files(words) else Kind.FOUND)
     while left:
-        step(left, effects, starts, kind)
+        step(left, effects, found)
     follows = any(word.literal in FOLLOWING for word in words)
     if follows and any(effect.child for effect in effects):
         effects.append(Effect(Does.UNKNOWN, None, "what it finds through links may be anywhere"))
     return tuple(effects)
 
 
+class Found:
+    """What the next action is given: the starting points, the kind of what is found there, and whether it is all."""
+
+    def __init__(self, starts: list[Word], kind: Kind) -> None:
+        self.starts, self.kind = starts, kind
+        self.narrowing = Narrowing(starts)
+
+    def below(self, start: Word) -> Word:
+        """The paths found at or under a starting point."""
+        rest = Piece(self.kind, "/{}", quoted=True, narrowed=self.narrowing.now)
+        text = start.literal
+        known = start.pieces if text is None else (Piece(Kind.LITERAL, text, quoted=True),)
+        return start._replace(pieces=(*known, rest))
+
+
 def begins_expression(word: Word) -> bool:
     text = word.literal
     if text is None:
-        if word.may_be_option:
-            raise UnclearError(f"{word} could become part of the expression", word.start, word.end, "find")
-        return word.prefix[:1] in ("(", "!")
+        return word.prefix[:1] in ("(", "!", "-")
     return (text.startswith("-") and text != "-") or text in ("(", ")", "!", ",")
 
 
-def step(left: list[Word], effects: list[Effect], starts: list[Word], kind: Kind) -> None:
+def may_be_test(start: Word) -> bool:
+    return start.literal is None and start.may_be_option
+
+
+def step(left: list[Word], effects: list[Effect], found: Found) -> None:
     """Consumes one test, operator or action."""
     word = left.pop(0)
     name = word.literal
+    found.narrowing.add(name, left[0].literal if left else None)
     if name is None:
         effects.append(Effect(Does.UNKNOWN, word, "could become any test or action of find"))
         return
@@ -81,11 +102,12 @@ def step(left: list[Word], effects: list[Effect], starts: list[Word], kind: Kind
         if WRITES[name] == 2:
             take(left, word)
     elif name == "-delete":
-        effects.append(Effect(Does.WRITES, None, "-delete removes what it finds"))
+        why = "-delete removes what it finds"
+        effects += [Effect(Does.WRITES, found.below(start), why, removes=True) for start in found.starts]
     elif name == "-files0-from":
         effects.append(Effect(Does.UNKNOWN, take(left, word), "searches the folders named in this file"))
     elif name in RUNS:
-        effects += run(left, word, starts, kind)
+        effects += run(left, word, found)
     else:
         effects.append(Effect(Does.UNLISTED, word, "is not a listed test or action of find"))
 
@@ -96,7 +118,7 @@ def take(left: list[Word], word: Word) -> Word:
     return left.pop(0)
 
 
-def run(left: list[Word], action: Word, starts: list[Word], kind: Kind) -> list[Effect]:
+def run(left: list[Word], action: Word, found: Found) -> list[Effect]:
     """`-exec command {} ;`: the command up to `;` or `{} +`, once for each starting point in place of `{}`."""
     child: list[Word] = []
     while left:
@@ -113,16 +135,19 @@ def run(left: list[Word], action: Word, starts: list[Word], kind: Kind) -> list[
     # -execdir gives ./name in a folder of its own, -ok asks on the terminal: looked into, not followed.
     does = Does.RUNS if action.literal == "-exec" else Does.STARTS
     marked = any("{}" in str(word) for word in child)
-    places: list[str | None] = [start.literal for start in starts] or ["."]
-    if not marked or len(places) > MAX_STARTS:
-        places = [None]
-    return [Effect(does, child[0], why, child=tuple(found(word, place, kind) for word in child)) for place in places]
+    below = [found.below(start) for start in found.starts]
+    known = [place if start.literal else None for start, place in zip(found.starts, below, strict=True)]
+    places = known if marked and len(known) <= MAX_STARTS else [None]
+    return [
+        Effect(does, child[0], why, child=tuple(filled(word, place) for word in child), arguments=tuple(below))
+        for place in places
+    ]
 
 
-def found(word: Word, start: str | None, kind: Kind) -> Word:
+def filled(word: Word, place: Word | None) -> Word:
     """A word with `{}` in it becomes the path that was found: it begins like the starting point."""
     if "{}" not in str(word):
         return word
-    if str(word) == "{}" and start and not start.startswith("-"):
-        return word._replace(pieces=(Piece(Kind.LITERAL, start, quoted=True), Piece(kind, "/{}", quoted=True)))
-    return word._replace(pieces=(Piece(Kind.INPUT, "{}", quoted=True),))
+    if str(word) == "{}" and place is not None and not place.may_be_option:
+        return word._replace(pieces=place.pieces)
+    return fill(word, "{}", PLACE)

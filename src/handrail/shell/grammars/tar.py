@@ -24,12 +24,15 @@ SPEC = Spec(
     attached=re.compile(r"--(exclude|strip-components|quoting-style|occurrence)=[^=]*"),
 )
 OLD_FORM = re.compile(rf"[{LETTERS}fC]+")
+FOLDER = re.compile(r"-C|--directory=")
 VERSIONS = frozenset(("--version", "--help", "--usage"))
 
 
 def read_words(words: tuple[Word, ...]) -> tuple[Effect, ...]:
     if len(words) == 1 and words[0].literal in VERSIONS:
         return ()
+    if any((word.literal or "").startswith("--remove") for word in words):
+        return packed_away(words, "packs files and removes them")
     found = scan(SPEC, modern(words))
     if not found.seen & {"-t", "--list"}:
         raise UnclearError("tar is read-only only when it lists an archive (-t, --list)")
@@ -40,6 +43,21 @@ def read_words(words: tuple[Word, ...]) -> tuple[Effect, ...]:
         if effect.does is Does.READS and (name is None or ":" in name):
             raise UnclearError(f"{effect.word} may be an archive on another machine")
     return found.effects
+
+
+def packed_away(words: tuple[Word, ...], why: str) -> tuple[Effect, ...]:
+    """An archiver that removes what it packs: each word may be a file, or the folder in which one is."""
+    gone = [found for word in words if (found := without_option(word)).pieces]
+    return (
+        Effect(Does.UNKNOWN, None, why),
+        *(Effect(Does.WRITES, word, "removed once it is packed", removes=True) for word in gone),
+    )
+
+
+def without_option(word: Word) -> Word:
+    """`-C/x` and `--directory=/x` as `/x`; nothing for any other option."""
+    start = FOLDER.match(word.prefix)
+    return word.cut(start.end() if start else len(word.prefix) if word.prefix.startswith("-") else 0)
 
 
 def modern(words: tuple[Word, ...]) -> tuple[Word, ...]:

@@ -93,11 +93,12 @@ FAMILIES: dict[str, str] = {
         "python python2 python3 python3.8 python3.9 python3.10 python3.11 python3.12 python3.13 python3.14 python3.15 "
         "pypy3 node nodejs deno bun perl ruby php lua luajit make gmake cmake openssl gcc g++ cc c++ cpp gfortran "
         "clang clang++ java javac sqlite3 ffmpeg ffprobe ocaml ld as ninja meson ghc Rscript R vim nvim emacs "
-        "ed valgrind tsc prettier eslint ruff black mypy autoconf automake curl wget rsync psql mysql nano "
+        "ed valgrind tsc prettier eslint ruff black mypy autoconf automake curl wget psql mysql nano "
         "tmux redis-cli nginx dc".split(),
         "versions",
     ),
     **dict.fromkeys(
+        "rsync srm wipe trash trash-put rimraf safe-rm "
         "cp mv ln install rm rmdir mkdir touch tee truncate mktemp mkfifo mknod split csplit dd shred unlink link "
         "sponge chmod chown chgrp chattr setfacl sync stty reset reboot shutdown halt poweroff init telinit mount "
         "umount swapon swapoff mkfs fdisk parted insmod rmmod modprobe losetup useradd userdel usermod groupadd "

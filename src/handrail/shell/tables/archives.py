@@ -11,6 +11,7 @@ CAT = Command(
 UNPACKS = Command(
     source="the manual page of each", effect={WRITE: "creates files or replaces its operands"}, plain=True, rest=READ
 )
+PACKS = UNPACKS._replace(rest=None, expression="packer")
 ZIPINFO = Command(
     # A listing, whatever else is given.
     source="Info-ZIP UnZip 6.00, zipinfo(1)",
@@ -47,5 +48,6 @@ COMMANDS: dict[str, Command] = {
         options_first=True,
     ),
     "zipinfo": ZIPINFO,
-    **dict.fromkeys("zip cpio ar 7z 7za 7zr rar unrar compress uncompress lz4 lzma".split(), UNPACKS),
+    **dict.fromkeys("zip 7z 7za 7zr rar".split(), PACKS),
+    **dict.fromkeys("cpio ar unrar compress uncompress lz4 lzma".split(), UNPACKS),
 }

@@ -45,7 +45,7 @@ COMMANDS: dict[str, Command] = {
         "ld as ninja meson ghc Rscript R vim nvim emacs ed valgrind tsc prettier eslint ruff".split(), LONG
     ),
     **dict.fromkeys("black mypy autoconf automake".split(), LONG),
-    **dict.fromkeys("curl wget rsync psql mysql nano".split(), BOTH),
+    **dict.fromkeys("curl wget psql mysql nano".split(), BOTH),
     "tmux": version("tmux(1)", "-V"),
     "redis-cli": SMALL,
     "nginx": version("nginx(8)", "-v -V"),

@@ -1,6 +1,6 @@
 """Sub-commands of git that show files of the working tree, the index and the object store."""
 
-from handrail.shell.tables.format import LOOK, READ, TEXT, Command, Unless
+from handrail.shell.tables.format import LOOK, READ, REMOVE, STATE, TEXT, Command, Unless
 from handrail.shell.tables.git.needs import FILTERS, FSMONITOR, OF_FILES, TEXTCONV_ALWAYS
 
 SUBCOMMANDS: dict[str, Command] = {
@@ -112,6 +112,29 @@ SUBCOMMANDS: dict[str, Command] = {
             "verify": Command(source="git-bundle(1)", flags="-q --quiet", operands=(READ,)),
             "list-heads": Command(source="git-bundle(1)", operands=(READ,), rest=TEXT),
         },
+    ),
+    "rm": Command(
+        source="git-rm(1)",
+        effect={STATE: "removes files and changes the index"},
+        flags="-f --force -n --dry-run -r --cached --ignore-unmatch --sparse -q --quiet",
+        values={"--pathspec-from-file": READ},
+        rest=REMOVE,
+        keeps="--cached -n --dry-run",
+    ),
+    "mv": Command(
+        source="git-mv(1)",
+        effect={STATE: "moves files and changes the index"},
+        flags="-f --force -k -n --dry-run -v --verbose --sparse",
+        expression="copy",
+        moves_files="*",
+    ),
+    "clean": Command(
+        source="git-clean(1)",
+        effect={STATE: "removes what is not under version control"},
+        flags="-d -f --force -i --interactive -n --dry-run -q --quiet -x -X",
+        values={"-e --exclude": TEXT},
+        expression="untracked",
+        keeps="-n --dry-run",
     ),
     "stripspace": Command(source="git-stripspace(1)", flags="-s --strip-comments -c --comment-lines"),
 }

@@ -1,6 +1,6 @@
 """Sub-commands of git that list branches, tags, remotes, settings and other names."""
 
-from handrail.shell.tables.format import LOOK, NETWORK, READ, STATE, TEXT, Command, Grammar, Unless
+from handrail.shell.tables.format import LOOK, NETWORK, READ, REMOVE, STATE, TEXT, Command, Grammar, Unless
 from handrail.shell.tables.git.needs import FILTERS, FSMONITOR, SIGNATURES
 
 ATOMS = Grammar("git_ref_format")
@@ -112,6 +112,12 @@ SUBCOMMANDS: dict[str, Command] = {
         source="git-worktree(1)",
         subcommands={
             "list": Command(source="git-worktree(1)", flags="--porcelain -v --verbose -z", attached={"--expire": TEXT}),
+            "remove": Command(
+                source="git-worktree(1)",
+                effect={STATE: "removes a working tree"},
+                flags="-f --force",
+                rest=REMOVE,
+            ),
         },
     ),
     "notes": Command(
