@@ -436,18 +436,18 @@ class Reading:
 
     def expression(self, name: str) -> tuple[Effect, ...]:
         try:
-            return grammars.read_words(name, tuple(self.operands))
+            return grammars.read(name, tuple(self.operands))
         except UnclearError as unclear:
             return (Effect(Does.UNKNOWN, None, unclear.text),)
 
     def program(self, grammar: Grammar, word: Word) -> tuple[Effect, ...]:
         text = word.literal
         if text is None:
-            return (Effect(Does.UNKNOWN, word, f"the {grammar.name} program is not literal"),)
+            return (Effect(Does.UNKNOWN, word, f"the {grammar.language} program is not literal"),)
         try:
-            return grammars.read_text(grammar.name, text)
+            return grammars.read(grammar.name, text)
         except UnclearError as refused:
-            return (Effect(Does.UNKNOWN, word, f"{grammar.name} program: {refused.text}"),)
+            return (Effect(Does.UNKNOWN, word, f"{grammar.language} program: {refused.text}"),)
 
 
 def filled_text(word: Word) -> tuple[str, tuple[Word, ...]] | None:

@@ -181,4 +181,6 @@ def may_run(name: str) -> bool:
     if entry is None:
         return True
     uses = [wanted.role if isinstance(wanted, Unless) else wanted for wanted in entry.operands]
-    return entry.expression in ("find", "alias") or not CARRIERS.isdisjoint([*uses, entry.rest, *entry.values.values()])
+    return entry.expression in ("files.find", "builtins.alias") or not CARRIERS.isdisjoint(
+        [*uses, entry.rest, *entry.values.values()]
+    )

@@ -37,9 +37,9 @@ a short entry is a safe entry:
    folder the command works in. Names handed from a listing to xargs are whole and inside the listed folder only when
    both sides agree on NUL: `ends_names_with_nul="-z"` for the listing. `passes_with="-n"` lists the options with
    which a filter prints lines of its input unchanged, so that `cmd | head -n 5 | xargs wc` still counts as a listing.
-7. A word in a small language: `Grammar("awk")`, checked by `handrail.shell.grammars.awk.read(text)`, which returns
-   effects and raises UnclearError for anything outside its closed grammar. When all operands together are the language
-   (find, test): `expression="find"`, checked by `grammars.find.read_words(words)`.
+7. A word in a small language: `Grammar("git.pretty")`, read by `pretty(text)` in `handrail.shell.grammars.git`,
+   which returns effects and raises UnclearError for anything outside its closed grammar. When all operands together are
+   the language (find, test): `expression="files.find"`, read by `find(words)` in `grammars.files`.
 8. Sub-commands: `subcommands={"status": Command(...)}`; the outer entry then holds the global options. The name "*"
    stands for the form without a listed sub-command (git remote -v): it gets all words. Whatever is
    true outside the command line and decides whether it is safe (configured helpers): `requires=(Requirement(...),)`.

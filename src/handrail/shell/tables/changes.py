@@ -21,7 +21,7 @@ def copying(page: str, flags: str, moves_files: str = "") -> Command:
         effect={WRITE: "writes files"},
         flags=f"{MODES} {flags}",
         values={"-S --suffix": TEXT, "-t --target-directory": WRITE},
-        expression="copy",
+        expression="files.copy",
         moves_files=moves_files,
     )
 
@@ -42,7 +42,7 @@ COMMANDS: dict[str, Command] = {
         effect={WRITE: "writes files"},
         flags="-b -C -c -d -D -p -s -T -v",
         values={"-m --mode -o --owner -g --group -S --suffix": TEXT, "-t --target-directory": WRITE},
-        expression="copy",
+        expression="files.copy",
     ),
     "rsync": Command(
         source="rsync 3.2, rsync(1)",
@@ -61,7 +61,7 @@ COMMANDS: dict[str, Command] = {
             "--exclude-from --include-from --files-from --compare-dest --link-dest --copy-dest": READ,
             "--log-file --backup-dir --partial-dir -T --temp-dir": WRITE,
         },
-        expression="copy",
+        expression="files.copy",
         moves_files="--remove-source-files --remove-sent-files",
         clears="--del --delete --delete-before --delete-during --delete-delay --delete-after --delete-excluded "
         "--delete-missing-args",

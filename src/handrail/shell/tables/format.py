@@ -58,9 +58,13 @@ ROLE_EFFECT: Mapping[Role, tuple[Does, str]] = {
 
 
 class Grammar(NamedTuple):
-    """A word that is a program in a small language; the checker `handrail.shell.grammars.<name>` reads it."""
+    """A word that is a program in a small language; `name` is the module and function of its checker in `grammars`."""
 
     name: str
+
+    @property
+    def language(self) -> str:
+        return self.name.rpartition(".")[2].removesuffix("_text")
 
 
 class Unless(NamedTuple):

@@ -261,7 +261,7 @@ LOOKED_INTO: dict[str, Command] = {
         PROGRAM,
         values="-j --jobs -I -a --arg-file -n --max-args -N -L --delay --timeout --joblog --colsep",
         flags="-k --keep-order -0 --null -X -m -q --quote -r --no-run-if-empty -v --bar --eta --dry-run --will-cite",
-        expression="parallel",
+        expression="builtins.parallel",
     ),
     "entr": runs("entr(1)", "runs a command when files change", PROGRAM, flags="-a -c -d -n -p -r -s"),
     "busybox": runs("busybox(1)", "runs one of its own programs", PROGRAM),

@@ -20,7 +20,7 @@ COMMANDS: dict[str, Command] = {
         moves="-C",
         values={
             "-C": READ,
-            "-c": Grammar("git_setting"),
+            "-c": Grammar("git.setting"),
             "--config-env": PROGRAM,
             "--git-dir --work-tree --namespace --attr-source": STATE,
         },

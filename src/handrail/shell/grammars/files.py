@@ -1,15 +1,16 @@
-"""
-Expressions of find (GNU findutils 4.9, find(1); FreeBSD and macOS find(1)): options, starting points, then a closed
-list of tests and actions. A find that does not know one of them stops before it does anything.
-
-Names outside the lists are refused; -exec and its kin run another command, which is judged like any other.
-"""
+"""Words of programs that find, copy and show files."""
 
 import re
 
 from handrail.shell.gate import UnclearError
+from handrail.shell.grammars.scan import Spec, scan
 from handrail.shell.listing import PLACE, SEARCHES, Narrowing, fill, only_files
 from handrail.shell.model import Does, Effect, Kind, Piece, Word, literal_word
+
+# Expressions of find (GNU findutils 4.9, find(1); FreeBSD and macOS find(1)): options, starting points, then a closed
+# list of tests and actions. A find that does not know one of them stops before it does anything.
+#
+# Names outside the lists are refused; -exec and its kin run another command, which is judged like any other.
 
 LEADING = frozenset("-H -L -P -O0 -O1 -O2 -O3 -E -X -d -s -x".split())
 FOLLOWING = frozenset(("-L", "-H", "-follow"))
@@ -34,7 +35,7 @@ WRITES = {"-fprint": 1, "-fprint0": 1, "-fls": 1, "-fprintf": 2}
 RUNS = frozenset(("-exec", "-execdir", "-ok", "-okdir"))
 
 
-def read_words(words: tuple[Word, ...]) -> tuple[Effect, ...]:
+def find(words: tuple[Word, ...]) -> tuple[Effect, ...]:
     if len(words) == 1 and words[0].literal in SHOWN:
         return ()
     left = list(words)
@@ -48,7 +49,7 @@ def read_words(words: tuple[Word, ...]) -> tuple[Effect, ...]:
     effects += [
         Effect(Does.UNKNOWN, start, "could become part of the expression") for start in starts if may_be_test(start)
     ]
-    found = Found(starts or [literal_word(".")], Kind.FILE if only_files(words) else Kind.FOUND)
+    found = FoundPaths(starts or [literal_word(".")], Kind.FILE if only_files(words) else Kind.FOUND)
     while left:
         step(left, effects, found)
     follows = any(word.literal in FOLLOWING for word in words)
@@ -57,7 +58,7 @@ def read_words(words: tuple[Word, ...]) -> tuple[Effect, ...]:
     return tuple(effects)
 
 
-class Found:
+class FoundPaths:
     """What the next action is given: the starting points, the kind of what is found there, and whether it is all."""
 
     def __init__(self, starts: list[Word], kind: Kind) -> None:
@@ -83,7 +84,7 @@ def may_be_test(start: Word) -> bool:
     return start.literal is None and start.may_be_option
 
 
-def step(left: list[Word], effects: list[Effect], found: Found) -> None:
+def step(left: list[Word], effects: list[Effect], found: FoundPaths) -> None:
     """Consumes one test, operator or action."""
     word = left.pop(0)
     name = word.literal
@@ -118,7 +119,7 @@ def take(left: list[Word], word: Word) -> Word:
     return left.pop(0)
 
 
-def run(left: list[Word], action: Word, found: Found) -> list[Effect]:
+def run(left: list[Word], action: Word, found: FoundPaths) -> list[Effect]:
     """`-exec command {} ;`: the command up to `;` or `{} +`, once for each starting point in place of `{}`."""
     child: list[Word] = []
     while left:
@@ -151,3 +152,108 @@ def filled(word: Word, place: Word | None) -> Word:
     if str(word) == "{}" and place is not None and not place.may_be_option:
         return word._replace(pieces=place.pieces)
     return fill(word, "{}", PLACE)
+
+
+# Words of tree (tree 2.1, tree(1)): in a cluster every letter with a value takes one of the words that follow.
+
+TREE_SPEC = Spec(
+    # Not -R, which writes 00Tree.html files.
+    letters="adlfxqNQpugshDFvtcUriASnCXJ",
+    flags=frozenset(
+        "--gitignore --ignore-case --matchdirs --metafirst --prune --info --noreport --si --du --inodes --device "
+        "--dirsfirst --filesfirst --nolinks --version --help".split()
+    ),
+    values={
+        "-L": None,
+        "-P": None,
+        "-I": None,
+        "-H": None,
+        "-T": None,
+        "-o": Does.WRITES,
+        "--gitfile": Does.READS,
+        "--infofile": Does.READS,
+        "--hintro": Does.READS,
+        "--houtro": Does.READS,
+    },
+    attached=re.compile(r"-L[0-9]+|--(charset|filelimit|timefmt|sort)=.*"),
+)
+
+
+def tree(words: tuple[Word, ...]) -> tuple[Effect, ...]:
+    found = scan(TREE_SPEC, words)
+    folders = found.operands or (literal_word("."),)
+    return (*found.effects, *(Effect(Does.LOOKS, word, "lists this folder") for word in folders))
+
+
+# Operands of cp, mv, ln, install and rsync: the last one is written, the others are read.
+
+
+def copy(words: tuple[Word, ...]) -> tuple[Effect, ...]:
+    effects = [Effect(Does.READS, word, "copied from here") for word in words[:-1]]
+    return (*effects, *(Effect(Does.WRITES, word, "writes here") for word in words[-1:]))
+
+
+# Words of xxd (vim 9.0, xxd(1)), whose "lazy parser" looks at first letters only; the second operand is written.
+
+VALUES = "-c -cols -g -groupsize -l -len -n -name -o -s -seek"
+XXD_SPEC = Spec(
+    flags=frozenset(
+        "-a -autoskip -b -bits -C -capitalize -d -e -E -EBCDIC -h -help -i -include -p -ps -postscript -plain -u -v "
+        "-version --version --help".split()
+    ),
+    values=dict.fromkeys(VALUES.split()),
+    attached=re.compile(r"-[cglos][+-]?(0x)?[0-9a-fA-F]+"),
+    options_first=True,
+)
+
+
+def xxd(words: tuple[Word, ...]) -> tuple[Effect, ...]:
+    if any(word.literal is not None and word.literal.startswith(("-r", "--r")) for word in words):
+        raise UnclearError("-r turns a dump into the file it shows")
+    found = scan(XXD_SPEC, words)
+    if not all(word.single for word in found.operands):
+        raise UnclearError("an operand may be several words, and the second would be written")
+    effects = list(found.effects)
+    effects += [Effect(Does.READS, word, "dumps this file") for word in found.operands[:1] if word.literal != "-"]
+    effects += [Effect(Does.WRITES, word, "the output file") for word in found.operands[1:]]
+    return tuple(effects)
+
+
+# Operands of bat: files that are read. `cache` is a sub-command, which builds or clears its cache.
+
+
+def bat_files(words: tuple[Word, ...]) -> tuple[Effect, ...]:
+    return tuple(
+        Effect(Does.STATE, word, "is a sub-command that changes bat's cache")
+        if word.literal == "cache"
+        else Effect(Does.READS, word, "reads this")
+        for word in words
+    )
+
+
+# Operands that are files or addresses (xmllint): an address is fetched, a file is read.
+
+
+def local_files(words: tuple[Word, ...]) -> tuple[Effect, ...]:
+    return tuple(
+        Effect(Does.NETWORK, word, "fetches this address")
+        if ":" in str(word).partition("/")[0]
+        else Effect(Does.READS, word, "reads this")
+        for word in words
+    )
+
+
+# Words of the GNU binutils: one that begins with `@` names a file with more options in it.
+
+
+def at_file_text(text: str) -> tuple[Effect, ...]:
+    if text.startswith("@"):
+        raise UnclearError(f"{text} is a file with options in it")
+    return ()
+
+
+def at_file(words: tuple[Word, ...]) -> tuple[Effect, ...]:
+    for word in words:
+        if not word.prefix or word.prefix.startswith("@"):
+            raise UnclearError(f"{word} could be a file with options in it", word.start, word.end)
+    return tuple(Effect(Does.READS, word, "reads this") for word in words)
