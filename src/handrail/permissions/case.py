@@ -23,7 +23,7 @@ from handrail.records import record
 from handrail.shell.analysis import analyse
 from handrail.shell.listing import gone_through
 from handrail.shell.model import Analysis, Does, Kind, Segment, Verdict, Word
-from handrail.shell.reach import REPOSITORY, places, reads
+from handrail.shell.effects import REPOSITORY, places, reads
 from handrail.shell.removals import Removal, possible_removals, removals
 from handrail.tools.permission import NO_OPINION, Check, Opinion
 from handrail.tools.tool import McpInfo

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from handrail.shell import tables
-from handrail.shell.judge import judge
 from handrail.shell.listing import PLACE, fd_finds_all, finds_all, start_of
 from handrail.shell.model import Analysis, Does, Kind, Segment, Word, literal_word
 from handrail.shell.tables.format import Role
+from handrail.shell.verdict import judge_command
 
 PRINTERS = frozenset(("echo", "printf", "yes", "realpath", "readlink"))
 LISTERS = frozenset(("find", "fd", "fdfind", "ls", "dir", "vdir", "tree", "du", "git ls-files"))
@@ -56,11 +56,11 @@ def possible_removals(analysis: Analysis) -> tuple[Removal, ...]:
     commands = [tuple(map(literal_word, words)) for words in analysis.suspects if tables.lookup(words[0]) is not None]
     found = {command: list(of_words(command)) for command in commands}
     given = any(is_given(command, removed) for command, removed in found.items())
-    printing = [judged(command) for command in commands] if given else []
+    printing = [segment_of(command) for command in commands] if given else []
     return tuple(
         dict.fromkeys(
             [removal for removed in found.values() for removal in removed]
-            + [Removal(*place) for source in printing for place in printed(source)]
+            + [Removal(*place) for source in printing for place in printed_words(source)]
         )
     )
 
@@ -73,13 +73,13 @@ def is_given(words: tuple[Word, ...], removed: list[Removal]) -> bool:
     return any(str(removal.word).startswith(("$", "{", "<")) for removal in removed)
 
 
-def judged(words: tuple[Word, ...], arguments: tuple[Word, ...] = ()) -> Segment:
-    found = judge(words)
+def segment_of(words: tuple[Word, ...], arguments: tuple[Word, ...] = ()) -> Segment:
+    found = judge_command(words)
     return Segment(words, 0, 0, entry=found.entry, effects=found.effects, arguments=arguments)
 
 
 def of_words(words: tuple[Word, ...], arguments: tuple[Word, ...] = (), depth: int = 0) -> Iterator[Removal]:
-    segment = judged(words, arguments)
+    segment = segment_of(words, arguments)
     yield from removals(segment)
     for effect in segment.effects if depth < MAX_DEPTH else ():
         if effect.child:
@@ -118,18 +118,18 @@ class Follower:
             known = segment._replace(arguments=())
             yield from ((known, argument, True) for argument in segment.arguments)
         elif piece.kind is Kind.INPUT:
-            yield from fed(segment)
+            yield from fed_words(segment)
         elif piece.kind is Kind.SUBSTITUTION:
             picks = any(source.entry not in LISTERS | PRINTERS | HERE | PASS_ALL for source in segment.inserted)
             for source in segment.inserted:
-                yield from ((source, found, whole and not picks) for source, found, whole in printed(source))
+                yield from ((source, found, whole and not picks) for source, found, whole in printed_words(source))
 
 
-def fed(segment: Segment) -> Iterator[tuple[Segment, Word, bool]]:
+def fed_words(segment: Segment) -> Iterator[tuple[Segment, Word, bool]]:
     """The paths that come in on standard input, followed back through filters."""
     source, whole = segment.fed_by, True
     while source is not None:
-        found = list(printed(source))
+        found = list(printed_words(source))
         if found:
             yield from ((seen_from, word, whole and all_of_it) for seen_from, word, all_of_it in found)
             return
@@ -137,7 +137,7 @@ def fed(segment: Segment) -> Iterator[tuple[Segment, Word, bool]]:
         source = source.fed_by
 
 
-def printed(source: Segment) -> Iterator[tuple[Segment, Word, bool]]:
+def printed_words(source: Segment) -> Iterator[tuple[Segment, Word, bool]]:
     """The folders or words whose names a command prints, and whether it prints all that is there."""
     words = source.argv[1:]
     if source.entry in HERE:

@@ -3,7 +3,7 @@
 import re
 
 from handrail.shell.gate import UnclearError
-from handrail.shell.grammars.scan import Spec, scan
+from handrail.shell.grammars.scan import OptionSpec, scan
 from handrail.shell.model import Does, Effect, Word, literal_word
 
 # Words of tar (GNU tar 1.34, tar(1); bsdtar(1)) that list an archive: the old form `tar tzf`, and options.
@@ -17,7 +17,7 @@ LONG = (
     "--wildcards --no-wildcards --wildcards-match-slash --no-wildcards-match-slash --anchored --no-anchored "
     "--ignore-case --no-ignore-case --no-recursion --recursion --force-local --show-stored-names"
 )
-TAR_SPEC = Spec(
+TAR_SPEC = OptionSpec(
     letters=LETTERS,
     flags=frozenset(LONG.split()),
     values={"-f": Does.READS, "--file": Does.READS, "-C": Does.LOOKS, "--directory": Does.LOOKS},
@@ -81,7 +81,7 @@ def modern(words: tuple[Word, ...]) -> tuple[Word, ...]:
 #
 # The last of several modes counts for some of them (`xz -l -d` unpacks), so a listing or test must be the only mode.
 
-COMPRESSOR_SPEC = Spec(
+COMPRESSOR_SPEC = OptionSpec(
     letters="cdkltvqnNh123456789V",
     flags=frozenset(
         "--stdout --to-stdout --decompress --uncompress --keep --list --test --verbose --quiet --no-name --name --help "

@@ -3,7 +3,7 @@
 import re
 
 from handrail.shell.gate import UnclearError
-from handrail.shell.grammars.scan import Spec, scan
+from handrail.shell.grammars.scan import OptionSpec, scan
 from handrail.shell.listing import PLACE, SEARCHES, Narrowing, fill, only_files
 from handrail.shell.model import Does, Effect, Kind, Piece, Word, literal_word
 
@@ -156,7 +156,7 @@ def filled(word: Word, place: Word | None) -> Word:
 
 # Words of tree (tree 2.1, tree(1)): in a cluster every letter with a value takes one of the words that follow.
 
-TREE_SPEC = Spec(
+TREE_SPEC = OptionSpec(
     # Not -R, which writes 00Tree.html files.
     letters="adlfxqNQpugshDFvtcUriASnCXJ",
     flags=frozenset(
@@ -196,7 +196,7 @@ def copy(words: tuple[Word, ...]) -> tuple[Effect, ...]:
 # Words of xxd (vim 9.0, xxd(1)), whose "lazy parser" looks at first letters only; the second operand is written.
 
 VALUES = "-c -cols -g -groupsize -l -len -n -name -o -s -seek"
-XXD_SPEC = Spec(
+XXD_SPEC = OptionSpec(
     flags=frozenset(
         "-a -autoskip -b -bits -C -capitalize -d -e -E -EBCDIC -h -help -i -include -p -ps -postscript -plain -u -v "
         "-version --version --help".split()

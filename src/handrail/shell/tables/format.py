@@ -135,7 +135,7 @@ class Option(NamedTuple):
     never: str = ""
 
 
-class Options:
+class OptionIndex:
     """An entry's options by spelling, built once."""
 
     def __init__(self, entry: Command) -> None:

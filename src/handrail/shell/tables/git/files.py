@@ -1,7 +1,7 @@
 """Sub-commands of git that show files of the working tree, the index and the object store."""
 
 from handrail.shell.tables.format import LOOK, READ, REMOVE, STATE, TEXT, Command, Unless
-from handrail.shell.tables.git.needs import FILTERS, FSMONITOR, OF_FILES, TEXTCONV_ALWAYS
+from handrail.shell.tables.git.preconditions import FILTERS, FSMONITOR, OF_FILES, TEXTCONV_ALWAYS
 
 SUBCOMMANDS: dict[str, Command] = {
     "status": Command(

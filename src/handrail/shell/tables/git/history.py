@@ -1,19 +1,6 @@
 """Sub-commands of git that show commits and what they changed."""
 
 from handrail.shell.tables.format import NETWORK, READ, STATE, TEXT, WRITE, Command, Grammar, Unless
-from handrail.shell.tables.git.needs import (
-    EXTERNAL_DIFF,
-    FILTERS,
-    FSMONITOR,
-    HOOKS,
-    IN_LOG,
-    NO_ALIAS,
-    OF_FILES,
-    SIGNATURES,
-    SUBMODULES,
-    TEXTCONV,
-    TEXTCONV_ALWAYS,
-)
 from handrail.shell.tables.git.options import (
     DIFF_FLAGS,
     DIFF_NEVER,
@@ -27,6 +14,19 @@ from handrail.shell.tables.git.options import (
     WALK_NEVER,
     WALK_OPTIONAL,
     WALK_VALUES,
+)
+from handrail.shell.tables.git.preconditions import (
+    EXTERNAL_DIFF,
+    FILTERS,
+    FSMONITOR,
+    HOOKS,
+    IN_LOG,
+    NO_ALIAS,
+    OF_FILES,
+    SIGNATURES,
+    SUBMODULES,
+    TEXTCONV,
+    TEXTCONV_ALWAYS,
 )
 
 PRETTY = Grammar("git.pretty")

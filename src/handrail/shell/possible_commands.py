@@ -46,7 +46,7 @@ CUTS = str.maketrans(dict.fromkeys(";&|()`$<>{},/\n=", " "))
 MAY_BE_TEXT = re.compile(r"[\s;&|`$(]")
 
 
-def suspects(text: str) -> tuple[Words, ...]:
+def possible_commands(text: str) -> tuple[Words, ...]:
     """Words of every command the text might run, the name without its folder first."""
     if len(text) > MAX_BYTES:
         return windows(text[:MAX_TEXT])

@@ -41,7 +41,7 @@ class Judgement(NamedTuple):
     moves: tuple[Word, ...] = ()  # folders it goes to, one after the other, before it does anything
 
 
-def judge(words: tuple[Word, ...], names: tuple[Word, ...] = ()) -> Judgement:
+def judge_command(words: tuple[Word, ...], names: tuple[Word, ...] = ()) -> Judgement:
     """The effects of a command that is not empty. `names` are the names it is fed, where they come in whole."""
     name = words[0].literal
     if name is None:
@@ -51,7 +51,7 @@ def judge(words: tuple[Word, ...], names: tuple[Word, ...] = ()) -> Judgement:
     entry = tables.lookup(name)
     if entry is None:
         return Judgement("", (Effect(Does.UNLISTED, words[0], f"no table entry for {name!r}"),))
-    return Reading(entry, name, names).run(words[1:])
+    return EntryReader(entry, name, names).run(words[1:])
 
 
 def by_path(name: str, words: tuple[Word, ...], names: tuple[Word, ...]) -> Judgement:
@@ -60,10 +60,10 @@ def by_path(name: str, words: tuple[Word, ...], names: tuple[Word, ...]) -> Judg
     entry = tables.lookup(name.rpartition("/")[2])
     if entry is None:
         return Judgement("", (distrust,))
-    return Judgement("", (distrust, *Reading(entry, name, names).run(words[1:]).effects))
+    return Judgement("", (distrust, *EntryReader(entry, name, names).run(words[1:]).effects))
 
 
-class Reading:
+class EntryReader:
     """One pass over the words of one command with one entry."""
 
     def __init__(self, entry: Command, name: str, names: tuple[Word, ...] = ()) -> None:
@@ -83,7 +83,7 @@ class Reading:
     def run(self, words: tuple[Word, ...]) -> Judgement:
         bare = self.entry.subcommands.get("*")
         if bare is not None and not (words and words[0].literal in self.entry.subcommands.keys() - {"*"}):
-            return Reading(bare, self.name, self.names).run(words)
+            return EntryReader(bare, self.name, self.names).run(words)
         self.always(self.entry.effect)
         self.words = words
         rest = self.split(list(words))
@@ -104,7 +104,7 @@ class Reading:
         lists = self.lists_paths()
         return Judgement(
             self.name,
-            self.removing(tuple(self.effects) if (below := self.below()) is None else marked(self.effects, below)),
+            self.removing(tuple(self.effects) if (below := self.below()) is None else with_below(self.effects, below)),
             (*self.entry.requires, *self.needs),
             lists,
             self.whole_names() if lists else (),
@@ -173,7 +173,7 @@ class Reading:
             what = f"{self.name} sub-command {name!r} is not listed" if name else f"{self.name} without a sub-command"
             self.effects.append(Effect(Does.UNLISTED, self.operands[0] if self.operands else None, what))
             return self.judgement()
-        found = Reading(inner, f"{self.name} {name}", self.names).run(tuple(rest))
+        found = EntryReader(inner, f"{self.name} {name}", self.names).run(tuple(rest))
         moves = (*self.moves, *found.moves)
         lists = found.lists_paths and not moves  # the names would be seen from another folder
         return Judgement(
@@ -459,5 +459,5 @@ def filled_text(word: Word) -> tuple[str, tuple[Word, ...]] | None:
     return text, tuple(word._replace(pieces=(piece,)) for piece in fed[:1])
 
 
-def marked(effects: list[Effect], below: Below) -> tuple[Effect, ...]:
+def with_below(effects: list[Effect], below: Below) -> tuple[Effect, ...]:
     return tuple(effect._replace(below=below) if effect.does is Does.READS else effect for effect in effects)

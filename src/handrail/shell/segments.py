@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from handrail.shell.gate import UnclearError
-from handrail.shell.judge import Judgement, judge
 from handrail.shell.listing import PLACE, gone_through
 from handrail.shell.model import (
     LINKS_INSIDE,
@@ -28,6 +27,7 @@ from handrail.shell.model import (
 )
 from handrail.shell.scope import ANY_NAME, PLAIN_NAME, Scope, harmless_setting, merge
 from handrail.shell.syntax import Compound, Pipeline, Script, Simple
+from handrail.shell.verdict import Judgement, judge_command
 
 MAX_SEGMENTS = 400
 MAX_INNER = 6
@@ -44,17 +44,17 @@ ONLY_BASH = re.compile(r"\$['\"]|&>|\[\[|\|&|[<>]\(|<<<|\{[^}]*(?:,|\.\.)|\bfunc
 Way = tuple[Scope, Scope]  # the scope after success, and after failure
 
 
-class Place(NamedTuple):
+class Position(NamedTuple):
     """Where a command stands: carriers around it, and what feeds its standard input."""
 
     path: tuple[str, ...] = ()
     fed_by: Segment | None = None
     arguments: tuple[Word, ...] = ()  # see Effect
 
-    def inside(self, carrier: str) -> "Place":
+    def inside(self, carrier: str) -> "Position":
         return self._replace(path=(*self.path, carrier))
 
-    def given(self, arguments: tuple[Word, ...]) -> "Place":
+    def given(self, arguments: tuple[Word, ...]) -> "Position":
         """The place inside a command with these arguments; one that stands for paths of the outer command is those."""
         found = [argument for argument in arguments if str(argument) != PLACE]
         return self._replace(arguments=(*found, *(self.arguments if len(found) < len(arguments) else ())))
@@ -69,15 +69,15 @@ class Place(NamedTuple):
         return self.fed_by.whole_names if self.fed_by is not None else ()
 
 
-class Walker:
+class SegmentBuilder:
     """Collects the segments of one parsed text. `inner` analyses the text of an inner shell."""
 
-    def __init__(self, bodies: dict[int, Word], segments: list[Segment], inner: Callable[[str, Place, Scope], None]):
+    def __init__(self, bodies: dict[int, Word], segments: list[Segment], inner: Callable[[str, Position, Scope], None]):
         self.bodies, self.segments, self.inner = bodies, segments, inner
 
     # scripts
 
-    def script(self, script: Script, scope: Scope, place: Place) -> Way:
+    def script(self, script: Script, scope: Scope, place: Position) -> Way:
         """Runs through the pipelines; `a && b` enters b only where a worked, `a || b` only where it failed."""
         ok = fail = scope
         before = ";"
@@ -95,7 +95,7 @@ class Walker:
             before = operator
         return ok, fail
 
-    def pipeline(self, pipeline: Pipeline, scope: Scope, place: Place) -> Way:
+    def pipeline(self, pipeline: Pipeline, scope: Scope, place: Position) -> Way:
         if len(pipeline.parts) == 1:
             ok, fail = self.command(pipeline.parts[0], scope, place)
             return (fail, ok) if pipeline.negated else (ok, fail)
@@ -106,7 +106,7 @@ class Walker:
             fed_by = self.segments[-1] if isinstance(part, Simple) and len(self.segments) > before else None
         return scope, scope  # every part ran in a subshell
 
-    def command(self, command: Simple | Compound, scope: Scope, place: Place) -> Way:
+    def command(self, command: Simple | Compound, scope: Scope, place: Position) -> Way:
         if isinstance(command, Simple):
             return self.simple(command, scope, place)
         effects = self.redirections(command.redirections, scope, place)
@@ -125,7 +125,7 @@ class Walker:
         place = self.redirected(command.redirections, scope, place)
         return self.bodies_of(command, scope, place.inside(command.kind))
 
-    def bodies_of(self, command: Compound, scope: Scope, place: Place) -> Way:
+    def bodies_of(self, command: Compound, scope: Scope, place: Position) -> Way:
         scripts = command.scripts
         if command.kind == "group":
             return self.script(scripts[0], scope, place)
@@ -147,7 +147,7 @@ class Walker:
                 after = merge(after, merge(*self.script(script, scope, place)))
         return after, after
 
-    def branches(self, scripts: tuple[Script, ...], scope: Scope, place: Place) -> Scope:
+    def branches(self, scripts: tuple[Script, ...], scope: Scope, place: Position) -> Scope:
         afters: list[Scope] = []
         for at in range(0, len(scripts) - 1, 2):
             yes, scope = self.script(scripts[at], scope, place)
@@ -173,7 +173,7 @@ class Walker:
 
     # simple commands
 
-    def simple(self, command: Simple, scope: Scope, place: Place) -> Way:
+    def simple(self, command: Simple, scope: Scope, place: Position) -> Way:
         effects = self.redirections(command.redirections, scope, place)
         effects += self.words(tuple(word for _, word in command.assigns), scope, place)
         before = len(self.segments)
@@ -192,16 +192,18 @@ class Walker:
             return self.assignments(command, segment, effects, scope, place)
         name = command.words[0].literal
         effects += [effect for variable, word in command.assigns if (effect := set_for_command(variable, word, name))]
-        found = judge(segment.argv, place.names)
+        found = judge_command(segment.argv, place.names)
         if found.moves and effects:  # what the shell opens, it opens before the program changes the folder
             self.add(segment._replace(argv=(), node="redirection", env=()), effects, scope, place)
             effects = []
-        inside = moved(scope, found)
+        inside = working_scope(scope, found)
         self.add(segment, [*effects, *found.effects], inside, place, found)
         self.children(segment, found, inside, place)
         return after(segment, found, scope)
 
-    def assignments(self, command: Simple, segment: Segment, effects: list[Effect], scope: Scope, place: Place) -> Way:
+    def assignments(
+        self, command: Simple, segment: Segment, effects: list[Effect], scope: Scope, place: Position
+    ) -> Way:
         later = scope
         for name, word in command.assigns:
             if not PLAIN_NAME.match(name):
@@ -211,7 +213,7 @@ class Walker:
         self.add(segment._replace(node="assignment" if command.assigns else "redirection"), effects, scope, place)
         return later, later
 
-    def children(self, segment: Segment, found: Judgement, scope: Scope, place: Place) -> None:
+    def children(self, segment: Segment, found: Judgement, scope: Scope, place: Position) -> None:
         """The commands this one runs, as segments of their own."""
         carrier = found.entry or segment.name
         if (text := fed_program(segment, place)) is not None:
@@ -224,7 +226,7 @@ class Walker:
             if effect.child:
                 self.child(effect, segment, scope, place.inside(carrier).given(effect.arguments or place.arguments))
 
-    def child(self, effect: Effect, parent: Segment, scope: Scope, place: Place) -> None:
+    def child(self, effect: Effect, parent: Segment, scope: Scope, place: Position) -> None:
         words = effect.child
         if len(place.path) > 3 * MAX_INNER:
             raise UnclearError("wrapped too deep", parent.start, parent.end, "command")
@@ -232,17 +234,17 @@ class Walker:
             portable(text, parent)
             self.inner(text, place, scope)  # flock FILE -c TEXT
         segment = parent._replace(argv=words, start=words[0].start, env=effect.env, redirections=())
-        found = judge(words, place.names)
+        found = judge_command(words, place.names)
         effects = [bad for name, word in effect.env if (bad := set_for_command(name, word, words[0].literal))]
         effects += found.effects
         if found.entry in STATEFUL:
             effects.append(Effect(Does.UNKNOWN, words[0], f"{found.entry} inside another command is not followed"))
-        inside = moved(scope, found)
+        inside = working_scope(scope, found)
         self.add(segment, effects, inside, place, found)
         self.children(segment, found, inside, place)
 
     def add(
-        self, segment: Segment, effects: list[Effect], scope: Scope, place: Place, found: Judgement | None = None
+        self, segment: Segment, effects: list[Effect], scope: Scope, place: Position, found: Judgement | None = None
     ) -> None:
         if len(self.segments) >= MAX_SEGMENTS:
             raise UnclearError(f"more than {MAX_SEGMENTS} commands", segment.start, segment.end)
@@ -278,21 +280,21 @@ class Walker:
 
     # words and redirections
 
-    def words(self, words: tuple[Word, ...], scope: Scope, place: Place) -> list[Effect]:
+    def words(self, words: tuple[Word, ...], scope: Scope, place: Position) -> list[Effect]:
         """What the expansion of words does: substitutions become segments, unknown variables are effects."""
         effects: list[Effect] = []
         for word in words:
             for piece in word.pieces:
                 if isinstance(piece.script, Script):
                     carrier = "<(...)" if piece.kind is Kind.PROCESS else "$(...)"
-                    self.script(piece.script, scope, Place((*place.path, carrier)))
+                    self.script(piece.script, scope, Position((*place.path, carrier)))
             secret = next((piece for piece in word.pieces if scope.secret(piece)), None)
             if secret is not None:
                 why = f"the value of {secret.text} is not known and may be secret"
                 effects.append(Effect(Does.SECRET, word, why))
         return effects
 
-    def redirected(self, redirections: tuple[Redirection, ...], scope: Scope, place: Place) -> Place:
+    def redirected(self, redirections: tuple[Redirection, ...], scope: Scope, place: Position) -> Position:
         """The place with what a redirection of standard input feeds instead; a text counts as printed by echo."""
         for redirection in redirections:
             if redirection.operator in ("<", "<<", "<<-", "<<<", "<&", "<>"):
@@ -304,7 +306,7 @@ class Walker:
                 place = place._replace(fed_by=Segment(words, text.start, text.end, entry="echo", cwds=scope.folders))
         return place
 
-    def redirections(self, redirections: tuple[Redirection, ...], scope: Scope, place: Place) -> list[Effect]:
+    def redirections(self, redirections: tuple[Redirection, ...], scope: Scope, place: Position) -> list[Effect]:
         effects: list[Effect] = []
         for redirection in redirections:
             heredoc = redirection.operator in ("<<", "<<-")
@@ -315,7 +317,7 @@ class Walker:
         return effects
 
 
-def fed_program(segment: Segment, place: Place) -> str | None:
+def fed_program(segment: Segment, place: Position) -> str | None:
     """The text that a shell reads from standard input as its program, where a command prints it (`echo ls | sh`)."""
     source = place.fed_by
     if segment.name not in FED_SHELLS or source is None or source.entry not in ("echo", "printf"):
@@ -355,7 +357,7 @@ def set_for_command(name: str, word: Word, command: str | None) -> Effect | None
     return Effect(Does.STATE, word, f"runs the command with {name} set, which may change what it does")
 
 
-def moved(scope: Scope, found: Judgement) -> Scope:
+def working_scope(scope: Scope, found: Judgement) -> Scope:
     """Where the program does its work, after options like `git -C`."""
     for folder in found.moves:
         scope = scope.working_in(folder)
