@@ -1,8 +1,9 @@
 """
-What a line that is not understood might run: a guess that errs on the side of too much, for deny and ask rules only.
+Lists the commands that a line we cannot parse might run. It lists too many rather than too few, so only deny and ask
+rules may use it.
 
 No grammar is followed here. The text is cut at every character that can end a command, quotes are taken away, and what
-stood inside them is cut again; every word that could be the name of a program begins a suspect.
+stood inside them is cut again; every word that could name a program begins a possible command.
 """
 
 import re

@@ -3,7 +3,7 @@ What a command would remove, wherever its words come from.
 
 A word can stand for paths that another command finds or prints: `find ~ -exec rm {} +`, `find ~ | xargs rm`,
 `rm $(ls ~)`, `xargs sh -c 'rm "$@"' _`. Each is followed back to the folders that are searched or the words that are
-printed. Where they come from cannot always be told; then nothing is said about them.
+printed. Where that is not possible, nothing is reported.
 """
 
 import re

@@ -1,9 +1,9 @@
 """
-The walk: from a parsed script to segments, in the order of the text, inside out.
+Turns a parsed script into segments, in the order of the text, from the inside out.
 
-Every command is judged where it stands: with the working folders possible there, the variables set before it, and
-the command that feeds it. Commands inside substitutions, wrappers and inner shells become segments of their own,
-with the carriers around them in `path`.
+Each command is analysed with the working folders it may run in, the variables set before it, and the command whose
+output it reads. Commands inside substitutions, wrappers and inner shells become segments of their own; `path` names
+the wrappers around them.
 """
 
 import re
@@ -45,7 +45,7 @@ Way = tuple[Scope, Scope]  # the scope after success, and after failure
 
 
 class Position(NamedTuple):
-    """Where a command stands: carriers around it, and what feeds its standard input."""
+    """Where a command stands: the wrappers around it, and what feeds its standard input."""
 
     path: tuple[str, ...] = ()
     fed_by: Segment | None = None

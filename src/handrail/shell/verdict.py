@@ -1,5 +1,5 @@
 """
-The interpreter of table entries: from the words of one command to its effects.
+Reads the words of one command with its table entry and says what the command does.
 
 Options are read as getopt_long does (clusters, attached and separate values, `--`, permutation), with two
 differences: abbreviations are refused, and so is a word of unknown text where an option could stand.
@@ -64,7 +64,7 @@ def by_path(name: str, words: tuple[Word, ...], names: tuple[Word, ...]) -> Judg
 
 
 class EntryReader:
-    """One pass over the words of one command with one entry."""
+    """Reads the words of one command once, with one table entry."""
 
     def __init__(self, entry: Command, name: str, names: tuple[Word, ...] = ()) -> None:
         self.entry, self.name, self.names = entry, name, names

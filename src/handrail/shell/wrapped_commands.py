@@ -1,5 +1,5 @@
 """
-Commands in the words of programs that run what they are given, for rules that deny or ask; never a ground to allow.
+Lists the commands that programs are given to run, for rules that deny or ask. It is never a reason to allow.
 
 Programs whose command line can be told from their own options have table entries, and what they run has segments
 (`timeout`, `sh -c`). Here are the others: no grammar is followed, every word that could be a command counts as one.
