@@ -44,6 +44,7 @@ ANSI_ESCAPE = re.compile(
     r"\\(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|([0-7]{1,3})|(.))", re.DOTALL
 )
 CUTS = str.maketrans(dict.fromkeys(";&|()`$<>{},/\n=", " "))
+QUOTED_TEXT = re.compile(r"[\s;&|]")  # in a word only if quoted
 MAY_BE_TEXT = re.compile(r"[\s;&|`$(]")
 
 
@@ -94,7 +95,7 @@ def cut(text: str, depth: int) -> Iterator[list[str]]:
         kind, token = found.lastgroup, found.group()
         if kind in ("cut", "here"):
             yield words
-            inner += filter(MAY_BE_TEXT.search, words)
+            inner += filter(QUOTED_TEXT.search, words)
             words, joined, skip = ["echo"] if kind == "here" else [], False, False
         elif kind == "blank":
             joined = False
@@ -115,7 +116,7 @@ def cut(text: str, depth: int) -> Iterator[list[str]]:
                 words.append(plain)
             joined = True
     yield words
-    inner += filter(MAY_BE_TEXT.search, words)
+    inner += filter(QUOTED_TEXT.search, words)
     if depth < MAX_DEPTH:
         for quoted in dict.fromkeys(inner):
             yield from cut(quoted, depth + 1)
