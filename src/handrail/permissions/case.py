@@ -21,9 +21,9 @@ from handrail.permissions.touch import Access, Lookup, Touch, touch_of
 from handrail.permissions.web import Target, read_url
 from handrail.records import record
 from handrail.shell.analysis import analyse
+from handrail.shell.effects import REPOSITORY, places, reads
 from handrail.shell.listing import gone_through
 from handrail.shell.model import Analysis, Does, Kind, Segment, Verdict, Word
-from handrail.shell.effects import REPOSITORY, places, reads
 from handrail.shell.removals import Removal, possible_removals, removals
 from handrail.tools.permission import NO_OPINION, Check, Opinion
 from handrail.tools.tool import McpInfo
@@ -186,7 +186,7 @@ def shell_touches(analysis: Analysis, policy: Policy, lookup: Lookup) -> Iterato
         try:
             yield from unnamed(segment, at, partial(finder.places, segment), policy, finite)
             yield from passing(segment, at, finder.places, policy, finite)
-        except TooMuchError:
+        except _TooMuchError:
             yield Touch(None, Access.BELOW, segment.name, at, doubt=TOO_MUCH)
         yield from finder.removed(segment, at)
         if not segment.entry or segment.does(Does.UNLISTED):
@@ -194,7 +194,7 @@ def shell_touches(analysis: Analysis, policy: Policy, lookup: Lookup) -> Iterato
     yield from finder.suspected(analysis)
 
 
-class TooMuchError(Exception):
+class _TooMuchError(Exception):
     """To judge a line would take too long."""
 
 
@@ -205,7 +205,7 @@ def bounded(beneath: Callable[[str, bool], Beneath | None]) -> Callable[[str, bo
     def looked(folder: str, hidden: bool) -> Beneath | None:
         nonlocal left
         if left <= 0:
-            raise TooMuchError
+            raise _TooMuchError
         found = beneath(folder, hidden)
         left -= MAX_BENEATH if found is None else len(found.paths)
         return found

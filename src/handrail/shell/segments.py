@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from handrail.shell.gate import UnclearError
+from handrail.errors import UnclearError
 from handrail.shell.listing import PLACE, gone_through
 from handrail.shell.model import (
     LINKS_INSIDE,

@@ -3,7 +3,7 @@
 import re
 import shlex
 
-from handrail.shell.gate import UnclearError
+from handrail.errors import UnclearError
 from handrail.shell.listing import FED, PLACE, fill
 from handrail.shell.model import Does, Effect, Kind, Word, literal_word
 from handrail.shell.scope import PLAIN_NAME, SHOWN, harmless_setting

@@ -2,7 +2,7 @@
 
 import re
 
-from handrail.shell.gate import UnclearError
+from handrail.errors import UnclearError
 from handrail.shell.model import Does, Effect, Kind, Piece, Word, literal_word
 
 # Pretty formats of git (git-log(1), PRETTY FORMATS): built-in names and format strings of known placeholders.

@@ -2,7 +2,7 @@
 
 import re
 
-from handrail.shell.gate import UnclearError
+from handrail.errors import UnclearError
 from handrail.shell.model import Does, Effect, Word
 
 # Filters of jq (jq 1.6 to 1.8, jq(1)): strings, fields, operators, and a closed list of names.

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from handrail.shell.gate import UnclearError
+from handrail.errors import UnclearError
 from handrail.shell.model import Does, Effect, Word, literal_word
 
 # Words of ps (procps-ng 4.0, ps(1); macOS ps(1)).
