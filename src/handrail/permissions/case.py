@@ -17,16 +17,16 @@ from handrail.permissions.contents import inside, unnamed
 from handrail.permissions.passing import passing, through
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import ALIASES, mcp_of
-from handrail.permissions.shell import REMOVERS, Part, in_background, parts_of
-from handrail.permissions.touch import Access, Lookup, Touch, touch_of
+from handrail.permissions.shell import Part, in_background, parts_of
+from handrail.permissions.touch import Effect, Lookup, Touch, touch_of
 from handrail.permissions.web import Target, read_url
 from handrail.records import record
 from handrail.shell.analysis import analyse
+from handrail.shell.effects import REPOSITORY, places, reads
 from handrail.shell.listing import gone_through
 from handrail.shell.model import Analysis, Below, Does, Kind, Segment, Verdict, Word
-from handrail.shell.reach import REPOSITORY, places, reads
-from handrail.tools.access import EXCLUSIVE, matches_nothing
-from handrail.tools.access import Access as Declared
+from handrail.shell.removals import Removal, possible_removals, removals
+from handrail.tools.access import EXCLUSIVE, Access, matches_nothing
 from handrail.tools.permission import NO_OPINION, Check, Opinion
 from handrail.tools.tool import McpInfo
 
@@ -36,7 +36,7 @@ class Facts:
     """What is known about a call besides its input: what its tool declares, and what hooks and checks said."""
 
     mcp: McpInfo | None = None
-    access: Declared = EXCLUSIVE
+    access: Access = EXCLUSIVE
     """What the tool declares for this input; by default nothing is declared."""
     matches: Callable[[str], bool | None] = matches_nothing
     """Whether the content of a rule for this very tool fits; None = the tool cannot say."""
@@ -76,7 +76,7 @@ class Case:
     targets: tuple[Target, ...] = ()
 
     @property
-    def access(self) -> Declared:
+    def access(self) -> Access:
         """What the tool declares."""
         return self.facts.access
 
@@ -112,15 +112,15 @@ def text_of(values: Mapping[str, Any], name: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def file_touches(access: Declared, policy: Policy, lookup: Lookup) -> Iterator[Touch]:
+def file_touches(access: Access, policy: Policy, lookup: Lookup) -> Iterator[Touch]:
     """The declared files. A folder stands for what lies in it, unless the tool leaves out what is kept back."""
-    folders: list[tuple[Place, Access]] = []
+    folders: list[tuple[Place, Effect]] = []
     for paths, does in (
-        (access.reads, Access.READ),
-        (access.walks, Access.READ),
-        (access.writes, Access.WRITE),
-        (access.removes, Access.WRITE),
-        (access.removes, Access.REMOVE),
+        (access.reads, Effect.READ),
+        (access.walks, Effect.READ),
+        (access.writes, Effect.WRITE),
+        (access.removes, Effect.WRITE),
+        (access.removes, Effect.REMOVE),
     ):
         for spelling in paths:
             place = lookup.resolve(spelling, policy.cwd, policy.home)
@@ -130,12 +130,12 @@ def file_touches(access: Declared, policy: Policy, lookup: Lookup) -> Iterator[T
     finite = lookup._replace(beneath=bounded(lookup.beneath)) if folders else lookup
     for place, does in folders:
         try:
-            if does is Access.READ:
+            if does is Effect.READ:
                 yield from through(place, EVERY_FILE, -1, policy, finite)
-            elif does is Access.WRITE:
+            elif does is Effect.WRITE:
                 yield from inside(place, does, -1, policy, finite)
-        except TooMuchError:
-            yield Touch(None, Access.BELOW, place.spelling, doubt=TOO_MUCH)
+        except _TooMuchError:
+            yield Touch(None, Effect.BELOW, place.spelling, doubt=TOO_MUCH)
 
 
 # Commands
@@ -148,7 +148,7 @@ def read_command(command: str) -> tuple[Analysis, tuple[Part, ...], bool]:
     return analysis, parts_of(analysis), in_background(analysis)
 
 
-def looks_around(access: Declared) -> bool:
+def looks_around(access: Access) -> bool:
     """Whether to judge a call may mean to go through whole folders, which takes a while."""
     if access.runs is None or access.shell != "bash":
         return bool(access.removes or (access.walks and not access.filtered))
@@ -192,27 +192,24 @@ def shell_touches(analysis: Analysis, policy: Policy, lookup: Lookup) -> Iterato
     finder = Finder(policy, lookup, dotted=analysis.verdict is not Verdict.READ_ONLY)
     finite = lookup._replace(beneath=bounded(lookup.beneath))
     for segment, word in reads(analysis):
-        yield from finder.touches(segment, word, Access.READ, positions[id(segment)])
-        if segment.name == "mv":  # what it reads is gone afterwards
-            yield from finder.touches(segment, word, Access.WRITE, positions[id(segment)])
+        yield from finder.touches(segment, word, Effect.READ, positions[id(segment)])
     for at, segment in enumerate(analysis.segments):
         if any(need.name == REPOSITORY for need in segment.requires) and not finder.at_home(segment):
-            yield Touch(None, Access.READ, segment.name, at, doubt=ELSEWHERE)
+            yield Touch(None, Effect.READ, segment.name, at, doubt=ELSEWHERE)
         for word in segment.writes:
-            yield from finder.touches(segment, word, Access.WRITE, at)
+            yield from finder.touches(segment, word, Effect.WRITE, at)
         try:
             yield from unnamed(segment, at, partial(finder.places, segment), policy, finite)
             yield from passing(segment, at, finder.places, policy, finite)
-        except TooMuchError:
-            yield Touch(None, Access.BELOW, segment.name, at, doubt=TOO_MUCH)
-        if segment.name in REMOVERS:
-            yield from finder.removed(segment, at)
+        except _TooMuchError:
+            yield Touch(None, Effect.BELOW, segment.name, at, doubt=TOO_MUCH)
+        yield from finder.removed(segment, at)
         if not segment.entry or segment.does(Does.UNLISTED):
             yield from finder.guessed(segment, at)
     yield from finder.suspected(analysis)
 
 
-class TooMuchError(Exception):
+class _TooMuchError(Exception):
     """To judge a line would take too long."""
 
 
@@ -223,7 +220,7 @@ def bounded(beneath: Callable[[str, bool], Beneath | None]) -> Callable[[str, bo
     def looked(folder: str, hidden: bool) -> Beneath | None:
         nonlocal left
         if left <= 0:
-            raise TooMuchError
+            raise _TooMuchError
         found = beneath(folder, hidden)
         left -= MAX_BENEATH if found is None else len(found.paths)
         return found
@@ -237,7 +234,7 @@ class Finder:
     def __init__(self, policy: Policy, lookup: Lookup, *, dotted: bool) -> None:
         self.policy, self.lookup, self.dotted = policy, lookup, dotted
 
-    def touches(self, segment: Segment, word: Word, access: Access, part: int) -> Iterator[Touch]:
+    def touches(self, segment: Segment, word: Word, access: Effect, part: int) -> Iterator[Touch]:
         redirected = any((r.target.start, r.target.end) == (word.start, word.end) for r in segment.redirections)
         for place in self.places(segment, word):
             yield touch_of(self.policy, place, access, str(word), part, redirected=redirected)
@@ -266,17 +263,23 @@ class Finder:
 
     def removed(self, segment: Segment, part: int) -> Iterator[Touch]:
         """What a command would remove, with unknown text taken as nothing: `rm -r "$x"/*` may mean the root."""
-        for word in segment.argv[1:]:
-            text = without_unknown(str(word), self.policy.home) if word.literal is None else word.literal
-            for folder in segment.cwds if text else ():
-                base = posixpath.join(self.policy.cwd, folder or "")
-                yield touch_of(self.policy, self.lookup.locate(text, base), Access.REMOVE, str(word), part)
+        for effect in segment.effects:
+            if effect.removes and effect.does is Does.READS and effect.word is not None:  # moved away
+                yield from self.touches(segment, effect.word, Effect.WRITE, part)
+        for removal in removals(segment):
+            yield from self.removal(removal, part)
 
     def suspected(self, analysis: Analysis) -> Iterator[Touch]:
         """What a line that is not understood might remove."""
-        for text in (text for name, *words in analysis.suspects if name in REMOVERS for text in words):
-            place = self.lookup.locate(without_unknown(text, self.policy.home), self.policy.cwd)
-            yield touch_of(self.policy, place, Access.REMOVE, text)
+        for removal in possible_removals(analysis):
+            yield from self.removal(removal, -1)
+
+    def removal(self, removal: Removal, part: int) -> Iterator[Touch]:
+        access = Effect.REMOVE if removal.whole else Effect.REMOVE_SOME
+        bases = [posixpath.join(self.policy.cwd, folder or "") for folder in removal.segment.cwds]
+        for base in (*bases, self.policy.home) if removal.segment.in_home else bases:
+            for text in filter(None, removal_texts(removal.word, base, self.policy.home, plain=part < 0)):
+                yield touch_of(self.policy, self.lookup.locate(text, base), access, str(removal.word), part)
 
     def guessed(self, segment: Segment, part: int) -> Iterator[Touch]:
         """The arguments of a program that is not known may all be files."""
@@ -286,7 +289,16 @@ class Finder:
             for folder in segment.cwds if text else ():
                 base = posixpath.join(self.policy.cwd, folder or "")
                 if "/" in text or "." in text or self.lookup.exists(text, base):
-                    yield touch_of(self.policy, self.lookup.locate(text, base), Access.MAYBE, text, part)
+                    yield touch_of(self.policy, self.lookup.locate(text, base), Effect.MAYBE, text, part)
+
+
+def removal_texts(word: Word, cwd: str, home: str, *, plain: bool) -> Iterable[str]:
+    """The texts that a word can be, with what is not known taken as nothing."""
+    known = None if plain else word.alternatives
+    if known is not None:
+        return known
+    text = "".join("" if piece.kind is Kind.INPUT else piece.text for piece in word.pieces)
+    return [without_unknown(text.replace("${PWD}", cwd).replace("$PWD", cwd), home)]
 
 
 def without_unknown(text: str, home: str) -> str:

@@ -1,7 +1,6 @@
 """The built-in classifier of mode auto: the shell analysis and the tool's own flags, no model."""
 
 from handrail.permissions.case import Case
-from handrail.permissions.shell import REMOVERS
 from handrail.tools.permission import Opinion, Strength, Verdict
 
 
@@ -9,7 +8,7 @@ def classify(case: Case) -> Opinion | None:
     """A yes to what stays inside the working folders and can be told in full; no opinion on anything else."""
     if case.facts.destructive or case.mcp is not None or any(touch.doubt for touch in case.touches):
         return None
-    if case.only_edits:
+    if case.only_edits and not case.access.removes:
         return yes("it edits a file in the working folders")
     if case.analysis is None or case.targets or case.access.changes_files:
         return None
@@ -24,6 +23,4 @@ def known(case: Case) -> bool:
     """Nothing but reading, and edits of files that are named; removing files is left to a person."""
     if case.analysis is None or case.analysis.problems or not case.parts or case.facts.unmet:
         return False
-    return all(
-        part.read_only or part.only_redirects or (part.accepted and part.name not in REMOVERS) for part in case.parts
-    )
+    return all(part.read_only or part.only_redirects or (part.accepted and not part.removes) for part in case.parts)

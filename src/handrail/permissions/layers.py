@@ -15,9 +15,10 @@ from typing import TypeAlias
 from handrail.permissions.case import Case
 from handrail.permissions.classifier import classify
 from handrail.permissions.matching import Coverage, coverage, guards_files, matching, met, possible, unseen
-from handrail.permissions.paths import critical
+from handrail.permissions.paths import below, critical
+from handrail.permissions.policy import Policy
 from handrail.permissions.rules import Behaviour
-from handrail.permissions.touch import Access, Touch
+from handrail.permissions.touch import REMOVING, Effect, Touch
 from handrail.permissions.web import Reach
 from handrail.tools.permission import Decision, Opinion, Strength, Verdict, fold
 
@@ -60,7 +61,7 @@ def hidden_commands(case: Case) -> Opinion | None:
 
 def met_files(case: Case) -> Opinion | None:
     """A file that a rule keeps back, in a folder that a command goes through: whether it is read is not known."""
-    below = [touch for touch in case.touches if touch.access is Access.BELOW]
+    below = [touch for touch in case.touches if touch.access is Effect.BELOW]
     if not below:
         return None
     if (found := met(below, case.policy)) is not None:
@@ -148,15 +149,23 @@ def critical_paths(case: Case) -> Opinion | None:
         if target.reach is Reach.METADATA:
             return Opinion(Strength.CRITICAL_PATH, Verdict.ASK, "address", f"{target.host} hands out credentials")
     for touch in case.touches:
-        if touch.access is Access.REMOVE and touch.place is not None and removes_all(case, touch):
+        if touch.access in REMOVING and touch.place is not None and removes_all(case, touch):
             return Opinion(Strength.CRITICAL_PATH, Verdict.ASK, "paths", f"{touch.shown!r} must not be removed")
     return None
 
 
 def removes_all(case: Case, touch: Touch) -> bool:
+    """Whether a critical folder goes, or loses what a command picks from it; from the working folders it may pick."""
     assert touch.place is not None
-    policy = case.policy
-    return any(critical(path, policy.home, policy.working_dirs) for path in {touch.place.absolute, touch.place.real})
+    policy, paths = case.policy, {touch.place.absolute, touch.place.real}
+    if touch.access is Effect.REMOVE_SOME and all(inside_work(path, policy) for path in paths):
+        return False
+    return any(critical(path, policy.home, policy.working_dirs) for path in paths)
+
+
+def inside_work(path: str, policy: Policy) -> bool:
+    """True in a working folder, unless that is the home folder itself or above it."""
+    return any(below(path, folder) and not below(policy.home, path) for folder in policy.working_dirs)
 
 
 def protected_paths(case: Case) -> Opinion | None:
