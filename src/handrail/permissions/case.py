@@ -18,7 +18,7 @@ from handrail.permissions.passing import passing, through
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import ALIASES, mcp_of
 from handrail.permissions.shell import Part, in_background, parts_of
-from handrail.permissions.touch import Effect, Lookup, Touch, touch_of
+from handrail.permissions.touch import FileEffect, Lookup, Touch, touch_of
 from handrail.permissions.web import Target, read_url
 from handrail.records import record
 from handrail.shell.analysis import analyse
@@ -114,13 +114,13 @@ def text_of(values: Mapping[str, Any], name: str) -> str:
 
 def file_touches(access: Access, policy: Policy, lookup: Lookup) -> Iterator[Touch]:
     """The declared files. A folder stands for what lies in it, unless the tool leaves out what is kept back."""
-    folders: list[tuple[Place, Effect]] = []
+    folders: list[tuple[Place, FileEffect]] = []
     for paths, does in (
-        (access.reads, Effect.READ),
-        (access.walks, Effect.READ),
-        (access.writes, Effect.WRITE),
-        (access.removes, Effect.WRITE),
-        (access.removes, Effect.REMOVE),
+        (access.reads, FileEffect.READ),
+        (access.walks, FileEffect.READ),
+        (access.writes, FileEffect.WRITE),
+        (access.removes, FileEffect.WRITE),
+        (access.removes, FileEffect.REMOVE),
     ):
         for spelling in paths:
             place = lookup.resolve(spelling, policy.cwd, policy.home)
@@ -130,12 +130,12 @@ def file_touches(access: Access, policy: Policy, lookup: Lookup) -> Iterator[Tou
     finite = lookup._replace(beneath=bounded(lookup.beneath)) if folders else lookup
     for place, does in folders:
         try:
-            if does is Effect.READ:
+            if does is FileEffect.READ:
                 yield from through(place, EVERY_FILE, -1, policy, finite)
-            elif does is Effect.WRITE:
+            elif does is FileEffect.WRITE:
                 yield from inside(place, does, -1, policy, finite)
         except _TooMuchError:
-            yield Touch(None, Effect.BELOW, place.spelling, doubt=TOO_MUCH)
+            yield Touch(None, FileEffect.BELOW, place.spelling, doubt=TOO_MUCH)
 
 
 # Commands
@@ -192,17 +192,17 @@ def shell_touches(analysis: Analysis, policy: Policy, lookup: Lookup) -> Iterato
     finder = Finder(policy, lookup, dotted=analysis.verdict is not Verdict.READ_ONLY)
     finite = lookup._replace(beneath=bounded(lookup.beneath))
     for segment, word in reads(analysis):
-        yield from finder.touches(segment, word, Effect.READ, positions[id(segment)])
+        yield from finder.touches(segment, word, FileEffect.READ, positions[id(segment)])
     for at, segment in enumerate(analysis.segments):
         if any(need.name == REPOSITORY for need in segment.requires) and not finder.at_home(segment):
-            yield Touch(None, Effect.READ, segment.name, at, doubt=ELSEWHERE)
+            yield Touch(None, FileEffect.READ, segment.name, at, doubt=ELSEWHERE)
         for word in segment.writes:
-            yield from finder.touches(segment, word, Effect.WRITE, at)
+            yield from finder.touches(segment, word, FileEffect.WRITE, at)
         try:
             yield from unnamed(segment, at, partial(finder.places, segment), policy, finite)
             yield from passing(segment, at, finder.places, policy, finite)
         except _TooMuchError:
-            yield Touch(None, Effect.BELOW, segment.name, at, doubt=TOO_MUCH)
+            yield Touch(None, FileEffect.BELOW, segment.name, at, doubt=TOO_MUCH)
         yield from finder.removed(segment, at)
         if not segment.entry or segment.does(Does.UNLISTED):
             yield from finder.guessed(segment, at)
@@ -234,7 +234,7 @@ class Finder:
     def __init__(self, policy: Policy, lookup: Lookup, *, dotted: bool) -> None:
         self.policy, self.lookup, self.dotted = policy, lookup, dotted
 
-    def touches(self, segment: Segment, word: Word, access: Effect, part: int) -> Iterator[Touch]:
+    def touches(self, segment: Segment, word: Word, access: FileEffect, part: int) -> Iterator[Touch]:
         redirected = any((r.target.start, r.target.end) == (word.start, word.end) for r in segment.redirections)
         for place in self.places(segment, word):
             yield touch_of(self.policy, place, access, str(word), part, redirected=redirected)
@@ -265,7 +265,7 @@ class Finder:
         """What a command would remove, with unknown text taken as nothing: `rm -r "$x"/*` may mean the root."""
         for effect in segment.effects:
             if effect.removes and effect.does is Does.READS and effect.word is not None:  # moved away
-                yield from self.touches(segment, effect.word, Effect.WRITE, part)
+                yield from self.touches(segment, effect.word, FileEffect.WRITE, part)
         for removal in removals(segment):
             yield from self.removal(removal, part)
 
@@ -275,7 +275,7 @@ class Finder:
             yield from self.removal(removal, -1)
 
     def removal(self, removal: Removal, part: int) -> Iterator[Touch]:
-        access = Effect.REMOVE if removal.whole else Effect.REMOVE_SOME
+        access = FileEffect.REMOVE if removal.whole else FileEffect.REMOVE_SOME
         bases = [posixpath.join(self.policy.cwd, folder or "") for folder in removal.segment.cwds]
         for base in (*bases, self.policy.home) if removal.segment.in_home else bases:
             for text in filter(None, removal_texts(removal.word, base, self.policy.home, plain=part < 0)):
@@ -289,7 +289,7 @@ class Finder:
             for folder in segment.cwds if text else ():
                 base = posixpath.join(self.policy.cwd, folder or "")
                 if "/" in text or "." in text or self.lookup.exists(text, base):
-                    yield touch_of(self.policy, self.lookup.locate(text, base), Effect.MAYBE, text, part)
+                    yield touch_of(self.policy, self.lookup.locate(text, base), FileEffect.MAYBE, text, part)
 
 
 def removal_texts(word: Word, cwd: str, home: str, *, plain: bool) -> Iterable[str]:

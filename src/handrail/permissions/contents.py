@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from handrail.files.paths import Kind, Place
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import Behaviour
-from handrail.permissions.touch import READING, Effect, Lookup, Touch, touch_of
+from handrail.permissions.touch import READING, FileEffect, Lookup, Touch, touch_of
 from handrail.shell.model import Does, Segment, Word
 
 # The last of their words is where the others go; all else that writes a folder may write what is in it.
@@ -29,11 +29,11 @@ def unnamed(segment: Segment, part: int, places: Places, policy: Policy, lookup:
     written, read = known(segment.writes, places), known(segment.reads, places)
     if segment.name not in COPIERS:
         for place in written:
-            yield from inside(place, Effect.WRITE, part, policy, lookup)
+            yield from inside(place, FileEffect.WRITE, part, policy, lookup)
         return
     for place in read:
         moved = any(effect.removes and effect.does is Does.READS for effect in segment.effects)
-        access = Effect.WRITE if moved else Effect.READ
+        access = FileEffect.WRITE if moved else FileEffect.READ
         yield from inside(place, access, part, policy, lookup)
     for target in written:
         for source in (*read, *written):
@@ -45,7 +45,7 @@ def known(words: Iterable[Word], places: Places) -> list[Place]:
     return [place for word in words for place in places(word) if place is not None]
 
 
-def inside(folder: Place, access: Effect, part: int, policy: Policy, lookup: Lookup) -> Iterator[Touch]:
+def inside(folder: Place, access: FileEffect, part: int, policy: Policy, lookup: Lookup) -> Iterator[Touch]:
     """What lies in a folder that is taken as a whole, if there is a rule that could object."""
     indexes = [policy.index[kind] for kind in OBJECTING]
     if folder.kind is not Kind.FOLDER or all(index.read.empty and index.edit.empty for index in indexes):
@@ -62,13 +62,13 @@ def landing(source: Place, target: Place, part: int, policy: Policy, lookup: Loo
     there = target
     if target.kind is Kind.FOLDER and name not in ("", ".", ".."):
         there = lookup.locate(posixpath.join(target.real, name), "/")
-        yield touch_of(policy, there, Effect.WRITE, there.absolute, part)
+        yield touch_of(policy, there, FileEffect.WRITE, there.absolute, part)
     if source.kind is not Kind.FOLDER:
         return
     for inner in listed(source, lookup):
-        touch = touch_in(there, inner, Effect.WRITE, part, policy)
+        touch = touch_in(there, inner, FileEffect.WRITE, part, policy)
         if touch.place is not None and lookup.exists(touch.place.real, "/"):
-            touch = touch_of(policy, lookup.locate(touch.place.real, "/"), Effect.WRITE, touch.shown, part)
+            touch = touch_of(policy, lookup.locate(touch.place.real, "/"), FileEffect.WRITE, touch.shown, part)
             if touch.doubt:
                 yield touch
         if inner is None or touch.protected or objected(touch, policy):
@@ -81,7 +81,7 @@ def listed(folder: Place, lookup: Lookup) -> Iterable[str | None]:
     return (None,) if found is None else found.paths
 
 
-def touch_in(folder: Place, name: str | None, access: Effect, part: int, policy: Policy) -> Touch:
+def touch_in(folder: Place, name: str | None, access: FileEffect, part: int, policy: Policy) -> Touch:
     if name is None:
         return Touch(None, access, folder.spelling, part, doubt=f"{folder.spelling!r} holds too much to look at")
     path = posixpath.join(folder.real, name)

@@ -18,7 +18,7 @@ from handrail.permissions.matching import Coverage, coverage, guards_files, matc
 from handrail.permissions.paths import below, critical
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import Behaviour
-from handrail.permissions.touch import REMOVING, Effect, Touch
+from handrail.permissions.touch import REMOVING, FileEffect, Touch
 from handrail.permissions.web import Reach
 from handrail.tools.permission import Decision, Opinion, Strength, Verdict, fold
 
@@ -61,7 +61,7 @@ def hidden_commands(case: Case) -> Opinion | None:
 
 def met_files(case: Case) -> Opinion | None:
     """A file that a rule keeps back, in a folder that a command goes through: whether it is read is not known."""
-    below = [touch for touch in case.touches if touch.access is Effect.BELOW]
+    below = [touch for touch in case.touches if touch.access is FileEffect.BELOW]
     if not below:
         return None
     if (found := met(below, case.policy)) is not None:
@@ -158,7 +158,7 @@ def removes_all(case: Case, touch: Touch) -> bool:
     """Whether a critical folder goes, or loses what a command picks from it; from the working folders it may pick."""
     assert touch.place is not None
     policy, paths = case.policy, {touch.place.absolute, touch.place.real}
-    if touch.access is Effect.REMOVE_SOME and all(inside_work(path, policy) for path in paths):
+    if touch.access is FileEffect.REMOVE_SOME and all(inside_work(path, policy) for path in paths):
         return False
     return any(critical(path, policy.home, policy.working_dirs) for path in paths)
 

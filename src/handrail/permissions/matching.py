@@ -8,7 +8,7 @@ from handrail.permissions.index import RuleIndex
 from handrail.permissions.policy import Policy
 from handrail.permissions.powershell import as_written, behind_options
 from handrail.permissions.rules import Behaviour, Rule
-from handrail.permissions.touch import READING, Effect, Touch, allowed_by
+from handrail.permissions.touch import READING, FileEffect, Touch, allowed_by
 from handrail.records import record
 
 
@@ -48,9 +48,9 @@ def by_path(case: Case, index: RuleIndex) -> list[Rule]:
     if index.read.empty and index.edit.empty:
         return found
     for touch in case.touches:
-        for path in touch.paths if touch.access is not Effect.BELOW else ():
+        for path in touch.paths if touch.access is not FileEffect.BELOW else ():
             found += index.read.find(path)
-            if touch.access is not Effect.READ:
+            if touch.access is not FileEffect.READ:
                 found += index.edit.find(path)
     return found
 
@@ -146,7 +146,7 @@ def by_effect(case: Case, index: RuleIndex) -> list[Rule]:
         if any(target.problem for target in targets) or not all(touch.clear for touch in touches):
             return []
         return common([index.domains.find(target, index.behaviour) for target in targets])
-    changed = [touch for touch in touches if touch.access is Effect.WRITE]
+    changed = [touch for touch in touches if touch.access is FileEffect.WRITE]
     if not changed and not case.read_only:
         return []
     wanted, decisive = (index.edit, changed) if changed else (index.read, touches)

@@ -11,7 +11,7 @@ from handrail.files.paths import Kind, Place
 from handrail.permissions.contents import OBJECTING, objected
 from handrail.permissions.hidden import hidden
 from handrail.permissions.policy import Policy
-from handrail.permissions.touch import Effect, Lookup, Touch, touch_of
+from handrail.permissions.touch import FileEffect, Lookup, Touch, touch_of
 from handrail.shell.listing import gone_through
 from handrail.shell.model import Below, Segment, Word
 
@@ -30,7 +30,9 @@ def passing(
     """The files that one command of a line may come across and that somebody would have to be asked about."""
     for source, word, below in gone_through(segment):
         if below.links and source.entry not in NAMED_ONLY and not lookup.exists(policy.cwd, "/"):
-            yield Touch(None, Effect.BELOW, str(word), part, doubt="the working folder is not there to be looked at")
+            yield Touch(
+                None, FileEffect.BELOW, str(word), part, doubt="the working folder is not there to be looked at"
+            )
             return
         for place in places(source, word):
             if place is not None:
@@ -49,15 +51,15 @@ def through(top: Place, below: Below, part: int, policy: Policy, lookup: Lookup)
             continue  # what is left to be met is a telling name that does not begin with a dot
         if found is None or len(seen) > MAX_FOLDERS:
             yield Touch(
-                None, Effect.BELOW, folder.spelling, part, doubt=f"{folder.spelling!r} holds too much to look at"
+                None, FileEffect.BELOW, folder.spelling, part, doubt=f"{folder.spelling!r} holds too much to look at"
             )
             return
         for path in (posixpath.join(folder.real, name) for name in found.paths):
             if kept_back(path):
-                yield touch_of(policy, Place(path, path, path), Effect.BELOW, path, part)
+                yield touch_of(policy, Place(path, path, path), FileEffect.BELOW, path, part)
         for name in found.links if below.links else ():
             place = lookup.locate(posixpath.join(folder.real, name), "/")
-            touch = touch_of(policy, place, Effect.BELOW, place.absolute, part)
+            touch = touch_of(policy, place, FileEffect.BELOW, place.absolute, part)
             if (touch.doubt and place.kind is not Kind.LINK) or objected(touch, policy):
                 yield touch
             elif place.kind is Kind.FOLDER and not inside(place.real, seen):

@@ -15,7 +15,7 @@ from handrail.permissions.policy import Policy
 from handrail.permissions.rules import Behaviour, Rule
 
 
-class Effect(Enum):
+class FileEffect(Enum):
     """What a call does with a place."""
 
     READ = "read"
@@ -26,15 +26,15 @@ class Effect(Enum):
     MAYBE = "may touch"  # an argument of a program that is not known
 
 
-READING = (Effect.READ, Effect.BELOW)
-REMOVING = (Effect.REMOVE, Effect.REMOVE_SOME)
+READING = (FileEffect.READ, FileEffect.BELOW)
+REMOVING = (FileEffect.REMOVE, FileEffect.REMOVE_SOME)
 
 
 class Touch(NamedTuple):
     """One place a call touches. `place` None: which one cannot be told."""
 
     place: Place | None
-    access: Effect
+    access: FileEffect
     shown: str
     part: int = -1
     """Which part of a command line does it."""
@@ -61,7 +61,7 @@ class Lookup(NamedTuple):
 
 
 def touch_of(
-    policy: Policy, place: Place | None, access: Effect, shown: str, part: int = -1, *, redirected: bool = False
+    policy: Policy, place: Place | None, access: FileEffect, shown: str, part: int = -1, *, redirected: bool = False
 ) -> Touch:
     """A touch with the policy's judgement of its place."""
     if place is None:
@@ -71,7 +71,7 @@ def touch_of(
     if not guard and not reads and place.real not in policy.working_dirs:  # a folder takes along what lies in it
         guard = next((folder for folder in policy.own if below(folder, place.real)), "")
     touch = Touch(place, access, shown, part, redirected, paths_of(place), protected=guard)
-    if access in (*REMOVING, Effect.MAYBE):
+    if access in (*REMOVING, FileEffect.MAYBE):
         return touch._replace(clear=True)
     found = doubt(place, policy.read_prefixes if reads else policy.prefixes, writes=not reads)
     return touch._replace(doubt=found, clear=not guard and lets(policy, touch, found))

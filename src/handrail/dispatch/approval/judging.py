@@ -85,18 +85,19 @@ async def judge_request(
 
 def imagined(use: ToolUse, tool: AnyTool, cwd: Path) -> Request:
     """
-    A call that is only looked at, so its input may be incomplete: what it leaves out is left open.
+    A call that is only looked at, so its input need not fit: what it leaves out is left open.
 
-    About an input that the tool cannot understand at all nothing is known.
+    About an input of which the tool knows nothing, nothing is known.
     """
     ctx = ToolContext(RunContext(cwd), use, AbortSignal(), lambda _progress: None, _no_other_tool)
     args, problem = parse(tool, use.input)
     if problem is None:
         return Request.of(use, tool, args, ctx)
     model = getattr(tool, "input_model", None)
-    if model is None or not use.input.keys() <= model.model_fields.keys():
+    if model is None or (use.input and use.input.keys().isdisjoint(model.model_fields)):
         return Request(use, tool, None, ctx, read_only=False, access=EXCLUSIVE)
-    return Request.of(use, tool, model.model_construct(**use.input), ctx)
+    given = {name: value for name, value in use.input.items() if name in model.model_fields}
+    return Request.of(use, tool, model.model_construct(**given), ctx)
 
 
 async def _no_other_tool(_use: ToolUse, _run: RunContext) -> Decision:
