@@ -23,6 +23,11 @@ def flag(question: Callable[[Any], bool], args: Any) -> bool:
         return False
 
 
+def says_no(tool: AnyTool, name: str, args: Any) -> bool:
+    """Whether a flag of the tool is surely not set; an exception is not a no."""
+    return flag(lambda given: getattr(tool, name)(given) is False, args)
+
+
 def declaration(tool: AnyTool, args: Any, run: RunContext) -> Access:
     """What the tool declares about the call. A tool that raises or answers something else has declared nothing."""
     try:

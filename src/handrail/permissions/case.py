@@ -44,6 +44,8 @@ class Facts:
     """What the call is about, in the words of the tool."""
     read_only: bool = False
     destructive: bool = False
+    warnings: tuple[str, ...] = ()
+    """What the tool's flags say against it, for people."""
     needs_person: bool = False
     hook: Opinion | None = None
     classifier: Opinion | None = None

@@ -7,6 +7,7 @@ from handrail.permissions.layers import critical_paths
 from handrail.permissions.web import Reach
 from handrail.records import record
 from handrail.shell.model import Does
+from handrail.tools.tool import WARNINGS
 
 
 class Level(Enum):
@@ -37,7 +38,8 @@ def risk(case: Case) -> Risk:
 
 
 def high_risks(case: Case) -> list[str]:
-    found = ["the tool calls it destructive"] if case.facts.destructive else []
+    found = [WARNINGS["is_destructive"]] if case.facts.destructive else []
+    found += case.facts.warnings
     if critical := critical_paths(case):
         found.append(critical.reason)
     found += [f"{t.shown!r} is protected ({t.protected})" for t in case.touches if t.protected]

@@ -33,6 +33,8 @@ DEFAULT_RESULT_CHARS = 30_000
 NAME = re.compile(r"[A-Za-z0-9_-]{1,128}")
 HINT_WORDS = range(3, 11)
 STAR = "\0"
+WARNINGS: Mapping[str, str] = {"is_destructive": "the tool calls it destructive"}
+"""Flags that raise the risk of a call unless they say no, in the words of questions and `explain`."""
 
 
 @record

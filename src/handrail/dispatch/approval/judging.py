@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from handrail.conversation.blocks import ToolUse
-from handrail.dispatch.flags import fits, flag, parse, subject_of
+from handrail.dispatch.flags import fits, parse, says_no, subject_of
 from handrail.dispatch.gate import Evidence, Request
 from handrail.dispatch.threads import in_thread
 from handrail.files.paths import beneath, exists, expand, locate, resolve
@@ -20,6 +20,7 @@ from handrail.tools.access import EXCLUSIVE
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.permission import Decision, Verdict
 from handrail.tools.pool import AnyTool
+from handrail.tools.tool import WARNINGS
 
 LOOKUP = Lookup(resolve, locate, expand, exists, beneath)
 
@@ -49,13 +50,15 @@ def judged(case: Case) -> Decision:
 def facts_of(request: Request, evidence: Evidence) -> Facts:
     """What the tool and those who spoke before say about a call; a flag that raises counts as the careful answer."""
     tool, args = request.tool, request.args
+    warnings = tuple([text for name, text in WARNINGS.items() if not says_no(tool, name, args)])
     return Facts(
         mcp=tool.mcp,
         access=request.access,
         matches=partial(fits, tool, args),
         subject=subject_of(tool, args) if tool.subject else "",
         read_only=request.read_only,
-        destructive=not flag(lambda args: tool.is_destructive(args) is False, args),
+        destructive=WARNINGS["is_destructive"] in warnings,
+        warnings=warnings,
         needs_person=tool.requires_user_interaction,
         hook=evidence.hook,
         doubt=evidence.doubt,
