@@ -35,7 +35,7 @@ async def nothing() -> str:
     return ""
 
 
-class LookingGate:
+class LookingGate(WithoutPolicy):
     """Looks whether settings have changed, as sessions do, and lets pass what only reads."""
 
     def __init__(self, live: Live) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from handrail import Hooks, Output, Rails, RunContext, ToolExecutor, ToolUse, tool
-from handrail.dispatch.gate import Evidence, Gate, Request
+from handrail.dispatch.gate import Evidence, Gate, Request, WithoutPolicy
 from handrail.dispatch.hooking import CallHooks, absolute
 from handrail.dispatch.results import ResultStore
 from handrail.hooks.asking import Surroundings
@@ -343,7 +343,7 @@ class Meeting:
         return await anyio.to_thread.run_sync(self.pipe.read_text)
 
 
-class Noting:
+class Noting(WithoutPolicy):
     def __init__(self) -> None:
         self.evidence: list[Evidence] = []
 

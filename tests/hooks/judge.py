@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from handrail.dispatch.gate import Approver, Evidence, Request
+from handrail.dispatch.gate import Approver, Evidence, Request, WithoutPolicy
 from handrail.files.paths import beneath, exists, expand, locate, resolve
 from handrail.permissions.case import Facts, make_case
 from handrail.permissions.layers import decide
@@ -16,7 +16,7 @@ from handrail.tools.permission import Decision, Verdict
 LOOKUP = Lookup(resolve, locate, expand, exists, beneath)
 
 
-class RuleGate:
+class RuleGate(WithoutPolicy):
     """Judges by rules; what they leave to a person goes to the approver, and without one it is refused."""
 
     def __init__(self, folder: Path, approver: Approver | None = None, **rules: Sequence[str]) -> None:

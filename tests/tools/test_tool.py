@@ -12,9 +12,9 @@ from handrail.conversation.messages import Attachment, SystemNote, UserMessage
 from handrail.errors import InputError, ToolDefinitionError
 from handrail.tools.access import EXCLUSIVE, SHARED
 from handrail.tools.cards import Card
-from handrail.tools.context import Progress, RunContext, ToolContext
+from handrail.tools.context import AgentType, Progress, RunContext, ToolContext
 from handrail.tools.output import McpMeta, Output
-from handrail.tools.permission import NO_OPINION, Ask, Check, Refuse, Verdict
+from handrail.tools.permission import NO_OPINION, Ask, Check, NoRules, Refuse, Verdict
 from handrail.tools.schema import Input
 from handrail.tools.tool import DEFAULT_RESULT_CHARS, PLAIN_VIEW, McpInfo, PromptView, Tool, markdown_beside
 
@@ -64,7 +64,7 @@ class Post(Tool[NoteInput]):
     def prompt(self, view: PromptView) -> str:
         helper = "Use Note for drafts." if "Note" in view.tools else "Write carefully."
         asks = "The user sees it first." if view.interactive else "Nobody checks it."
-        agents = f" Agents: {', '.join(view.agents)}." if view.agents else ""
+        agents = f" Agents: {', '.join(agent.name for agent in view.agents)}." if view.agents else ""
         return f"Post a text. {helper} {asks}{agents}"
 
     def description(self, args: NoteInput, view: PromptView) -> str:
@@ -163,13 +163,14 @@ def test_flags_are_decided_per_input(run: RunContext) -> None:
 @pytest.mark.proves("A10", "M6")
 def test_a_description_may_depend_on_the_input_and_on_the_mode() -> None:
     assert Post().description(CALM, PLAIN_VIEW) == "Posts 2 characters"
-    assert Post().description(URGENT, PromptView(mode="plan")) == "Posts 4 characters (plan mode)"
+    planning = PromptView(permissions=lambda: NoRules(mode="plan"))
+    assert Post().description(URGENT, planning) == "Posts 4 characters (plan mode)"
 
 
 @pytest.mark.proves("A11", "M6")
 def test_a_prompt_may_depend_on_people_tools_and_agents_present() -> None:
     assert Post().prompt(PLAIN_VIEW) == "Post a text. Write carefully. Nobody checks it."
-    view = PromptView(interactive=True, tools=frozenset({"Note"}), agents=("Explore",))
+    view = PromptView(interactive=True, tools=frozenset({"Note"}), agents=(AgentType("Explore"),))
     assert Post().prompt(view) == "Post a text. Use Note for drafts. The user sees it first. Agents: Explore."
 
 

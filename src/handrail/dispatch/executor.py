@@ -10,16 +10,16 @@ order they finish in; what happens meanwhile leaves at once, on a channel of its
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Self
 
 from handrail.conversation.blocks import BrokenToolUse, ToolUse
 from handrail.conversation.scribe import Scribe
-from handrail.dispatch.call import Desk, Pipeline
+from handrail.dispatch.call import AddTools, Desk, Pipeline
 from handrail.dispatch.channel import Channel
 from handrail.dispatch.endings import crashed, failed, rejected_input, repeated, stopped
-from handrail.dispatch.flags import abort, flag, parse, touched
+from handrail.dispatch.flags import abort, enabled, flag, parse, touched
 from handrail.dispatch.gate import Rails
 from handrail.dispatch.journal import Journal
 from handrail.dispatch.queue import Queue
@@ -33,7 +33,7 @@ from handrail.tools.access import EXCLUSIVE
 from handrail.tools.context import Progress, RunContext
 from handrail.tools.events import CallEvent, CallFinished, CallProgress, CallQueued, CallStarted
 from handrail.tools.outcome import REAL_FAILURES, Cause, Outcome, Status
-from handrail.tools.pool import Pool
+from handrail.tools.pool import AnyTool, Pool
 
 DEFAULT_SCHEDULING = Scheduling()
 DEFAULT_RAILS = Rails()
@@ -41,6 +41,10 @@ DEFAULT_RAILS = Rails()
 
 def _activate_nothing(_names: Iterable[str]) -> None:
     """For pools without a catalog behind them."""
+
+
+def _add_nothing(_tools: Sequence[AnyTool]) -> None:
+    raise HandrailError("no tools can be added to this pool")
 
 
 class ToolExecutor:
@@ -60,6 +64,7 @@ class ToolExecutor:
         scheduling: Scheduling = DEFAULT_SCHEDULING,
         journal: Journal | None = None,
         activate: Callable[[Iterable[str]], None] = _activate_nothing,
+        add_tools: AddTools = _add_nothing,
         scribe: Scribe | None = None,
         defers: bool = False,
     ) -> None:
@@ -70,7 +75,11 @@ class ToolExecutor:
         self._thread = threading.get_ident()
         self._now = self._loop.time
         self._pipeline = Pipeline(
-            pool, rails, store, activate, Desk(self._now, self._progress, self._rescheduled, self._deferrable, scribe)
+            pool,
+            rails,
+            store,
+            activate,
+            Desk(self._now, self._progress, self._rescheduled, self._deferrable, add_tools, scribe),
         )
         self._sibling_errors = scheduling.sibling_errors
         self._journal = journal
@@ -147,6 +156,9 @@ class ToolExecutor:
         call.tool = self._pool.find(use.name)
         if call.tool is None:
             self._complete(call, self._pipeline.unknown(whole))
+            return
+        if not enabled(call.tool):
+            self._complete(call, self._pipeline.disabled(whole))
             return
         call.args, call.problem = parse(call.tool, use.input)
         call.read_only = call.problem is None and flag(call.tool.is_read_only, call.args)
@@ -333,12 +345,10 @@ class ToolExecutor:
 
     def _change_context(self, call: Call, outcome: Outcome) -> Outcome:
         """Honoured only for calls that ran alone: nobody else was looking at the context."""
-        assert outcome.output is not None
-        assert outcome.output.context_change is not None
         if not call.alone:
             return outcome
         before = self.run.cwd
-        self.run, problem = self._pipeline.changed_context(outcome.output.context_change, self.run)
+        self.run, problem = self._pipeline.changed_context(call, outcome, self.run)
         if self._scribe is not None and self.run.cwd != before:
             self._scribe.moved(str(self.run.cwd))
         return failed(call.use, Cause.CRASHED, problem, outcome.timings) if problem else outcome

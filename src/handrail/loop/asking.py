@@ -10,46 +10,39 @@ from handrail.tools.tool import PromptView
 class Tools:
     """The tools of a request, made once per pool."""
 
-    def __init__(self, view: PromptView) -> None:
-        self._view = view
+    def __init__(self) -> None:
         self._pool: Pool | None = None
         self._definitions: tuple[ToolDefinition, ...] = ()
         self._activated: tuple[str, ...] = ()
 
-    def of(self, pool: Pool) -> tuple[tuple[ToolDefinition, ...], tuple[str, ...]]:
+    def of(self, pool: Pool, view: PromptView) -> tuple[tuple[ToolDefinition, ...], tuple[str, ...]]:
         """
         All definitions and the names of deferred tools that were found.
 
         What is sent in full stands first, in the pool's order; what is or was held back follows, also in the pool's
-        order, so that finding a tool moves nothing.
+        order, so that finding a tool moves nothing; what came while the conversation went on stands last.
         """
         if pool is not self._pool:
             self._pool = pool
-            self._activated = tuple(name for name in pool.activated if name in _held(pool))
+            self._activated = tuple(name for name in pool.activated if name in pool.held)
             held = set(pool.deferred) | set(self._activated)
-            ahead = [tool for tool in pool.active if tool.name not in held]
+            ahead = [tool for tool in pool.active if tool.name not in held and tool.name not in pool.late]
             behind = [tool for tool in pool.listed if tool.name in held]
-            view = self._view
+            late = [tool for tool in pool.active if tool.name in pool.late]
             self._definitions = (
                 *(ToolDefinition(tool.name, definition_json(tool, view)) for tool in ahead),
                 *(ToolDefinition(tool.name, definition_json(tool, view), deferred=True) for tool in behind),
+                *(ToolDefinition(tool.name, definition_json(tool, view)) for tool in late),
             )
         return self._definitions, self._activated
 
 
-def _held(pool: Pool) -> frozenset[str]:
-    """Activated tools that had been held back: they stand at the end of the active ones."""
-    names = [tool.name for tool in pool.active]
-    found = [name for name in pool.activated if name in names]
-    while found and names[-len(found) :] != found:
-        found.pop(0)
-    return frozenset(found)
-
-
 def request_for(setup: Setup, dialogue: Dialogue, tools: Tools) -> Request:
     """The next request. Nothing here grows with the history."""
-    pool = dialogue.catalog.pool
-    definitions, activated = tools.of(pool)
+    pool = dialogue.catalog.refresh()
+    if dialogue.view is None:
+        dialogue.view = pool.view(dialogue.context)
+    definitions, activated = tools.of(pool, dialogue.view)
     options = setup.options
     return Request(
         model=setup.model_name,

@@ -15,6 +15,7 @@ from handrail.hooks.news import HookNews
 from handrail.tools.abort import AbortReason
 from handrail.tools.catalog import Catalog
 from handrail.tools.context import RunContext
+from handrail.tools.tool import PromptView
 
 MAX_WOKEN = 8
 """How often hooks in the background may keep a run from ending."""
@@ -96,6 +97,9 @@ class Dialogue:
     working: asyncio.Task[None] | None = None
     """The attempt that may still write to the history."""
 
+    view: PromptView | None = None
+    """What the prompts of tools depend on: the same in all requests, for it is part of the cached prefix."""
+
     opened: bool = False
     """Whether hooks were told that the session has started."""
 
@@ -117,6 +121,10 @@ class Dialogue:
         last = self.history.messages[-1] if self.put_off and self.history.messages else None
         held = isinstance(last, UserMessage) and [getattr(block, "tool_use_id", "") for block in last.content]
         return self.put_off if self.put_off and held == [self.put_off.id] else None
+
+    def refresh_tools(self) -> tuple[str, ...]:
+        """Have tools that are left out asked again; the names of all tools of the next request."""
+        return tuple(tool.name for tool in self.catalog.refresh().listed)
 
     def forget(self, messages: Iterable[Message]) -> None:
         """These take the place of the history; a call that was put off is not taken up any more."""

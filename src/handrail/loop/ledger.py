@@ -1,9 +1,10 @@
 """What a run has used so far, held against its limits."""
 
 from handrail.conversation.stream import Usage
-from handrail.loop.limits import Limits
+from handrail.loop.limits import NO_LIMITS, Limits
 from handrail.loop.spending import Cost, Spent, dollars
 from handrail.loop.state import Why
+from handrail.tools.context import NO_BUDGET, Budget
 
 
 class Ledger:
@@ -35,6 +36,18 @@ class Ledger:
         return (
             f"The limit of {self._limits.dollars:g} dollars cannot be kept: the price of {unknown} is not known. "
             "Limit turns, tokens or seconds instead."
+        )
+
+    def left(self, turns: int, seconds: float | None) -> Budget:
+        """What is left after so many turns, with so many seconds left."""
+        limits, spent = self._limits, self.spent.values()
+        if limits is NO_LIMITS:
+            return NO_BUDGET
+        return Budget(
+            None if limits.turns is None else max(0, limits.turns - turns),
+            None if limits.dollars is None else max(0.0, limits.dollars - sum(each.dollars or 0.0 for each in spent)),
+            None if limits.tokens is None else max(0, limits.tokens - sum(each.tokens for each in spent)),
+            None if seconds is None else max(0.0, seconds),
         )
 
     def passed(self, turns: int) -> Why | None:

@@ -79,7 +79,7 @@ class Run:
         self._number = 0
         self._journal = TurnJournal()
         self._moments = Moments(setup, dialogue, self.signal, self._out.append)
-        self._tools = Tools(setup.view)
+        self._tools = Tools()
         self._tally = Tally(setup)
         self._began: float | None = None
         self._made_room = False
@@ -185,6 +185,7 @@ class Run:
             turn=self.state.turn + 1,
             plain=self._number > 1,
             last=self._number >= self._setup.stream_attempts,
+            budget=self._tally.ledger.left(self.state.turn, self._left),
         )
         attempt = Attempt(self._setup, self._dialogue, question, self.signal, self._journal)
         self._dialogue.working = attempt.start(self._deadline)

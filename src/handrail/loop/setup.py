@@ -16,7 +16,6 @@ from handrail.loop.spending import Cost, no_price
 from handrail.records import record
 from handrail.tools.context import RunContext
 from handrail.tools.outcome import Outcome
-from handrail.tools.tool import PLAIN_VIEW, PromptView
 
 if TYPE_CHECKING:
     from handrail.hooks.answers import Answer
@@ -141,7 +140,6 @@ class Setup:
     model_name: str
     system: tuple[str, ...] = ()
     options: Options = Options()
-    view: PromptView = PLAIN_VIEW
     rails: Rails = DEFAULT_RAILS
     scheduling: Scheduling = DEFAULT_SCHEDULING
     limits: Limits = NO_LIMITS

@@ -38,6 +38,7 @@ from handrail.loop.setup import Setup, Stream
 from handrail.loop.state import Why
 from handrail.records import record
 from handrail.tools.abort import AbortReason, AbortSignal
+from handrail.tools.context import NO_BUDGET, Budget, message_of_one_call
 from handrail.tools.outcome import Outcome, Status
 
 GO_ON = Text("Go on.")
@@ -52,6 +53,7 @@ class Question:
     turn: int
     plain: bool = False
     last: bool = False
+    budget: Budget = NO_BUDGET
 
 
 class Attempt:
@@ -66,12 +68,20 @@ class Attempt:
         self.signal = signal.child()
         self._executor = ToolExecutor(
             dialogue.catalog.pool,
-            replace(dialogue.context, abort=self.signal, history=dialogue.history.messages),
+            replace(
+                dialogue.context,
+                abort=self.signal,
+                history=dialogue.history.messages,
+                budget=question.budget,
+                message=self._message_of,
+                refresh_tools=dialogue.refresh_tools,
+            ),
             dialogue.store,
             rails=setup.rails,
             scheduling=setup.scheduling,
             journal=journal,
             activate=dialogue.catalog.activate,
+            add_tools=dialogue.catalog.add,
             scribe=dialogue.history.scribe,
             defers=setup.defers and dialogue.context.agent.is_main,
         )
@@ -279,10 +289,18 @@ class Attempt:
 
     # What remains
 
+    def _keep_context(self) -> None:
+        """The context as the calls left it, without what belongs to this attempt."""
+        self._dialogue.context = replace(self._executor.run, message=message_of_one_call, budget=NO_BUDGET)
+
+    def _message_of(self, _use: ToolUse) -> AssistantMessage:
+        """The answer that asks for a call, as far as it has arrived."""
+        return self.whole or self._draft.message("")
+
     def _settle(self) -> None:
         """The executor is closed, so every call has an outcome. There is no await in here, so nothing comes between."""
         self.settled = True
-        self._dialogue.context = self._executor.run
+        self._keep_context()
         if self.discarded:
             self._forget()
             return
@@ -326,10 +344,15 @@ class SecondAttempt(Attempt):
             async for _ in self._executor.rest():
                 pass
 
+    def _message_of(self, use: ToolUse) -> AssistantMessage:
+        """The answer that asked for the call, which is in the history."""
+        said = (each for each in reversed(self._dialogue.history.messages) if isinstance(each, AssistantMessage))
+        return next((each for each in said if any(call.id == use.id for call in each.calls)), AssistantMessage((use,)))
+
     def _settle(self) -> None:
         """Its result takes the place of the one that stood for it, unless it was put off once more."""
         self.settled = True
-        self._dialogue.context = self._executor.run
+        self._keep_context()
         self.outcomes = self._executor.outcomes
         if all(outcome.status is Status.DEFERRED for outcome in self.outcomes):
             return

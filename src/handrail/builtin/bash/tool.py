@@ -2,8 +2,6 @@
 
 import asyncio
 import os
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -26,7 +24,7 @@ from handrail.errors import ToolError
 from handrail.processes.spawn import End, Running, start_stored
 from handrail.processes.wrapping import Where
 from handrail.tools.cards import Card
-from handrail.tools.context import RunContext, ToolContext
+from handrail.tools.context import ToolContext
 from handrail.tools.output import ContextChange, Output
 from handrail.tools.permission import Check, Refuse
 from handrail.tools.schema import Input
@@ -160,7 +158,7 @@ class Bash(Tool[BashInput]):
         if now != str(start) and not self._shell.inside(os.path.realpath(now)):
             notices.append(f"the working folder is {start} again, because {now} lies outside the working folders")
             now = str(start)
-        return partial(_in_folder, folder=Path(now)), notices
+        return ContextChange(cwd=Path(now)), notices
 
     def seconds(self, args: BashInput) -> float:
         """How long the command may take."""
@@ -204,10 +202,6 @@ class Bash(Tool[BashInput]):
 
     def tag(self, args: BashInput) -> str:
         return "background" if args.run_in_background else f"{args.timeout / 1000:g} s" if args.timeout else ""
-
-
-def _in_folder(run: RunContext, folder: Path) -> RunContext:
-    return replace(run, cwd=folder)
 
 
 class _Report:
