@@ -339,6 +339,7 @@ class Agent:
         if self._hooks is not None:
             await self._tell_end(self._hooks, "clear")
         dialogue.source, dialogue.announced, dialogue.view = "clear", frozenset(), None
+        dialogue.definitions.clear()
         dialogue.context = replace(dialogue.context, files=FileMemory(), history=())
         dialogue.forget(())
 

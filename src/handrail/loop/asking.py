@@ -4,7 +4,7 @@ from handrail.conversation.request import Request, ToolDefinition
 from handrail.loop.dialogue import Dialogue
 from handrail.loop.setup import Setup
 from handrail.tools.pool import Pool, definition_json
-from handrail.tools.tool import PromptView
+from handrail.tools.stand_in import Listed
 
 
 class Tools:
@@ -15,7 +15,7 @@ class Tools:
         self._definitions: tuple[ToolDefinition, ...] = ()
         self._activated: tuple[str, ...] = ()
 
-    def of(self, pool: Pool, view: PromptView) -> tuple[tuple[ToolDefinition, ...], tuple[str, ...]]:
+    def of(self, pool: Pool, dialogue: Dialogue) -> tuple[tuple[ToolDefinition, ...], tuple[str, ...]]:
         """
         All definitions and the names of deferred tools that were found.
 
@@ -30,19 +30,27 @@ class Tools:
             behind = [tool for tool in pool.listed if tool.name in held]
             late = [tool for tool in pool.active if tool.name in pool.late]
             self._definitions = (
-                *(ToolDefinition(tool.name, definition_json(tool, view)) for tool in ahead),
-                *(ToolDefinition(tool.name, definition_json(tool, view), deferred=True) for tool in behind),
-                *(ToolDefinition(tool.name, definition_json(tool, view)) for tool in late),
+                *(ToolDefinition(tool.name, _definition(tool, dialogue)) for tool in ahead),
+                *(ToolDefinition(tool.name, _definition(tool, dialogue), deferred=True) for tool in behind),
+                *(ToolDefinition(tool.name, _definition(tool, dialogue)) for tool in late),
             )
         return self._definitions, self._activated
+
+
+def _definition(tool: Listed, dialogue: Dialogue) -> bytes:
+    """The tool as the conversation has sent it before, whatever its prompt depends on has become since."""
+    known = dialogue.definitions.get(tool.name)
+    if known is None or known[0] != tool:
+        if dialogue.view is None:
+            dialogue.view = dialogue.catalog.pool.view(dialogue.context)
+        known = dialogue.definitions[tool.name] = tool, definition_json(tool, dialogue.view)
+    return known[1]
 
 
 def request_for(setup: Setup, dialogue: Dialogue, tools: Tools) -> Request:
     """The next request. Nothing here grows with the history."""
     pool = dialogue.catalog.refresh()
-    if dialogue.view is None:
-        dialogue.view = pool.view(dialogue.context)
-    definitions, activated = tools.of(pool, dialogue.view)
+    definitions, activated = tools.of(pool, dialogue)
     options = setup.options
     return Request(
         model=setup.model_name,

@@ -15,6 +15,7 @@ from handrail.hooks.news import HookNews
 from handrail.tools.abort import AbortReason
 from handrail.tools.catalog import Catalog
 from handrail.tools.context import RunContext
+from handrail.tools.stand_in import Listed
 from handrail.tools.tool import PromptView
 
 MAX_WOKEN = 8
@@ -98,7 +99,10 @@ class Dialogue:
     """The attempt that may still write to the history."""
 
     view: PromptView | None = None
-    """What the prompts of tools depend on: the same in all requests, for it is part of the cached prefix."""
+    """What the prompts of tools depend on, as it was at the first request."""
+
+    definitions: dict[str, tuple[Listed, bytes]] = field(default_factory=dict)
+    """The tools that were sent, by name, with the bytes they were sent as: part of the cached prefix."""
 
     opened: bool = False
     """Whether hooks were told that the session has started."""
