@@ -120,7 +120,7 @@ async def test_a_rule_that_is_agreed_to_makes_a_new_snapshot_and_leaves_the_old_
     def always(_name: str, _input: Any, question: Question) -> Allow:
         return question.always()
 
-    answers = [[use("1", "look")], [use("2", "note", text="a")], [use("3", "look")], [say("Done.")]]
+    answers: list[Any] = [[use("1", "look")], [use("2", "note", text="a")], [use("3", "look")], [say("Done.")]]
     agent = Agent(
         ScriptedModel(answers), [look, note], can_use_tool=always, policy=policy(tmp_path), cwd=tmp_path, env=ENV
     )
@@ -160,7 +160,7 @@ async def test_a_tool_sees_the_answer_that_asks_for_it(tmp_path: Path) -> None:
 @pytest.mark.proves("M1")
 async def test_a_tool_sees_what_is_left_of_the_limits(tmp_path: Path) -> None:
     look = Look(lambda ctx: ctx.budget)
-    answers = [[use("1", "look")], [use("2", "look")], [say("Done.")]]
+    answers: list[Any] = [[use("1", "look")], [use("2", "look")], [say("Done.")]]
 
     await Agent(ScriptedModel(answers), [look], limits=Limits(turns=5), cwd=tmp_path, env=ENV).ask("Go.")
     await Agent(ScriptedModel(answers), [look], cwd=tmp_path, env=ENV).ask("Go.")
@@ -236,7 +236,7 @@ async def test_plan_mode_is_entered_by_a_tool_and_left_into_the_mode_before_it(t
     enter = Look(lambda ctx: ctx.permissions.mode, ContextChange(mode="plan"))
     leave = Wish(lambda ctx: (ctx.permissions.mode, ctx.permissions.pre_plan_mode), ContextChange(leave_plan=True))
     write = {"file_path": str(tmp_path / "a.txt"), "content": "x"}
-    answers = [
+    answers: list[Any] = [
         [use("1", "look"), use("2", "Write", **write)],
         [use("3", "wish"), use("4", "Write", **write)],
         [say("Done.")],
@@ -274,7 +274,7 @@ async def test_a_tool_that_nobody_was_asked_about_cannot_widen_what_is_permitted
 ) -> None:
     rules = policy(tmp_path).adding(Behaviour.ALLOW, ["look"], Source("user"))
     look = Look(lambda ctx: ctx.permissions, change)
-    answers = [[use("1", "look"), use("2", "look")], [say("Done.")]]
+    answers: list[Any] = [[use("1", "look"), use("2", "look")], [say("Done.")]]
     agent = Agent(ScriptedModel(answers), [look], can_use_tool=agree, policy=rules, cwd=tmp_path, env=ENV)
     await agent.ask("Go.")
 
@@ -292,7 +292,7 @@ async def test_with_a_persons_consent_a_tool_adds_a_working_folder_and_goes_ther
     (there / "a.txt").write_text("words\n")
     wish = Wish(lambda _ctx: None, ContextChange(cwd=there, add_directories=(str(there),)))
     read = use("2", "Read", file_path=str(there / "a.txt"))
-    answers = [[use("0", "Read", file_path=str(there / "a.txt")), use("1", "wish")], [read], [say("Done.")]]
+    answers: list[Any] = [[use("0", "Read", file_path=str(there / "a.txt")), use("1", "wish")], [read], [say("Done.")]]
     agent = Agent(ScriptedModel(answers), [wish], can_use_tool=planned, policy=policy(here), cwd=here, env=ENV)
     await agent.ask("Go.")
 
@@ -321,7 +321,7 @@ async def test_a_tool_that_a_tool_adds_is_appended_to_the_next_request(tmp_path:
         return "here"
 
     look = Look(lambda _ctx: None, ContextChange(add_tools=(added,)))
-    answers = [[use("1", "look"), use("2", "added")], [use("3", "added"), use("4", "look")], [say("Done.")]]
+    answers: list[Any] = [[use("1", "look"), use("2", "added")], [use("3", "added"), use("4", "look")], [say("Done.")]]
     model = ScriptedModel(answers)
     agent = Agent(model, [look], cwd=tmp_path, env=ENV)
     await agent.ask("Go.")
@@ -343,7 +343,7 @@ async def test_a_call_that_may_have_company_changes_nothing(tmp_path: Path) -> N
             return True
 
     shared = Shared(lambda ctx: ctx.permissions.mode, ContextChange(mode="plan"))
-    answers = [[use("1", "look")], [use("2", "look")], [say("Done.")]]
+    answers: list[Any] = [[use("1", "look")], [use("2", "look")], [say("Done.")]]
     agent = Agent(ScriptedModel(answers), [shared], policy=policy(tmp_path), cwd=tmp_path, env=ENV)
     await agent.ask("Go.")
 
@@ -373,7 +373,13 @@ async def test_a_tool_that_becomes_usable_is_appended_and_one_that_stops_keeps_i
         return asks and "also" in ctx.refresh_tools()
 
     look = Look(switch)
-    answers = [[use("1", "look")], [use("2", "also")], [use("3", "look")], [use("4", "also")], [say("Done.")]]
+    answers: list[Any] = [
+        [use("1", "look")],
+        [use("2", "also")],
+        [use("3", "look")],
+        [use("4", "also")],
+        [say("Done.")],
+    ]
     model = ScriptedModel(answers)
     agent = Agent(model, [also, look], cwd=tmp_path, env=ENV)
     await agent.ask("Go.")
