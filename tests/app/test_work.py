@@ -15,8 +15,8 @@ from handrail.app.work import Work, Worker
 from handrail.config.asked import Asked
 from handrail.conversation.blocks import Text, ToolUse
 from handrail.conversation.messages import Attachment
+from handrail.errors import McpError
 from handrail.loop.events import Compacted, RunEnded, Summarising
-from handrail.mcp.peer import McpError
 from handrail.providers.choose import Wishes
 from handrail.testing.model_server import ModelServer, Reply
 from handrail.tools.context import AgentType, McpResource

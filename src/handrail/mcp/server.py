@@ -6,7 +6,8 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from handrail.conversation.blocks import Image, ResultBlock, Text
-from handrail.mcp.peer import McpError, OnProgress, Peer
+from handrail.errors import McpError
+from handrail.mcp.peer import OnProgress, Peer
 from handrail.records import record
 from handrail.tools.context import McpResource
 from handrail.tools.output import McpMeta, Output

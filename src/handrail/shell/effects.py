@@ -1,0 +1,142 @@
+"""
+Resolves the words of an analysis to the paths that they name, and says which reads leave a workspace.
+
+Works on text alone. A caller that can look at the file system passes a `resolve` that follows links, and a `match` that
+finds the files of a pattern, each of which may be a link.
+"""
+
+import posixpath
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
+
+from handrail.shell.listing import from_listing
+from handrail.shell.model import Analysis, Does, Kind, Segment, Word
+from handrail.shell.secrets import secret
+
+WHOLE = re.compile(r"[^ \t\n*?\[]*\Z")  # a value that the shell neither splits nor matches with files
+
+BRACES = re.compile(r"\{([^{},]*(?:,[^{},]*)+)\}")
+MAX_BRACED = 64
+CLIMBING = re.compile(r"\.[.*?\[]")
+REPOSITORY = "git-real-repository"  # the requirement of every command that works in a repository
+
+Place = TypeVar("Place")
+Found = tuple[tuple[Segment, Word], ...]
+Resolve = Callable[[str], str]
+Match = Callable[[str, str], Iterable[str]]  # a folder and a path seen from it, which may be a pattern
+
+
+def as_written(folder: str, path: str) -> Iterable[str]:
+    return (posixpath.join(folder, path),)
+
+
+def reads_outside(
+    analysis: Analysis,
+    *,
+    cwd: str,
+    roots: tuple[str, ...],
+    home: str,
+    resolve: Resolve = posixpath.normpath,
+    match: Match = as_written,
+) -> Found:
+    """
+    The reads that are not surely inside one of the roots, unknown ones among them.
+
+    A command of git counts as one unless it works in `cwd` or in a root: a repository in any other folder, also one
+    below, may be another one, and its configuration names programs that git runs.
+    """
+    tops = tuple(resolve(root) for root in roots)
+    outside = tuple(
+        (segment, word)
+        for segment, word in reads(analysis)
+        if not all(path is not None and within(resolve(path), tops) for path in places(segment, word, cwd, home, match))
+    )
+    here = (resolve(cwd), *tops)
+    return outside + tuple(
+        (segment, segment.argv[0])
+        for segment in analysis.segments
+        if any(need.name == REPOSITORY for need in segment.requires)
+        if not all(folder is not None and resolve(posixpath.join(cwd, folder)) in here for folder in segment.cwds)
+    )
+
+
+def reads_secrets(
+    analysis: Analysis, *, cwd: str, home: str, resolve: Resolve = posixpath.normpath, match: Match = as_written
+) -> Found:
+    """The reads of files that are known to hold secrets by their names, of devices and of `/proc`."""
+    return tuple(
+        (segment, word)
+        for segment, word in reads(analysis)
+        if any(
+            path is not None and (secret(path) or secret(resolve(path)))
+            for path in places(segment, word, cwd, home, match)
+        )
+    )
+
+
+def reads(analysis: Analysis) -> Iterator[tuple[Segment, Word]]:
+    for segment in analysis.segments:
+        for effect in segment.effects:
+            if effect.does not in (Does.READS, Does.LOOKS) or effect.word is None:
+                continue
+            if not from_listing(segment, effect, effect.word):
+                yield segment, effect.word
+
+
+def places(
+    segment: Segment, word: Word, cwd: str, home: str, match: Callable[[str, str], Iterable[Place]]
+) -> Iterator[Place | None]:
+    """Every place a word can mean in the folders its command may run in, as `match` finds them; None is any."""
+    for folder in segment.cwds:
+        base = posixpath.join(cwd, folder or "")
+        for path in paths(word, base, home):
+            if folder is None or path is None:
+                yield None
+            else:
+                yield from match(base, path)
+
+
+def within(path: str, roots: tuple[str, ...]) -> bool:
+    return any(path == root or path.startswith(root.rstrip("/") + "/") for root in roots)
+
+
+def paths(word: Word, cwd: str, home: str) -> tuple[str | None, ...]:
+    """The paths and patterns a word can name; with None among them it can name any."""
+    known = word.alternatives
+    if known is not None:
+        return known
+    if any(piece.kind is Kind.PROCESS for piece in word.pieces):
+        return ()
+    if any(piece.kind is Kind.BRACE for piece in word.pieces):
+        return braced(word)
+    text = ""
+    for at, piece in enumerate(word.pieces):
+        if piece.kind in (Kind.LITERAL, Kind.GLOB):
+            text += piece.text
+        elif piece.kind in (Kind.FOUND, Kind.FILE):
+            text += "/x"
+        elif at == 0 and piece.text == "$PWD" and (piece.quoted or WHOLE.match(cwd)):
+            text += cwd
+        elif at == 0 and (piece.text == "~" or (piece.text == "$HOME" and (piece.quoted or WHOLE.match(home)))):
+            text += home
+        else:
+            return (None,)
+    if any(piece.kind is Kind.GLOB for piece in word.pieces) and climbs(text):
+        return (text, None)
+    return (text,)
+
+
+def braced(word: Word) -> tuple[str | None, ...]:
+    """What `a{b,c}` stands for, where nothing in the word is quoted, nested or known at run time only."""
+    texts = [str(word)]
+    if any(piece.quoted or piece.kind not in (Kind.LITERAL, Kind.BRACE) for piece in word.pieces):
+        return (None,)
+    while (found := BRACES.search(texts[0])) is not None and len(texts) <= MAX_BRACED:
+        texts = [text.replace(found[0], choice, 1) for text in texts for choice in found[1].split(",")]
+    return (None,) if any("{" in text or "}" in text for text in texts) else tuple(texts)
+
+
+def climbs(pattern: str) -> bool:
+    """A pattern like `.*` can match `..`, `.e*` cannot; one with `..` in it can come back through a link."""
+    return any(part == ".." or CLIMBING.match(part) for part in pattern.split("/"))

@@ -1,0 +1,125 @@
+"""
+Lists the commands that programs are given to run, for rules that deny or ask. It is never a reason to allow.
+
+Programs whose command line can be told from their own options have table entries, and what they run has segments
+(`timeout`, `sh -c`). Here are the others: no grammar is followed, every word that could be a command counts as one.
+"""
+
+import re
+from itertools import pairwise
+
+from handrail.shell import tables
+from handrail.shell.model import Does, Segment, Verdict
+from handrail.shell.possible_commands import Words, beginnings, possible_commands
+
+# Behind one of these words (none: anywhere) each word may begin a command, and each text may be a command line.
+AFTER: dict[str, frozenset[str]] = {
+    name: frozenset(words.split())
+    for names, words in {
+        "docker docker-compose podman nerdctl": "exec run create",
+        "kubectl oc": "exec run debug",
+        "git": "submodule bisect",
+        "npm": "exec x",
+        "yarn pnpm": "exec dlx",
+        "bun": "x",
+        "npx pnpx bunx uvx": "",
+        "uv poetry pipenv pdm hatch conda mamba micromamba heroku foreman op doppler rye pixi": "run",
+        "bundle bundler mise rtx asdf direnv rbenv pyenv nodenv lxc incus aws-vault chamber": "exec",
+        "machinectl": "shell",
+        "sops": "exec-env exec-file",
+        "nix": "run shell develop",
+        "ip": "exec",
+        "cargo": "watch",
+        "hash": "-p",
+        "fd fdfind": "-x -X --exec --exec-batch",
+        "tmux valgrind screen gdb parallel entr watchexec nodemon hyperfine concurrently time bwrap proot numactl": "",
+        "cgexec choom arch faketime eatmydata tini dumb-init gosu su-exec sshpass autossh mosh pssh parallel-ssh": "",
+        "dbus-launch start-stop-daemon dotenv env-cmd cross-env csh tcsh sg run-one chronic ts": "",
+        "guix flatpak-spawn toolbox distrobox": "",
+    }.items()
+    for name in names.split()
+}
+# Some of their texts are command lines.
+TEXTS = frozenset(
+    """
+    git awk gawk mawk nawk original-awk sed vim nvim vi ex ed view vimdiff emacs man less rsync scp sftp zip tar make
+    gmake psql mysql sqlite3 expect complete bind fzf socat nc ncat netcat crontab nix-shell vagrant gcloud fly ansible
+    npx npm ssh
+    """.split()
+)
+# Their texts are programs in which a command line may be a string like any other.
+PROGRAMS = frozenset("sed awk gawk mawk nawk original-awk".split())  # read closely: only if they start something
+INTERPRETERS = re.compile(r"(?:python|pypy|perl|ruby|node|php|lua|deno|bun|Rscript|osascript|tclsh|pwsh)[0-9.a-z]*\Z")
+# With these words of git a text may be a command: settings, and sub-commands that run one, here or on the other side.
+GIT_RUNS = frozenset(
+    """
+    -c --config-env config rebase filter-branch difftool mergetool ls-remote clone fetch fetch-pack pull push send-pack
+    send-email archive -O --open-files-in-pager remote-ext
+    """.split()
+)
+VARIABLES = re.compile(
+    r"\w*(?:PAGER|EDITOR|VISUAL|_COMMAND|_SSH|_RSH|ASKPASS|BROWSER|_DIFF|LESSOPEN|LESSCLOSE|SHELL)\Z"
+)
+TEXT = re.compile(r"[\s;&|`$(!]")
+MAX_TEXTS = 20
+
+
+def wrapped_commands(segments: tuple[Segment, ...]) -> tuple[tuple[Words, ...], tuple[Words, ...]]:
+    """The commands in the words of segments: those that may well be run, and those that may as well be data."""
+    likely, possible = dict[Words, None](), dict[Words, None]()
+    for segment in segments:
+        if segment.verdict is Verdict.READ_ONLY:
+            continue
+        texts = [str(word) for name, word in segment.env if VARIABLES.match(name)]
+        texts += [str(effect.word) for effect in segment.effects if effect.does is Does.STARTS and effect.word]
+        likely.update(dict.fromkeys(found for text in texts for found in of_text(text)))
+        if segment.name in PROGRAMS and not segment.does(Does.STARTS):
+            continue
+        sure, guessed = of_words(segment.name, [str(word) for word in segment.argv])
+        likely.update(dict.fromkeys(sure))
+        possible.update(dict.fromkeys(guessed))
+    return tuple(likely), tuple(found for found in possible if found not in likely)
+
+
+def of_words(name: str, words: list[str]) -> tuple[list[Words], list[Words]]:
+    behind = words[1:]
+    if name in AFTER and (not AFTER[name] or (at := first(behind, AFTER[name])) is not None):
+        rest = behind if not AFTER[name] else behind[(at or 0) + 1 :]
+        return [*at_each(rest), *of_texts(rest)], []
+    if name in TEXTS:
+        if name != "git":
+            return of_texts(behind), []
+        if not any(word in GIT_RUNS or word.startswith(("-O", "--open")) for word in behind):
+            return [], []
+        glued = [word[2:] for word in behind if word.startswith(("-O", "-x"))]  # `git grep -Orm x`
+        values = [word for option, word in pairwise(behind) if option.startswith("-")]
+        return of_texts(behind), [found for word in (*glued, *values) for found in at_each([word])]
+    if INTERPRETERS.match(name):
+        return [], of_texts(behind)
+    if name and tables.lookup(name) is None:
+        return [], [*at_each(behind), *of_texts(behind)]
+    return [], []
+
+
+def first(words: list[str], wanted: frozenset[str]) -> int | None:
+    return next((at for at, word in enumerate(words) if word in wanted), None)
+
+
+def at_each(words: list[str]) -> list[Words]:
+    """A command begins at each word that is no option."""
+    return [found for found in beginnings(["", *words]) if found[0] and not found[0].startswith("-")]
+
+
+def of_texts(words: list[str]) -> list[Words]:
+    texts = [word for word in words if TEXT.search(word) or "=" in word]
+    return [found for text in texts[:MAX_TEXTS] for found in of_text(text)]
+
+
+def of_text(text: str) -> list[Words]:
+    """The commands of a text, also of one that follows the name of an option or a setting."""
+    found = [
+        each for part in (text, *text.split("=", 1)[1:], *text.split(":", 1)[1:]) for each in possible_commands(part)
+    ]
+    if text.startswith("-") and not text.startswith("--"):
+        found += possible_commands(text[2:])
+    return found
