@@ -107,3 +107,31 @@ def test_the_programs_that_can_be_installed_are_listed_one_a_line() -> None:
 
     everywhere = ["tmux", "node", "shfmt"]
     assert done.stdout.splitlines() == (["bwrap", *everywhere] if sys.platform == "linux" else everywhere)
+
+
+SLOWLY_BROKEN = """
+import time
+
+from hypothesis import given, strategies as st
+
+now, failures = 0.0, []
+time.perf_counter = lambda: now  # what Hypothesis looks at to see how long it has been shrinking
+
+@given(st.lists(st.integers(), min_size=1))
+def test_it(numbers):
+    global now
+    now += 3
+    if sum(numbers) >= 1000:
+        failures.append(now)
+        raise AssertionError(f"broken by {numbers}")
+
+def test_time():
+    assert now - failures[0] < 60
+"""
+
+
+def test_a_broken_property_is_told_within_a_minute_however_slow_its_examples_are(project: Path) -> None:
+    status, output = run(project, SLOWLY_BROKEN, "-p", "_hypothesis_pytestplugin")
+
+    assert "broken by [" in output
+    assert (status, "1 failed, 1 passed" in output) == (1, True), output
