@@ -4,6 +4,8 @@ What every test run keeps to.
 - A test that needs a program which is not here is not run, and the end of the run says so. With CI=true that is a
   failure if set-up or scripts/system-deps could have provided it.
 - A test may only claim to prove ids that stand in checklist.toml.
+- Programs that our dependencies bring (ripgrep) count as installed.
+- A Ctrl+C sent to a program that a test started reaches it, also when the run itself is deaf to it (`nohup`, `&`).
 - No test talks to any address but loopback.
 - Property tests give the same examples on every run, unless asked for more (`make fuzz`). A broken property is told
   soon: its example is made smaller for at most 20 seconds.
@@ -12,6 +14,7 @@ What every test run keeps to.
 import ipaddress
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tomllib
@@ -37,6 +40,12 @@ settings.register_profile("thorough", deadline=None, max_examples=2_000, print_b
 settings.load_profile("fast")
 assert engine.MAX_SHRINKING_SECONDS, "Hypothesis bounds shrinking by another name now"
 engine.MAX_SHRINKING_SECONDS = 20
+
+# behind all others, so that nothing else of the environment is found before what the system has
+os.environ["PATH"] = os.pathsep.join((os.environ.get("PATH", os.defpath), str(Path(sys.executable).parent)))
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

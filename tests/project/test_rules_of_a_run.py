@@ -1,6 +1,7 @@
 """The rules of tests/conftest.py, seen from outside: a small project with the same conftest is run."""
 
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -135,3 +136,14 @@ def test_a_broken_property_is_told_within_a_minute_however_slow_its_examples_are
 
     assert "broken by [" in output
     assert (status, "1 failed, 1 passed" in output) == (1, True), output
+
+
+def test_a_run_that_is_deaf_to_ctrl_c_still_tests_what_ctrl_c_does(project: Path) -> None:
+    asked = "import signal\ndef test_it(): assert signal.getsignal(signal.SIGINT) is signal.default_int_handler\n"
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        status, output = run(project, asked)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+    assert status == 0, output
