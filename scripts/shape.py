@@ -32,9 +32,12 @@ TOOL, FLAG = "Glob", "is_destructive"
 VAGUE = re.compile(r"\b(nobody|somebody|whoever)\b", re.IGNORECASE)
 PARTICIPLE = re.compile(r"_*(?!(?:em)?bed$|feed$|need$|seed$|shed$|speed$|exceed$|proceed$)[a-z]+ed")
 IRREGULAR = frozenset(
-    "begun bought bound brought built caught chosen done drawn driven fallen felt found given gone grown heard held "
-    "hidden kept known laid led left lent lost made meant met paid said seen sent shown spent spoken sold struck swept "
-    "taken taught thought told torn understood woken won worn written".split()
+    re.findall(
+        r"\w+",
+        "begun bought bound brought built caught chosen done drawn driven fallen felt found given gone grown heard "
+        "held hidden kept known laid led left lent lost made meant met paid said seen sent shown sold spent spoken "
+        "struck swept taken taught thought told torn understood woken won worn written ",
+    )
 )
 
 
