@@ -24,14 +24,10 @@ Indexes = Mapping[Behaviour, RuleIndex]
 
 @record
 class Flags:
-    """What the surroundings permit and ask for."""
+    """What the surroundings permit."""
 
     bypass_available: bool = False
     auto_available: bool = False
-    avoid_prompts: bool = False
-    """Nobody should be asked: a background agent has no person in front of it."""
-    await_automated_checks: bool = False
-    """Hooks and classifier answer before a person is bothered."""
 
 
 NO_FLAGS = Flags()
