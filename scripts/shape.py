@@ -14,6 +14,7 @@ import ast
 import json
 import re
 import sys
+import textwrap
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -45,7 +46,7 @@ IRREGULAR = frozenset(
 class Module:
     name: str
     text: str
-    tree: ast.Module
+    nodes: tuple[ast.AST, ...]
 
     @property
     def package(self) -> str:
@@ -73,7 +74,7 @@ def modules(source: Path) -> list[Module]:
         parts = file.relative_to(source).with_suffix("").parts
         text = file.read_text("utf-8")
         name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-        found.append(Module(name, text, ast.parse(text, str(file))))
+        found.append(Module(name, text, tuple(ast.walk(ast.parse(text, str(file))))))
     return found
 
 
@@ -93,23 +94,25 @@ def measures(code: Sequence[Module]) -> Iterator[Measure]:
     yield Measure("functions that take `**options: Any`", len(untyped), 0, tuple(untyped))
     late = list(late_imports(code))
     yield Measure("late imports in 1,000 lines", round(1000 * len(late) / lines, 2), MAX_LATE, tuple(late))
-    bare = [f"{module.name}.{each.name}" for module, each in functions(code) if is_participle(each.name)]
+    bare = [
+        f"{module.name}.{each.name}"
+        for module, each in functions(code)
+        if is_participle(each.name) and not is_property(each)
+    ]
     yield Measure("functions named by a bare participle", len(bare), 0, tuple(bare))
     vague = {module.name: len(VAGUE.findall(module.text)) for module in code}
     told = tuple(f"{n} {name}" for name, n in sorted(vague.items(), key=lambda item: -item[1]) if n)
     yield Measure("nobody, somebody, whoever", sum(vague.values()), 0, told)
-    naming = [module.name for module in code if names_tool(module.tree, TOOL)]
+    naming = [module.name for module in code if names_tool(module, TOOL)]
     yield Measure(f"source files that name the tool {TOOL} (itself, and one line)", len(naming), 2, tuple(naming))
-    reading = [
-        module.name for module in code if mentions(module.tree, FLAG) and module.package not in ("builtin", "shell")
-    ]
+    reading = [module.name for module in code if mentions(module, FLAG) and module.package not in ("builtin", "shell")]
     yield Measure(f"source files a flag like {FLAG} runs through", len(reading), 3, tuple(reading))
 
 
 def shared_class_names(code: Sequence[Module]) -> Measure:
     places: dict[str, list[str]] = defaultdict(list)
     for module in code:
-        for node in ast.walk(module.tree):
+        for node in module.nodes:
             if isinstance(node, ast.ClassDef):
                 places[node.name.lstrip("_")].append(module.name)
     shared = {name: where for name, where in sorted(places.items()) if len(where) > 1}
@@ -128,7 +131,7 @@ def constructors(code: Sequence[Module]) -> Iterator[Measure]:
             takes = method.args
             count = len(takes.posonlyargs) + len(takes.args) + len(takes.kwonlyargs) - 1
             if owner.name == "Agent":
-                agent = count
+                agent = max(agent, count)
             elif count > MAX_PARAMETERS:
                 long.append(f"{count} {module.name}.{owner.name}")
     yield Measure(f"constructors over {MAX_PARAMETERS} parameters", len(long), 0, tuple(sorted(long, reverse=True)))
@@ -158,12 +161,12 @@ def late_imports(code: Sequence[Module]) -> Iterator[str]:
     for module in code:
         inside = {
             id(node)
-            for function in ast.walk(module.tree)
+            for function in module.nodes
             if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
             for node in ast.walk(function)
             if isinstance(node, ast.Import | ast.ImportFrom)
         }
-        for node in ast.walk(module.tree):
+        for node in module.nodes:
             if id(node) in inside or (isinstance(node, ast.Call) and called(node) == "import_module"):
                 yield f"{module.name}:{node.lineno}"  # type: ignore[attr-defined]  # statements and calls have one
 
@@ -172,31 +175,36 @@ def is_participle(name: str) -> bool:
     return PARTICIPLE.fullmatch(name) is not None or name.strip("_") in IRREGULAR
 
 
-def names_tool(tree: ast.Module, tool: str) -> bool:
+def is_property(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """A property is a value, and values may be adjectives."""
+    return any(isinstance(each, ast.Name) and each.id.endswith("property") for each in function.decorator_list)
+
+
+def names_tool(module: Module, tool: str) -> bool:
     """Whether the module knows the tool: its class, or its name as a whole string."""
     return any(
         (isinstance(node, ast.Constant) and node.value == tool)
         or (isinstance(node, ast.ClassDef | ast.alias) and node.name == tool)
-        for node in ast.walk(tree)
+        for node in module.nodes
     )
 
 
-def mentions(tree: ast.Module, attribute: str) -> bool:
+def mentions(module: Module, attribute: str) -> bool:
     return any(
         (isinstance(node, ast.Attribute) and node.attr == attribute)
         or (isinstance(node, ast.FunctionDef) and node.name == attribute)
-        for node in ast.walk(tree)
+        for node in module.nodes
     )
 
 
 def classes(code: Sequence[Module]) -> Iterator[tuple[Module, ast.ClassDef]]:
     for module in code:
-        yield from ((module, node) for node in ast.walk(module.tree) if isinstance(node, ast.ClassDef))
+        yield from ((module, node) for node in module.nodes if isinstance(node, ast.ClassDef))
 
 
 def functions(code: Sequence[Module]) -> Iterator[tuple[Module, ast.FunctionDef | ast.AsyncFunctionDef]]:
     for module in code:
-        for node in ast.walk(module.tree):
+        for node in module.nodes:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 yield module, node
 
@@ -216,10 +224,10 @@ def imported(code: Sequence[Module]) -> Mapping[str, frozenset[str]]:
     """By package, the other packages of handrail that it imports, at whatever moment."""
     known: dict[str, set[str]] = {module.package: set() for module in code}
     for module in code:
-        for node in ast.walk(module.tree):
+        for node in module.nodes:
             targets: list[str] = []
             if isinstance(node, ast.ImportFrom) and node.module:
-                targets = [node.module]
+                targets = [f"{node.module}.{each.name}" for each in node.names]
             elif isinstance(node, ast.Import):
                 targets = [alias.name for alias in node.names]
             for target in targets:
@@ -238,7 +246,7 @@ def layers(project: Path) -> list[list[str]]:
 
 
 def picture(project: Path, code: Sequence[Module]) -> str:
-    """One line per package, layer by layer; what it imports is named from top to bottom."""
+    """Each package with what it imports, layer by layer from top to bottom; a rule stands between two layers."""
     order = layers(project)
     rank = {name: number for number, name in enumerate(name for layer in order for name in layer)}
     knows = imported(code)
@@ -248,7 +256,10 @@ def picture(project: Path, code: Sequence[Module]) -> str:
         rows = []
         for name in layer:
             others = sorted(knows.get(name, frozenset()) & rank.keys(), key=rank.__getitem__)
-            rows.append(f"{name.ljust(width)}  {'uses ' + ', '.join(others) if others else 'uses nothing'}")
+            uses = " ".join(others) or "nothing of ours"
+            rows.append(
+                textwrap.fill(uses, 110, initial_indent=f"{name.ljust(width)}  ", subsequent_indent=" " * (width + 2))
+            )
         blocks.append("\n".join(rows))
     rule = "\n" + "-" * width + "\n"
     return rule.join(blocks)

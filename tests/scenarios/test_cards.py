@@ -118,8 +118,8 @@ async def test_a_call_is_shown_with_its_tag_its_progress_and_a_result_that_holds
 async def test_a_refusal_an_error_and_a_group_are_shown_as_the_tool_draws_them() -> None:
     shown = await told(Post(), post(1, "secret"), post(2, "broken"))
 
-    assert shown[shown.index("Post denied") :][:3] == ["Post denied", "  Post not allowed", "    secrets stay here"]
-    assert shown[shown.index("Post error") :][:3] == ["Post error", "  Post went wrong", "    the board is full"]
+    assert shown[shown.index("Post denied") :][:3] == ["Post denied", "? Post not allowed", "    secrets stay here"]
+    assert shown[shown.index("Post error") :][:3] == ["Post error", "! Post went wrong", "    the board is full"]
     assert "Post 2 notes" in shown
 
 

@@ -16,11 +16,12 @@ from handrail.loop.events import (
     ResultsComplete,
     RunEnded,
 )
-from handrail.tools.cards import Card
+from handrail.tools.cards import Card, Tone
 from handrail.tools.events import CallFinished, CallProgress, CallQueued, CallStarted, group_card
 
 BODY_LINES = 5
 """So much of what a card holds is told."""
+SIGNS: dict[Tone, str] = {"plain": " ", "good": "+", "warning": "?", "bad": "!"}
 
 
 class DebugPrinter:
@@ -102,7 +103,8 @@ class DebugPrinter:
 
 def _inside(card: Card) -> list[str]:
     """The card below the line that says what happened."""
-    return [f"  {line}" for line in card.lines(BODY_LINES)]
+    first, *rest = card.lines(BODY_LINES)
+    return [f"{SIGNS[card.tone]} {first}", *(f"  {line}" for line in rest)]
 
 
 def _groups(queued: Sequence[CallQueued]) -> Iterator[Card]:
