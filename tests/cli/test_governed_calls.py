@@ -31,7 +31,9 @@ class Place:
             check=False,
             env={
                 **os.environ,
-                **{"HOME": str(self.home), "HANDRAIL_STATE_DIR": str(self.state), "IS_SANDBOX": "1"},
+                "HOME": str(self.home),
+                "HANDRAIL_STATE_DIR": str(self.state),
+                "IS_SANDBOX": "1",
                 **(env or {}),
             },
         )

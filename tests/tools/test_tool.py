@@ -141,7 +141,7 @@ async def test_a_tool_that_says_only_the_least_is_treated_with_care(run: RunCont
     assert note.max_result_chars == DEFAULT_RESULT_CHARS == 30_000
 
 
-@pytest.mark.proves("A1", "A2", "A3", "A21", "A22", "A24")
+@pytest.mark.proves("A1", "A2", "A3", "A21", "A22")
 def test_members_are_plain_class_attributes(run: RunContext) -> None:
     post: Tool[NoteInput] = Post()
 
@@ -185,7 +185,7 @@ async def test_a_tool_speaks_about_meaning_permission_rules_and_the_classifier(c
     assert post.classifier_text(CALM) == "hi"
 
 
-@pytest.mark.proves("A31", "A32", "A35", "A37")
+@pytest.mark.proves("A31", "A32", "A37")
 async def test_a_call_reports_typed_progress_and_returns_data_messages_and_mcp_meta(ctx: ToolContext) -> None:
     news: list[Progress] = []
 

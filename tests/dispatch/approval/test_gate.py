@@ -12,6 +12,7 @@ from handrail.dispatch.approval.judging import nobody_checks
 from handrail.dispatch.approval.model_judge import Ruling
 from handrail.dispatch.approval.question import Proposal
 from handrail.dispatch.gate import NOTHING_SAID, Evidence
+from handrail.permissions.policy import Flags
 from handrail.permissions.risk import Level
 from handrail.tools.abort import AbortReason, AbortSignal
 from handrail.tools.context import AgentIdentity, ToolContext
@@ -460,14 +461,20 @@ async def test_a_hook_cannot_say_yes_to_a_critical_path(tmp_path: Path, command:
     assert (await Desk(tmp_path, hooks=hooks, handler=person).bash(command)).opinions[-1].layer == "person"
 
 
-async def test_a_hook_cannot_answer_for_a_tool_that_needs_a_person(tmp_path: Path) -> None:
+@pytest.mark.proves("A17")
+async def test_neither_hook_nor_rule_nor_mode_answers_for_a_tool_that_needs_a_person(tmp_path: Path) -> None:
     class Asks(Bash):
         name = "AskUserQuestion"
         requires_user_interaction = True
 
-    desk = Desk(tmp_path, hooks=HookAnswers().now(Allow()))
-
+    flags = Flags(bypass_available=True)
+    desk = Desk(tmp_path, mode="bypassPermissions", flags=flags, hooks=HookAnswers().now(Allow()))
     assert (await desk.gate.decide(desk.request(Asks(), command="x"), HOOK_ALLOW)).verdict is Verdict.DENY
+
+    person = Someone().now(Allow())
+    desk = Desk(tmp_path, mode="bypassPermissions", flags=flags, handler=person)
+    decision = await desk.gate.decide(desk.request(Asks(), command="x"), HOOK_ALLOW)
+    assert (decision.opinions[-1].layer, len(person.asked)) == ("person", 1)
 
 
 @pytest.mark.parametrize(
