@@ -62,7 +62,8 @@ def test_in_plan_mode_reads_run_and_changes_do_not_whatever_allows_them(place: P
 
     assert place.call("Read", *plan, file_path="a")["status"] == "ok"
     assert place.call("Bash", *plan, command="cat a")["status"] == "ok"
-    for tool, values in (("Write", {"file_path": "b", "content": "x"}), ("Bash", {"command": "touch b"})):
+    changes: dict[str, dict[str, Any]] = {"Write": {"file_path": "b", "content": "x"}, "Bash": {"command": "touch b"}}
+    for tool, values in changes.items():
         assert place.call(tool, *plan, f"--allowedTools={tool}", **values)["status"] == "denied"
     assert [path.name for path in place.project.iterdir()] == ["a"]
 

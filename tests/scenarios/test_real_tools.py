@@ -1,6 +1,7 @@
 """Runs with the built-in tools and the rails of a folder: nothing in between is a fake but the model."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,6 +35,6 @@ async def test_the_first_request_holds_the_notebook_tool_back(tmp_path: Path) ->
 
     await played(an_agent(model, builtin_tools=True, cwd=tmp_path, deferral=Deferral(mode="on")).run("go"))
 
-    [request] = model.requests
+    request: Any = model.requests[0]
     deferred = {tool.name: tool.deferred for tool in request.tools}
     assert (deferred["NotebookEdit"], deferred["Read"]) == (True, False)
