@@ -93,7 +93,7 @@ async def main() -> None:
         bench = Bench(Path(folder))
         started = time.perf_counter()
         await bench.calls(["true"], bench.careful)
-        print(f"first call, all imports and the nursery included: {(time.perf_counter() - started) * 1000:.0f} ms")
+        print(f"first call, all imports and the supervisor included: {(time.perf_counter() - started) * 1000:.0f} ms")
 
         (floor, best_floor), (ours, best) = await measured(
             partial(bare, ["/bin/bash", "-c", "true"], bench.work), partial(bench.calls, ["true"], bench.careful)

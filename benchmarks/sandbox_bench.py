@@ -88,7 +88,7 @@ async def measure(project: Path, state: Path, methods: list[Tried]) -> None:
     names = ["bare", *(method.method.value for method in methods)]
     for session in sessions:
         await session.calls("true")
-        await session.calls(*["true"] * SLEEPS)  # as many keepers as will be needed
+        await session.calls(*["true"] * SLEEPS)  # as many reapers as will be needed
     trues = await in_turns(ROUNDS, *(partial(session.calls, "true") for session in sessions))
     print("Bash true, ms                         median  quart.    best")
     for name, values in zip(names, trues, strict=True):

@@ -23,7 +23,7 @@ from pathlib import Path
 from handrail.app.calling import call_once
 from handrail.app.state import plain_outfit
 from handrail.app.tools import make_catalog
-from handrail.builtin.searching.program import searcher
+from handrail.builtin.support.ripgrep import searcher
 from handrail.conversation.blocks import Json
 
 FILES = 30_000
@@ -95,7 +95,7 @@ def main() -> None:
             return call
 
         def ripgrep(*arguments: str) -> Callable[[], object]:
-            command = [*rg, "--no-config", *arguments, "./"]
+            command = [rg, "--no-config", *arguments, "./"]
             return lambda: subprocess.run(command, cwd=root, capture_output=True, check=False)
 
         rare = "def _decompression_bomb_check"

@@ -1,19 +1,35 @@
 """
-Every exception that handrail raises.
+Every exception that handrail raises out of the module that raises it.
+
+One that is raised and caught within one module is named `_LikeThisError` and stands there.
 
     HandrailError
-      ToolError          a tool could not do what was asked; the text goes to the model
-      InputError         a tool's input does not fit its schema
+      ToolError            a tool could not do what was asked; the text goes to the model
+        FileChangedError     a file is no longer what was read
+        TaskListError        a task list cannot be changed like that
+      InputError           a tool's input does not fit its schema
       ToolDefinitionError  a tool is declared in a way that cannot work
-      PairingError       a history in which calls and results do not match
-      ProviderSetupError  a model cannot be asked with the settings given
-      RunError           a prompt did not come to an answer
-      PatternError       a pattern of the settings is not understood
-      SettingsError      settings cannot be used, and nothing may run without them
-      SandboxError       a command cannot be run in a sandbox
-      CassetteError      a recording cannot be written or read
-        CassetteMissError  a request that was not recorded
-      SessionError       a session cannot be found, read or written
+      ToolTimeoutError     a tool took longer than it may
+      PairingError         a history in which calls and results do not match
+      ProviderSetupError   a model cannot be asked with the settings given
+      UrlError             an address or a proxy cannot be used
+      TransportError       a request could not be sent, or its answer broke off
+      EventTooLargeError   an event of a stream is over its bound
+      RunError             a prompt did not come to an answer
+      PatternError         a pattern of the settings is not understood
+      UnclearError         a shell command is not understood
+      SettingsError        settings cannot be used, and nothing may run without them
+      SettingsFileError    a settings file cannot be used at all
+        JsonTextError        a text is not strict JSON
+      SandboxError         a command cannot be run in a sandbox
+      NotExchangedError    a new file cannot take the place of an old one
+      UndoError            changes to files cannot be brought back
+      CassetteError        a recording cannot be written or read
+        CassetteMissError    a request that was not recorded
+      SessionError         a session cannot be found, read or written
+      McpError             an MCP server cannot be reached, or its answer makes no sense
+      ClosedError          the other side of a stream has gone
+      ControlError         a question over the wire has no answer
 """
 
 
@@ -23,6 +39,14 @@ class HandrailError(Exception):
 
 class ToolError(HandrailError):
     """A tool could not do what was asked. The message goes to the model: what happened, the value, the next move."""
+
+
+class FileChangedError(ToolError):
+    """The file is no longer what was read."""
+
+
+class TaskListError(ToolError):
+    """The list cannot be changed like that; it stays as it is."""
 
 
 class InputError(HandrailError):
@@ -37,12 +61,32 @@ class ToolDefinitionError(HandrailError):
     """A tool is declared in a way that cannot work; raised where it is declared, never during a call."""
 
 
+class ToolTimeoutError(HandrailError):
+    """The tool's own time limit is over; a TimeoutError that the tool raised is something else."""
+
+
 class PairingError(HandrailError):
     """A history breaks the rule that every call has exactly one result, in call order, in the next turn."""
 
 
 class ProviderSetupError(HandrailError):
     """A model cannot be asked with the settings given; the message says what is missing and how to set it."""
+
+
+class UrlError(HandrailError):
+    """An address or a proxy cannot be used; the message shows it without its password."""
+
+
+class TransportError(HandrailError):
+    """A request could not be sent or its answer broke off. `kind` is `connect` (nothing was answered) or `cut`."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+class EventTooLargeError(HandrailError):
+    """A line or event of a stream grew over its bound; nothing of it is kept."""
 
 
 class RunError(HandrailError):
@@ -57,12 +101,44 @@ class PatternError(HandrailError):
     """A pattern of the settings is not understood."""
 
 
+class UnclearError(HandrailError):
+    """A text for the shell cannot be understood: what it is about and where, as offsets into the text."""
+
+    def __init__(self, text: str, start: int = 0, end: int = 0, node: str = "text") -> None:
+        super().__init__(text)
+        self.text, self.start, self.end, self.node = text, start, end, node
+
+
 class SettingsError(HandrailError):
     """Settings cannot be used or written, and going on without them could allow what they forbid."""
 
 
+class SettingsFileError(HandrailError):
+    """A settings file cannot be used at all. `offset` and `path` tell the place in it, if there is one."""
+
+    def __init__(self, message: str, offset: int | None = None, path: tuple[str | int, ...] = ()) -> None:
+        super().__init__(message)
+        self.message = message
+        self.offset = offset
+        self.path = path
+
+
+class JsonTextError(SettingsFileError):
+    """The text is not strict JSON from `offset` on."""
+
+    offset: int
+
+
 class SandboxError(HandrailError):
     """A command cannot be run in a sandbox; the message says why and what would help."""
+
+
+class NotExchangedError(HandrailError):
+    """A new file cannot take the place of this one."""
+
+
+class UndoError(HandrailError):
+    """A journal cannot be read, or what it holds cannot be brought back."""
 
 
 class CassetteError(HandrailError):
@@ -75,3 +151,15 @@ class CassetteMissError(CassetteError):
 
 class SessionError(HandrailError):
     """A session cannot be found, read or written."""
+
+
+class McpError(HandrailError):
+    """A server cannot be reached, answered with an error, or said what makes no sense."""
+
+
+class ClosedError(HandrailError):
+    """The other side of a stream has gone."""
+
+
+class ControlError(HandrailError):
+    """A question over the wire has no answer: it was refused, came too late, or the other side has gone."""

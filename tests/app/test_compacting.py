@@ -2,7 +2,9 @@
 
 import stat
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,10 +12,11 @@ from handrail.app import compacting
 from handrail.app.compacting import Compactor
 from handrail.conversation.blocks import Text, ToolResult, ToolUse
 from handrail.conversation.messages import AssistantMessage, Message, UserMessage
-from handrail.loop.compaction import Policy, estimate
+from handrail.loop.compaction.plan import Compaction, SummaryPlan
+from handrail.loop.compaction.stubs import CompactionPolicy, estimate
 
 pytestmark = pytest.mark.anyio
-POLICY = Policy(keep_results=1, worth=1_000)
+POLICY = CompactionPolicy(keep_results=1, worth=1_000)
 
 
 class Model:
@@ -40,8 +43,13 @@ def compactor(model: Model, folder: Path) -> Compactor:
     return Compactor(model, folder, policy=POLICY, window=lambda name: 10_000)
 
 
+async def carry_out(compactor: Compactor, *history: Any, **options: Any) -> Compaction | None:
+    planned = await compactor.plan(*history, **options)
+    return await planned.summarise() if isinstance(planned, SummaryPlan) else planned
+
+
 async def test_below_the_mark_nothing_happens(tmp_path: Path) -> None:
-    shorten = compactor(Model(), tmp_path / "results").shorten
+    shorten = partial(carry_out, compactor(Model(), tmp_path / "results"))
 
     assert await shorten(conversation(5_000, 5_000), "m", 4_000) is None
     assert not (tmp_path / "results").exists()
@@ -49,7 +57,7 @@ async def test_below_the_mark_nothing_happens(tmp_path: Path) -> None:
 
 @pytest.mark.proves("R6")
 async def test_first_old_results_go_to_files_of_their_owner(tmp_path: Path) -> None:
-    done = await compactor(Model(), tmp_path / "results").shorten(conversation(9_000, 3_000), "m", 6_000)
+    done = await carry_out(compactor(Model(), tmp_path / "results"), conversation(9_000, 3_000), "m", 6_000)
 
     assert done is not None
     assert (done.kind, done.note[:25]) == ("micro", "1 old results were moved ")
@@ -62,7 +70,7 @@ async def test_first_old_results_go_to_files_of_their_owner(tmp_path: Path) -> N
 async def test_when_that_is_not_enough_the_model_is_asked_for_a_summary(tmp_path: Path) -> None:
     model = Model("All went well.")
 
-    done = await compactor(model, tmp_path).shorten(conversation(4_000, 30_000), "m", 9_000)
+    done = await carry_out(compactor(model, tmp_path), conversation(4_000, 30_000), "m", 9_000)
 
     assert done is not None
     assert done.kind == "full"
@@ -74,7 +82,7 @@ async def test_when_that_is_not_enough_the_model_is_asked_for_a_summary(tmp_path
 async def test_a_model_that_refuses_the_request_gets_a_summary_although_it_should_fit(tmp_path: Path) -> None:
     model = Model("Short.")
 
-    done = await compactor(model, tmp_path).shorten(conversation(3_000, 3_000, 30), "m", 100, forced=True)
+    done = await carry_out(compactor(model, tmp_path), conversation(3_000, 3_000, 30), "m", 100, forced=True)
 
     assert done is not None
     assert done.kind == "full"
@@ -82,7 +90,7 @@ async def test_a_model_that_refuses_the_request_gets_a_summary_although_it_shoul
 
 async def test_a_summary_that_fails_is_not_asked_for_at_every_turn(tmp_path: Path) -> None:
     model = Model("", "Now.")
-    shorten = compactor(model, tmp_path).shorten
+    shorten = partial(carry_out, compactor(model, tmp_path))
     messages = conversation(1_000, 1_500, 1_500)
 
     assert await shorten(messages, "m", 8_500) is None
@@ -94,7 +102,7 @@ async def test_a_summary_that_fails_is_not_asked_for_at_every_turn(tmp_path: Pat
 async def test_results_that_cannot_be_saved_stay(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
 
-    assert await compactor(Model(), tmp_path / "file").shorten(conversation(9_000, 3_000), "m", 6_000) is None
+    assert await carry_out(compactor(Model(), tmp_path / "file"), conversation(9_000, 3_000), "m", 6_000) is None
 
 
 @pytest.mark.parametrize(
@@ -108,7 +116,7 @@ async def test_results_that_cannot_be_saved_stay(tmp_path: Path) -> None:
     ],
 )
 async def test_what_fills_the_window(sizes: Sequence[int], tokens: int, shortened: bool, tmp_path: Path) -> None:
-    done = await compactor(Model("Words."), tmp_path).shorten(conversation(*sizes), "m", tokens)
+    done = await carry_out(compactor(Model("Words."), tmp_path), conversation(*sizes), "m", tokens)
 
     assert (done is not None) == shortened
 
@@ -123,7 +131,7 @@ async def test_a_long_conversation_is_not_counted_again_at_every_turn(
         return estimate(messages)
 
     monkeypatch.setattr(compacting, "estimate", counted)
-    shorten, messages = compactor(Model(), tmp_path).shorten, conversation(10)
+    shorten, messages = partial(carry_out, compactor(Model(), tmp_path)), conversation(10)
     for number in range(100):
         for tokens in (0, 50):
             assert await shorten(messages, "m", tokens) is None
@@ -133,7 +141,7 @@ async def test_a_long_conversation_is_not_counted_again_at_every_turn(
 
 
 async def test_another_history_is_counted_anew(tmp_path: Path) -> None:
-    shorten = compactor(Model(), tmp_path).shorten
+    shorten = partial(carry_out, compactor(Model(), tmp_path))
 
     assert await shorten(conversation(12_000), "m", 0) is None
     assert await shorten(conversation(3_000, 3_000), "m", 0) is None

@@ -10,7 +10,7 @@ import pytest
 
 from handrail.app.facts import MAX_SMALL_FILE, GitProbe, branch_of, gather, git_folder, parse_status, repository_of
 from handrail.loop.prompt import GitFacts, facts_text
-from handrail.processes.sandbox.occupy import Occupied
+from handrail.processes.sandbox.placeholders import Occupied
 
 pytestmark = pytest.mark.needs("git")
 

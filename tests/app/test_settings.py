@@ -16,7 +16,7 @@ from handrail.app.settings import HookSection
 from handrail.app.wishes import credential, thought, wishes_of
 from handrail.conversation.request import Thinking
 from handrail.errors import ProviderSetupError, SettingsError
-from handrail.processes.sandbox.occupy import Occupied
+from handrail.processes.sandbox.placeholders import Occupied
 from handrail.providers.choose import Wishes
 from handrail.testing import ScriptedModel
 from handrail.tools.context import ToolContext
@@ -288,7 +288,7 @@ def test_a_start_loads_no_more_of_settings_than_it_needs(world: World) -> None:
     assert loaded() == least
 
     world.write("user", {"permissions": {"deny": ["Read(.env)"], "allow": ["Glob"]}, "model": "m"})
-    read = {f"config.{name}" for name in ("check", "document", "gather", "keys", "managed", "merge", "ways")}
+    read = {f"config.{name}" for name in ("check", "document", "json_paths", "keys", "load", "managed", "merge")}
     assert loaded() == least | read
 
 

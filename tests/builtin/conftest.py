@@ -1,6 +1,5 @@
 import os
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,9 +30,6 @@ def closed() -> Iterator[Path]:
     shutil.rmtree(base)
 
 
-PACKAGED = Path(sys.executable).with_name("rg")
-
-
 def made(cwd: Path, **env: str) -> Outfit:
     state = str(cwd.with_name(f"{cwd.name}-state"))
     return plain_outfit(
@@ -43,14 +39,5 @@ def made(cwd: Path, **env: str) -> Outfit:
 
 @pytest.fixture
 def outfit(ctx: ToolContext) -> Outfit:
-    """What tools get, with whatever program can do a search here."""
+    """What tools get."""
     return made(ctx.cwd)
-
-
-@pytest.fixture(params=["found", "packaged", "off"])
-def each_outfit(ctx: ToolContext, request: pytest.FixtureRequest) -> Outfit:
-    """With each of the programs that can do a search: the one on PATH, the one beside Python, and the stand-in."""
-    if (request.param == "found" and not shutil.which("rg")) or (request.param == "packaged" and not PACKAGED.exists()):
-        pytest.skip("there is no such program here")
-    env = {"found": {}, "packaged": {"HANDRAIL_RG": str(PACKAGED)}, "off": {"HANDRAIL_RG": "off"}}
-    return made(ctx.cwd, **env[request.param])

@@ -10,9 +10,10 @@ import pytest
 
 from handrail.builtin.glob import MAX_FILES, Glob
 from handrail.builtin.outfit import Outfit
+from handrail.builtin.support.ripgrep import packaged_rg
 from handrail.errors import ToolError
 from handrail.files.paths import resolve
-from handrail.processes.sandbox.occupy import Occupied
+from handrail.processes.sandbox.placeholders import Occupied
 from handrail.tools.abort import AbortReason
 from handrail.tools.access import Access
 from handrail.tools.context import RunContext, ToolContext
@@ -34,17 +35,17 @@ def grow(root: Path, *names: str) -> None:
 
 
 @pytest.mark.proves("N6")
-def test_files_come_newest_first_and_as_read_takes_them(ctx: ToolContext, each_outfit: Outfit) -> None:
+def test_files_come_newest_first_and_as_read_takes_them(ctx: ToolContext, outfit: Outfit) -> None:
     grow(ctx.cwd, "z.py", "sub/a.py", "sub/deep/m.py")
 
-    assert search(ctx, each_outfit, "**/*.py") == ["z.py", "sub/a.py", "sub/deep/m.py"]
-    assert search(ctx, each_outfit, "*.py", path="sub") == ["sub/a.py"]
-    assert search(ctx, each_outfit, "sub/*.py") == ["sub/a.py"]
-    assert search(ctx, each_outfit, "sub/deep/m.py") == ["sub/deep/m.py"]
-    assert search(ctx, each_outfit, "*.py", path="sub/../sub") == ["sub/a.py"]
-    assert search(ctx, each_outfit, "*.py", path=str(ctx.cwd / "sub")) == ["sub/a.py"]
-    assert search(ctx, each_outfit, "*.txt") == ["No file matches."]
-    assert search(ctx, each_outfit, "nowhere/*.py") == ["No file matches."]
+    assert search(ctx, outfit, "**/*.py") == ["z.py", "sub/a.py", "sub/deep/m.py"]
+    assert search(ctx, outfit, "*.py", path="sub") == ["sub/a.py"]
+    assert search(ctx, outfit, "sub/*.py") == ["sub/a.py"]
+    assert search(ctx, outfit, "sub/deep/m.py") == ["sub/deep/m.py"]
+    assert search(ctx, outfit, "*.py", path="sub/../sub") == ["sub/a.py"]
+    assert search(ctx, outfit, "*.py", path=str(ctx.cwd / "sub")) == ["sub/a.py"]
+    assert search(ctx, outfit, "*.txt") == ["No file matches."]
+    assert search(ctx, outfit, "nowhere/*.py") == ["No file matches."]
 
 
 def test_what_programs_get_says_how_many_there_are(ctx: ToolContext, outfit: Outfit) -> None:
@@ -66,13 +67,12 @@ def test_what_programs_get_says_how_many_there_are(ctx: ToolContext, outfit: Out
     "pattern",
     ["**/*.{py,md}", "[!a]*", "*", "**", "d/**/*", "?.py", "**/a*", "{a,d/e}*/**", "**/.*", "[a-c].*", "*.py"],
 )
-@pytest.mark.needs("rg")
 def test_it_finds_what_ripgrep_finds(ctx: ToolContext, outfit: Outfit, pattern: str) -> None:
     grow(ctx.cwd, "a.py", "b.md", "c", ".h", "d/a.py", "d/e/b.md", "d/e/.x", "abc/d", "d/é.py", "ab/c.md")
     anchored = ["/" + pattern] if "," not in pattern else [f"/{p}" for p in spelled_out(pattern)]
 
     listed = subprocess.run(
-        ["rg", "--no-config", "--files", "--hidden", "--no-ignore", *(f"-g{glob}" for glob in anchored)],
+        [packaged_rg(), "--no-config", "--files", "--hidden", "--no-ignore", *(f"-g{glob}" for glob in anchored)],
         cwd=ctx.cwd,
         capture_output=True,
         text=True,
@@ -147,7 +147,7 @@ def test_a_folder_that_cannot_be_searched_is_told(ctx: ToolContext, outfit: Outf
         search(ctx, outfit, "*", path=path)
 
 
-def test_links_are_neither_listed_nor_followed(ctx: ToolContext, each_outfit: Outfit, tmp_path: Path) -> None:
+def test_links_are_neither_listed_nor_followed(ctx: ToolContext, outfit: Outfit, tmp_path: Path) -> None:
     grow(ctx.cwd, "real/file")
     grow(tmp_path, "secret/key")
     (ctx.cwd / "to_file").symlink_to("real/file")
@@ -156,8 +156,8 @@ def test_links_are_neither_listed_nor_followed(ctx: ToolContext, each_outfit: Ou
     (ctx.cwd / "broken").symlink_to("nowhere")
     (ctx.cwd / "loop").symlink_to("loop")
 
-    assert search(ctx, each_outfit, "**") == ["real/file"]
-    assert search(ctx, each_outfit, "to_folder/*") == ["No file matches."]
+    assert search(ctx, outfit, "**") == ["real/file"]
+    assert search(ctx, outfit, "to_folder/*") == ["No file matches."]
 
 
 def test_a_link_given_as_the_folder_is_followed(ctx: ToolContext, outfit: Outfit) -> None:
@@ -167,15 +167,15 @@ def test_a_link_given_as_the_folder_is_followed(ctx: ToolContext, outfit: Outfit
     assert search(ctx, outfit, "*", path="link") == ["link/file"]
 
 
-def test_odd_names_stand_on_one_line_each_and_can_be_encoded(ctx: ToolContext, each_outfit: Outfit) -> None:
+def test_odd_names_stand_on_one_line_each_and_can_be_encoded(ctx: ToolContext, outfit: Outfit) -> None:
     for name in (b"two\nlines", b"bad\xff", b"esc\x1b[31m", "snow ☃".encode(), b"-dash", b"!not"):
         (ctx.cwd / os.fsdecode(name)).write_text("")
 
-    lines = search(ctx, each_outfit, "*")
+    lines = search(ctx, outfit, "*")
 
     assert sorted(lines) == sorted(["'two\\nlines'", "'bad\\udcff'", "'esc\\x1b[31m'", "snow ☃", "-dash", "!not"])
     "\n".join(lines).encode()
-    assert search(ctx, each_outfit, "two\nl*") == ["'two\\nlines'"]
+    assert search(ctx, outfit, "two\nl*") == ["'two\\nlines'"]
 
 
 @pytest.mark.proves("R6")
@@ -189,16 +189,16 @@ def test_more_matches_than_shown_are_counted(ctx: ToolContext, outfit: Outfit) -
 
 
 def test_ignored_files_are_found_unless_told_otherwise_and_version_control_is_not(
-    ctx: ToolContext, each_outfit: Outfit
+    ctx: ToolContext, outfit: Outfit
 ) -> None:
     grow(ctx.cwd, "kept.py", "made.py", "build/out.py", ".git/HEAD", ".git/hooks/pre.py")
     (ctx.cwd / ".gitignore").write_text("made.py\nbuild/\n")
-    careful = replace(each_outfit, env={**each_outfit.env, "CLAUDE_CODE_GLOB_NO_IGNORE": "false"})
+    careful = replace(outfit, env={**outfit.env, "CLAUDE_CODE_GLOB_NO_IGNORE": "false"})
 
-    assert search(ctx, each_outfit, "**/*.py") == ["kept.py", "made.py", "build/out.py"]
+    assert search(ctx, outfit, "**/*.py") == ["kept.py", "made.py", "build/out.py"]
     assert search(ctx, careful, "**/*.py") == ["kept.py"]
-    assert search(ctx, each_outfit, ".git/hooks/*") == [".git/hooks/pre.py"]
-    assert search(ctx, each_outfit, "**/.git/hooks/*") == [".git/hooks/pre.py"]
+    assert search(ctx, outfit, ".git/hooks/*") == [".git/hooks/pre.py"]
+    assert search(ctx, outfit, "**/.git/hooks/*") == [".git/hooks/pre.py"]
 
 
 def test_what_a_rule_hides_is_not_found(ctx: ToolContext, outfit: Outfit) -> None:

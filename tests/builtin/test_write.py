@@ -140,7 +140,7 @@ def test_a_link_stays_and_its_target_is_written(tool: Write, ctx: ToolContext) -
 
 def test_limits_and_folders_are_refused(tool: Write, ctx: ToolContext, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_CONTENT_CHARS", 10)
-    monkeypatch.setattr("handrail.builtin.changing.MAX_FILE_BYTES", 5)
+    monkeypatch.setattr("handrail.builtin.support.file_changes.MAX_FILE_BYTES", 5)
     put(ctx, b"123456")
 
     with pytest.raises(ToolError, match=r"content has 11 characters; 10 is the most for one call"):

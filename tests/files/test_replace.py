@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from handrail.errors import ToolError
+from handrail.errors import FileChangedError, ToolError
 from handrail.files import replace
 from handrail.files.journal import Note
 from handrail.files.paths import locate
-from handrail.files.replace import ChangedError, Target
+from handrail.files.replace import Target
 from handrail.files.source import Source
 from handrail.files.undo import Undo, read
 
@@ -200,7 +200,7 @@ def test_a_change_by_somebody_else_between_reading_and_writing_is_not_overwritte
             (tmp_path / "x").rename(file)
         else:
             file.unlink()
-        with pytest.raises(ChangedError, match="just now"):
+        with pytest.raises(FileChangedError, match="just now"):
             target.write(lambda: iter((b"ours",)), sha(b"old"), undo, NOTE)
 
     assert how == "removed" or read(undo.folder).changes == (), "what did not happen is not to be undone"
@@ -226,7 +226,7 @@ def test_a_new_file_never_replaces_one_that_appeared_meanwhile(tmp_path: Path) -
 
     with Target(locate(str(file), "/")) as target:
         file.write_bytes(b"theirs")
-        with pytest.raises(ChangedError, match="was made by somebody else just now"):
+        with pytest.raises(FileChangedError, match="was made by somebody else just now"):
             target.write(lambda: iter((b"ours",)), "", None, NOTE)
 
     assert file.read_bytes() == b"theirs"

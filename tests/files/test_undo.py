@@ -14,11 +14,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from handrail.errors import UndoError
 from handrail.files.journal import Note
 from handrail.files.paths import locate
 from handrail.files.replace import Target
 from handrail.files.restore import go_back, latest, number_of
-from handrail.files.undo import INDEX, Undo, UndoError, read
+from handrail.files.undo import INDEX, Undo, read
 
 ROOT = Path(__file__).resolve().parents[2]
 

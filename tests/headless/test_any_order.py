@@ -21,9 +21,9 @@ from handrail.conversation.blocks import Text, ToolResult
 from handrail.conversation.messages import UserMessage
 from handrail.conversation.request import Request
 from handrail.conversation.stream import StreamEvent
+from handrail.errors import ClosedError
 from handrail.headless.engine import Spec, open_conversation
 from handrail.headless.serve import Service, Serving
-from handrail.headless.streams import ClosedError
 from handrail.testing import GatedTool, ScriptedModel, gate, say, use
 
 Line = dict[str, Any]

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handrail.errors import HandrailError
-from handrail.headless.control import Control, ControlError, Handler, Payload
-from handrail.headless.streams import ClosedError
+from handrail.errors import ClosedError, ControlError, HandrailError
+from handrail.headless.control import Control, Handler, Payload
 from handrail.testing import run_virtual
 
 pytestmark = pytest.mark.anyio

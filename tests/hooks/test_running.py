@@ -521,6 +521,19 @@ async def test_addresses_are_limited_by_the_settings(
     assert (answer.verdict is Verdict.ASK) == (not reached)
 
 
+async def test_an_endpoint_elsewhere_is_reached_through_the_proxy_and_one_here_is_not(
+    endpoint: Endpoint, tmp_path: Path
+) -> None:
+    endpoint.body = DENY.encode()
+    where = Surroundings({"http_proxy": endpoint.url})  # a proxy sees the whole address
+
+    here = await fire(Hooks(post(f"{endpoint.url}/here"), surroundings=where), tmp_path)
+    there = await fire(Hooks(post("http://hooks.example/there"), surroundings=where), tmp_path)
+
+    assert (here.verdict, there.verdict) == (Verdict.DENY, Verdict.DENY)
+    assert [path for path, _, _ in endpoint.seen] == ["/here", "http://hooks.example/there"]
+
+
 @pytest.mark.parametrize("status", [302, 404, 500])
 @pytest.mark.proves("R2")
 async def test_an_endpoint_that_refuses_is_asked_about_and_redirects_are_not_followed(

@@ -15,9 +15,9 @@ from handrail.app.work import Worker
 from handrail.conversation.blocks import Text, ToolUse
 from handrail.conversation.messages import Attachment
 from handrail.hooks.news import HookNews
-from handrail.loop.dialogue import Mailbox
+from handrail.loop.conversation_state import Mailbox
 from handrail.loop.events import LoopEvent, RunEnded, RunStarted
-from handrail.loop.moments import Expansion
+from handrail.loop.run_hooks import Expansion
 from handrail.loop.state import Why
 from handrail.testing import ScriptedModel, say
 from handrail.testing.model_server import Reply
@@ -178,11 +178,11 @@ def test_what_wakes_keeps_a_run_going_only_so_often_between_two_prompts() -> Non
     for _ in range(20):
         mailbox.note(note, wakes=True)
         woken += len(mailbox)
-        assert mailbox.notes() == (note,)
+        assert mailbox.take_notes() == (note,)
     mailbox.note(note)
     assert (woken, len(mailbox)) == (8, 0)
 
-    mailbox.notes(prompted=True)
+    mailbox.take_notes(prompted=True)
     mailbox.note(note, wakes=True)
     assert len(mailbox) == 1
 

@@ -17,6 +17,7 @@ from handrail import Agent, CarefulGate, Limits, Rails, Scheduling, tool
 from handrail.conversation.blocks import BrokenToolUse, ToolUse
 from handrail.conversation.messages import UserMessage
 from handrail.conversation.stream import BlockEnd, BlockStart, Delta, MessageEnd, StreamFailure
+from handrail.loop.compaction.plan import Compaction, CompactionRequest, SummaryPlan
 from handrail.testing import pause, run_virtual, say
 from handrail.testing.model import Step
 from tests.scenarios.playing import refused, scripted
@@ -158,3 +159,19 @@ def test_the_history_is_good_after_any_cut_with_two_answers_to_choose_from(
         return second
 
     run_virtual(check(script, cut, {"choose": choose}))
+
+
+@pytest.mark.proves("R1")
+@given(scripts, cuts, st.sampled_from(["micro", "full", "fails"]))
+def test_the_history_is_good_after_any_cut_around_a_compaction(
+    script: list[Any], cut: tuple[Cut, int], way: str
+) -> None:
+    async def summarise() -> Compaction | None:
+        await asyncio.sleep(1)
+        return Compaction([UserMessage((say("So far: nothing."),))], "full") if way == "full" else None
+
+    async def compact(request: CompactionRequest) -> Compaction | SummaryPlan | None:
+        await asyncio.sleep(1)
+        return Compaction(request.history.messages[:], "micro") if way == "micro" else SummaryPlan(summarise)
+
+    run_virtual(check(script, cut, {"compact": compact}))

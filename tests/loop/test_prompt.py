@@ -8,12 +8,20 @@ from handrail.conversation.blocks import Text
 from handrail.conversation.messages import AssistantMessage, UserMessage
 from handrail.conversation.request import History, Request
 from handrail.loop.memory import MemoryFile
-from handrail.loop.prompt import Facts, GitFacts, facts_text, near_memory, opening, system_parts, system_prompt
+from handrail.loop.prompt import (
+    EnvironmentFacts,
+    GitFacts,
+    context_attachment,
+    facts_text,
+    memory_attachment,
+    system_parts,
+    system_prompt,
+)
 from handrail.providers import anthropic, openai_chat, openai_responses
 from handrail.providers.api import Api
 from handrail.providers.quirks import quirks_of
 
-FACTS = Facts(
+FACTS = EnvironmentFacts(
     Path("/home/me/project"), "Linux 6 x86_64", "2026-11-15", "some-model", ("Read",), GitFacts("main", "", ())
 )
 APIS = [anthropic.API, openai_chat.API, openai_responses.API]
@@ -51,7 +59,7 @@ def test_another_day_folder_branch_or_turn_leaves_the_bytes_before_the_messages_
     other = FACTS._replace(cwd=Path("/elsewhere"), date="2031-01-01", git=None)
     bodies = []
     for facts in (FACTS, other):
-        history = History([opening(facts), UserMessage((Text("Go."),))])
+        history = History([context_attachment(facts), UserMessage((Text("Go."),))])
         request = Request("some-model", history, system_prompt(system_parts(addition="Be kind.")))
         bodies.append(writer.body(request, stream=True))
         history.append(AssistantMessage((Text("Gone."),)))
@@ -67,15 +75,15 @@ def test_another_day_folder_branch_or_turn_leaves_the_bytes_before_the_messages_
 def test_what_opens_a_conversation_is_memory_then_facts_in_one_block() -> None:
     memory = MemoryFile(Path("/home/me/project/AGENTS.md"), "Use tabs.", "project", Path("/home/me/project"))
 
-    message = opening(FACTS, [memory])
+    message = context_attachment(FACTS, [memory])
 
     assert message.kind == "context"
     [block] = message.content
     assert isinstance(block, Text)
     assert block.text.index("Use tabs.") < block.text.index("<environment>")
     assert block.text.endswith(facts_text(FACTS))
-    assert near_memory([memory]) is not None
-    assert near_memory([]) is None
+    assert memory_attachment([memory]) is not None
+    assert memory_attachment([]) is None
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ import pytest
 from pydantic_core import to_json
 
 from handrail.conversation.blocks import Image, Text, ToolUse
-from handrail.errors import InputError, ToolError
-from handrail.mcp.peer import ExchangePeer, McpError, Message
+from handrail.errors import InputError, McpError, ToolError
+from handrail.mcp.peer import ExchangePeer, Message
 from handrail.mcp.server import Server, connect, output_of
 from handrail.mcp.stdio import StdioPeer
 from handrail.mcp.tools import progress_of, tool_name, tools_of

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from handrail.processes.nursery import NURSERY, Nursery
 from handrail.processes.run import Ended, run
+from handrail.processes.supervisor import SUPERVISOR, Supervisor
 from handrail.processes.tree import descendants
 from handrail.processes.wire import SWEEP, message
 from tests.processes.seen import alive, noted, stay, wait_for, wait_for_end
@@ -167,7 +167,7 @@ async def test_a_call_that_is_cancelled_at_once_starts_nothing_that_lives(tmp_pa
 
 
 @pytest.mark.proves("R8")
-async def test_a_program_that_kills_its_keeper_takes_its_children_with_it(tmp_path: Path) -> None:
+async def test_a_program_that_kills_its_reaper_takes_its_children_with_it(tmp_path: Path) -> None:
     ended = await sh(f"(setsid sh -c '{stay(tmp_path)}' &); {WAIT}; kill -9 $PPID; {stay(tmp_path)}", tmp_path)
 
     assert ended.code == -signal.SIGKILL
@@ -198,7 +198,7 @@ ATTACH = (
     ],
 )
 @pytest.mark.parametrize("cancelled", [True, False])
-async def test_a_keeper_that_is_stopped_by_its_command_ends_it_nevertheless(
+async def test_a_reaper_that_is_stopped_by_its_command_ends_it_nevertheless(
     text: str, tmp_path: Path, cancelled: bool
 ) -> None:
     call = asyncio.ensure_future(sh(text, tmp_path, timeout=None if cancelled else 1))
@@ -213,77 +213,77 @@ async def test_a_keeper_that_is_stopped_by_its_command_ends_it_nevertheless(
     assert (await sh("echo ok", tmp_path)).stdout == b"ok\n"
 
 
-async def test_other_signals_do_not_reach_the_keeper(tmp_path: Path) -> None:
+async def test_other_signals_do_not_reach_the_reaper(tmp_path: Path) -> None:
     assert (await sh("kill $PPID; kill -INT $PPID; kill -HUP $PPID; echo ok", tmp_path)).stdout == b"ok\n"
 
 
-async def test_after_the_nursery_was_killed_there_is_another(tmp_path: Path) -> None:
+async def test_after_the_supervisor_was_killed_there_is_another(tmp_path: Path) -> None:
     await sh("true", tmp_path)
-    before = NURSERY.pid
+    before = SUPERVISOR.pid
     os.kill(before, signal.SIGKILL)
     assert wait_for_end(before)
 
     assert (await sh("echo ok", tmp_path)).stdout == b"ok\n"
-    assert NURSERY.pid != before
+    assert SUPERVISOR.pid != before
 
 
 @pytest.mark.proves("R8")
-def test_a_keeper_that_waits_for_a_nursery_does_not_outlive_it() -> None:
-    nursery = Nursery()
-    nursery.warm()
-    (keeper,) = wait_for(lambda: descendants(nursery.pid))
-    os.kill(nursery.pid, signal.SIGSTOP)
+def test_a_reaper_that_waits_for_a_supervisor_does_not_outlive_it() -> None:
+    supervisor = Supervisor()
+    supervisor.warm()
+    (reaper,) = wait_for(lambda: descendants(supervisor.pid))
+    os.kill(supervisor.pid, signal.SIGSTOP)
     ours, theirs = socket.socketpair()
     with ours:
         with theirs:
-            nursery.submit(SWEEP, (theirs.fileno(),))
+            supervisor.submit(SWEEP, (theirs.fileno(),))
         ours.sendall(message(0))
-        os.kill(nursery.pid, signal.SIGKILL)
+        os.kill(supervisor.pid, signal.SIGKILL)
 
-        assert wait_for_end(keeper)
+        assert wait_for_end(reaper)
         assert ours.recv(1) == b""
-    nursery.close()
+    supervisor.close()
 
 
-async def test_a_call_goes_on_when_the_nursery_is_killed_under_it(tmp_path: Path) -> None:
+async def test_a_call_goes_on_when_the_supervisor_is_killed_under_it(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "gate")
     call = asyncio.ensure_future(sh("echo $PPID; read x < gate; echo $x", tmp_path))
     gate = await asyncio.to_thread((tmp_path / "gate").open, "w")  # it has been opened for reading
-    os.kill(NURSERY.pid, signal.SIGKILL)
-    assert wait_for_end(NURSERY.pid)
+    os.kill(SUPERVISOR.pid, signal.SIGKILL)
+    assert wait_for_end(SUPERVISOR.pid)
     with gate:
         gate.write("ok\n")
-    keeper, *said = (await call).stdout.split()
+    reaper, *said = (await call).stdout.split()
 
     assert said == [b"ok"]
-    assert wait_for_end(int(keeper))
+    assert wait_for_end(int(reaper))
 
 
 async def test_without_an_interpreter_that_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    NURSERY.close()
+    SUPERVISOR.close()
     monkeypatch.setattr(sys, "executable", "")
 
     with pytest.raises(OSError, match=r"sys\.executable is empty"):
         await sh("true", tmp_path)
 
 
-async def test_a_nursery_that_was_started_before_is_used(tmp_path: Path) -> None:
-    NURSERY.close()
-    NURSERY.warm()
-    before = NURSERY.pid
+async def test_a_supervisor_that_was_started_before_is_used(tmp_path: Path) -> None:
+    SUPERVISOR.close()
+    SUPERVISOR.warm()
+    before = SUPERVISOR.pid
 
     assert (await sh("echo ok", tmp_path)).stdout == b"ok\n"
-    assert NURSERY.pid == before
+    assert SUPERVISOR.pid == before
 
 
-def test_a_forked_program_leaves_the_nursery_to_its_parent() -> None:
-    NURSERY.warm()
+def test_a_forked_program_leaves_the_supervisor_to_its_parent() -> None:
+    SUPERVISOR.warm()
     pid = os.fork()
     if not pid:
-        os._exit(0 if NURSERY.pid == 0 else 1)
+        os._exit(0 if SUPERVISOR.pid == 0 else 1)
 
     assert os.waitpid(pid, 0)[1] == 0
-    assert NURSERY.pid
+    assert SUPERVISOR.pid
 
 
 KILLED = """
@@ -308,16 +308,16 @@ async def test_nothing_lives_after_we_were_killed_ourselves(text: str, tmp_path:
     assert all(wait_for_end(pid) for pid in [*noted(tmp_path), *below])
 
 
-async def test_keepers_are_used_again_and_keep_nothing_of_a_call(tmp_path: Path) -> None:
-    async def keeper() -> tuple[str, ...]:
+async def test_reapers_are_used_again_and_keep_nothing_of_a_call(tmp_path: Path) -> None:
+    async def reaper() -> tuple[str, ...]:
         look = "echo $PPID; readlink /proc/$PPID/cwd; ls /proc/$PPID/fd | wc -l"
         return tuple((await sh(look, tmp_path)).stdout.decode().split())
 
-    first = {await keeper() for _ in range(6)}
+    first = {await reaper() for _ in range(6)}
     for _ in range(12):
         with pytest.raises(FileNotFoundError):
             await run(["/no/such/program"], cwd="/", env=ENV, timeout=30, max_bytes=10)
-    later = {await keeper() for _ in range(6)}
+    later = {await reaper() for _ in range(6)}
 
     assert len({pid for pid, *_ in first | later}) < 12
     assert {where for _, where, _ in first | later} == {str(tmp_path)}
@@ -325,10 +325,10 @@ async def test_keepers_are_used_again_and_keep_nothing_of_a_call(tmp_path: Path)
     assert max(counts) - min(counts) < 5  # it may still be closing what the command got
 
 
-async def test_an_idle_keeper_that_is_killed_is_replaced(tmp_path: Path) -> None:
+async def test_an_idle_reaper_that_is_killed_is_replaced(tmp_path: Path) -> None:
     for _ in range(3):
         await sh("true", tmp_path)
-        for pid in descendants(NURSERY.pid):
+        for pid in descendants(SUPERVISOR.pid):
             os.kill(pid, signal.SIGKILL)
             assert wait_for_end(pid)
 

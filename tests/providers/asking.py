@@ -6,9 +6,9 @@ from handrail.conversation.blocks import Text
 from handrail.conversation.messages import UserMessage
 from handrail.conversation.request import History, Request
 from handrail.conversation.stream import StreamEvent
+from handrail.http.client import HttpClient
 from handrail.providers import anthropic, openai_chat, openai_responses
 from handrail.providers.client import Endpoint, Provider
-from handrail.providers.http import HttpTransport
 from handrail.testing.model_server import ModelServer
 from handrail.testing.virtual_clock import VirtualClock
 
@@ -24,7 +24,7 @@ def question(text: str = "Hi", **options: Any) -> Request:
 def asking(server: ModelServer, api: str = "anthropic", **options: Any) -> Provider:
     base = server.url if api == "anthropic" else f"{server.url}/v1"
     options = {"clock": VirtualClock(), "random": lambda: 1.0, **options}
-    provider = Provider(APIS[api], Endpoint(base), HttpTransport({}), **options)
+    provider = Provider(APIS[api], Endpoint(base), HttpClient({}), **options)
     OPENED.append(provider)
     return provider
 

@@ -18,9 +18,9 @@ from handrail.conversation.stream import (
     StreamFailure,
     StreamRetry,
 )
+from handrail.http.transport import HttpRequest
 from handrail.providers.client import Endpoint, Provider
 from handrail.providers.retry import RetryPolicy
-from handrail.providers.transport import Outgoing, Recorded
 from handrail.testing.model_server import ModelServer, Reply
 from handrail.testing.virtual_clock import VirtualClock
 from tests.providers.asking import APIS, asking, everything, question
@@ -30,6 +30,24 @@ pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("close_connections")]
 READ = ToolUse("a", "Read", {"path": "x"})
 HELLO = Reply((Text("Hello, you"),), piece=3)
 CALL = Reply((Text("Let me see."), READ))
+
+
+class Recorded:
+    """An answer from memory, in the chunks that it once came in."""
+
+    def __init__(self, *chunks: bytes) -> None:
+        self._chunks = iter(chunks)
+        self.status = 200
+        self.headers: dict[str, str] = {}
+
+    async def read(self) -> bytes:
+        return next(self._chunks, b"")
+
+    def abort(self) -> None:
+        pass
+
+    def leave(self) -> None:
+        pass
 
 
 def blocks(events: list[StreamEvent]) -> list[AssistantBlock]:
@@ -396,11 +414,11 @@ async def test_a_request_says_who_asks() -> None:
 async def test_a_recorded_answer_takes_the_place_of_the_wire() -> None:
     class Tape:
         def __init__(self) -> None:
-            self.asked: list[Outgoing] = []
+            self.asked: list[HttpRequest] = []
 
-        async def send(self, outgoing: Outgoing) -> Recorded:
+        async def send(self, outgoing: HttpRequest, /) -> Recorded:
             self.asked.append(outgoing)
-            return Recorded([b'data: {"choices":[{"delta":{"content":"H', b'i"},"finish_reason":"stop"}]}\n\n'])
+            return Recorded(b'data: {"choices":[{"delta":{"content":"H', b'i"},"finish_reason":"stop"}]}\n\n')
 
         async def aclose(self) -> None: ...
 

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handrail.conversation.stream import StreamFailure
+from handrail.http.sse import EventReader
 from handrail.providers import reader as reader_module
 from handrail.providers.reader import Reader
-from handrail.providers.sse import EventReader
 from tests.providers.reading import READERS, read
 
 KEYS = [

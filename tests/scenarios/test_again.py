@@ -13,6 +13,7 @@ from handrail.conversation.messages import AssistantMessage, Attachment, UserMes
 from handrail.conversation.request import Chain
 from handrail.conversation.stream import BlockEnd, StreamFailure, Usage, UsageUpdate
 from handrail.errors import HandrailError, RunError
+from handrail.loop.compaction.plan import Compaction, CompactionRequest
 from handrail.loop.events import (
     AlternativesOffered,
     AnswerDiscarded,
@@ -21,7 +22,6 @@ from handrail.loop.events import (
     RequestSent,
     ResultsComplete,
 )
-from handrail.loop.setup import Shortened, Situation
 from handrail.loop.state import Move, Why
 from handrail.testing import GatedTool, gate, run_virtual, say, use
 from handrail.tools.events import CallStarted
@@ -293,13 +293,13 @@ async def test_an_interrupt_while_the_caller_chooses_runs_nothing() -> None:
 
 
 async def test_the_history_can_be_shortened_before_a_request() -> None:
-    seen: list[Situation] = []
+    seen: list[CompactionRequest] = []
 
-    async def shorten(situation: Situation) -> Shortened | None:
-        seen.append(situation)
-        if situation.context_tokens < 100:
+    async def shorten(request: CompactionRequest) -> Compaction | None:
+        seen.append(request)
+        if request.context_tokens < 100:
             return None
-        return Shortened([UserMessage((Text("So far: nothing."),))], "full", "made shorter")
+        return Compaction([UserMessage((Text("So far: nothing."),))], "full", "made shorter")
 
     used = UsageUpdate(Usage(input_tokens=99, output_tokens=1))
     script = [[used, use("1", "shout", text="a")], [say("Done.")]]
@@ -307,7 +307,7 @@ async def test_the_history_can_be_shortened_before_a_request() -> None:
 
     events = await played(agent.run("Go."))
 
-    assert [situation.context_tokens for situation in seen] == [0, 100]
+    assert [request.context_tokens for request in seen] == [0, 100]
     assert only(events, Compacted) == [Compacted("full", 3, 1, 100, "made shorter")]
     assert roles(agent.messages) == ["user", "assistant"]
 
@@ -315,9 +315,9 @@ async def test_the_history_can_be_shortened_before_a_request() -> None:
 async def test_the_next_prompt_knows_what_the_last_one_filled() -> None:
     seen: list[int] = []
 
-    async def shorten(situation: Situation) -> Shortened | None:
-        seen.append(situation.context_tokens)
-        return Shortened([UserMessage((Text("So far: nothing."),))], "full") if len(seen) == 3 else None
+    async def shorten(request: CompactionRequest) -> Compaction | None:
+        seen.append(request.context_tokens)
+        return Compaction([UserMessage((Text("So far: nothing."),))], "full") if len(seen) == 3 else None
 
     def used(input_tokens: int | None = None, output_tokens: int | None = None) -> UsageUpdate:
         return UsageUpdate(Usage(input_tokens, output_tokens))
@@ -336,8 +336,8 @@ async def test_the_next_prompt_knows_what_the_last_one_filled() -> None:
 async def test_a_request_that_is_too_long_is_shortened_and_made_again_once() -> None:
     too_long = StreamFailure("invalid_request_error", "prompt is too long: 9 tokens", retryable=False, status=400)
 
-    async def shorten(situation: Situation) -> Shortened | None:
-        return Shortened(situation.history.messages[-1:], "full") if situation.forced else None
+    async def shorten(request: CompactionRequest) -> Compaction | None:
+        return Compaction(request.history.messages[-1:], "full") if request.forced else None
 
     agent = an_agent(scripted([[too_long], [too_long]]), compact=shorten)
 
@@ -349,7 +349,7 @@ async def test_a_request_that_is_too_long_is_shortened_and_made_again_once() -> 
 
 @pytest.mark.parametrize("how", ["interrupt", "time", "cancel"])
 def test_shortening_can_be_stopped_like_an_answer(how: str) -> None:
-    async def for_ever(situation: Situation) -> Shortened | None:
+    async def for_ever(request: CompactionRequest) -> Compaction | None:
         asyncio.get_running_loop().call_later(5, stop)
         await asyncio.Event().wait()
         return None

@@ -15,9 +15,9 @@ from handrail.conversation.redact import Redactor, make_redactor
 from handrail.conversation.scribe import PUT_OFF
 from handrail.dispatch.gate import CarefulGate
 from handrail.errors import HandrailError
+from handrail.loop.compaction.plan import Compaction, CompactionRequest
 from handrail.loop.events import RequestSent, ResultsComplete
 from handrail.loop.limits import Limits
-from handrail.loop.setup import Shortened, Situation
 from handrail.loop.state import Why
 from handrail.sessions.log import read
 from handrail.sessions.rebuild import NEVER_STARTED, UNKNOWN, rebuild
@@ -230,9 +230,9 @@ async def test_a_fork_answers_it_and_leaves_it_to_the_first_session(till: Till, 
     assert rebuild(read(opened.path)).deferred is not None
 
 
-async def only_the_end(situation: Situation) -> Shortened | None:
-    kept = situation.history.messages[-3:]
-    return Shortened(kept, "full") if situation.wish is not None else None
+async def only_the_end(request: CompactionRequest) -> Compaction | None:
+    kept = request.history.messages[-3:]
+    return Compaction(kept, "full") if request.instructions is not None else None
 
 
 @pytest.mark.proves("R1")

@@ -17,8 +17,8 @@ from handrail.errors import HandrailError
 from handrail.hooks.asking import Surroundings
 from handrail.hooks.news import HookNews
 from handrail.hooks.specs import HookSource
+from handrail.loop.compaction.plan import Compaction, CompactionRequest, SummaryPlan
 from handrail.loop.events import Compacted, Notice, QueuedMessageTaken, RequestSent
-from handrail.loop.setup import Shortened, Situation
 from handrail.loop.state import Move, Why
 from handrail.testing import say, use
 from tests.processes.seen import alive, noted, stay
@@ -275,10 +275,11 @@ async def test_hooks_are_asked_before_a_summary_and_told_after_it(blocked: bool,
         SessionStart=context("SessionStart", "It is Friday."),
     )
 
-    async def shorten(situation: Situation) -> Shortened | None:
-        if situation.context_tokens < 100 or not await situation.may_summarise():
-            return None
-        return Shortened([Attachment("summary", (Text("So far: nothing."),))], "full")
+    async def summarise() -> Compaction:
+        return Compaction([Attachment("summary", (Text("So far: nothing."),))], "full")
+
+    async def shorten(request: CompactionRequest) -> SummaryPlan | None:
+        return SummaryPlan(summarise) if request.context_tokens >= 100 else None
 
     used = UsageUpdate(Usage(input_tokens=99, output_tokens=1))
     agent = agent_with(

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from handrail.errors import UnclearError
 from handrail.shell import Verdict, analyse
-from handrail.shell.gate import UnclearError
 from handrail.shell.grammars import awk
 
 

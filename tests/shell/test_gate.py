@@ -2,8 +2,9 @@
 
 import pytest
 
+from handrail.errors import UnclearError
 from handrail.shell import Verdict, analyse
-from handrail.shell.gate import MAX_BYTES, UnclearError, check, join_lines
+from handrail.shell.gate import MAX_BYTES, check, join_lines
 
 INVISIBLE = {
     "NUL": "\0", "carriage return": "\r", "backspace": "\b", "escape": "\x1b", "vertical tab": "\v", "form feed": "\f",

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.shell.gate import UnclearError
+from handrail.errors import UnclearError
 from handrail.shell.grammars import git_pretty, git_ref_format, git_setting, pathspec
 from handrail.shell.model import Kind, Piece, Word, literal_word
 

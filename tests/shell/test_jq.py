@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from handrail.errors import UnclearError
 from handrail.shell import Does, analyse
-from handrail.shell.gate import UnclearError
 from handrail.shell.grammars import jq
 from tests.shell.corpus_report import runs_unasked
 

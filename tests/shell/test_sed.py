@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from handrail.errors import UnclearError
 from handrail.shell import Does, Verdict, analyse
-from handrail.shell.gate import UnclearError
 from handrail.shell.grammars import sed
 from handrail.shell.model import HARMLESS
 

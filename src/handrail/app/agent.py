@@ -46,21 +46,21 @@ from handrail.dispatch.results import ResultStore
 from handrail.dispatch.schedule import Scheduling
 from handrail.errors import HandrailError
 from handrail.files.memory import FileMemory
-from handrail.loop.dialogue import Dialogue, Mailbox, new_chain
+from handrail.loop.compaction.plan import Compact
+from handrail.loop.conversation_state import ConversationState, Mailbox, new_chain
 from handrail.loop.events import LoopEvent
 from handrail.loop.limits import NO_LIMITS, Limits
-from handrail.loop.moments import Expansion, hook_note
 from handrail.loop.run import Run
-from handrail.loop.setup import (
-    Attach,
-    Choose,
-    Compact,
-    Opening,
-    Options,
-    Setup,
-    SpentAside,
-    nothing_attached,
+from handrail.loop.run_config import (
+    ChooseAnswer,
+    FirstAttachments,
+    RequestOptions,
+    RunConfig,
+    SideUsage,
+    TurnAttachments,
+    no_attachments,
 )
+from handrail.loop.run_hooks import Expansion, hook_note
 from handrail.providers.choose import Wishes
 from handrail.sessions.store import Opened
 from handrail.tools.context import AgentIdentity, RunContext, RunOptions
@@ -126,11 +126,11 @@ class Agent:
         api_key: str = "",
         fallback_models: tuple[str, ...] = (),
         model_name: str = "",
-        opening: Opening = tuple,
-        attach: Attach = nothing_attached,
+        opening: FirstAttachments = tuple,
+        attach: TurnAttachments = no_attachments,
         compact: Compact | None = None,
-        spent_aside: SpentAside = tuple,
-        choose: Choose | None = None,
+        spent_aside: SideUsage = tuple,
+        choose: ChooseAnswer | None = None,
         defers: bool = True,
         history: Iterable[Message] = (),
         session: Opened | None = None,
@@ -180,24 +180,24 @@ class Agent:
         )
         if hooks is not None:  # only who has hooks pays for them
             rails = hooked(rails, hooks, variables)
-        self._setup = Setup(
+        self._setup = RunConfig(
             model=chosen.model,
             model_name=chosen.name,
             system=prompt_parts(system_prompt),
-            options=Options(max_tokens, thinking, effort, tool_choice, betas, task_budget),
+            options=RequestOptions(max_tokens, thinking, effort, tool_choice, betas, task_budget),
             view=view or PromptView(tools=frozenset(names)),
             rails=rails,
             scheduling=scheduling,
             limits=limits,
             cost=chosen.cost,
-            opening=opening,
+            first_attachments=opening,
             attach=with_task_news(attach, self._outfit, resumed=session is not None and bool(session.messages)),
             compact=compact,
-            spent_aside=spent_aside,
+            side_usage=spent_aside,
             hooks=hooks,
-            defers=defers,
-            tasks=partial(running_tasks, self._outfit),
-            choose=choose,
+            can_defer=defers,
+            background_tasks=partial(running_tasks, self._outfit),
+            choose_answer=choose,
             structured=structured_output(output),
         )
         context = RunContext(folder, permissions=NoRules(mode=mode), agent=identity, options=options)
@@ -210,10 +210,10 @@ class Agent:
             context = replace(context, cwd=self._last_folder(session.rebuilt.moved, folder))
             if session.rebuilt.note:
                 past.append(session.rebuilt.note)
-        self._dialogue = Dialogue(catalog, context, store, past, chain=chain or new_chain())
+        self._dialogue = ConversationState(catalog, context, store, past, chain=chain or new_chain())
         if session is not None:
-            self._dialogue.put_off = session.rebuilt.deferred
-            self._dialogue.source = "fork" if session.forked else ""
+            self._dialogue.deferred_call = session.rebuilt.deferred
+            self._dialogue.start_source = "fork" if session.forked else ""
         self._current: Callable[[], Run | None] = lambda: None
         if hooks is not None and identity.is_main:
             hooks.later = self._dialogue.mailbox.news.append
@@ -315,7 +315,7 @@ class Agent:
             raise HandrailError("A prompt is still being worked on. Summarise the conversation after it.")
         if self._setup.compact is None:
             raise HandrailError("Nobody can summarise this conversation. Give the agent `compact`.")
-        run = Run(self._setup, self._dialogue, UserMessage((Text(wishes),)), shorten=wishes)
+        run = Run(self._setup, self._dialogue, UserMessage((Text(wishes),)), instructions=wishes)
         self._current = weakref.ref(run)
         return run
 
@@ -329,12 +329,12 @@ class Agent:
         if self.running:
             raise HandrailError("A prompt is still being worked on. Close its run first.")
         dialogue = self._dialogue
-        await dialogue.quiet()
+        await dialogue.wait_until_idle()
         if self._hooks is not None:
             await self._tell_end(self._hooks, "clear")
-        dialogue.source, dialogue.announced = "clear", frozenset()
+        dialogue.start_source, dialogue.announced_tools = "clear", frozenset()
         dialogue.context = replace(dialogue.context, files=FileMemory(), history=())
-        dialogue.forget(())
+        dialogue.replace_history(())
 
     async def ask(self, prompt: Prompt, *, limits: Limits | None = None) -> Answer:
         """
@@ -414,7 +414,7 @@ class Agent:
         await self._close_model()
 
     async def _tell_end(self, hooks: "Hooks | LateHooks", reason: str) -> None:
-        opened, self._dialogue.opened = self._dialogue.opened, False
+        opened, self._dialogue.session_started = self._dialogue.session_started, False
         if opened and hooks.wants("SessionEnd"):
             await hooks.fire("SessionEnd", {"reason": reason}, self._dialogue.context)
 

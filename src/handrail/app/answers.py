@@ -5,8 +5,8 @@ from typing import Any
 
 from handrail.errors import RunError
 from handrail.loop.events import RunEnded
-from handrail.loop.spending import Spent
 from handrail.loop.state import Move, Why
+from handrail.loop.usage import ModelUsage
 from handrail.records import record
 
 WHAT_HAPPENED: dict[Why, str] = {
@@ -35,7 +35,7 @@ class Answer:
     ended: RunEnded
 
     @property
-    def spent(self) -> Mapping[str, Spent]:
+    def spent(self) -> Mapping[str, ModelUsage]:
         """Tokens by model."""
         return self.ended.spent
 

@@ -12,7 +12,7 @@ from handrail.conversation.blocks import Json, Text, ToolReference, ToolResult, 
 from handrail.conversation.messages import Message, UserMessage
 from handrail.dispatch.gate import Rails
 from handrail.errors import HandrailError, ToolDefinitionError
-from handrail.loop.setup import StructuredOutput
+from handrail.loop.run_config import StructuredOutput
 from handrail.tools.pool import AnyTool, Denied, nothing_denied
 from handrail.tools.tool import McpInfo, Tool
 

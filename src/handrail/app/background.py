@@ -9,18 +9,18 @@ from typing import Any
 from handrail.builtin.outfit import Outfit
 from handrail.conversation.blocks import Json
 from handrail.conversation.messages import Attachment
-from handrail.loop.setup import Attach
+from handrail.loop.run_config import TurnAttachments
 from handrail.records import record
 from handrail.tools.outcome import Outcome
 
-TASKS = "handrail.builtin.tasks"
+TASKS = "handrail.builtin.support.background_tasks"
 REPL = "handrail.builtin.repl.interpreter"
 FOREVER = 1e8
 KINDS = {"local_bash": "shell"}
 MAX_SHOWN = 1_000
 
 
-def with_task_news(attach: Attach, outfit: Callable[[], Outfit], *, resumed: bool = False) -> Attach:
+def with_task_news(attach: TurnAttachments, outfit: Callable[[], Outfit], *, resumed: bool = False) -> TurnAttachments:
     """What was to be attached, and what background tasks have to say, also those of a session that is `resumed`."""
 
     def attached(outcomes: Sequence[Outcome]) -> Iterable[Attachment]:

@@ -16,7 +16,7 @@ from handrail.app.facts import repository_of
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import UserMessage
 from handrail.files.frontmatter import read_head
-from handrail.loop.moments import Expansion
+from handrail.loop.run_hooks import Expansion
 from handrail.records import record
 
 FAMILIES = (".handrail", ".claude")

@@ -1,28 +1,28 @@
-"""Shortens a run's history when it is time: saves what leaves it, asks the model for a summary."""
+"""Compacts a run's history when it is time: saves what leaves it, asks the model for a summary."""
 
 import logging
 import os
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from itertools import takewhile
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from handrail.conversation.messages import AssistantMessage, Message
 from handrail.files.owned import owned_folder
-from handrail.loop.compaction import (
+from handrail.loop.compaction.plan import Compaction, SummaryPlan
+from handrail.loop.compaction.stubs import (
     CHARACTERS_PER_TOKEN,
     DEFAULT_POLICY,
-    Micro,
-    Policy,
-    Save,
-    action,
+    CompactionPolicy,
+    FileToSave,
+    StubbedHistory,
     estimate,
-    micro,
+    needed_action,
+    stub_old_results,
 )
-from handrail.loop.setup import nobody_minds
-from handrail.loop.summary import split, summarised, summary_request
+from handrail.loop.compaction.summary import HistorySplit, replace_with_summary, split_history, summary_request
 from handrail.loop.windows import window_of
-from handrail.records import record
 
 log = logging.getLogger(__name__)
 
@@ -35,15 +35,6 @@ UNBELIEVABLE = 8
 """No tokenizer is so much better than our estimate: servers that count so little leave out what they had cached."""
 
 
-@record
-class Compaction:
-    """The messages that take the history's place; `note` is for people."""
-
-    messages: tuple[Message, ...]
-    kind: Literal["micro", "full"]
-    note: str
-
-
 class Compactor:
     """Knows what it tried. `folder` takes whole texts of results."""
 
@@ -52,7 +43,7 @@ class Compactor:
         ask: Ask,
         folder: Path,
         *,
-        policy: Policy = DEFAULT_POLICY,
+        policy: CompactionPolicy = DEFAULT_POLICY,
         window: Callable[[str], int] = window_of,
     ) -> None:
         self._ask = ask
@@ -62,28 +53,21 @@ class Compactor:
         self._failed_at = 0.0
         self._counted: tuple[Sequence[Message], int, int] = ((), 0, 0)
 
-    async def shorten(
-        self,
-        messages: Sequence[Message],
-        model: str,
-        tokens: int,
-        *,
-        forced: bool = False,
-        allowed: Callable[[], Awaitable[bool]] = nobody_minds,
-        wish: str = "",
-    ) -> Compaction | None:
+    async def plan(
+        self, messages: Sequence[Message], model: str, tokens: int, *, forced: bool = False, instructions: str = ""
+    ) -> Compaction | SummaryPlan | None:
         """
         A shorter history if there is need and a way, else None.
 
         `tokens` is what the last request and its answer filled of the window (0 = not known); `forced` means that the
-        model refused the request as too long. `allowed` is asked before a summary is made; `wish` says what matters.
+        model refused the request as too long. `instructions` say what matters in a summary.
         """
         window = self._window(model)
         used = self._used(messages, tokens)
-        wanted = "full" if forced else action(used, window, self._policy)
+        wanted = "full" if forced else needed_action(used, window, self._policy)
         if wanted == "none":
             return None
-        stubbed = micro(messages, self._folder, self._policy)
+        stubbed = stub_old_results(messages, self._folder, self._policy)
         if stubbed is not None and self._is_enough(stubbed, used, window, forced) and save_all(stubbed.saves):
             saved = f"{stubbed.stubs} old results were moved to files, {stubbed.characters:,} characters."
             return Compaction(stubbed.messages, "micro", saved)
@@ -91,11 +75,12 @@ class Compactor:
             return None
         # a model that refuses has a smaller window than was thought
         room = min(window, used) if forced else window
-        parts = split(messages, room, self._policy)
-        if parts is None or not await allowed():
-            return None
-        text = await self._ask(summary_request(parts.older, room, wish, self._policy))
-        after = summarised(parts, text)
+        parts = split_history(messages, room, self._policy)
+        return None if parts is None else SummaryPlan(partial(self._summarise, parts, used, room, instructions))
+
+    async def _summarise(self, parts: HistorySplit, used: int, room: int, instructions: str) -> Compaction | None:
+        text = await self._ask(summary_request(parts.older, room, instructions, self._policy))
+        after = replace_with_summary(parts, text)
         self._failed_at = used if after is None else 0.0
         return None if after is None else Compaction(after, "full", f"{len(parts.older)} messages became a summary.")
 
@@ -114,9 +99,9 @@ class Compactor:
         self._counted = (messages, len(messages), tokens)
         return tokens
 
-    def _is_enough(self, stubbed: Micro, used: int, window: int, forced: bool) -> bool:
+    def _is_enough(self, stubbed: StubbedHistory, used: int, window: int, forced: bool) -> bool:
         left = used - stubbed.characters // CHARACTERS_PER_TOKEN
-        return not forced and action(left, window, self._policy) != "full"
+        return not forced and needed_action(left, window, self._policy) != "full"
 
 
 def newest(messages: Sequence[Message]) -> Sequence[Message]:
@@ -124,7 +109,7 @@ def newest(messages: Sequence[Message]) -> Sequence[Message]:
     return [*takewhile(lambda message: not isinstance(message, AssistantMessage), reversed(messages))]
 
 
-def save_all(saves: Sequence[Save]) -> bool:
+def save_all(saves: Sequence[FileToSave]) -> bool:
     """Write files for their owner only; False if one cannot be written, and then nothing must leave the history."""
     try:
         for save in saves:

@@ -15,8 +15,8 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from handrail.loop.prompt import Facts, GitFacts
-from handrail.processes.placeholders import stands_in
+from handrail.loop.prompt import EnvironmentFacts, GitFacts
+from handrail.processes.sandbox.placeholder_marks import stands_in
 
 PATIENCE = 0.25
 MAX_OUTPUT = 64 * 1024
@@ -115,11 +115,11 @@ class GitProbe:
         return None if code else data
 
 
-def gather(cwd: Path, probe: GitProbe, *, model: str = "", tools: tuple[str, ...] = ()) -> Facts:
+def gather(cwd: Path, probe: GitProbe, *, model: str = "", tools: tuple[str, ...] = ()) -> EnvironmentFacts:
     """All facts; the slow part has been running since the probe was made."""
     system = os.uname()
     platform = f"{system.sysname} {system.release} {system.machine}"
-    return Facts(cwd, platform, time.strftime("%Y-%m-%d"), model, tools, probe.facts())
+    return EnvironmentFacts(cwd, platform, time.strftime("%Y-%m-%d"), model, tools, probe.facts())
 
 
 def git_folder(root: Path) -> Path | None:

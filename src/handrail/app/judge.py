@@ -9,8 +9,8 @@ from handrail.conversation.messages import UserMessage
 from handrail.conversation.request import History, Request, Thinking
 from handrail.conversation.stream import Usage
 from handrail.dispatch.approval.model_judge import Ruling
-from handrail.loop.aside import ask_aside
-from handrail.loop.setup import Model
+from handrail.loop.run_config import Model
+from handrail.loop.side_request import side_request
 
 PROMPT = """\
 You guard a person's computer. An agent wants to make one call of a tool, and you say whether a careful colleague
@@ -52,7 +52,7 @@ class ModelJudge:
         history = History([UserMessage((Text(f"The call to judge:\n{text}"),))])
         model, name = self._asked()
         request = Request(name, history, system=(PROMPT.format(code=code),), max_tokens=200, thinking=Thinking("off"))
-        said = await ask_aside(model, request)
+        said = await side_request(model, request)
         if said.usage != Usage():
             self._spend(said.model, said.usage)
         return None if said.failure else ruling(said.text, code)

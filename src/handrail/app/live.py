@@ -46,7 +46,7 @@ def _scripts(loaded: Loaded, places: Places) -> Iterator[str]:
     """The project's own files that hooks, servers and the like start: whoever writes them runs them, unasked."""
     values = [layer.values for layer in loaded.settings.layers] + [{"mcpServers": loaded.settings.servers}]
     if any(value.get(key) for value in values for key in ("hooks", "statusLine", "apiKeyHelper", "mcpServers")):
-        from handrail.config.widening import RUNS, files_named  # noqa: PLC0415  # most settings start nothing
+        from handrail.config.needs_trust import RUNS, files_named  # noqa: PLC0415  # most settings start nothing
 
         for value in values:
             yield from files_named([value.get(key) for key in RUNS], places.cwd)

@@ -18,7 +18,7 @@ from handrail.loop.memory import (
     MAX_TOTAL,
     Memory,
     MemoryFile,
-    Problem,
+    MemoryProblem,
     Scope,
     applies,
     imports,
@@ -112,7 +112,7 @@ class _Reading:
         self._switches = switches
         self._known = known
         self._found: list[MemoryFile] = []
-        self._problems: list[Problem] = []
+        self._problems: list[MemoryProblem] = []
         self._folders = set(known.folders)
         self._seen = set(known.seen)
 
@@ -199,11 +199,11 @@ class _Reading:
             return True
         if not real.is_relative_to(origin.border.resolve()):
             text = f"leads to {real}, outside of {origin.border}, and was not read. Approve that file if it is meant."
-            self._problems.append(Problem(path, text, needs_approval=real))
+            self._problems.append(MemoryProblem(path, text, needs_approval=real))
             return False
         if _secret_name(real.relative_to(origin.border.resolve())):
             text = f"leads to {real}, which may hold secrets, and was not read. Approve that file if it is meant."
-            self._problems.append(Problem(path, text, needs_approval=real))
+            self._problems.append(MemoryProblem(path, text, needs_approval=real))
             return False
         if origin.above_project and not _trustworthy(real):
             self._problem(path, "was not read: it lies above the project, and others than you could have written it.")
@@ -236,7 +236,7 @@ class _Reading:
         return text
 
     def _problem(self, path: Path, text: str) -> None:
-        self._problems.append(Problem(path, text))
+        self._problems.append(MemoryProblem(path, text))
 
 
 def _read(path: Path) -> bytes | None:

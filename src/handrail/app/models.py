@@ -9,8 +9,8 @@ from typing import Protocol
 from handrail.conversation.request import Request
 from handrail.conversation.stream import Usage
 from handrail.errors import ProviderSetupError
-from handrail.loop.setup import Model, Stream
-from handrail.loop.spending import Cost
+from handrail.loop.run_config import Model, Stream
+from handrail.loop.usage import Cost
 from handrail.providers.choose import Wishes, choose, open_provider
 from handrail.providers.cost import cost_of, price_of
 from handrail.records import record

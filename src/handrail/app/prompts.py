@@ -16,7 +16,7 @@ from handrail.app.commands import CALLED, Command, expanded, find_commands
 from handrail.app.work import Worker
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import UserMessage
-from handrail.loop.compaction import estimate
+from handrail.loop.compaction.stubs import estimate
 from handrail.loop.events import (
     SYNTHETIC,
     BlockComplete,
@@ -27,8 +27,8 @@ from handrail.loop.events import (
     RunStarted,
 )
 from handrail.loop.run import Run
-from handrail.loop.spending import Spent, dollars
 from handrail.loop.state import Move, Why
+from handrail.loop.usage import ModelUsage, total_dollars
 from handrail.loop.windows import window_of
 from handrail.records import record
 from handrail.sessions.scribe import new_id
@@ -41,7 +41,7 @@ class Prompts:
         self.worker = worker
         self.tokens = 0
         """What the newest request and its answer filled of the window."""
-        self.spent: dict[str, Spent] = {}
+        self.spent: dict[str, ModelUsage] = {}
         self.commands: Mapping[str, Command] = (
             find_commands(worker.cwd, worker.live.loaded.env, worker.sources) if slash else {}
         )
@@ -114,7 +114,7 @@ class Prompts:
                 self.tokens = estimate(self.worker.agent.messages)
             case RunEnded(spent=spent):
                 for model, used in spent.items():
-                    self.spent[model] = self.spent.get(model, Spent()).with_all(used)
+                    self.spent[model] = self.spent.get(model, ModelUsage()).with_all(used)
             case _:
                 pass
 
@@ -171,7 +171,7 @@ async def _context(prompts: Prompts, _words: str) -> str:
 async def _cost(prompts: Prompts, _words: str) -> str:
     if not prompts.spent:
         return "Nothing was asked of a model yet."
-    bill = dollars(prompts.spent.values())
+    bill = total_dollars(prompts.spent.values())
     lines = ["the price is not known" if bill is None else f"{bill:.4f} dollars"]
     for model, spent in prompts.spent.items():
         cached = f"{spent.cache_read_tokens:,} read from and {spent.cache_write_tokens:,} written to the cache"

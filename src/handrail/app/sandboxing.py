@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from handrail.app.settings import Loaded
 from handrail.config.places import Places
-from handrail.processes.wrapping import UNCONFINED, Sandbox, Standing, Wrapped
+from handrail.processes.sandbox_contract import UNCONFINED, Sandbox, Standing, Wrapped
 
 if TYPE_CHECKING:
     from handrail.permissions.policy import Policy

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from handrail.conversation.blocks import Text
-from handrail.errors import HandrailError
-from handrail.mcp.peer import ExchangePeer, McpError, Message, Peer
+from handrail.errors import HandrailError, McpError
+from handrail.mcp.peer import ExchangePeer, Message, Peer
 from handrail.mcp.server import Server, connect
 from handrail.mcp.stdio import StdioPeer
 from handrail.mcp.tools import McpTool, tools_of

@@ -104,9 +104,9 @@ def gathered(
     held: frozenset[str] = frozenset(),
 ) -> Settings:
     """The settings that count, from all files."""
-    from handrail.config.gather import gather  # noqa: PLC0415  # who has no settings files does not pay for it
+    from handrail.config.load import load_settings  # noqa: PLC0415  # who has no settings files does not pay for it
 
-    return gather(places, env, asked.wanted, policies=policies, before=before, held=held)
+    return load_settings(places, env, asked.wanted, policies=policies, before=before, held=held)
 
 
 def loaded_from(

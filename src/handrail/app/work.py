@@ -30,10 +30,10 @@ from handrail.conversation.stream import Usage
 from handrail.dispatch.gate import Rails
 from handrail.dispatch.results import ResultStore
 from handrail.errors import HandrailError
-from handrail.loop.aside import ask_aside
+from handrail.loop.compaction.plan import Compaction, CompactionRequest, SummaryPlan
 from handrail.loop.memory import Memory, MemoryFile
-from handrail.loop.prompt import near_memory, opening, system_parts, system_prompt
-from handrail.loop.setup import Shortened, Situation
+from handrail.loop.prompt import context_attachment, memory_attachment, system_parts, system_prompt
+from handrail.loop.side_request import side_request
 from handrail.providers.choose import Wishes, choose, open_provider
 from handrail.providers.client import Provider
 from handrail.providers.cost import price_table
@@ -151,7 +151,7 @@ class Worker:
             session=self.id,
         )
         self.compacts_itself = loaded.settings.get("autoCompactEnabled") is not False
-        shared: dict[str, Any] = {"env": env, "compact": self._shorten, "results": results}
+        shared: dict[str, Any] = {"env": env, "compact": self._compact, "results": results}
         self.outfit = cache(outfit_of(self.live, self.id, delegate=_Late(self._delegation), **self._variables(env)))
         self._shared = {**shared, "outfit": self.outfit}
         self.agent = Agent(
@@ -356,7 +356,7 @@ class Worker:
         """
         if self._delegate is not None and self._delegate.stop(task_id):
             return
-        task = import_module("handrail.builtin.tasks").tasks_of(self.outfit()).get(task_id)
+        task = import_module("handrail.builtin.support.background_tasks").tasks_of(self.outfit()).get(task_id)
         if task is None:
             raise HandrailError(f"There is no background task {task_id!r}.")
         await task.stop()
@@ -411,7 +411,7 @@ class Worker:
         self._loaded(self._memory.files, "session_start")
         names = tuple(tool.name for tool in self.agent.tools.listed)
         facts = gather(self._cwd, self._probe, model=self.agent.model, tools=names)
-        return (opening(facts, self._memory.files), *self._kinds())
+        return (context_attachment(facts, self._memory.files), *self._kinds())
 
     def _kinds(self) -> Iterable[Attachment]:
         if "Agent" not in {tool.name for tool in self.agent.tools.listed}:
@@ -427,7 +427,7 @@ class Worker:
             if isinstance(named, str) and not outcome.result.is_error:
                 self._memory = read_memory_near(self._cwd / named, self._where, self._memory, self._switches)
         self._loaded(self._memory.files[shown:], "nested_traversal")
-        attachment = near_memory(self._memory.files[shown:])
+        attachment = memory_attachment(self._memory.files[shown:])
         return () if attachment is None else (attachment,)
 
     def _loaded(self, files: Iterable[MemoryFile], reason: str) -> None:
@@ -436,26 +436,33 @@ class Worker:
                 about = {"file_path": str(file.path), "memory_type": MEMORY_TYPES[file.scope], "load_reason": reason}
                 self.hooks.announce("InstructionsLoaded", about, self.agent.context)
 
-    async def _shorten(self, situation: Situation) -> Shortened | None:
-        if situation.wish is None and not self.compacts_itself:
+    async def _compact(self, request: CompactionRequest) -> Compaction | SummaryPlan | None:
+        if request.instructions is None and not self.compacts_itself:
             return None
-        self._asked, self._summary_problem = situation.model, ""
-        made = await self._compactor.shorten(
-            situation.history.messages,
-            situation.model,
-            situation.context_tokens,
-            forced=situation.forced,
-            allowed=situation.may_summarise,
-            wish=situation.wish or "",
+        self._asked, self._summary_problem = request.model, ""
+        planned = await self._compactor.plan(
+            request.history.messages,
+            request.model,
+            request.context_tokens,
+            forced=request.forced,
+            instructions=request.instructions or "",
         )
-        if made is not None:
-            return Shortened(made.messages, made.kind, made.note)
-        if situation.wish is not None:
+        if request.instructions is None:
+            return planned
+        if isinstance(planned, SummaryPlan):
+            return SummaryPlan(partial(self._summary, planned))
+        return self._required(planned)
+
+    async def _summary(self, planned: SummaryPlan) -> Compaction:
+        return self._required(await planned.summarise())
+
+    def _required(self, compaction: Compaction | None) -> Compaction:
+        if compaction is None:
             raise HandrailError(self._summary_problem or "There is too little in the conversation to shorten it.")
-        return None
+        return compaction
 
     async def _summarise(self, messages: Sequence[Message]) -> str:
-        answer = await ask_aside(self._model, Request(self._asked, History(messages)))
+        answer = await side_request(self._model, Request(self._asked, History(messages)))
         self._spend(answer.model, answer.usage)
         if answer.failure:
             self._summary_problem = f"The model could not summarise the conversation: {answer.failure.message}"
@@ -514,10 +521,10 @@ def open_model(work: Work, env: Mapping[str, str], redactor: Redactor | None = N
     choice = choose(work.wishes, env)
     if not work.record:
         return open_provider(choice, env), choice.model
+    from handrail.http.client import HttpClient  # noqa: PLC0415
     from handrail.providers.cassette.opening import surroundings_of  # noqa: PLC0415  # only recordings pay for it
     from handrail.providers.cassette.record import Recorder  # noqa: PLC0415
-    from handrail.providers.http import HttpTransport  # noqa: PLC0415
 
     surroundings = surroundings_of(work.cwd, env, redactor=redactor)
-    recorder = Recorder(HttpTransport(env), work.record, surroundings, timed=True)
+    recorder = Recorder(HttpClient(env), work.record, surroundings, timed=True)
     return open_provider(choice, env, recorder), choice.model

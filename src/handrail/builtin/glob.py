@@ -10,11 +10,11 @@ from itertools import chain
 from pydantic import Field
 
 from handrail.builtin.outfit import Outfit, nothing_hidden
-from handrail.builtin.searching.patterns import fixed_start, for_ripgrep, matcher
-from handrail.builtin.searching.program import VERSION_CONTROL, Folder, Program, newest_first, one_line, seen_from
+from handrail.builtin.support.name_patterns import fixed_start, for_ripgrep, matcher
+from handrail.builtin.support.ripgrep import VERSION_CONTROL, Folder, Program, newest_first, one_line, seen_from
 from handrail.errors import ToolError
 from handrail.files.paths import real_path, resolve
-from handrail.processes.placeholders import stands_in
+from handrail.processes.sandbox.placeholder_marks import stands_in
 from handrail.records import record
 from handrail.tools.access import Access
 from handrail.tools.cards import Card

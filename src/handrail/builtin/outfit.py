@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from handrail.processes.wrapping import Sandbox
+from handrail.processes.sandbox_contract import Sandbox
 from handrail.records import record
 from handrail.tools.delegation import Delegate
 

@@ -2,7 +2,7 @@
 
 import shutil
 
-from handrail.builtin.bash.consent import objection
+from handrail.builtin.bash.permission import objection
 from handrail.builtin.bash.shell import Shell
 from handrail.builtin.bash.tool import Bash, BashInput
 from handrail.shell.model import Analysis, Reason, Verdict

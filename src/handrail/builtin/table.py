@@ -29,19 +29,19 @@ def base_tools(
         Entry("Edit", _made("edit", "Edit", outfit), simple=True),
         Entry("Glob", _made("glob", "Glob", outfit), simple=True, when=_has_search),
         Entry("Grep", _made("grep.tool", "Grep", outfit), simple=True, when=_has_search),
-        Entry("Monitor", _made("monitor", "Monitor", outfit), when=_has_background),
+        Entry("Monitor", _made("background.monitor", "Monitor", outfit), when=_has_background),
         Entry("NotebookEdit", _made("notebook_edit.tool", "NotebookEdit", outfit)),
         Entry("PowerShell", _made("powershell", "PowerShell", outfit), when=_has_pwsh),
         Entry("REPL", _made("repl.tool", "REPL", outfit), simple=True, when=_has_repl),
         Entry("Read", _made("read.tool", "Read", outfit), simple=True),
         Entry("Sleep", _made("sleep", "Sleep")),
-        Entry("TaskCreate", _made("todo.task_create", "TaskCreate", outfit), when=_has_task_list),
-        Entry("TaskGet", _made("todo.task_get", "TaskGet", outfit), when=_has_task_list),
-        Entry("TaskList", _made("todo.task_list", "TaskList", outfit), when=_has_task_list),
-        Entry("TaskOutput", _made("task_output", "TaskOutput", outfit)),
-        Entry("TaskStop", _made("task_stop", "TaskStop", outfit)),
-        Entry("TaskUpdate", _made("todo.task_update", "TaskUpdate", outfit), when=_has_task_list),
-        Entry("TodoWrite", _made("todo.todo_write", "TodoWrite", outfit), when=lambda here: not _has_task_list(here)),
+        Entry("TaskCreate", _made("task_list.task_create", "TaskCreate", outfit), when=_has_task_list),
+        Entry("TaskGet", _made("task_list.task_get", "TaskGet", outfit), when=_has_task_list),
+        Entry("TaskList", _made("task_list.task_list", "TaskList", outfit), when=_has_task_list),
+        Entry("TaskOutput", _made("background.task_output", "TaskOutput", outfit)),
+        Entry("TaskStop", _made("background.task_stop", "TaskStop", outfit)),
+        Entry("TaskUpdate", _made("task_list.task_update", "TaskUpdate", outfit), when=_has_task_list),
+        Entry("TodoWrite", _made("task_list.todo_write", "TodoWrite", outfit), when=_has_todo_list),
         Entry("ToolSearch", _made("tool_search", "ToolSearch", catalog)),
         Entry("Write", _made("write", "Write", outfit), simple=True),
     )
@@ -60,6 +60,10 @@ def _has_search(environment: Environment) -> bool:
 def _has_task_list(environment: Environment) -> bool:
     """One list or the other: two would say different things."""
     return environment.variables.get("CLAUDE_CODE_ENABLE_TASKS", "") not in {"0", "false"}
+
+
+def _has_todo_list(environment: Environment) -> bool:
+    return not _has_task_list(environment)
 
 
 def _has_repl(environment: Environment) -> bool:

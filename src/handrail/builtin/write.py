@@ -4,7 +4,8 @@ from pathlib import Path
 
 from pydantic import Field
 
-from handrail.builtin.changing import (
+from handrail.builtin.outfit import Outfit
+from handrail.builtin.support.file_changes import (
     access_to,
     check_wanted,
     diff_card,
@@ -14,7 +15,6 @@ from handrail.builtin.changing import (
     place_of,
     refusal,
 )
-from handrail.builtin.outfit import Outfit
 from handrail.conversation.blocks import Json
 from handrail.files.diff import Hunk, hunks, split
 from handrail.files.journal import Note

@@ -22,7 +22,7 @@ from handrail.cli.demo_watch import Watch, wrapped
 from handrail.config.asked import Asked
 from handrail.config.places import places_for
 from handrail.dispatch.gate import Rails
-from handrail.loop.setup import Model
+from handrail.loop.run_config import Model
 from handrail.providers.cassette.opening import open_replayed_provider, open_replayer, surroundings_of
 from handrail.providers.choose import Wishes
 from handrail.tools.stand_in import fetch

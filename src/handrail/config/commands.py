@@ -1,10 +1,10 @@
 """What a short helper program prints: a credential, a policy. No process of it is left when this returns."""
 
-import os
-import signal
-import subprocess
+import asyncio
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
+
+from handrail.processes.run import Ended, run
 
 MAX_BYTES = 4_000_000
 
@@ -16,33 +16,22 @@ def output_of(arguments: Sequence[str], *, cwd: str, env: Mapping[str, str], tim
     Raises:
         OSError: it did not start, failed, printed too much or took too long. The text never holds its output.
     """
-    process = subprocess.Popen(  # noqa: S603  # the command of somebody who may name one
-        list(arguments),
-        cwd=cwd,
-        env=dict(env),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
-    try:
-        out, errors = process.communicate(timeout=timeout)
-    except subprocess.TimeoutExpired:
-        raise OSError(f"it did not finish within {timeout:g} seconds") from None
-    finally:
-        _end(process)
-    if process.returncode:
-        said = errors.decode("utf-8", "replace").strip().partition("\n")[0][:200]
-        raise OSError(f"it ended with exit code {process.returncode}" + (f" ({said})" if said else ""))
-    if len(out) > MAX_BYTES:
+    ended = _wait_for(arguments, cwd, env, timeout)
+    if ended.timed_out:
+        raise OSError(f"it did not finish within {timeout:g} seconds")
+    if ended.code:
+        said = ended.stderr.decode("utf-8", "replace").strip().partition("\n")[0][:200]
+        raise OSError(f"it ended with exit code {ended.code}" + (f" ({said})" if said else ""))
+    if len(ended.stdout) > MAX_BYTES:
         raise OSError(f"it printed more than {MAX_BYTES:,} bytes")
-    return out
+    return ended.stdout
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    with suppress(ProcessLookupError, PermissionError):  # everybody of the group has left
-        os.killpg(process.pid, signal.SIGKILL)
-    for stream in (process.stdout, process.stderr):
-        if stream:
-            stream.close()
-    process.wait()
+def _wait_for(arguments: Sequence[str], cwd: str, env: Mapping[str, str], timeout: float) -> Ended:
+    ending = run(arguments, cwd=cwd, env=env, timeout=timeout, max_bytes=MAX_BYTES + 1)
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(ending)
+    with ThreadPoolExecutor(1) as thread:  # settings may be read inside an event loop
+        return thread.submit(asyncio.run, ending).result()

@@ -12,25 +12,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from handrail.config.check import Slip, checked, text_problem
+from handrail.config.json_paths import MAX_DEPTH, JsonPath, column_of, dotted, line_of
 from handrail.config.places import Spot
 from handrail.config.problems import Problem
-from handrail.config.ways import MAX_DEPTH, Way, column_of, dotted, line_of
-from handrail.processes.placeholders import stands_in
+from handrail.errors import JsonTextError, SettingsFileError
+from handrail.processes.sandbox.placeholder_marks import stands_in
 
 if TYPE_CHECKING:
     from handrail.config.jsontext import Node
 
 MAX_BYTES = 4_000_000
-
-
-class FileProblemError(Exception):
-    """A file that cannot be used at all."""
-
-    def __init__(self, message: str, offset: int | None = None, path: Way = ()) -> None:
-        super().__init__(message)
-        self.message = message
-        self.offset = offset
-        self.path = path
 
 
 class Document:
@@ -74,7 +65,7 @@ class Document:
             self._root = _scan(self.text)
         return self._root
 
-    def problem(self, path: Way, message: str, *, hint: bool = False) -> Problem:
+    def problem(self, path: JsonPath, message: str, *, hint: bool = False) -> Problem:
         """Something wrong with the value at the end of a path."""
         return Problem(self.spot.source, self.spot.shown, self.line(path), message, dotted(path), hint=hint)
 
@@ -83,7 +74,7 @@ def read_document(spot: Spot) -> Document | None:
     """The file of a spot; None if there is none. Never raises: what is wrong is in the document."""
     try:
         data = read_bytes(spot.file)
-    except FileProblemError as error:
+    except SettingsFileError as error:
         return Document(spot, "", {}, Problem(spot.source, spot.shown, 0, error.message))
     return None if data is None else document_of(spot, data)
 
@@ -94,7 +85,7 @@ def document_of(spot: Spot, data: bytes) -> Document:
     try:
         text = decoded(data)
         return Document(spot, text, parsed(text))
-    except FileProblemError as error:
+    except SettingsFileError as error:
         line = 0 if error.offset is None else line_of(text, error.offset)
         column = 0 if error.offset is None else column_of(text, error.offset)
         key = f" (in {dotted(error.path)})" if error.path else ""
@@ -107,34 +98,34 @@ def read_bytes(path: Path) -> bytes | None:
     What a regular file holds; None if there is nothing of that name. Never waits for a pipe or a device.
 
     Raises:
-        FileProblemError: it is there and cannot be read.
+        SettingsFileError: it is there and cannot be read.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         if path.is_symlink():
-            raise FileProblemError("this is a link to nothing. Repair or remove it.") from None
+            raise SettingsFileError("this is a link to nothing. Repair or remove it.") from None
         return None
     except NotADirectoryError:
         return None
     except OSError as error:
         reason = "a loop of links" if error.errno == errno.ELOOP else error.strerror
-        raise FileProblemError(f"it cannot be read: {reason}.") from error
+        raise SettingsFileError(f"it cannot be read: {reason}.") from error
     try:
         mode = os.fstat(descriptor).st_mode
         if stands_in(mode):
             return None
         if not stat.S_ISREG(mode):
             kind = "a folder" if stat.S_ISDIR(mode) else "not a regular file"
-            raise FileProblemError(f"this is {kind}, and a settings file is expected here.")
+            raise SettingsFileError(f"this is {kind}, and a settings file is expected here.")
         with os.fdopen(descriptor, "rb", closefd=False) as file:
             data = file.read(MAX_BYTES + 1)
     except OSError as error:
-        raise FileProblemError(f"it cannot be read: {error.strerror}.") from error
+        raise SettingsFileError(f"it cannot be read: {error.strerror}.") from error
     finally:
         os.close(descriptor)
     if len(data) > MAX_BYTES:
-        raise FileProblemError(f"it is larger than {MAX_BYTES:,} bytes. Shorten it.")
+        raise SettingsFileError(f"it is larger than {MAX_BYTES:,} bytes. Shorten it.")
     return data
 
 
@@ -144,7 +135,7 @@ def decoded(data: bytes) -> str:
         return data.removeprefix(codecs.BOM_UTF8).decode()
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise FileProblemError(
+        raise SettingsFileError(
             f"it is not UTF-8 text ({error.reason} at byte {error.start}, line {line}). Save it as UTF-8"
         ) from error
 
@@ -154,7 +145,7 @@ def parsed(text: str) -> dict[str, Any]:
     The object that a text holds.
 
     Raises:
-        FileProblemError: it is not strict JSON, or not an object.
+        SettingsFileError: it is not strict JSON, or not an object.
     """
     try:
         values = json.loads(text, object_pairs_hook=_without_doubles, parse_constant=_refuse, parse_float=_finite)
@@ -163,19 +154,17 @@ def parsed(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise _located(text, error) from error
     if not isinstance(values, dict):
-        raise FileProblemError("it must hold an object: { ... }", 0)
+        raise SettingsFileError("it must hold an object: { ... }", 0)
     return values
 
 
-def _located(text: str, error: Exception) -> FileProblemError:
+def _located(text: str, error: Exception) -> SettingsFileError:
     """The same complaint with its place, from the parser that knows places."""
-    from handrail.config.jsontext import JsonTextError  # noqa: PLC0415  # see _scan
-
     try:
         _scan(text)
     except JsonTextError as found:
-        return FileProblemError(found.message, found.offset, found.path)
-    return FileProblemError(f"it is not strict JSON: {error}", 0)
+        return found
+    return SettingsFileError(f"it is not strict JSON: {error}", 0)
 
 
 def _scan(text: str) -> "Node":

@@ -10,23 +10,14 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple, NoReturn
 
-from handrail.config.ways import MAX_DEPTH, Way
+from handrail.config.json_paths import MAX_DEPTH
+from handrail.errors import JsonTextError
 
 BLANKS = re.compile(r"[ \t\n\r]*")
 STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"')
 NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![\w.])")
 WORD = re.compile(r"[A-Za-z_]\w*")
 WORDS = {"true": True, "false": False, "null": None}
-
-
-class JsonTextError(ValueError):
-    """The text is not strict JSON from this offset on."""
-
-    def __init__(self, message: str, offset: int, path: Way = ()) -> None:
-        super().__init__(message)
-        self.message = message
-        self.offset = offset
-        self.path = path
 
 
 class Member(NamedTuple):

@@ -87,7 +87,7 @@ def read_policy(
     if (url := named.get("policyUrl")) is not None:
         from handrail.config.policyurl import policy_from  # noqa: PLC0415  # few have such a server
 
-        given.append(policy_from(url, places.state, [] if news is None else news))
+        given.append(policy_from(url, places.state, env, [] if news is None else news))
     return _usable([*given, *files])
 
 

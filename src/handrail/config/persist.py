@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from handrail.config.needs_trust import Item, split
 from handrail.config.places import Places
 from handrail.config.rewrite import add_items, remove_items, set_value
 from handrail.config.trust import TrustStore
-from handrail.config.widening import Item, split
 from handrail.config.write import edit
 from handrail.errors import SettingsError
 from handrail.permissions.modes import MODE_ALIASES, MODES

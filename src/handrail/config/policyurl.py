@@ -5,31 +5,38 @@ The last good answer is kept in the state folder, for its owner alone, and count
 an answer and without such a copy nothing runs.
 """
 
+import asyncio
 import hashlib
-import http.client
-import ipaddress
 import json
-import ssl
+import socket
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
-from urllib.parse import SplitResult, urlsplit
+from typing import Any
+from urllib.parse import urlsplit
 
 from handrail.config.document import MAX_BYTES, Document, document_of
 from handrail.config.files import own_bytes, replace_file
 from handrail.config.places import Spot
 from handrail.config.problems import Problem
-from handrail.errors import SettingsError
+from handrail.errors import SettingsError, TransportError, UrlError
 from handrail.files.owned import owned_folder
 from handrail.hooks.urls import url_problem
+from handrail.http.client import HttpClient
+from handrail.http.transport import HttpRequest
+from handrail.http.urls import is_loopback
 
 PATIENCE = 5.0
 VERSION = 1
+OK = 200
 
 
-def policy_from(url: str, state: Path, news: list[Problem], patience: float = PATIENCE) -> Document:
+def policy_from(
+    url: str, state: Path, env: Mapping[str, str], news: list[Problem], patience: float = PATIENCE
+) -> Document:
     """
-    The policy at an address, or the last one that was had from there.
+    The policy at an address, or the last one that came from there. `env` holds the proxy and CA variables.
 
     Raises:
         SettingsError: there is neither.
@@ -39,7 +46,7 @@ def policy_from(url: str, state: Path, news: list[Problem], patience: float = PA
     spot = Spot("policy", Path(url), url, "/", "")
     kept = state / "policy" / f"{hashlib.sha256(url.encode()).hexdigest()[:32]}.json"
     try:
-        data = fetched(url, patience)
+        data = fetch(url, env, patience)
         document = document_of(spot, data)
         wrong = [str(problem) for problem in document.problems if not problem.hint]
         if wrong:
@@ -77,32 +84,59 @@ def _ago(seconds: float) -> str:
     return "less than a minute"
 
 
-def fetched(url: str, patience: float) -> bytes:
+def fetch(url: str, env: Mapping[str, str], patience: float) -> bytes:
     """
     What a server answers to one GET. No redirect is followed, and it takes no longer than this.
 
     Raises:
         OSError: there was no answer, or one that cannot be used.
     """
-    parts = urlsplit(url)
-    came: list[bytes | Exception] = []
+    answers: list[bytes | Exception] = []
 
     def ask() -> None:
         try:
-            came.append(_asked(parts, patience))
-        except (OSError, http.client.HTTPException, ValueError) as error:
-            came.append(error)
+            with asyncio.Runner(loop_factory=_BlockingLookups) as runner:
+                answers.append(runner.run(_get(url, env, patience)))
+        except (OSError, TransportError, UrlError) as error:
+            answers.append(error)
 
-    asking = threading.Thread(target=ask, daemon=True)  # a name server or a slow drip cannot hold us up
+    asking = threading.Thread(target=ask, daemon=True)  # a name server cannot hold us up
     asking.start()
     asking.join(patience)
-    match came:
+    match answers:
         case [bytes() as data]:
             return data
-        case [Exception() as error]:
-            raise error if isinstance(error, OSError) else OSError(f"it does not speak HTTP ({error!r})") from error
+        case [Exception() as error] if str(error):
+            raise OSError(str(error)) from error
         case _:
             raise TimeoutError(f"it did not answer within {patience:g} seconds")
+
+
+class _BlockingLookups(asyncio.SelectorEventLoop):
+    """Looks names up in its own thread: asyncio's helper threads would hold up the end of the program."""
+
+    async def getaddrinfo(
+        self,
+        host: Any,
+        port: Any,
+        *,
+        family: int = 0,
+        type: int = 0,  # noqa: A002  # asyncio's own name
+        proto: int = 0,
+        flags: int = 0,
+    ) -> Any:
+        return socket.getaddrinfo(host, port, family, type, proto, flags)
+
+
+async def _get(url: str, env: Mapping[str, str], patience: float) -> bytes:
+    request = HttpRequest(url, (("accept", "application/json"), ("connection", "close")), b"", "GET")
+    async with HttpClient(env, proxy_loopback=False) as client:
+        answer = await client.fetch(request, max_bytes=MAX_BYTES, timeout=patience)
+    if answer.status != OK:
+        raise OSError(f"it answered with status {answer.status}")
+    if answer.cut:
+        raise OSError(f"it answered with more than {MAX_BYTES:,} bytes")
+    return answer.body
 
 
 def address_problem(url: str) -> str:
@@ -110,37 +144,6 @@ def address_problem(url: str) -> str:
     if problem := url_problem(url):
         return problem
     parts = urlsplit(url)
-    if parts.scheme == "https" or _is_this_machine(parts.hostname or ""):
+    if parts.scheme == "https" or is_loopback(parts.hostname or ""):
         return ""
     return "only https keeps others from changing it on its way; http is for this machine alone"
-
-
-def _is_this_machine(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def _asked(parts: SplitResult, patience: float) -> bytes:
-    assert parts.hostname
-    connection: http.client.HTTPConnection
-    if parts.scheme == "https":
-        context = ssl.create_default_context()
-        connection = http.client.HTTPSConnection(parts.hostname, parts.port, timeout=patience, context=context)
-    else:
-        connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=patience)
-    try:
-        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        connection.request("GET", target, headers={"Accept": "application/json", "Connection": "close"})
-        answer = connection.getresponse()
-        if answer.status != http.client.OK:
-            raise OSError(f"it answered with status {answer.status}")
-        data = answer.read(MAX_BYTES + 1)
-        if len(data) > MAX_BYTES:
-            raise OSError(f"it answered with more than {MAX_BYTES:,} bytes")
-        if answer.length:
-            raise OSError("its answer ended too early")
-        return data
-    finally:
-        connection.close()

@@ -8,8 +8,8 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from handrail.config.json_paths import dotted
 from handrail.config.jsontext import Node, scan
-from handrail.config.ways import dotted
 from handrail.errors import SettingsError
 
 

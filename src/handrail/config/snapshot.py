@@ -9,8 +9,8 @@ from handrail.records import record
 
 if TYPE_CHECKING:
     from handrail.config.document import Document
+    from handrail.config.needs_trust import Item
     from handrail.config.trust import Record
-    from handrail.config.widening import Item
 
 TRUSTED, UNTRUSTED = "trusted", "untrusted"
 

@@ -15,8 +15,8 @@ from enum import Enum
 from pathlib import Path
 
 from handrail.config.files import locked, own_bytes, replace_file
+from handrail.config.needs_trust import Item, fingerprint
 from handrail.config.places import trust_file
-from handrail.config.widening import Item, fingerprint
 from handrail.errors import SettingsError
 from handrail.files.owned import owned_folder
 from handrail.records import record

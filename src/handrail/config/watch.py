@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from handrail.config.asked import Wanted
 from handrail.config.places import DROP_INS, MANAGED, Places
-from handrail.processes.placeholders import stands_in
+from handrail.processes.sandbox.placeholder_marks import stands_in
 
 Stamp: TypeAlias = tuple[int, int, int] | None
 

@@ -10,10 +10,10 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
-from handrail.config.document import FileProblemError, decoded, parsed, read_bytes
+from handrail.config.document import decoded, parsed, read_bytes
 from handrail.config.files import locked, replace_file
 from handrail.config.places import Places, Spot
-from handrail.errors import SettingsError
+from handrail.errors import SettingsError, SettingsFileError
 
 TRIES = 5
 IGNORED = ("settings.local.json", ".gitignore")
@@ -56,7 +56,7 @@ def _edited(spot: Spot, target: Path, change: Callable[[str], str]) -> bool:
         data = read_bytes(target)
         text = "{}\n" if data is None else decoded(data)
         parsed(text)
-    except FileProblemError as error:
+    except SettingsFileError as error:
         raise SettingsError(
             f"{spot.shown} is broken and was not changed: {error.message.rstrip('.')}. Repair it first."
         ) from error

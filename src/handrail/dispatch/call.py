@@ -29,11 +29,11 @@ from handrail.dispatch.endings import (
 )
 from handrail.dispatch.flags import flag, parse
 from handrail.dispatch.gate import NO_ANSWER, NOTHING_SAID, Evidence, HookAnswer, Rails, Request
-from handrail.dispatch.invoke import TimedOutError, invoke
+from handrail.dispatch.invoke import invoke
 from handrail.dispatch.results import ResultStore
 from handrail.dispatch.threads import in_thread
 from handrail.dispatch.tracked import Call
-from handrail.errors import HandrailError, InputError, ToolError
+from handrail.errors import HandrailError, InputError, ToolError, ToolTimeoutError
 from handrail.hooks.texts import reminder
 from handrail.records import record
 from handrail.tools.context import Progress, RunContext, ToolContext
@@ -271,7 +271,7 @@ class Pipeline:
                 raise TypeError(f"its call returned a {type(output).__name__} where an Output is due")
         except ToolError as error:
             return None, Cause.FAILED, str(error)
-        except TimedOutError:
+        except ToolTimeoutError:
             end = "was told to stop, but may still be running" if tool.blocking else "was stopped"
             text = (
                 f"{request.summary} did not finish within {tool.timeout:g} seconds and {end}. "

@@ -7,15 +7,11 @@ from typing import Any
 
 from handrail.dispatch.flags import abort, flag
 from handrail.dispatch.threads import in_thread
-from handrail.errors import HandrailError
+from handrail.errors import ToolTimeoutError
 from handrail.tools.abort import AbortReason
 from handrail.tools.context import ToolContext
 from handrail.tools.output import Output
 from handrail.tools.pool import AnyTool
-
-
-class TimedOutError(HandrailError):
-    """The tool's own time limit is over; a TimeoutError that the tool raised is something else."""
 
 
 def invoke(tool: AnyTool, args: Any, ctx: ToolContext) -> Awaitable[Output]:
@@ -23,7 +19,7 @@ def invoke(tool: AnyTool, args: Any, ctx: ToolContext) -> Awaitable[Output]:
     What the tool returns.
 
     Raises:
-        TimedOutError: it took longer than it may. A blocking tool is told by `ctx.abort`; it cannot be forced.
+        ToolTimeoutError: it took longer than it may. A blocking tool is told by `ctx.abort`; it cannot be forced.
     """
     call = _blocking(tool, args, ctx) if tool.blocking else tool.call(args, ctx)
     return call if tool.timeout is None else _within(tool.timeout, call, ctx)
@@ -47,4 +43,4 @@ async def _within(seconds: float, call: Awaitable[Output], ctx: ToolContext) -> 
         if not limit.expired():
             raise
         abort(ctx.abort, AbortReason.TIMEOUT)
-        raise TimedOutError from error
+        raise ToolTimeoutError from error

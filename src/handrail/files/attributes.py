@@ -3,14 +3,10 @@
 import os
 import stat
 
-from handrail.errors import HandrailError
+from handrail.errors import NotExchangedError
 
 LEFT_BEHIND = ("security.capability", "security.ima", "security.evm")
 """They vouch for the old content."""
-
-
-class NotExchangedError(HandrailError):
-    """A new file cannot take the place of this one."""
 
 
 def keep_attributes(source: int, found: os.stat_result, target: int) -> None:

@@ -24,8 +24,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from handrail.errors import ToolError
-from handrail.files.attributes import NotExchangedError, keep_attributes
+from handrail.errors import FileChangedError, NotExchangedError, ToolError
+from handrail.files.attributes import keep_attributes
 from handrail.files.copying import Hashing, Pieces, digest, fill
 from handrail.files.exchange import exchange
 from handrail.files.folders import make_folders
@@ -48,10 +48,6 @@ KINDS = {
     Kind.PIPE: "is a pipe",
     Kind.SOCKET: "is a socket",
 }
-
-
-class ChangedError(ToolError):
-    """The file is no longer what was read."""
 
 
 @record
@@ -140,7 +136,7 @@ class Target:
         `old_digest`: what the pieces were made from. `mode`: for a file that is not there yet.
 
         Raises:
-            ChangedError: somebody else changed the file since it was opened.
+            FileChangedError: somebody else changed the file since it was opened.
             ToolError: it cannot be written. The old file is as it was.
         """
         try:
@@ -193,7 +189,7 @@ class Target:
         try:
             os.link(temp, self.name, src_dir_fd=self._folder, dst_dir_fd=self._folder, follow_symlinks=False)
         except FileExistsError as error:
-            raise ChangedError(
+            raise FileChangedError(
                 f"{self.shown!r} was made by somebody else just now. Read it, then try again."
             ) from error
         except OSError as error:
@@ -355,14 +351,14 @@ class Target:
         try:
             now = os.stat(self.name, dir_fd=self._folder, follow_symlinks=False)
         except FileNotFoundError as error:
-            raise ChangedError(
+            raise FileChangedError(
                 f"{self.shown!r} was removed just now. Look at what is there, then try again."
             ) from error
         if _identity(now) == _identity(self.stat) and self._settled:
             return
         same_file = (now.st_dev, now.st_ino) == (self.stat.st_dev, self.stat.st_ino)
         if not same_file or self.digest() != old_digest:
-            raise ChangedError(
+            raise FileChangedError(
                 f"{self.shown!r} was changed by somebody else just now and is as they left it. Read it, then try again."
             )
 

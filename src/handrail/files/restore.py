@@ -10,13 +10,13 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from handrail.errors import ToolError
+from handrail.errors import ToolError, UndoError
 from handrail.files.copying import digest
 from handrail.files.journal import Note, State
 from handrail.files.paths import Kind, Place
 from handrail.files.replace import TEMP_END, Target
 from handrail.files.source import Source
-from handrail.files.undo import Entry, History, Undo, UndoError, read
+from handrail.files.undo import Entry, History, Undo, read
 from handrail.records import record
 
 BY_UNDO = Note("undo")

@@ -26,7 +26,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from handrail.errors import HandrailError
+from handrail.errors import UndoError
 from handrail.files.copying import copy
 from handrail.files.journal import Note, State
 from handrail.files.owned import owned_folder
@@ -37,10 +37,6 @@ VERSION = 1
 INDEX = "index.jsonl"
 MAX_BYTES = 1024 * 1024 * 1024
 KEEP_SECONDS = 30 * 24 * 3600.0
-
-
-class UndoError(HandrailError):
-    """A journal cannot be read, or what it holds cannot be brought back."""
 
 
 @record

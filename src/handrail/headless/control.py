@@ -10,8 +10,8 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, TypeAlias
 
-from handrail.errors import HandrailError
-from handrail.headless.streams import ClosedError, Out
+from handrail.errors import ClosedError, ControlError, HandrailError
+from handrail.headless.streams import Out
 
 log = logging.getLogger(__name__)
 
@@ -22,10 +22,6 @@ Payload: TypeAlias = dict[str, Any]
 Handler: TypeAlias = Callable[[Mapping[str, Any]], Awaitable[Payload | None]]
 Find: TypeAlias = Callable[[str], Awaitable[Handler | None]]
 """Who answers a kind of question; None = nobody."""
-
-
-class ControlError(HandrailError):
-    """A question over the wire has no answer: it was refused, nobody answered in time, or the other side has gone."""
 
 
 class Control:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from handrail.app.prompts import Prompts
 from handrail.app.work import Work, Worker
-from handrail.errors import HandrailError
-from handrail.headless.control import Control, ControlError, Handler, Payload
+from handrail.errors import ControlError, HandrailError
+from handrail.headless.control import Control, Handler, Payload
 from handrail.headless.delegated import ended
 from handrail.headless.lines import Lines, kept_ids
 from handrail.headless.serve import Prompt, Wishes

@@ -7,8 +7,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from handrail.errors import ClosedError
 from handrail.headless.bounds import LINE_LIMIT
-from handrail.headless.streams import ClosedError, Out, line_bytes
+from handrail.headless.streams import Out, line_bytes
 
 SUBAGENTS = "subagents"
 

@@ -20,10 +20,10 @@ from typing import Any, Protocol, TypeAlias
 from handrail.conversation.blocks import Text, ToolResult
 from handrail.conversation.coding import user_blocks
 from handrail.conversation.messages import UserMessage
-from handrail.errors import HandrailError
+from handrail.errors import ClosedError, HandrailError
 from handrail.headless.control import Control, Handler, Payload
 from handrail.headless.lines import Lines as Writer
-from handrail.headless.streams import MAX_INCOMING, ClosedError, Lines, Out
+from handrail.headless.streams import MAX_INCOMING, Lines, Out
 from handrail.headless.wire import failed, system
 from handrail.loop.events import LoopEvent, RunEnded, RunStarted
 from handrail.records import record

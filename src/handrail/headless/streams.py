@@ -16,7 +16,7 @@ from errno import EPIPE
 from queue import SimpleQueue
 from typing import Any, Protocol
 
-from handrail.errors import HandrailError
+from handrail.errors import ClosedError
 from handrail.headless.bounds import LINE_LIMIT, shorter
 
 AT_ONCE = 4096
@@ -25,10 +25,6 @@ MAX_INCOMING = 64 * 1024 * 1024
 WAITING_LINES = 1000
 LAST_WORDS = 1.0
 """Seconds that a reader has to take what is waiting for it when all is to end."""
-
-
-class ClosedError(HandrailError):
-    """The other side has gone."""
 
 
 class Lines(Protocol):

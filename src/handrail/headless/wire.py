@@ -8,9 +8,9 @@ from handrail.app.answers import WHAT_HAPPENED
 from handrail.conversation.coding import OWN, Block, block_value
 from handrail.conversation.stream import StreamFailure, Usage
 from handrail.loop.events import SYNTHETIC, BlockComplete, RunEnded
-from handrail.loop.moments import failure_kind
-from handrail.loop.spending import Spent
+from handrail.loop.run_hooks import failure_kind
 from handrail.loop.state import Why
+from handrail.loop.usage import ModelUsage
 from handrail.loop.windows import window_of
 from handrail.sessions.scribe import new_id
 from handrail.tools.outcome import Outcome
@@ -171,7 +171,7 @@ def problem_of(event: RunEnded) -> str:
     return ": ".join(part for part in said if part) or WHAT_HAPPENED.get(event.why, event.why.value)
 
 
-def _total(spent: Mapping[str, Spent]) -> Line:
+def _total(spent: Mapping[str, ModelUsage]) -> Line:
     every = list(spent.values())
     return {
         "input_tokens": sum(s.input_tokens for s in every),
@@ -181,7 +181,7 @@ def _total(spent: Mapping[str, Spent]) -> Line:
     }
 
 
-def _model_usage(model: str, spent: Spent) -> Line:
+def _model_usage(model: str, spent: ModelUsage) -> Line:
     return {
         "inputTokens": spent.input_tokens,
         "outputTokens": spent.output_tokens,

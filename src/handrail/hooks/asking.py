@@ -10,10 +10,9 @@ from dataclasses import field
 from pathlib import Path
 from typing import NamedTuple
 
-import h11
 from pydantic_core import PydanticSerializationError, to_json
 
-from handrail.errors import HandrailError
+from handrail.errors import HandrailError, TransportError, UrlError
 from handrail.files.owned import owned_folder
 from handrail.hooks.answers import NOTHING, Answer, Reply, answer_of, failed, read_output, reply_of, value_of
 from handrail.hooks.events import EVENTS
@@ -120,10 +119,10 @@ async def _post(hook: Http, seconds: float, body: Body, where: Surroundings) -> 
     try:
         async with asyncio.timeout(seconds):
             headers = filled_headers(hook, where.env, where.variables)
-            reply = await post(hook, body.data, headers, MAX_BYTES)
+            reply = await post(hook, body.data, headers, where.env, MAX_BYTES)
     except TimeoutError:
         return Asked(failed(f"did not answer within {seconds:g} seconds"), None)
-    except (OSError, EOFError, h11.ProtocolError) as error:
+    except (TransportError, UrlError) as error:
         return Asked(failed(f"could not be asked: {error}"), None)
     return Asked(answer_of(EVENTS[body.event], reply), reply)
 

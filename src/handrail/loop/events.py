@@ -1,5 +1,5 @@
 """
-What happens in a run, for any front end. In this order:
+The events of a run, for any front end. In this order:
 
     RunStarted
       RequestSent
@@ -28,14 +28,14 @@ from handrail.conversation.messages import AssistantMessage, Attachment, UserMes
 from handrail.conversation.request import Chain, Request
 from handrail.conversation.stream import StreamEvent, StreamFailure, Usage
 from handrail.hooks.news import HookNews
-from handrail.loop.spending import Spent
 from handrail.loop.state import Move, Why
+from handrail.loop.usage import ModelUsage
 from handrail.records import record
 from handrail.tools.events import CallEvent
 from handrail.tools.outcome import Outcome
 
 SYNTHETIC = "<synthetic>"
-"""The model of words that no model said."""
+"""The model of messages that no model wrote."""
 
 
 @record
@@ -157,7 +157,7 @@ class Compacted:
     """
     The history was shortened. `kind` is `micro` (old results became stubs) or `full` (a summary).
 
-    `trigger` is `auto`, or `manual` if somebody asked for it.
+    `trigger` is `auto`, or `manual` if a person asked for it.
     """
 
     kind: str
@@ -170,7 +170,7 @@ class Compacted:
 
 @record
 class Interrupted:
-    """Somebody stopped the run; RunEnded follows when everything of it has stopped."""
+    """The run was stopped; RunEnded follows when everything of it has stopped."""
 
     why: Why
 
@@ -207,14 +207,14 @@ class RunEnded:
     turns: int = 0
     seconds: float = 0.0
     model_seconds: float = 0.0
-    spent: Mapping[str, Spent] = field(default_factory=dict)
+    spent: Mapping[str, ModelUsage] = field(default_factory=dict)
     dollars: float | None = 0.0
     denials: tuple[Denial, ...] = ()
     failure: StreamFailure | None = None
     problem: str = ""
     stop_reason: str = ""
     deferred: ToolUse | None = None
-    """The call that somebody wants to decide about later: the run ended before it."""
+    """The call that a hook deferred: the run ended before it."""
 
     @property
     def is_error(self) -> bool:

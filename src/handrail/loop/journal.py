@@ -1,4 +1,4 @@
-"""The journal of one turn: what answers that were given up had begun, and what of it the retry did not ask for."""
+"""The journal of one turn: the calls that discarded answers had started, and which of them the retry did not repeat."""
 
 from handrail.conversation.blocks import Json, Text
 from handrail.conversation.messages import Attachment
@@ -7,7 +7,7 @@ from handrail.tools.outcome import Outcome
 
 
 class TurnJournal(Journal):
-    """Also remembers which started calls nobody has claimed, so that the model can be told of them."""
+    """Also remembers which started calls were not claimed by the retry, so that the model can be told of them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -24,8 +24,8 @@ class TurnJournal(Journal):
         return known, outcome
 
     @property
-    def unclaimed(self) -> Attachment | None:
-        """What the model should know of; None if there is nothing."""
+    def lost_calls(self) -> Attachment | None:
+        """Tells the model of them; None if there are none."""
         if not self._open:
             return None
         lines = [

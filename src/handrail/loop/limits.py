@@ -1,4 +1,6 @@
-"""What a run may use."""
+"""What a run may use, and the clock that its time is measured by."""
+
+import asyncio
 
 from handrail.records import record
 
@@ -18,14 +20,29 @@ class Limits:
     seconds: float | None = None
 
     def __post_init__(self) -> None:
-        for name, value in (
-            ("turns", self.turns),
-            ("dollars", self.dollars),
-            ("tokens", self.tokens),
-            ("seconds", self.seconds),
-        ):
+        for name in ("turns", "dollars", "tokens", "seconds"):
+            value = getattr(self, name)
             if value is not None and not value > 0:
                 raise ValueError(f"the limit of {name} is {value!r}. It must be above 0, or None for no limit.")
 
 
 NO_LIMITS = Limits()
+
+
+class RunClock:
+    """Measures the time of a run from now on. `deadline` is when it is over, on the clock of the event loop."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._time = asyncio.get_running_loop().time
+        self._start = self._time()
+        self.deadline = None if limits.seconds is None else self._start + limits.seconds
+
+    @property
+    def seconds(self) -> float:
+        """How long the run has taken so far."""
+        return self._time() - self._start
+
+    @property
+    def seconds_left(self) -> float | None:
+        """How long it may still take; None = no limit."""
+        return None if self.deadline is None else self.deadline - self._time()

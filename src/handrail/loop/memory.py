@@ -1,8 +1,8 @@
 """
 Memory files, purely: what they import, when a rule applies, and how they are put together for the model.
 
-Reading them from disk is `handrail.app.memory`'s part. Values are named tuples here, because every run loads them
-before its first request, and a dataclass takes a millisecond to define.
+Reading them from disk is the part of the session. Values are named tuples here, because every run loads them before
+its first request, and a dataclass takes a millisecond to define.
 """
 
 import re
@@ -44,7 +44,7 @@ class MemoryFile(NamedTuple):
     patterns: tuple[str, ...] = ()
 
 
-class Problem(NamedTuple):
+class MemoryProblem(NamedTuple):
     """Something about a memory file that a person should know. `needs_approval`: the real file that was not read."""
 
     path: Path
@@ -63,24 +63,24 @@ class Memory(NamedTuple):
     waiting: tuple[MemoryFile, ...] = ()
     folders: frozenset[Path] = frozenset()
     seen: frozenset[Path] = frozenset()
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[MemoryProblem, ...] = ()
 
 
-class Near(NamedTuple):
+class NearbyMemory(NamedTuple):
     """What reading a file brings with it: folders whose memory was not looked for yet, and rules that now hold."""
 
     folders: tuple[Path, ...]
     rules: tuple[MemoryFile, ...]
 
 
-def memory_for(path: Path, cwd: Path, known: Memory) -> Near:
+def memory_for(path: Path, cwd: Path, known: Memory) -> NearbyMemory:
     """What to add when `path` is read. Folders lie between the working folder and the file, outer ones first."""
     folders: list[Path] = []
     if path.is_relative_to(cwd):
         between = path.parent.relative_to(cwd).parts
         folders = [cwd.joinpath(*between[: depth + 1]) for depth in range(len(between))]
     rules = tuple(rule for rule in known.waiting if applies(rule, path))
-    return Near(tuple(folder for folder in folders if folder not in known.folders), rules)
+    return NearbyMemory(tuple(folder for folder in folders if folder not in known.folders), rules)
 
 
 def applies(rule: MemoryFile, path: Path) -> bool:
@@ -123,8 +123,10 @@ def imports(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(path for path in found if path))
 
 
-def within(files: Sequence[MemoryFile], limit: int = MAX_TOTAL) -> tuple[tuple[MemoryFile, ...], tuple[Problem, ...]]:
-    """The files that fit into `limit` characters, in order. Policy is kept first, then what is nearest."""
+def within(
+    files: Sequence[MemoryFile], limit: int = MAX_TOTAL
+) -> tuple[tuple[MemoryFile, ...], tuple[MemoryProblem, ...]]:
+    """The files that fit into `limit` characters, in order. Policy files are kept first, then the nearest ones."""
     ranked = sorted(range(len(files)), key=lambda at: (files[at].scope != "policy", -at))
     kept: set[int] = set()
     used = 0
@@ -133,7 +135,9 @@ def within(files: Sequence[MemoryFile], limit: int = MAX_TOTAL) -> tuple[tuple[M
             used += len(files[at].text)
             kept.add(at)
     problems = tuple(
-        Problem(file.path, f"left out: all memory files together are over {limit:,} characters. Shorten some of them.")
+        MemoryProblem(
+            file.path, f"left out: all memory files together are over {limit:,} characters. Shorten some of them."
+        )
         for at, file in enumerate(files)
         if at not in kept
     )
@@ -169,18 +173,18 @@ def _paths(lines: Sequence[str]) -> tuple[tuple[str, ...], str]:
             continue
         value = value.strip()
         if value:
-            inner = value[1:-1] if value[0] == "[" and value[-1] == "]" else _unquoted(value)
+            inner = value[1:-1] if value[0] == "[" and value[-1] == "]" else _unquote(value)
             items = _split(inner)
         else:
             block = [each.strip() for each in lines[at + 1 :]]
             end = next((n for n, each in enumerate(block) if each and not each.startswith("- ")), len(block))
             items = [each[2:] for each in block[:end] if each]
-        patterns = tuple(filter(None, (_unquoted(item.strip()) for item in items)))
+        patterns = tuple(filter(None, (_unquote(item.strip()) for item in items)))
         return patterns, "" if patterns else f"its `paths` {value!r} hold no pattern"
     return (), ""
 
 
-def _unquoted(text: str) -> str:
+def _unquote(text: str) -> str:
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'" else text
 
 

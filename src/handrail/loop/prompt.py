@@ -1,5 +1,5 @@
 """
-The system prompt in named parts, and what the first message tells about the surroundings. Same options, same bytes.
+The system prompt in named parts, and what the first message tells about the environment. Same options, same bytes.
 
 The system prompt holds nothing that changes with the day, the folder or the model, so that it stays in the cache.
 Facts of that kind, and memory files, go into the first message.
@@ -58,32 +58,32 @@ ALONE = """\
 This run has no person to answer questions. Decide by the task and the files, state what you assumed, and finish."""
 
 
-class Part(NamedTuple):
+class PromptPart(NamedTuple):
     """A named piece of the system prompt."""
 
     name: str
     text: str
 
 
-def system_parts(*, replacement: str = "", addition: str = "", interactive: bool = True) -> tuple[Part, ...]:
+def system_parts(*, replacement: str = "", addition: str = "", interactive: bool = True) -> tuple[PromptPart, ...]:
     """
     The parts in their order: ours, or `replacement` in place of all of them, and `addition` at the end.
 
     Whether a person is present is fixed for a run, so it may stand here without touching the cache.
     """
     ours = (
-        Part("role", ROLE),
-        Part("work", WORK),
-        Part("tools", TOOLS),
-        Part("care", CARE),
-        Part("answers", ANSWERS),
-        *(() if interactive else (Part("alone", ALONE),)),
+        PromptPart("role", ROLE),
+        PromptPart("work", WORK),
+        PromptPart("tools", TOOLS),
+        PromptPart("care", CARE),
+        PromptPart("answers", ANSWERS),
+        *(() if interactive else (PromptPart("alone", ALONE),)),
     )
-    own = (Part("replacement", replacement),) if replacement.strip() else ours
-    return (*own, Part("addition", addition)) if addition.strip() else own
+    main = (PromptPart("replacement", replacement),) if replacement.strip() else ours
+    return (*main, PromptPart("addition", addition)) if addition.strip() else main
 
 
-def system_prompt(parts: Iterable[Part]) -> tuple[str, ...]:
+def system_prompt(parts: Iterable[PromptPart]) -> tuple[str, ...]:
     """The system prompt of a request: one text for what is ours, one for what was added."""
     first = "\n\n".join(part.text for part in parts if part.name != "addition")
     added = tuple(part.text for part in parts if part.name == "addition")
@@ -99,7 +99,7 @@ class GitFacts(NamedTuple):
     note: str = ""
 
 
-class Facts(NamedTuple):
+class EnvironmentFacts(NamedTuple):
     """Where and when a run takes place."""
 
     cwd: Path
@@ -110,7 +110,7 @@ class Facts(NamedTuple):
     git: GitFacts | None = None
 
 
-def facts_text(facts: Facts) -> str:
+def facts_text(facts: EnvironmentFacts) -> str:
     """The facts for the model, bounded, whatever names files have."""
     lines = [
         f"Working folder: {facts.cwd}",
@@ -123,13 +123,13 @@ def facts_text(facts: Facts) -> str:
     return environment_frame("\n".join(map(_one_line, lines)))
 
 
-def opening(facts: Facts, memory: Iterable[MemoryFile] = ()) -> Attachment:
+def context_attachment(facts: EnvironmentFacts, memory: Iterable[MemoryFile] = ()) -> Attachment:
     """What goes into the first user turn, before the prompt. Compaction keeps it."""
     texts = (memory_text(memory), facts_text(facts))
     return Attachment(CONTEXT, (Text("\n\n".join(text for text in texts if text)),))
 
 
-def near_memory(files: Iterable[MemoryFile]) -> Attachment | None:
+def memory_attachment(files: Iterable[MemoryFile]) -> Attachment | None:
     """Memory that a file just read brings with it, after the tool results; None if there is none."""
     text = memory_text(files)
     return Attachment(NEAR_MEMORY, (Text(text),)) if text else None

@@ -1,5 +1,5 @@
 """
-Where a run stands after each turn, and why: the whole policy of the loop as pure functions over frozen values.
+Where a run stands after each turn, and why: when the loop goes on, as pure functions over frozen values.
 
     START -> NEXT_TURN -> NEXT_TURN ... -> STOPPED | ABORTED | LIMIT | ERROR
 
@@ -85,7 +85,7 @@ CUT_REASONS = frozenset({"max_tokens", "length", "model_length", "incomplete", "
 
 
 @record
-class State:
+class RunState:
     """Where a run stands. `turn` counts answers, `repeats` the moves in a row for the same reason."""
 
     move: Move = Move.START
@@ -95,65 +95,65 @@ class State:
     unfit: int = 0
 
     @property
-    def over(self) -> bool:
+    def is_over(self) -> bool:
         """Whether the run has ended."""
         return self.why in ENDS
 
-    def to(self, why: Why, *, unfit: int = 0) -> "State":
+    def to(self, why: Why, *, unfit: int = 0) -> "RunState":
         """One move on, for this reason."""
         repeats = self.repeats + 1 if why is self.why else 1
-        return State(ENDS.get(why, Move.NEXT_TURN), why, self.turn, repeats, self.unfit + unfit)
+        return RunState(ENDS.get(why, Move.NEXT_TURN), why, self.turn, repeats, self.unfit + unfit)
 
 
 @record
-class Turned:
+class TurnResult:
     """What one turn came to."""
 
-    answered: bool = True
-    calls: bool = False
-    empty: bool = False
+    has_answer: bool = True
+    has_calls: bool = False
+    is_empty: bool = False
     stop_reason: str = ""
-    stopped: Why | None = None
-    """Somebody or a limit stopped it on the way."""
-    failed: bool = False
-    queued: bool = False
-    stuck: bool = False
+    stopped_by: Why | None = None
+    """An interrupt, a hook or a limit stopped it on the way."""
+    has_failed: bool = False
+    has_queued_messages: bool = False
+    is_stuck: bool = False
     """The same call has failed in the same way too often."""
-    unfit: bool = False
-    passed: Why | None = None
+    is_unfit: bool = False
+    limit: Why | None = None
     """A limit that is used up now."""
 
 
-def after(state: State, turn: Turned, structured_retries: int) -> State:
+def next_state(state: RunState, turn: TurnResult, structured_retries: int) -> RunState:
     """The state after a turn. A limit only keeps a run from going on; an answer that ends it counts as such."""
-    if turn.answered:
-        state = State(state.move, state.why, state.turn + 1, state.repeats, state.unfit)
-    if turn.stopped:
-        return state.to(turn.stopped)
-    if turn.failed:
+    if turn.has_answer:
+        state = RunState(state.move, state.why, state.turn + 1, state.repeats, state.unfit)
+    if turn.stopped_by:
+        return state.to(turn.stopped_by)
+    if turn.has_failed:
         return state.to(Why.MODEL_FAILED)
-    further = _further(state, turn, structured_retries)
-    return state.to(turn.passed) if turn.passed and not further.over else further
+    following = _continue(state, turn, structured_retries)
+    return state.to(turn.limit) if turn.limit and not following.is_over else following
 
 
-def _further(state: State, turn: Turned, structured_retries: int) -> State:
-    if turn.calls:
-        return state.to(Why.REPEATED_FAILURE if turn.stuck else Why.TOOL_RESULTS)
-    if turn.queued:
+def _continue(state: RunState, turn: TurnResult, structured_retries: int) -> RunState:
+    if turn.has_calls:
+        return state.to(Why.REPEATED_FAILURE if turn.is_stuck else Why.TOOL_RESULTS)
+    if turn.has_queued_messages:
         return state.to(Why.QUEUED_MESSAGE)
     if turn.stop_reason in REFUSALS:
         return state.to(Why.REFUSED)
-    if turn.stop_reason in PAUSE_REASONS and not _worn(state, Why.PAUSED, PAUSES):
+    if turn.stop_reason in PAUSE_REASONS and not _is_exhausted(state, Why.PAUSED, PAUSES):
         return state.to(Why.PAUSED)
     if turn.stop_reason in CUT_REASONS:
-        return state.to(Why.CUT_ANSWERS if _worn(state, Why.CUT_ANSWER, CUTS) else Why.CUT_ANSWER)
-    if turn.empty and not _worn(state, Why.EMPTY_ANSWER, EMPTY_ANSWERS):
+        return state.to(Why.CUT_ANSWERS if _is_exhausted(state, Why.CUT_ANSWER, CUTS) else Why.CUT_ANSWER)
+    if turn.is_empty and not _is_exhausted(state, Why.EMPTY_ANSWER, EMPTY_ANSWERS):
         return state.to(Why.EMPTY_ANSWER)
-    if turn.unfit:
-        worn = state.unfit >= structured_retries
-        return state.to(Why.UNFIT_ANSWERS if worn else Why.UNFIT_ANSWER, unfit=1)
+    if turn.is_unfit:
+        is_exhausted = state.unfit >= structured_retries
+        return state.to(Why.UNFIT_ANSWERS if is_exhausted else Why.UNFIT_ANSWER, unfit=1)
     return state.to(Why.COMPLETED)
 
 
-def _worn(state: State, why: Why, times: int) -> bool:
+def _is_exhausted(state: RunState, why: Why, times: int) -> bool:
     return state.why is why and state.repeats >= times

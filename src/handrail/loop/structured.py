@@ -1,4 +1,4 @@
-"""Answers that must fit a JSON Schema: found in the text, parsed, checked, and told what is wrong with them."""
+"""Answers that must fit a JSON Schema: find the JSON in the text, parse it, check it, say what is wrong with it."""
 
 import json
 import re
@@ -19,9 +19,9 @@ MAX_PROBLEMS = 5
 class JsonAnswer:
     """The last answer as checked data: a mapping for a schema, an instance for a Pydantic model."""
 
-    def __init__(self, wanted: Json | type[BaseModel]) -> None:
-        self._model = wanted if isinstance(wanted, type) else None
-        schema = model_schema(wanted) if isinstance(wanted, type) else dict(wanted)
+    def __init__(self, output: Json | type[BaseModel]) -> None:
+        self._model = output if isinstance(output, type) else None
+        schema = model_schema(output) if isinstance(output, type) else dict(output)
         try:
             self._validator = jsonschema_rs.validator_for(schema)
         except ValueError as error:

@@ -1,17 +1,16 @@
 """
-One attempt at one turn: listen to the answer, run its calls, write both into the history.
+One attempt at one turn: stream the answer, run its calls, write both into the history.
 
-    listening -> running -> settled
+    streaming -> running -> settled
         |           |
         +-----------+--> stopped or failed -> settled
 
 It runs as one task of its own, so that calls start the moment their block is complete, however slow the reader of
-the events is. Whatever happens to the task, it ends by settling: what the model said and one result for every call
-it asked for go into the history together, or, when the answer is to be asked for again, nothing does.
+the events is. However the task ends, it settles: the answer and one result for each of its calls go into the history
+together, or, when the answer is to be asked for again, nothing does.
 """
 
 import asyncio
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -30,11 +29,11 @@ from handrail.conversation.stream import (
 )
 from handrail.dispatch.channel import Channel
 from handrail.dispatch.executor import ToolExecutor
-from handrail.loop.dialogue import Dialogue
-from handrail.loop.draft import Draft, is_empty
+from handrail.loop.conversation_state import ConversationState
 from handrail.loop.events import AlternativesOffered, BlockComplete, LoopEvent, MessageComplete
 from handrail.loop.journal import TurnJournal
-from handrail.loop.setup import Setup, Stream
+from handrail.loop.partial_answer import PartialAnswer, is_empty
+from handrail.loop.run_config import RunConfig, Stream
 from handrail.loop.state import Why
 from handrail.records import record
 from handrail.tools.abort import AbortReason, AbortSignal
@@ -45,76 +44,81 @@ ENDED_EARLY = StreamFailure("cut", "the stream ended before the answer was compl
 
 
 @record
-class Question:
-    """What is asked in one attempt. `last` = a broken answer is not asked for again."""
+class TurnRequest:
+    """What is asked in one attempt. `is_last` = a broken answer is not asked for again."""
 
     request: Request
     turn: int
     plain: bool = False
-    last: bool = False
+    is_last: bool = False
 
 
 class Attempt:
     """See the module docstring. Read `events` until it ends; then everything else here is final."""
 
     def __init__(
-        self, setup: Setup, dialogue: Dialogue, question: Question, signal: AbortSignal, journal: TurnJournal
+        self,
+        config: RunConfig,
+        conversation: ConversationState,
+        turn: TurnRequest,
+        signal: AbortSignal,
+        journal: TurnJournal,
     ) -> None:
-        self._setup = setup
-        self._dialogue = dialogue
-        self._question = question
+        self._config = config
+        self._conversation = conversation
+        self._turn = turn
         self.signal = signal.child()
         self._executor = ToolExecutor(
-            dialogue.catalog.pool,
-            replace(dialogue.context, abort=self.signal, history=dialogue.history.messages),
-            dialogue.store,
-            rails=setup.rails,
-            scheduling=setup.scheduling,
+            conversation.catalog.pool,
+            replace(conversation.context, abort=self.signal, history=conversation.history.messages),
+            conversation.store,
+            rails=config.rails,
+            scheduling=config.scheduling,
             journal=journal,
-            activate=dialogue.catalog.activate,
-            scribe=dialogue.history.scribe,
-            defers=setup.defers and dialogue.context.agent.is_main,
+            activate=conversation.catalog.activate,
+            scribe=conversation.history.scribe,
+            defers=config.can_defer and conversation.context.agent.is_main,
         )
-        self._scribe = dialogue.history.scribe
+        self._scribe = conversation.history.scribe
         # the executor's own channel also carries what the model says, so that everything leaves in the order it happens
         self.events = cast("Channel[LoopEvent]", self._executor.events)
-        self._draft = Draft(question.request.model, dialogue.history.call_ids)
-        self._listening = False
+        self._partial = PartialAnswer(turn.request.model, conversation.history.call_ids)
+        self._is_streaming = False
         self._task: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
 
-        self.settled = False
-        self.stopped: Why | None = None
+        self.is_settled = False
+        self.stopped_by: Why | None = None
         self.failure: StreamFailure | None = None
-        self.discarded = False
-        self.whole: AssistantMessage | None = None
-        """The answer, if it came to its end."""
+        self.is_discarded = False
+        self.answer: AssistantMessage | None = None
+        """The answer, if it is complete."""
         self.message: AssistantMessage | None = None
-        """What of it is in the history now; None = nothing."""
+        """The part of it that is in the history now; None = nothing."""
         self.outcomes: tuple[Outcome, ...] = ()
         self.results: UserMessage | None = None
-        self.added: tuple[Message, ...] = ()
-        self.used: list[Draft] = []
+        self.tool_messages: tuple[Message, ...] = ()
+        self.paid_answers: list[PartialAnswer] = []
         """The answers that were paid for: more than one when there was a choice."""
         self.seconds = 0.0
 
-    # What the run does
+    # For the run
 
     def start(self, deadline: float | None) -> asyncio.Task[None]:
         """Begin; at the deadline (on the loop's clock) it is stopped."""
         loop = asyncio.get_running_loop()
-        self.signal.listen(self._aborted)
+        self.signal.listen(self._on_abort)
         if deadline is not None:
             self._timer = loop.call_at(deadline, self.stop, Why.MAX_SECONDS)
-        self._task = loop.create_task(self._work())
+        self._task = loop.create_task(self._run())
         return self._task
 
     def stop(self, why: Why | None = None) -> None:
         """End it soon; by default as if the user had interrupted."""
-        self.stopped = self.stopped or why
+        self.stopped_by = self.stopped_by or why
         self.signal.abort(AbortReason.USER)
 
-    async def ended(self) -> None:
+    async def wait(self) -> None:
         """Wait until it is settled. Cancelling the wait stops the attempt, but does not end the wait early."""
         assert self._task is not None
         cancelled: asyncio.CancelledError | None = None
@@ -128,227 +132,232 @@ class Attempt:
             raise cancelled
 
     def reraise(self) -> None:
-        """What went wrong in a way that is nobody's answer: a bug in a model or in here."""
+        """Raise what went wrong unexpectedly: a bug in a model or in here."""
         assert self._task is not None
         self._task.result()
 
     @property
     def calls(self) -> tuple[ToolUse, ...]:
         """The calls of the answer so far that can run."""
-        return tuple(block for block in self._draft.blocks.values() if isinstance(block, ToolUse))
+        return tuple(block for block in self._partial.blocks.values() if isinstance(block, ToolUse))
 
     @property
-    def put_off(self) -> ToolUse | None:
-        """The call that a hook wants to decide about later."""
+    def deferred_call(self) -> ToolUse | None:
+        """The call that a hook deferred."""
         return next((outcome.use for outcome in self.outcomes if outcome.status is Status.DEFERRED), None)
 
-    # What happens
+    # The task
 
-    def _aborted(self, _reason: AbortReason) -> None:
-        self.stopped = self.stopped or (Why.ABORTED_STREAMING if self._listening else Why.ABORTED_TOOLS)
-        if self._listening and self._task and self._task is not asyncio.current_task():
+    def _on_abort(self, _reason: AbortReason) -> None:
+        self.stopped_by = self.stopped_by or (Why.ABORTED_STREAMING if self._is_streaming else Why.ABORTED_TOOLS)
+        if self._is_streaming and self._task and self._task is not asyncio.current_task():
             self._task.cancel()
 
-    async def _work(self) -> None:
+    async def _run(self) -> None:
         try:
             async with self._executor:
-                self._dialogue.mailbox.on_submit = self._executor.interrupt
-                await self._listen()
-                await self._finish()
+                self._conversation.mailbox.on_submit = self._executor.interrupt
+                await self._stream()
+                await self._run_calls()
         finally:
-            self._dialogue.mailbox.on_submit = None
+            self._conversation.mailbox.on_submit = None
             self.signal.release()
             if self._timer:
                 self._timer.cancel()
             self._settle()
 
-    async def _listen(self) -> None:
+    async def _stream(self) -> None:
         loop = asyncio.get_running_loop()
-        began = loop.time()
-        self._listening = True
+        started = loop.time()
+        self._is_streaming = True
         try:
-            if not self.stopped:
-                await (self._hear_two() if self._setup.choose else self._hear(self._draft, tell=True))
+            if not self.stopped_by:
+                await (self._stream_two() if self._config.choose_answer else self._stream_one(self._partial, live=True))
         except asyncio.CancelledError:
             task = asyncio.current_task()
-            if self.stopped is None or task is None:
+            if self.stopped_by is None or task is None:
                 raise
-            task.uncancel()  # it was `stop`, not somebody who wants this task to go away
+            task.uncancel()  # it was `stop`, not a caller that wants this task to go away
         finally:
-            self._listening = False
-            self.seconds = loop.time() - began
+            self._is_streaming = False
+            self.seconds = loop.time() - started
 
-    async def _finish(self) -> None:
+    async def _run_calls(self) -> None:
         executor = self._executor
         if self.failure:
-            self.discarded = (
-                self.failure.retryable and self._draft.called and not self._question.last and self.stopped is None
+            self.is_discarded = (
+                self.failure.retryable
+                and self._partial.has_calls
+                and not self._turn.is_last
+                and self.stopped_by is None
             )
             executor.discard()
-        elif self.stopped is None:
-            for call in self._draft.handed_out(whole=True):
+        elif self.stopped_by is None:
+            for call in self._partial.take_calls(is_complete=True):
                 executor.add(call)
             executor.finish()
             async for _ in executor.rest():
                 pass
 
-    # What the model says
+    # The answer
 
-    async def _hear(self, draft: Draft, *, tell: bool) -> str:
-        """One answer to its end; its stop reason. With `tell`, its events and calls leave as they come."""
-        stream = self._setup.model.stream(self._question.request, **({"plain": True} if self._question.plain else {}))
+    async def _stream_one(self, partial: PartialAnswer, *, live: bool) -> str:
+        """One answer to its end; its stop reason. With `live`, its events and calls leave as they come."""
+        stream = self._config.model.stream(self._turn.request, **({"plain": True} if self._turn.plain else {}))
         try:
-            return await self._read(stream, draft, tell=tell)
+            return await self._read(stream, partial, live=live)
         finally:
             await stream.aclose()
 
-    async def _read(self, stream: Stream, draft: Draft, *, tell: bool) -> str:
-        put = self.events.put if tell else _nobody
+    async def _read(self, stream: Stream, partial: PartialAnswer, *, live: bool) -> str:
+        put = self.events.put if live else _ignore
         async for event in stream:
             match event:
                 case Delta():
-                    draft.add(event)
+                    partial.add_delta(event)
                     put(event)
                 case BlockEnd():
-                    event = draft.close(event)  # noqa: PLW2901  # an id may have been replaced
-                    if tell:
-                        self._write_down(draft, event)
+                    event = partial.close_block(event)  # noqa: PLW2901  # an id may have been replaced
+                    if live:
+                        self._save_block(partial, event)
                     put(event)
-                    put(BlockComplete(draft.id, draft.model, event.block, event.slot))
-                    if tell and draft.called:
-                        for call in draft.handed_out():
+                    put(BlockComplete(partial.id, partial.model, event.block, event.slot))
+                    if live and partial.has_calls:
+                        for call in partial.take_calls():
                             self._executor.add(call)
                 case MessageEnd():
                     put(event)
-                    if tell:
-                        self._whole(draft, event.stop_reason)
+                    if live:
+                        self._complete(partial, event.stop_reason)
                     return event.stop_reason
                 case StreamFailure():
                     put(event)
                     self.failure = event
                     return ""
                 case _:
-                    self._note(draft, event)
+                    self._update(partial, event)
                     put(event)
         self.failure = ENDED_EARLY
         put(ENDED_EARLY)
         return ""
 
-    def _whole(self, draft: Draft, stop_reason: str) -> None:
-        self.whole = draft.message(stop_reason)
-        self.used.append(draft)
-        dollars = self._setup.cost(draft.model, draft.usage)
-        self.events.put(MessageComplete(draft.id, self.whole, draft.usage, dollars, self._question.turn))
+    def _complete(self, partial: PartialAnswer, stop_reason: str) -> None:
+        self.answer = partial.to_message(stop_reason)
+        self.paid_answers.append(partial)
+        dollars = self._config.cost(partial.model, partial.usage)
+        self.events.put(MessageComplete(partial.id, self.answer, partial.usage, dollars, self._turn.turn))
 
-    async def _hear_two(self) -> None:
+    async def _stream_two(self) -> None:
         """Two answers side by side; nothing of them is run before the caller has chosen."""
-        assert self._setup.choose is not None
-        drafts = [self._draft, Draft(self._draft.model, self._dialogue.history.call_ids)]
+        assert self._config.choose_answer is not None
+        partials = [self._partial, PartialAnswer(self._partial.model, self._conversation.history.call_ids)]
         try:
             async with asyncio.TaskGroup() as group:
-                heard = [group.create_task(self._hear(draft, tell=False)) for draft in drafts]
+                tasks = [group.create_task(self._stream_one(partial, live=False)) for partial in partials]
         except ExceptionGroup as raised:
             raise raised.exceptions[0] from raised
         if self.failure:
             return
-        first, second = (draft.message(task.result()) for draft, task in zip(drafts, heard, strict=True))
-        self.events.put(AlternativesOffered(first, second, self._question.turn))
-        chosen = await self._setup.choose(first, second)
-        if self.stopped:
+        first, second = (partial.to_message(task.result()) for partial, task in zip(partials, tasks, strict=True))
+        self.events.put(AlternativesOffered(first, second, self._turn.turn))
+        chosen = await self._config.choose_answer(first, second)
+        if self.stopped_by:
             return
-        winner, other = drafts if chosen is first else reversed(drafts)
-        self.used.append(other)
-        self._draft = winner
+        winner, other = partials if chosen is first else reversed(partials)
+        self.paid_answers.append(other)
+        self._partial = winner
         for slot, block in sorted(winner.blocks.items()):
-            self._write_down(winner, BlockEnd(slot, block))
+            self._save_block(winner, BlockEnd(slot, block))
             self.events.put(BlockComplete(winner.id, winner.model, block, slot))
-        self._whole(winner, chosen.stop_reason)
+        self._complete(winner, chosen.stop_reason)
 
-    def _note(self, draft: Draft, event: MessageStart | BlockStart | UsageUpdate | StreamRetry) -> None:
+    def _update(self, partial: PartialAnswer, event: MessageStart | BlockStart | UsageUpdate | StreamRetry) -> None:
         if isinstance(event, StreamRetry):
-            self._forget()
-        draft.note(event)
+            self._discard_saved()
+        partial.update(event)
 
-    def _write_down(self, draft: Draft, event: BlockEnd) -> None:
+    def _save_block(self, partial: PartialAnswer, event: BlockEnd) -> None:
         if self._scribe is not None:
-            self._scribe.block(draft.id, draft.model, event.block, event.slot)
+            self._scribe.block(partial.id, partial.model, event.block, event.slot)
 
-    def _forget(self) -> None:
+    def _discard_saved(self) -> None:
         if self._scribe is not None:
             self._scribe.discarded()
 
-    # What remains
+    # The history
 
     def _settle(self) -> None:
         """The executor is closed, so every call has an outcome. There is no await in here, so nothing comes between."""
-        self.settled = True
-        self._dialogue.context = self._executor.run
-        if self.discarded:
-            self._forget()
+        self.is_settled = True
+        self._conversation.context = self._executor.run
+        if self.is_discarded:
+            self._discard_saved()
             return
         outcomes = {outcome.use.id: outcome for outcome in self._executor.outcomes}
-        message = self.whole or self._draft.message("")
+        message = self.answer or self._partial.to_message("")
         if len(outcomes) < len(message.calls):
-            # complete calls that were never handed out: nothing of them has run, so they were never said
-            unheard = [call for call in message.calls if call.id not in outcomes]
-            message = replace(message, content=tuple(block for block in message.content if block not in unheard))
+            # complete calls that were never handed out: nothing of them has run, so the model never asked for them
+            never_run = [call for call in message.calls if call.id not in outcomes]
+            message = replace(message, content=tuple(block for block in message.content if block not in never_run))
         if is_empty(message.content):
-            self._forget()
+            self._discard_saved()
             return
         self.message = message
         self.outcomes = tuple(outcomes[call.id] for call in message.calls)
-        history = self._dialogue.history
+        history = self._conversation.history
         history.append(message)
         if self.outcomes:
             self.results = UserMessage(tuple(outcome.result for outcome in self.outcomes))
             history.append(self.results)
-            self.added = _brought(self.outcomes)
-            for extra in self.added:
-                history.append(extra)
+            self._add_tool_messages()
+
+    def _add_tool_messages(self) -> None:
+        """Add the messages that tools bring with them, after all results."""
+        messages = [message for each in self.outcomes if each.output for message in each.output.messages]
+        if any(isinstance(message, AssistantMessage) for message in messages):
+            spoken = [message for message in messages if not isinstance(message, SystemNote)]
+            if isinstance(spoken[-1], AssistantMessage):
+                messages.append(Attachment("go_on", (GO_ON,)))
+        self.tool_messages = tuple(messages)
+        for message in messages:
+            self._conversation.history.append(message)
 
 
-class SecondAttempt(Attempt):
-    """The call that was put off goes through everything again. The model is not asked; its answer stands."""
+class DeferredCallAttempt(Attempt):
+    """Retries a deferred call from the start. The model is not asked; its answer stands."""
 
     def __init__(
-        self, setup: Setup, dialogue: Dialogue, use: ToolUse, signal: AbortSignal, journal: TurnJournal
+        self,
+        config: RunConfig,
+        conversation: ConversationState,
+        use: ToolUse,
+        signal: AbortSignal,
+        journal: TurnJournal,
     ) -> None:
-        question = Question(Request(setup.model_name, dialogue.history), turn=0)
-        super().__init__(setup, dialogue, question, signal, journal)
+        turn = TurnRequest(Request(config.model_name, conversation.history), turn=0)
+        super().__init__(config, conversation, turn, signal, journal)
         self._use = use
 
-    async def _listen(self) -> None:
-        """Nobody speaks."""
+    async def _stream(self) -> None:
+        """There is nothing to stream."""
 
-    async def _finish(self) -> None:
-        if self.stopped is None:
+    async def _run_calls(self) -> None:
+        if self.stopped_by is None:
             self._executor.add(self._use, put_off=True)
             async for _ in self._executor.rest():
                 pass
 
     def _settle(self) -> None:
-        """Its result takes the place of the one that stood for it, unless it was put off once more."""
-        self.settled = True
-        self._dialogue.context = self._executor.run
+        """Its result takes the place of the one that stood for it, unless it was deferred once more."""
+        self.is_settled = True
+        self._conversation.context = self._executor.run
         self.outcomes = self._executor.outcomes
         if all(outcome.status is Status.DEFERRED for outcome in self.outcomes):
             return
         self.results = UserMessage(tuple(outcome.result for outcome in self.outcomes))
-        self._dialogue.history.amend(self.results)
-        self.added = _brought(self.outcomes)
-        for extra in self.added:
-            self._dialogue.history.append(extra)
+        self._conversation.history.amend(self.results)
+        self._add_tool_messages()
 
 
-def _brought(outcomes: Sequence[Outcome]) -> tuple[Message, ...]:
-    """Messages that tools add to the conversation, after all results."""
-    found = [message for each in outcomes if each.output for message in each.output.messages]
-    if any(isinstance(message, AssistantMessage) for message in found):
-        spoken = [message for message in found if not isinstance(message, SystemNote)]
-        if isinstance(spoken[-1], AssistantMessage):
-            found.append(Attachment("go_on", (GO_ON,)))
-    return tuple(found)
-
-
-def _nobody(_event: Any) -> None:
-    """Nobody is told."""
+def _ignore(_event: Any) -> None:
+    """Drop the event."""

@@ -4,17 +4,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol, TypeAlias
 
-from handrail.errors import HandrailError
+from handrail.errors import McpError
 
 NOTICE_PATIENCE = 10.0
 MAX_DEPTH = 100
 
 Message: TypeAlias = dict[str, Any]
 OnProgress: TypeAlias = Callable[[Mapping[str, Any]], None]
-
-
-class McpError(HandrailError):
-    """A server cannot be reached, answered with an error, or said what makes no sense."""
 
 
 class Peer(Protocol):

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from handrail.conversation.blocks import Image, ResultBlock, Text
-from handrail.mcp.peer import McpError, OnProgress, Peer
+from handrail.errors import McpError
+from handrail.mcp.peer import OnProgress, Peer
 from handrail.records import record
 from handrail.tools.output import McpMeta, Output
 

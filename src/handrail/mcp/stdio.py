@@ -10,7 +10,8 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
-from handrail.mcp.peer import NOTICE_PATIENCE, McpError, Message, OnProgress, result_of
+from handrail.errors import McpError
+from handrail.mcp.peer import NOTICE_PATIENCE, Message, OnProgress, result_of
 
 log = logging.getLogger(__name__)
 

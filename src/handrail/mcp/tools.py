@@ -10,8 +10,8 @@ from typing import Any, TypeGuard
 import jsonschema_rs
 
 from handrail.conversation.blocks import Json
-from handrail.errors import ToolDefinitionError, ToolError
-from handrail.mcp.peer import McpError, whole_text
+from handrail.errors import McpError, ToolDefinitionError, ToolError
+from handrail.mcp.peer import whole_text
 from handrail.mcp.server import RemoteTool, Server
 from handrail.tools.context import Progress, ToolContext
 from handrail.tools.output import Output

@@ -187,7 +187,7 @@ def shell_touches(analysis: Analysis, policy: Policy, lookup: Lookup) -> Iterato
         try:
             yield from unnamed(segment, at, partial(finder.places, segment), policy, finite)
             yield from passing(segment, at, finder.places, policy, finite)
-        except TooMuchError:
+        except _TooMuchError:
             yield Touch(None, Access.BELOW, segment.name, at, doubt=TOO_MUCH)
         if segment.name in REMOVERS:
             yield from finder.removed(segment, at)
@@ -196,7 +196,7 @@ def shell_touches(analysis: Analysis, policy: Policy, lookup: Lookup) -> Iterato
     yield from finder.suspected(analysis)
 
 
-class TooMuchError(Exception):
+class _TooMuchError(Exception):
     """To judge a line would take too long."""
 
 
@@ -207,7 +207,7 @@ def bounded(beneath: Callable[[str, bool], Beneath | None]) -> Callable[[str, bo
     def looked(folder: str, hidden: bool) -> Beneath | None:
         nonlocal left
         if left <= 0:
-            raise TooMuchError
+            raise _TooMuchError
         found = beneath(folder, hidden)
         left -= MAX_BENEATH if found is None else len(found.paths)
         return found

@@ -1,7 +1,7 @@
 """
-What a keeper's child does to itself before it becomes a command: Landlock, seccomp, no capabilities, no way back.
+What a reaper's child does to itself before it becomes a command: Landlock, seccomp, no capabilities, no way back.
 
-Runs in the keeper, which has to be fast: only the cheapest modules are imported here. What cannot be done as ordered
+Runs in the reaper, which has to be fast: only the cheapest modules are imported here. What cannot be done as ordered
 raises before the command starts.
 """
 
@@ -74,7 +74,7 @@ def filtered(program: bytes) -> None:
 
 
 def usual_signals(defaulted: tuple[int, ...]) -> None:
-    """What Python changed, and what was blocked in the keeper, is as in any other program."""
+    """What Python changed, and what was blocked in the reaper, is as in any other program."""
     for number in defaulted:
         LIBC.signal(number, None)
     LIBC.sigprocmask(SET_MASK, bytes(128), None)

@@ -4,8 +4,8 @@ import asyncio
 import os
 from collections.abc import Mapping, Sequence
 
+from handrail.processes.sandbox_contract import Restrictions
 from handrail.processes.spawn import Command, Running, start
-from handrail.processes.wrapping import Restrictions
 from handrail.records import record
 
 CHUNK = 65_536
@@ -29,7 +29,7 @@ async def run(
     cwd: str,
     env: Mapping[str, str],
     stdin: bytes = b"",
-    timeout: float | None,  # noqa: ASYNC109  # it is the keeper's clock that counts, also when this loop stands still
+    timeout: float | None,  # noqa: ASYNC109  # it is the reaper's clock that counts, also when this loop stands still
     max_bytes: int,
     restrictions: Restrictions = None,
 ) -> Ended:

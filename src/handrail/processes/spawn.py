@@ -1,4 +1,4 @@
-"""Starting a command under a keeper, and learning how it ended."""
+"""Starting a command under a reaper, and learning how it ended."""
 
 import asyncio
 import errno
@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from select import select
 
-from handrail.processes.nursery import NURSERY
+from handrail.processes.sandbox_contract import Restrictions
+from handrail.processes.supervisor import SUPERVISOR
 from handrail.processes.tree import SIGCONT, SIGKILL, children_of, descendants, send, tracer_of
 from handrail.processes.wire import COMMAND, SWEEP, message
-from handrail.processes.wrapping import Restrictions
 from handrail.records import record
 
 GRACE = 0.5
@@ -22,7 +22,7 @@ LINGER = 0.1
 HELLO = 0.02
 SWEEP_SECONDS = 10.0
 OVERDUE = 1.0
-"""Seconds after which a keeper that should have ended a command is looked after, again and again."""
+"""Seconds after which a reaper that should have ended a command is looked after, again and again."""
 
 
 @record
@@ -50,7 +50,7 @@ class End:
     """
     How a command ended: its exit code, or minus the signal.
 
-    `why` is empty if it ended by itself, else `timeout`, `stopped`, `full` (too much output), or `lost`: its keeper was
+    `why` is empty if it ended by itself, else `timeout`, `stopped`, `full` (too much output), or `lost`: its reaper was
     killed, so that nobody knows. `stored` and `lost` are bytes of output, `trouble` the error number of the store.
     """
 
@@ -62,14 +62,14 @@ class End:
 
 
 class Running:
-    """A command under its keeper. When `wait` returns, or `poll` has an answer, no process of it lives."""
+    """A command under its reaper. When `wait` returns, or `poll` has an answer, no process of it lives."""
 
     def __init__(self, call: socket.socket, due: float | None) -> None:
         self.pid = 0
         """The process id of the command itself, also its group and session; 0 if it was over at once."""
         self._call = call
         self._due = None if due is None else time.monotonic() + due + OVERDUE
-        self._keeper = 0
+        self._reaper = 0
         self._heard = bytearray()
         self._end: End | None = None
         self._failure: OSError | None = None
@@ -100,7 +100,7 @@ class Running:
     def stop(self) -> None:
         """Have it ended, and everything it started; `wait` tells when that is done."""
         if self._end is None:
-            with suppress(OSError):  # the keeper has just gone
+            with suppress(OSError):  # the reaper has just gone
                 self._call.shutdown(socket.SHUT_WR)
             self._due = time.monotonic() + OVERDUE
 
@@ -145,8 +145,8 @@ class Running:
                 loop.remove_reader(self._call)
 
     def _look_after(self) -> None:
-        """The keeper does not do its work: a command may have stopped it."""
-        free_keepers()
+        """The reaper does not do its work: a command may have stopped it."""
+        free_reapers()
         self._due = time.monotonic() + OVERDUE
         self._wake()
 
@@ -161,10 +161,10 @@ class Running:
             size = 8 + int.from_bytes(self._heard[:8], "big")
             if len(self._heard) < size:
                 return
-            kind, *rest = marshal.loads(self._heard[8:size])  # noqa: S302  # from our own keeper
+            kind, *rest = marshal.loads(self._heard[8:size])  # noqa: S302  # from our own reaper
             del self._heard[:size]
             if kind == "started":
-                self.pid, self._keeper = rest
+                self.pid, self._reaper = rest
             elif kind == "failed":
                 self._failure = OSError(rest[0], os.strerror(rest[0]), os.fsdecode(rest[1]))
                 self._finish(End(127, "lost"))
@@ -180,7 +180,7 @@ class Running:
         self._call.close()
 
     def _lost(self) -> None:
-        _sweep(self._keeper)
+        _sweep(self._reaper)
         self._finish(End(-9, "lost"))
 
 
@@ -198,7 +198,7 @@ async def start_stored(command: Command, stdin: int, store: int, quota: int) -> 
     """
     Start a command whose output goes into a file, in the order it is written, until the quota is used up.
 
-    The keeper does that, whether or not anybody here listens.
+    The reaper does that, whether or not anybody here listens.
 
     Raises:
         OSError: it could not be started.
@@ -226,9 +226,9 @@ async def _started(command: Command, fds: Sequence[int], targets: Sequence[int],
     ours.setblocking(False)
     running = Running(ours, None if command.timeout is None else command.timeout + command.grace)
     try:
-        sent = ours.send(request)  # the keeper shall find it there and need not wait for us
+        sent = ours.send(request)  # the reaper shall find it there and need not wait for us
         with theirs:
-            NURSERY.submit(COMMAND, (theirs.fileno(), *fds, *command.pass_fds))
+            SUPERVISOR.submit(COMMAND, (theirs.fileno(), *fds, *command.pass_fds))
         if sent < len(request):
             await asyncio.get_running_loop().sock_sendall(ours, request[sent:])
         await running.started()
@@ -254,23 +254,23 @@ def program(command: Command) -> str:
     found = shutil.which(name, path=command.env.get("PATH", os.defpath))
     if found is None:
         raise FileNotFoundError(errno.ENOENT, "There is no such program", name)
-    return os.path.abspath(found)  # noqa: PTH100  # the keeper is in another folder; links are kept
+    return os.path.abspath(found)  # noqa: PTH100  # the reaper is in another folder; links are kept
 
 
-def free_keepers() -> None:
-    """Let keepers go on that a command has stopped, or holds like a debugger."""
-    pids = [NURSERY.pid, *children_of(NURSERY.pid)]
-    holding = {tracer_of(pid) for pid in pids}.intersection(descendants(NURSERY.pid))
+def free_reapers() -> None:
+    """Let reapers go on that a command has stopped, or holds like a debugger."""
+    pids = [SUPERVISOR.pid, *children_of(SUPERVISOR.pid)]
+    holding = {tracer_of(pid) for pid in pids}.intersection(descendants(SUPERVISOR.pid))
     send(holding, SIGKILL)
     send(pids, SIGCONT)
 
 
-def _sweep(keeper: int) -> None:
-    """A keeper was killed: end what it leaves behind, which fell to the nursery."""
-    send([NURSERY.pid], SIGCONT)
+def _sweep(reaper: int) -> None:
+    """A reaper was killed: end what it leaves behind, which fell to the supervisor."""
+    send([SUPERVISOR.pid], SIGCONT)
     ours, theirs = socket.socketpair()
     with ours:
         with theirs:
-            NURSERY.submit(SWEEP, (theirs.fileno(),))
-        ours.sendall(message(keeper))
+            SUPERVISOR.submit(SWEEP, (theirs.fileno(),))
+        ours.sendall(message(reaper))
         select([ours], [], [], SWEEP_SECONDS)

@@ -1,7 +1,7 @@
 """
 Everything that a process started, and its end.
 
-Used inside the keeper, which has to start fast: only the cheapest modules are imported here.
+Used inside the reaper, which has to start fast: only the cheapest modules are imported here.
 """
 
 import os

@@ -1,7 +1,7 @@
 """
-What handrail and its keepers say to each other: a byte and descriptors on the control socket, then messages.
+What handrail and its reapers say to each other: a byte and descriptors on the control socket, then messages.
 
-Used inside the keeper, which has to start fast: only the cheapest modules are imported here.
+Used inside the reaper, which has to start fast: only the cheapest modules are imported here.
 """
 
 import marshal

@@ -11,14 +11,14 @@ from dataclasses import field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
-from handrail.errors import ProviderSetupError
-from handrail.providers.proxies import target_of
+from handrail.errors import ProviderSetupError, UrlError
+from handrail.http.urls import Target, target_of
 from handrail.records import record
 
 if TYPE_CHECKING:
+    from handrail.http.transport import Transport
     from handrail.providers.api import Api
     from handrail.providers.client import Provider
-    from handrail.providers.transport import Transport
 
 ProviderName: TypeAlias = Literal["anthropic", "openai", "openai-responses"]
 
@@ -87,7 +87,7 @@ def choose(wishes: Wishes, env: Mapping[str, str]) -> Choice:
     provider = _provider(wishes, env)
     prefix = "ANTHROPIC" if provider == "anthropic" else "OPENAI"
     base_url = wishes.base_url or env.get(f"{prefix}_BASE_URL") or DEFAULT_URLS[provider]
-    if target_of(base_url).credentials:
+    if _target(base_url).credentials:
         raise ProviderSetupError(f"The base URL holds a user name. Leave it out, and set {prefix}_API_KEY instead.")
     model = _permitted(wishes.model or env.get(f"{prefix}_MODEL") or DEFAULT_MODELS[provider], wishes)
     key, bearer = _key(provider, wishes, env)
@@ -118,7 +118,7 @@ def open_provider(choice: Choice, env: Mapping[str, str], transport: "Transport 
         bearer = choice.bearer or api.auth == "authorization"
         headers = (("authorization", f"Bearer {choice.key}"),) if bearer else ((api.auth, choice.key),)
     if transport is None:
-        transport = import_module("handrail.providers.http").HttpTransport(env)
+        transport = import_module("handrail.http.client").HttpClient(env)
     endpoint = client.Endpoint(choice.base_url, headers)
     return cast("Provider", client.Provider(api, endpoint, transport, fallback_models=choice.fallback_models))
 
@@ -148,11 +148,18 @@ def _reachable(provider: ProviderName, env: Mapping[str, str]) -> bool:
 
 
 def _by_url(url: str) -> ProviderName | None:
-    target = target_of(url)
+    target = _target(url)
     path = target.path.decode().rstrip("/")
     if target.host.endswith("anthropic.com") or path.endswith(("/anthropic", "/v1/messages")):
         return "anthropic"
     return "openai-responses" if path.endswith("/responses") else None
+
+
+def _target(url: str) -> Target:
+    try:
+        return target_of(url)
+    except UrlError as error:
+        raise ProviderSetupError(str(error)) from error
 
 
 def _by_model(model: str) -> ProviderName | None:

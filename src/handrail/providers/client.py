@@ -17,12 +17,13 @@ from typing import Protocol
 
 from handrail.conversation.request import Request
 from handrail.conversation.stream import MessageEnd, StreamEvent, StreamFailure, StreamRetry
+from handrail.errors import ProviderSetupError, TransportError, UrlError
+from handrail.http.transport import HttpRequest, Response, Transport
 from handrail.providers.api import Api, Headers, Writer
 from handrail.providers.failures import broken, from_status, retry_after
 from handrail.providers.quirks import quirks_of
 from handrail.providers.reader import Reader
 from handrail.providers.retry import RetryPolicy, next_step
-from handrail.providers.transport import Outgoing, Reply, Transport, TransportError
 from handrail.records import record
 
 MAX_ERROR_BODY = 64 * 1024
@@ -122,7 +123,7 @@ class Provider:
         """The answer to a request, as it arrives; `plain` asks for it in one piece."""
         return Answer(self, request, plain)
 
-    def outgoing(self, request: Request, stream: bool) -> Outgoing:
+    def outgoing(self, request: Request, stream: bool) -> HttpRequest:
         """What is sent for a request. Pure; also what a cassette is keyed by."""
         writer = self._writers.get(request.model)
         if writer is None:
@@ -139,7 +140,7 @@ class Provider:
             *writer.headers(request),
             *tracking,
         )
-        return Outgoing(join(self.endpoint.base_url, self.api.path), headers, writer.body(request, stream))
+        return HttpRequest(join(self.endpoint.base_url, self.api.path), headers, writer.body(request, stream))
 
     async def aclose(self) -> None:
         """Close idle connections."""
@@ -169,7 +170,7 @@ class Answer:
         self._delay = 0.0
         self._events: list[StreamEvent] = []
         self._at = 0
-        self._reply: Reply | None = None
+        self._reply: Response | None = None
         self._reader: Reader | None = None
         self._over = False
         self._handed_call = False
@@ -227,6 +228,8 @@ class Answer:
                 reply = await provider.transport.send(outgoing)
         except TransportError as error:
             return [broken(error.kind, str(error))]
+        except UrlError as error:
+            raise ProviderSetupError(str(error)) from error
         except TimeoutError:
             return [self._stalled()]
         self._reply = reply
@@ -250,7 +253,7 @@ class Answer:
             return [self._stalled()]
         return self._reader.feed(data) if data else self._reader.end()
 
-    async def _refused(self, reply: Reply) -> StreamFailure:
+    async def _refused(self, reply: Response) -> StreamFailure:
         body = b""
         try:
             async with self._provider.clock.timeout(self._patience):

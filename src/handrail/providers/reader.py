@@ -17,8 +17,9 @@ from handrail.conversation.stream import (
     Usage,
     UsageUpdate,
 )
+from handrail.errors import EventTooLargeError
+from handrail.http.sse import EventReader
 from handrail.providers.failures import broken, from_payload
-from handrail.providers.sse import EventReader, EventTooLargeError
 from handrail.providers.wire import arguments, parse, whole_characters
 
 MAX_ANSWER = 256 * 1024 * 1024

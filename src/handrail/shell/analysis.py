@@ -3,7 +3,8 @@
 from functools import lru_cache
 from importlib import import_module
 
-from handrail.shell.gate import UnclearError, check, join_lines
+from handrail.errors import UnclearError
+from handrail.shell.gate import check, join_lines
 from handrail.shell.model import Analysis, Reason, Segment, Verdict
 from handrail.shell.parser import Parser
 from handrail.shell.scope import Scope

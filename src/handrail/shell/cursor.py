@@ -4,7 +4,7 @@ The reading position of the parser: blanks, comments, tokens and words of one te
 
 from collections.abc import Callable
 
-from handrail.shell.gate import UnclearError
+from handrail.errors import UnclearError
 from handrail.shell.model import Word
 from handrail.shell.syntax import Script
 from handrail.shell.words import META, WordReader

@@ -8,6 +8,8 @@ take for blanks or commands are refused before anything is parsed.
 import re
 import unicodedata
 
+from handrail.errors import UnclearError
+
 MAX_BYTES = 10_000
 
 # Cc control, Cf format (soft hyphen, direction marks, BOM, tags), Cs lone surrogates, Co private use,
@@ -18,14 +20,6 @@ INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0") | {chr
 VARIATION_SELECTORS = range(0xE0100, 0xE01F0)
 
 ASCII_OK = re.compile(r"[\t\n\x20-\x7e]*\Z")
-
-
-class UnclearError(Exception):
-    """Raised when a text cannot be understood: what it is about and where, as offsets into the text."""
-
-    def __init__(self, text: str, start: int = 0, end: int = 0, node: str = "text") -> None:
-        super().__init__(text)
-        self.text, self.start, self.end, self.node = text, start, end, node
 
 
 def check(text: str) -> None:

@@ -9,8 +9,8 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from handrail.errors import UnclearError
 from handrail.shell import grammars, tables
-from handrail.shell.gate import UnclearError
 from handrail.shell.listing import FED, MIXED, SEARCHES, only_files
 from handrail.shell.model import (
     PLAIN_NAMES,

@@ -10,7 +10,7 @@ from importlib import import_module
 
 import tree_sitter
 
-from handrail.shell.gate import UnclearError
+from handrail.errors import UnclearError
 
 NAMED = frozenset(
     """

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from handrail.shell.gate import UnclearError
+from handrail.errors import UnclearError
 from handrail.shell.judge import Judgement, judge
 from handrail.shell.listing import gone_through
 from handrail.shell.model import (

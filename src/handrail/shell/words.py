@@ -8,7 +8,7 @@ with names in it (bash evaluates what variables hold), backslashes inside backti
 import re
 from collections.abc import Callable
 
-from handrail.shell.gate import UnclearError
+from handrail.errors import UnclearError
 from handrail.shell.model import Kind, Piece, Word
 from handrail.shell.syntax import Script
 

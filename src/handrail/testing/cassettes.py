@@ -4,13 +4,13 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from handrail.http.client import HttpClient
+from handrail.http.transport import HttpRequest, Response
 from handrail.providers.cassette.opening import open_replayed_provider, open_replayer, surroundings_of
 from handrail.providers.cassette.record import Recorder
 from handrail.providers.cassette.replay import Replayer
 from handrail.providers.choose import Wishes, choose, open_provider
 from handrail.providers.client import Provider
-from handrail.providers.http import HttpTransport
-from handrail.providers.transport import Outgoing, Reply
 
 
 class TestCassette:
@@ -37,7 +37,7 @@ class TestCassette:
         self._tape: Recorder | Replayer
         if recording:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._tape = Recorder(_Unkept(HttpTransport(os.environ)), path, surroundings)
+            self._tape = Recorder(_Unkept(HttpClient(os.environ)), path, surroundings)
         else:
             self._tape = open_replayer(path, surroundings)
 
@@ -68,7 +68,7 @@ class TestCassette:
             return open_replayed_provider(self._tape, wishes)
         return open_provider(choose(wishes, os.environ), os.environ, self)
 
-    async def send(self, outgoing: Outgoing) -> Reply:
+    async def send(self, outgoing: HttpRequest) -> Response:
         """The answer, recorded or replayed."""
         return await self._tape.send(outgoing)
 
@@ -87,18 +87,18 @@ class TestCassette:
 class _Unkept:
     """HTTP without keep-alive: a test's event loop may be gone before anybody could close what was kept."""
 
-    def __init__(self, inner: HttpTransport) -> None:
+    def __init__(self, inner: HttpClient) -> None:
         self._inner = inner
 
-    async def send(self, outgoing: Outgoing) -> Reply:
-        return _UnkeptReply(await self._inner.send(outgoing), self._inner)
+    async def send(self, outgoing: HttpRequest) -> Response:
+        return _UnkeptResponse(await self._inner.send(outgoing), self._inner)
 
     async def aclose(self) -> None:
         await self._inner.aclose()
 
 
-class _UnkeptReply:
-    def __init__(self, inner: Reply, transport: HttpTransport) -> None:
+class _UnkeptResponse:
+    def __init__(self, inner: Response, transport: HttpClient) -> None:
         self._inner = inner
         self._transport = transport
         self.status = inner.status

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.builtin.tasks import close_tasks
+from handrail.builtin.support.background_tasks import close_tasks
 from tests.builtin.bash.session import Session
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from handrail.app.tools import make_catalog
 from handrail.builtin.outfit import Outfit
-from handrail.builtin.tasks import Tasks, tasks_of
+from handrail.builtin.support.background_tasks import Tasks, tasks_of
 from handrail.conversation.blocks import ToolUse
 from handrail.dispatch.approval.gate import PolicyGate
 from handrail.dispatch.approval.judging import tool_checks

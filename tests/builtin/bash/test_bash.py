@@ -14,9 +14,9 @@ import pytest
 from handrail.builtin.bash.reading import glance, remember
 from handrail.builtin.bash.shell import Shell
 from handrail.builtin.bash.tool import Bash
-from handrail.builtin.following import ShellProgress
+from handrail.builtin.support.live_output import ShellProgress
 from handrail.conversation.blocks import Image
-from handrail.processes.wrapping import UNCONFINED, Standing, Where
+from handrail.processes.sandbox_contract import UNCONFINED, Standing, Where
 from handrail.shell import analyse
 from handrail.tools.abort import AbortReason
 from handrail.tools.context import Progress, ToolContext
@@ -343,7 +343,8 @@ async def test_a_command_that_writes_too_much_is_stopped(tmp_path: Path) -> None
 async def test_what_cannot_be_stored_is_told(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     real = os.open
     monkeypatch.setattr(
-        "handrail.builtin.following.open_store", lambda path: (path.touch(0o600), real("/dev/full", os.O_WRONLY))[1]
+        "handrail.builtin.support.live_output.open_store",
+        lambda path: (path.touch(0o600), real("/dev/full", os.O_WRONLY))[1],
     )
     outcome = await session.bash("echo 12345; echo more >&2; true")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from handrail.builtin.tasks import Task, Tasks, close_tasks
+from handrail.builtin.support.background_tasks import Task, Tasks, close_tasks
 from handrail.conversation.blocks import Text
 from handrail.errors import HandrailError
 from handrail.tools.outcome import Cause, Status

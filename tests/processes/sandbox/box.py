@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from handrail.processes.run import run as keeper_run
+from handrail.processes.run import run as run_process
 from handrail.processes.sandbox.choose import Tried, tried
 from handrail.processes.sandbox.confine import Sandbox, Wrapped
 from handrail.processes.sandbox.domains import Public
@@ -118,9 +118,9 @@ def run(sandbox: Sandbox, script: str, cwd: Path, *, unprivileged: bool = False)
 
 
 async def restricted(wrapped: Wrapped, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """What restricts itself is started by a keeper."""
+    """What restricts itself is started by a reaper."""
     script = ["sh", "-c", f"exec 2>&1; {wrapped.argv[-1]}"]
-    ended = await keeper_run(
+    ended = await run_process(
         script,
         cwd=str(cwd),
         env=environment(wrapped, cwd),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from handrail.errors import SandboxError
-from handrail.processes.placeholders import FOLDER_MODE
+from handrail.processes.sandbox.placeholder_marks import FOLDER_MODE
 from tests.processes.sandbox.box import SECRET, Box, closing, run
 
 pytestmark = pytest.mark.needs("bwrap")

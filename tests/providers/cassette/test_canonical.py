@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from handrail.conversation.redact import make_redactor
 from handrail.errors import CassetteError
+from handrail.http.transport import HttpRequest
 from handrail.providers.cassette.canonical import canonical, settled
 from handrail.providers.cassette.surroundings import make_surroundings
-from handrail.providers.transport import Outgoing
 
 HERE = make_surroundings(make_redactor({}), {"cwd": Path("/home/me/project"), "home": Path("/home/me")})
 THERE = make_surroundings(make_redactor({}), {"cwd": Path("/ci/build"), "home": Path("/home/ci")}, [r"build #\d+"])
@@ -21,7 +21,7 @@ THERE = make_surroundings(make_redactor({}), {"cwd": Path("/ci/build"), "home": 
 def key(text: str | dict[str, Any], surroundings: Any = HERE, **others: Any) -> str:
     message = {"role": "user", "content": text} if isinstance(text, str) else text
     body = {"model": "m", "messages": [message], **others}
-    return canonical(Outgoing("https://host/v1/messages", (), json.dumps(body).encode()), surroundings).key
+    return canonical(HttpRequest("https://host/v1/messages", (), json.dumps(body).encode()), surroundings).key
 
 
 def call(call_id: str, **values: Any) -> dict[str, Any]:
@@ -94,14 +94,14 @@ def test_big_binary_data_is_known_by_its_digest() -> None:
         return {"role": "user", "content": [{"type": "image", "source": {"data": data}}]}
 
     body = {"messages": [image("QUJD" * 1_000)]}
-    found = canonical(Outgoing("http://h/v1/messages", (), json.dumps(body).encode()), HERE)
+    found = canonical(HttpRequest("http://h/v1/messages", (), json.dumps(body).encode()), HERE)
 
     assert len(json.dumps(found.messages)) < 200
     assert key(image("QUJD" * 1_000)) != key(image("QUJE" * 1_000))
 
 
 def test_a_body_that_is_no_json_is_its_text() -> None:
-    one, other = (canonical(Outgoing("http://h/x", (), body), HERE).key for body in (b"\xff a", b"\xff b"))
+    one, other = (canonical(HttpRequest("http://h/x", (), body), HERE).key for body in (b"\xff a", b"\xff b"))
     assert one != other
 
 
@@ -135,7 +135,7 @@ VALUE = st.recursive(
 )
 def test_what_was_recorded_is_steady_already(head: dict[str, Any], messages: list[Any]) -> None:
     body = {key: value for key, value in head.items() if key not in {"messages", "input"}} | {"messages": messages}
-    first = canonical(Outgoing("https://host/v1/messages", (), json.dumps(body).encode()), HERE)
+    first = canonical(HttpRequest("https://host/v1/messages", (), json.dumps(body).encode()), HERE)
 
     assert settled(first, HERE) == first
     assert settled(first, THERE).key == settled(settled(first, THERE), THERE).key

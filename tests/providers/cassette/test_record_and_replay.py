@@ -15,7 +15,9 @@ from handrail.conversation.blocks import Text, Thinking, ToolResult, ToolUse
 from handrail.conversation.messages import AssistantMessage, Attachment, Message, UserMessage
 from handrail.conversation.request import History, Request
 from handrail.conversation.stream import BlockEnd, MessageEnd, StreamEvent, StreamFailure, StreamRetry
-from handrail.errors import CassetteError, CassetteMissError
+from handrail.errors import CassetteError, CassetteMissError, TransportError
+from handrail.http.client import HttpClient
+from handrail.http.transport import HttpRequest
 from handrail.providers.cassette.opening import (
     open_replayed_provider,
     open_replayer,
@@ -27,8 +29,6 @@ from handrail.providers.cassette.replay import Replayer
 from handrail.providers.cassette.tape import Cassette, load
 from handrail.providers.choose import Wishes
 from handrail.providers.client import Endpoint, Provider
-from handrail.providers.http import HttpTransport
-from handrail.providers.transport import Outgoing, TransportError
 from handrail.testing.model_server import ModelServer, Reply
 from handrail.testing.virtual_clock import VirtualClock
 from tests.forked import unmeasured
@@ -51,7 +51,7 @@ class Studio:
 
     def recorder(self, cwd: Path | None = None, **options: Any) -> Recorder:
         surroundings = surroundings_of(cwd or self.first, self.env)
-        return Recorder(HttpTransport({}), self.path, surroundings, **options)
+        return Recorder(HttpClient({}), self.path, surroundings, **options)
 
     def recording(self, server: ModelServer, api: str, recorder: Recorder) -> Provider:
         base = server.url if api == "anthropic" else f"{server.url}/v1"
@@ -367,7 +367,7 @@ async def test_the_file_is_its_owners_replaced_whole_and_the_old_one_survives_a_
     assert len(load(studio.path).entries) == 2
     assert list(studio.path.parent.glob("*.part")) == []
     with pytest.raises(CassetteError, match="is over"):
-        await provider.transport.send(Outgoing("http://x/v1/messages", (), b"{}"))
+        await provider.transport.send(HttpRequest("http://x/v1/messages", (), b"{}"))
 
 
 async def test_a_discarded_recording_leaves_the_old_one(studio: Studio) -> None:
@@ -440,7 +440,7 @@ async def main():
     print([type(event).__name__ async for event in provider.stream(request)][-1])
     await provider.aclose()
 asyncio.run(main())
-print("http" if "handrail.providers.http" in sys.modules else "no http", "h11" in sys.modules, "ssl" in sys.modules)
+print("http" if "handrail.http.client" in sys.modules else "no http", "h11" in sys.modules, "ssl" in sys.modules)
 """
 
 

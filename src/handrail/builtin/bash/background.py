@@ -1,10 +1,10 @@
 """Starting a command line in the background, for Bash and Monitor."""
 
-from handrail.builtin.bash.consent import settled
+from handrail.builtin.bash.permission import settled
 from handrail.builtin.bash.shell import Shell
-from handrail.builtin.tasks import Task, Tasks
+from handrail.builtin.support.background_tasks import Task, Tasks
 from handrail.errors import ToolError
-from handrail.processes.wrapping import Where
+from handrail.processes.sandbox_contract import Where
 from handrail.tools.context import ToolContext
 
 

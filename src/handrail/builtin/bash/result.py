@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from handrail.builtin.command_output import Said
-from handrail.builtin.endings import endings
+from handrail.builtin.support.command_output import Said
+from handrail.builtin.support.exit_notes import endings
 from handrail.processes.spawn import End
 from handrail.records import record
 from handrail.tools.cards import Card

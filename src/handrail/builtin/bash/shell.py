@@ -9,8 +9,8 @@ from typing import ClassVar
 from handrail.builtin.bash.environment import as_hooks_left_it, clean, ordinary
 from handrail.builtin.outfit import Outfit
 from handrail.errors import SandboxError, ToolError
+from handrail.processes.sandbox_contract import UNCONFINED, Sandbox, Standing
 from handrail.processes.spawn import Command
-from handrail.processes.wrapping import UNCONFINED, Sandbox, Standing
 from handrail.records import record
 from handrail.shell.analysis import analyse
 from handrail.shell.model import Analysis, Verdict

@@ -10,21 +10,21 @@ from typing import ClassVar
 from pydantic import Field
 
 from handrail.builtin.bash.background import background
-from handrail.builtin.bash.consent import checked, settled
-from handrail.builtin.bash.destroying import destroys
-from handrail.builtin.bash.meaning import meaning
-from handrail.builtin.bash.needs import Needs
+from handrail.builtin.bash.destructive import destroys
+from handrail.builtin.bash.exit_codes import meaning
+from handrail.builtin.bash.permission import checked, settled
+from handrail.builtin.bash.preconditions import Needs
 from handrail.builtin.bash.reading import glance, remember
 from handrail.builtin.bash.result import Finished, first_line, result
 from handrail.builtin.bash.shell import Prepared, Shell, moves, only_reads
-from handrail.builtin.command_output import limit_of, said
-from handrail.builtin.following import Kept, followed
 from handrail.builtin.outfit import Outfit
-from handrail.builtin.tasks import tasks_of
+from handrail.builtin.support.background_tasks import tasks_of
+from handrail.builtin.support.command_output import limit_of, said
+from handrail.builtin.support.live_output import Kept, followed
 from handrail.conversation.blocks import Json
 from handrail.errors import ToolError
+from handrail.processes.sandbox_contract import Where
 from handrail.processes.spawn import End, Running, start_stored
-from handrail.processes.wrapping import Where
 from handrail.tools.cards import Card
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.output import ContextChange, Output

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 from pydantic import Field
 
-from handrail.builtin.searching.program import VERSION_CONTROL
+from handrail.builtin.support.ripgrep import VERSION_CONTROL
 from handrail.errors import ToolError
 from handrail.tools.schema import Input
 

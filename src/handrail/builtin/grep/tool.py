@@ -15,7 +15,7 @@ from pathlib import Path
 from handrail.builtin.grep.lines import Writer, events
 from handrail.builtin.grep.query import GrepInput, choosing, matching, refusal
 from handrail.builtin.outfit import Outfit, nothing_hidden
-from handrail.builtin.searching.program import Folder, Held, Program, newest_first, one_line, seen_from
+from handrail.builtin.support.ripgrep import Folder, Held, Program, newest_first, one_line, seen_from
 from handrail.files.paths import Place, real_path, resolve
 from handrail.records import record
 from handrail.tools.access import Access

@@ -5,7 +5,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from handrail.builtin.changing import (
+from handrail.builtin.notebook_edit.cells import CellType, Sheet, Written
+from handrail.builtin.outfit import Outfit
+from handrail.builtin.read.notebook import MAX_FILE_BYTES, cells_of, language_of
+from handrail.builtin.support.file_changes import (
     access_to,
     check_wanted,
     diff_card,
@@ -15,9 +18,6 @@ from handrail.builtin.changing import (
     place_of,
     refusal,
 )
-from handrail.builtin.notebook_edit.cells import CellType, Sheet, Written
-from handrail.builtin.outfit import Outfit
-from handrail.builtin.read.notebook import MAX_FILE_BYTES, cells_of, language_of
 from handrail.conversation.blocks import Json
 from handrail.errors import ToolError
 from handrail.files.diff import hunks, split

@@ -141,7 +141,7 @@ def _image(file: Opened, args: ReadInput, _abort: AbortSignal) -> Output:
 
 def _pdf(file: Opened, args: ReadInput, abort: AbortSignal) -> Output:
     document = _whole(file, MAX_PDF_BYTES)
-    blocks, shown, total = _module("apart").show_apart(document, args.pages, args.file_path, abort)
+    blocks, shown, total = _module("pdf_process").show_apart(document, args.pages, args.file_path, abort)
     about = {
         "filePath": file.absolute,
         "content": _words(blocks),

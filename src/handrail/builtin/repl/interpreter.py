@@ -1,7 +1,7 @@
 """
 The interpreter of a session: one process that runs code, started when it is needed and again when it was lost.
 
-It runs under a keeper as every command does, so that it ends with the session, or with handrail, and all that its code
+It runs under a reaper as every command does, so that it ends with the session, or with handrail, and all that its code
 has started with it.
 """
 
@@ -16,11 +16,11 @@ from typing import Any
 
 from handrail.builtin.bash.environment import as_hooks_left_it, ordinary
 from handrail.builtin.bash.shell import Prepared, boxed
-from handrail.builtin.following import followed
 from handrail.builtin.outfit import Outfit
+from handrail.builtin.support.live_output import followed
 from handrail.errors import ToolError
+from handrail.processes.sandbox_contract import UNCONFINED, Sandbox, Standing, Where
 from handrail.processes.spawn import Command, Running, start
-from handrail.processes.wrapping import UNCONFINED, Sandbox, Standing, Where
 from handrail.records import record
 from handrail.tools.context import ToolContext
 

@@ -4,13 +4,13 @@ from typing import Any
 
 from pydantic import Field
 
-from handrail.builtin.bash.consent import objection
+from handrail.builtin.bash.permission import objection
 from handrail.builtin.bash.result import first_line
-from handrail.builtin.command_output import Said, limit_of, said
-from handrail.builtin.endings import signal_name
-from handrail.builtin.following import Kept
 from handrail.builtin.outfit import Outfit
 from handrail.builtin.repl.interpreter import Answer, interpreter_of
+from handrail.builtin.support.command_output import Said, limit_of, said
+from handrail.builtin.support.exit_notes import signal_name
+from handrail.builtin.support.live_output import Kept
 from handrail.conversation.blocks import Json
 from handrail.tools.cards import Card
 from handrail.tools.context import ToolContext

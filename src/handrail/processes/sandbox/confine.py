@@ -18,13 +18,13 @@ from handrail.processes.sandbox.choose import Method, Tried, best, tried
 from handrail.processes.sandbox.domains import Public
 from handrail.processes.sandbox.explain import explain
 from handrail.processes.sandbox.git import git_folders
-from handrail.processes.sandbox.occupy import Occupied, unoccupied
-from handrail.processes.sandbox.places import DROPPED_VARIABLES, SYSTEM
+from handrail.processes.sandbox.paths import DROPPED_VARIABLES, SYSTEM
+from handrail.processes.sandbox.placeholders import Occupied, unoccupied
+from handrail.processes.sandbox.placement import standing
 from handrail.processes.sandbox.plan import Access, Plan, Protected, Reach, Surroundings, make_plan
 from handrail.processes.sandbox.seccomp import IN_OWN_NETWORK, seccomp_filter
 from handrail.processes.sandbox.settings import SandboxSettings
-from handrail.processes.sandbox.where import standing
-from handrail.processes.wrapping import Restrictions, Standing
+from handrail.processes.sandbox_contract import Restrictions, Standing
 
 if TYPE_CHECKING:
     from handrail.processes.sandbox.proxy import Proxy
@@ -57,7 +57,7 @@ class Wrapped:
         """Changes: a text sets the variable, None removes it."""
         self.pass_fds = pass_fds
         self.restrictions = restrictions
-        """What the keeper has to restrict it to."""
+        """What the reaper has to restrict it to."""
         self._stack = stack
 
     def close(self) -> None:

@@ -10,7 +10,7 @@ import os
 import posixpath
 import stat
 
-from handrail.processes.sandbox.places import GIT_GUARDED
+from handrail.processes.sandbox.paths import GIT_GUARDED
 from handrail.records import record
 
 

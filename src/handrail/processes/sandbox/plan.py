@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from enum import Enum
 
 from handrail.errors import SandboxError
-from handrail.processes.sandbox.places import SECRETS, SYSTEM, SYSTEM_SHOWN, TEMPORARY, TOOLCHAINS
+from handrail.processes.sandbox.paths import SECRETS, SYSTEM, SYSTEM_SHOWN, TEMPORARY, TOOLCHAINS
 from handrail.processes.sandbox.settings import Domain, SandboxSettings
 from handrail.records import record
 

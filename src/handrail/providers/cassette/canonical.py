@@ -13,8 +13,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from handrail.conversation.context import without_personal
+from handrail.http.transport import HttpRequest
 from handrail.providers.cassette.surroundings import Surroundings
-from handrail.providers.transport import Outgoing
 from handrail.records import record
 
 APIS = {"messages": "anthropic", "chat/completions": "openai", "responses": "openai-responses"}
@@ -37,7 +37,7 @@ class Canonical:
         return digest([self.api, self.head, list(self.messages)])
 
 
-def canonical(outgoing: Outgoing, surroundings: Surroundings) -> Canonical:
+def canonical(outgoing: HttpRequest, surroundings: Surroundings) -> Canonical:
     """The steady form of a request."""
     api = api_of(outgoing.url)
     try:

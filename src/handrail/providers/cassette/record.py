@@ -17,13 +17,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from handrail.errors import CassetteError
+from handrail.errors import CassetteError, TransportError
+from handrail.http.transport import HttpRequest, Response, Transport
 from handrail.providers.cassette.canonical import Canonical, api_of, canonical
 from handrail.providers.cassette.scrub import scrub
 from handrail.providers.cassette.surroundings import Surroundings, edited
 from handrail.providers.cassette.tape import Chunk, End, Entry, Header, TapeWriter
 from handrail.providers.choose import load_api
-from handrail.providers.transport import Outgoing, Reply, Transport, TransportError
 
 KEPT_HEADERS = ("content-type", "retry-after", "retry-after-ms", "x-should-retry")
 
@@ -63,7 +63,7 @@ class Recorder:
         except OSError as error:
             raise CassetteError(f"The cassette {str(path)!r} cannot be written: {error.strerror}.") from error
 
-    async def send(self, outgoing: Outgoing) -> "RecordingReply":
+    async def send(self, outgoing: HttpRequest) -> "RecordingReply":
         """The answer, which is recorded while it is read."""
         if self._file.closed:
             raise CassetteError(f"The recording of {str(self.path)!r} is over; nothing more can be added to it.")
@@ -132,7 +132,7 @@ class Recorder:
 class RecordingReply:
     """An answer that is kept while it is read."""
 
-    def __init__(self, recorder: Recorder, inner: Reply, number: int, request: Canonical, started: float) -> None:
+    def __init__(self, recorder: Recorder, inner: Response, number: int, request: Canonical, started: float) -> None:
         self._recorder = recorder
         self._inner = inner
         self._last = started
@@ -182,7 +182,7 @@ class RecordingReply:
             self._recorder.add(self, end, why)
 
 
-def _header(outgoing: Outgoing, request: Canonical, note: str) -> Header:
+def _header(outgoing: HttpRequest, request: Canonical, note: str) -> Header:
     provider = api_of(outgoing.url)
     parts = urlsplit(outgoing.url)
     host = parts.netloc.rpartition("@")[2]

@@ -11,13 +11,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 
-from handrail.errors import CassetteMissError
+from handrail.errors import CassetteMissError, TransportError
+from handrail.http.transport import HttpRequest
 from handrail.providers.cassette.canonical import canonical, settled
 from handrail.providers.cassette.miss import miss_text
 from handrail.providers.cassette.surroundings import Surroundings
 from handrail.providers.cassette.tape import Cassette, Entry
 from handrail.providers.client import SystemClock
-from handrail.providers.transport import Outgoing, TransportError
 
 
 class Replayer:
@@ -53,7 +53,7 @@ class Replayer:
         """The numbers of the recordings that nobody asked for yet."""
         return tuple(entry.number for entry in self.cassette.entries if entry.number not in self._played)
 
-    async def send(self, outgoing: Outgoing) -> "ReplayedReply":
+    async def send(self, outgoing: HttpRequest) -> "ReplayedReply":
         """
         The recorded answer.
 

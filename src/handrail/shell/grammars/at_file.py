@@ -1,6 +1,6 @@
 """Words of the GNU binutils: one that begins with `@` names a file with more options in it."""
 
-from handrail.shell.gate import UnclearError
+from handrail.errors import UnclearError
 from handrail.shell.model import Does, Effect, Word
 
 

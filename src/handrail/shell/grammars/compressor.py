@@ -6,7 +6,7 @@ The last of several modes counts for some of them (`xz -l -d` unpacks), so a lis
 
 import re
 
-from handrail.shell.gate import UnclearError
+from handrail.errors import UnclearError
 from handrail.shell.grammars.scan import Spec, scan
 from handrail.shell.model import Does, Effect, Word
 

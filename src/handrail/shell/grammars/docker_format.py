@@ -6,7 +6,7 @@ The environment and the command of a container are not in the list: they may hol
 
 import re
 
-from handrail.shell.gate import UnclearError
+from handrail.errors import UnclearError
 from handrail.shell.model import Effect
 
 FIELDS = (

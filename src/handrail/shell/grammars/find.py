@@ -7,7 +7,7 @@ Names outside the lists are refused; -exec and its kin run another command, whic
 
 import re
 
-from handrail.shell.gate import UnclearError
+from handrail.errors import UnclearError
 from handrail.shell.listing import SEARCHES, only_files
 from handrail.shell.model import Does, Effect, Kind, Piece, Word, literal_word
 

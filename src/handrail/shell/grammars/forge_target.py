@@ -2,7 +2,7 @@
 
 import re
 
-from handrail.shell.gate import UnclearError
+from handrail.errors import UnclearError
 from handrail.shell.model import Effect
 
 TARGET = re.compile(r"(?:https://(?:github|gitlab)\.com/[A-Za-z0-9_./#-]+|#?[A-Za-z0-9_.-]+(?:/[A-Za-z0-9_.-]+)?)\Z")

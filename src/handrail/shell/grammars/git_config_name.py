@@ -6,7 +6,7 @@ A word without a dot may be a sub-command of newer versions (edit starts the edi
 
 import re
 
-from handrail.shell.gate import UnclearError
+from handrail.errors import UnclearError
 from handrail.shell.model import Effect
 
 SECTIONS = frozenset(

@@ -4,7 +4,7 @@ The value of `git log -L` (git-log(1)): `START,END:FILE` or `:FUNCTION:FILE`.
 Expressions in it may hold colons, so what stands behind any colon counts as the file.
 """
 
-from handrail.shell.gate import UnclearError
+from handrail.errors import UnclearError
 from handrail.shell.model import Does, Effect, literal_word
 
 

@@ -7,7 +7,7 @@ bare word that is not a built-in name, since it can be a `pretty.<name>` of the 
 
 import re
 
-from handrail.shell.gate import UnclearError
+from handrail.errors import UnclearError
 from handrail.shell.model import Effect
 
 BUILT_IN = frozenset("oneline short medium full fuller reference email mboxrd raw".split())

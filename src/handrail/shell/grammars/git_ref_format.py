@@ -6,7 +6,7 @@ A closed list of fields: `%(signature)` and its kin check signatures with the co
 
 import re
 
-from handrail.shell.gate import UnclearError
+from handrail.errors import UnclearError
 from handrail.shell.model import Effect
 
 FIELDS = frozenset(

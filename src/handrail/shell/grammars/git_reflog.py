@@ -7,7 +7,7 @@ only common branch names of that kind are taken for refs.
 
 import re
 
-from handrail.shell.gate import UnclearError
+from handrail.errors import UnclearError
 from handrail.shell.model import Effect
 
 BRANCHES = frozenset("main master develop dev trunk staging stash".split())

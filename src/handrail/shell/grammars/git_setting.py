@@ -6,7 +6,7 @@ Any other setting may name a program, a file or a transport.
 
 import re
 
-from handrail.shell.gate import UnclearError
+from handrail.errors import UnclearError
 from handrail.shell.model import Effect
 
 SWITCH = "(true|false|yes|no|on|off|0|1)?"

@@ -7,7 +7,7 @@ jq cannot write files or start programs. UnclearError: names that are not listed
 
 import re
 
-from handrail.shell.gate import UnclearError
+from handrail.errors import UnclearError
 from handrail.shell.model import Does, Effect
 
 KEYWORDS = frozenset("def if then elif else end as reduce foreach try catch label and or not".split())

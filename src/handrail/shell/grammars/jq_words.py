@@ -4,7 +4,7 @@ The words of a jq command (jq 1.6 to 1.8, jq(1)): options, then the filter, then
 Long options are exact and never take `=`; some take two words, which the tables cannot say.
 """
 
-from handrail.shell.gate import UnclearError
+from handrail.errors import UnclearError
 from handrail.shell.grammars import jq
 from handrail.shell.model import Does, Effect, Word
 

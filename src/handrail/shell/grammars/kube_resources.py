@@ -1,6 +1,6 @@
 """Operands of `kubectl get` and `describe`: kinds and names. Kinds of secrets are an effect."""
 
-from handrail.shell.gate import UnclearError
+from handrail.errors import UnclearError
 from handrail.shell.model import Does, Effect, Word
 
 SECRETS = ("secret", "token", "credential", "certificatesigning")

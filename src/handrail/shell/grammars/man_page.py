@@ -2,7 +2,7 @@
 
 import re
 
-from handrail.shell.gate import UnclearError
+from handrail.errors import UnclearError
 from handrail.shell.model import Effect
 
 NAME = re.compile(r"[A-Za-z0-9_.,:+@\[{ ^$*?|()-]+")

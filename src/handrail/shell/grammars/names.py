@@ -1,6 +1,6 @@
 """Names of variables, as `read` takes them: plain lower-case names, since a subscript is evaluated by the shell."""
 
-from handrail.shell.gate import UnclearError
+from handrail.errors import UnclearError
 from handrail.shell.model import Effect, Word
 from handrail.shell.scope import PLAIN_NAME
 

@@ -11,7 +11,7 @@ name a file outside the repository, except as a plain path (git diff compares an
 
 import re
 
-from handrail.shell.gate import UnclearError
+from handrail.errors import UnclearError
 from handrail.shell.model import Does, Effect, Word, literal_word
 
 MAGIC = frozenset(("top", "literal", "icase", "glob", "exclude"))

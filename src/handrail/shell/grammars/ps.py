@@ -8,7 +8,7 @@ of them again as if they had no dash (`ps -e -aux`), so beside `-e` only options
 import re
 from collections.abc import Iterator
 
-from handrail.shell.gate import UnclearError
+from handrail.errors import UnclearError
 from handrail.shell.model import Does, Effect, Word
 
 LETTERS = re.compile(r"-?[aAcdfFghHjlLmMNrsSTuvwxXyZ]+")

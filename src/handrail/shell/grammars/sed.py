@@ -11,7 +11,7 @@ reading without brackets must be as harmless or an error that every sed reports 
 import re
 from contextlib import suppress
 
-from handrail.shell.gate import UnclearError
+from handrail.errors import UnclearError
 from handrail.shell.model import Does, Effect, Verdict, literal_word
 
 BLANKS = re.compile(r"[ \t]*")
@@ -39,7 +39,7 @@ STREAMS = frozenset(("/dev/stdout", "/dev/stderr"))
 MAX_COMMANDS = 200
 
 
-class BrokenError(UnclearError):
+class _BrokenError(UnclearError):
     """What every sed refuses when it reads the program."""
 
 
@@ -48,7 +48,7 @@ def read(text: str) -> tuple[Effect, ...]:
     if any(effect.verdict is not Verdict.READ_ONLY for effect in effects):
         return effects
     other = Reader(text, brackets=False)
-    with suppress(BrokenError):
+    with suppress(_BrokenError):
         other.run()
     if any(effect.verdict is not Verdict.READ_ONLY for effect in other.effects):
         raise UnclearError("a delimiter inside brackets, which some seds end the expression at")
@@ -167,7 +167,7 @@ class Reader:
         elif char == "e":
             self.starts("the command e runs a program")
         elif char in NO_COMMAND:
-            raise BrokenError(f"no such command: {char!r}")
+            raise _BrokenError(f"no such command: {char!r}")
         elif char != "{":
             raise self.refuse(f"the command {char!r}")
 
@@ -210,4 +210,4 @@ class Reader:
             self.starts("the flag e runs the result as a command")
         elif not self.skip(END):
             known = char in MAYBE_FLAG
-            raise self.refuse(f"the flag {char!r}") if known else BrokenError(f"no such flag: {char!r}")
+            raise self.refuse(f"the flag {char!r}") if known else _BrokenError(f"no such flag: {char!r}")

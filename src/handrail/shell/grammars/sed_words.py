@@ -5,7 +5,7 @@ GNU takes options behind operands too, BSD does not, and with -e or without it a
 an option behind an operand is refused. So is -l, which takes a number on GNU and nothing on BSD.
 """
 
-from handrail.shell.gate import UnclearError
+from handrail.errors import UnclearError
 from handrail.shell.grammars import sed
 from handrail.shell.model import Does, Effect, Word
 

@@ -5,7 +5,7 @@ Not among them: -a exports variables, -k and -B change what words mean, -- and o
 at all shows every variable.
 """
 
-from handrail.shell.gate import UnclearError
+from handrail.errors import UnclearError
 from handrail.shell.model import Effect, Word
 
 LETTERS = frozenset("euxvo")

@@ -5,7 +5,7 @@ Not among them: globstar and nocaseglob make it match more, extglob changes how 
 expand_aliases and lastpipe change what runs where.
 """
 
-from handrail.shell.gate import UnclearError
+from handrail.errors import UnclearError
 from handrail.shell.model import Effect, Word
 
 NAMES = frozenset("nullglob failglob nocasematch globasciiranges".split())

@@ -2,7 +2,7 @@
 
 import re
 
-from handrail.shell.gate import UnclearError
+from handrail.errors import UnclearError
 from handrail.shell.model import Effect, Word
 
 KEYWORD = frozenset("state exclude sport dport = == != >= <= > < eq ne ge le gt lt and or not ( ) & | !".split())

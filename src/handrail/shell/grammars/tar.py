@@ -7,7 +7,7 @@ colon is on another machine.
 
 import re
 
-from handrail.shell.gate import UnclearError
+from handrail.errors import UnclearError
 from handrail.shell.grammars.scan import Spec, scan
 from handrail.shell.model import Does, Effect, Word, literal_word
 

@@ -7,7 +7,7 @@ arithmetic comparisons of anything but whole numbers.
 
 import re
 
-from handrail.shell.gate import UnclearError
+from handrail.errors import UnclearError
 from handrail.shell.model import Does, Effect, Kind, Word
 
 FILE_TESTS = frozenset(f"-{letter}" for letter in "bcdefghkprstuwxGLNOS")

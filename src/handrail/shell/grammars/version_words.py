@@ -1,6 +1,6 @@
 """Words that make a compiler or interpreter say its version and stop, where they are one word behind one dash."""
 
-from handrail.shell.gate import UnclearError
+from handrail.errors import UnclearError
 from handrail.shell.model import Effect, Word
 
 # A word that the program at hand does not know ends it with an error.

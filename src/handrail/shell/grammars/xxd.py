@@ -2,7 +2,7 @@
 
 import re
 
-from handrail.shell.gate import UnclearError
+from handrail.errors import UnclearError
 from handrail.shell.grammars.scan import Spec, scan
 from handrail.shell.model import Does, Effect, Word
 

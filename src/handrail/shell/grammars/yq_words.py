@@ -7,7 +7,7 @@ In Go, `-s` writes one file per document, and expressions can load files (`load`
 
 import re
 
-from handrail.shell.gate import UnclearError
+from handrail.errors import UnclearError
 from handrail.shell.grammars.jq import Reader
 from handrail.shell.model import Does, Effect, Word
 

@@ -1,0 +1,91 @@
+"""TaskOutput: how a background task is doing, and what it said."""
+
+from typing import Any
+
+from pydantic import Field
+
+from handrail.builtin.outfit import Outfit
+from handrail.builtin.support.background_tasks import Task, Tasks, tasks_of
+from handrail.builtin.support.command_output import Said, limit_of, said
+from handrail.errors import ToolError
+from handrail.tools.cards import Card
+from handrail.tools.context import ToolContext
+from handrail.tools.output import Output
+from handrail.tools.schema import Input
+from handrail.tools.tool import Tool
+
+EMPTY = Said("")
+
+
+class TaskOutputInput(Input):
+    task_id: str = Field(description="The id of the task.")
+    block: bool = Field(default=True, description="Wait until it ends.")
+    timeout: float = Field(default=30_000, ge=0, le=600_000, description="Milliseconds to wait at the most.")
+
+
+class TaskOutput(Tool[TaskOutputInput]):
+    name = "TaskOutput"
+    aliases = ("BashOutput", "AgentOutputTool")
+    search_hint = "background shell command status result wait"
+    input_model = TaskOutputInput
+    max_result_chars = None
+    should_defer = True
+
+    def __init__(self, outfit: Outfit) -> None:
+        self._outfit = outfit
+
+    def is_read_only(self, args: TaskOutputInput) -> bool:
+        return True
+
+    def is_concurrency_safe(self, args: TaskOutputInput) -> bool:
+        return True
+
+    async def call(self, args: TaskOutputInput, ctx: ToolContext) -> Output:
+        task = found(tasks_of(self._outfit), args.task_id)
+        status = await task.wait(args.timeout / 1000) if args.block else task.look()
+        limit = limit_of(self._outfit.env.get("BASH_MAX_OUTPUT_LENGTH", ""))
+        size = task.output.stat().st_size if task.output.exists() else 0
+        spoken = said(task.output, size, limit, limit // 3) if size else EMPTY
+        if status != "running":
+            task.tell()
+        code = "" if task.code is None else f", exit code {task.code}"
+        notice = spoken.notice(str(task.output)) if spoken.cut else ""
+        note = f"({task.note})" if task.note else ""
+        text = "\n".join(filter(None, (f"Task {task.id}: {status}{code}", notice, spoken.text.rstrip(), note)))
+        return Output(
+            text=text,
+            blocks=(spoken.image,) if spoken.image else (),
+            data={"retrieval_status": retrieval(status, args), "task": described(task, spoken.text)},
+            card=Card(title=f"Task {task.id}", detail=f"{status}{code}", body=spoken.text, body_kind="code"),
+        )
+
+
+def retrieval(status: str, args: TaskOutputInput) -> str:
+    if status != "running":
+        return "success"
+    return "timeout" if args.block else "not_ready"
+
+
+def described(task: Task, output: str) -> dict[str, Any]:
+    """The task for programs."""
+    return {
+        "task_id": task.id,
+        "task_type": task.kind,
+        "status": task.status,
+        "description": task.description,
+        "output": output,
+        "exitCode": task.code,
+    }
+
+
+def found(tasks: Tasks, id: str) -> Task:  # noqa: A002
+    """
+    The task of that id.
+
+    Raises:
+        ToolError: there is none; the message names those that there are.
+    """
+    if (task := tasks.get(id)) is not None:
+        return task
+    known = ", ".join(f"{each.id} ({each.status})" for each in tasks.all()) or "none"
+    raise ToolError(f"There is no background task {id!r}. Known tasks: {known}.")

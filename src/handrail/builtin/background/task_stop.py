@@ -1,0 +1,43 @@
+"""TaskStop: end a background task."""
+
+from pydantic import Field
+
+from handrail.builtin.background.task_output import found
+from handrail.builtin.outfit import Outfit
+from handrail.builtin.support.background_tasks import tasks_of
+from handrail.tools.cards import Card
+from handrail.tools.context import ToolContext
+from handrail.tools.output import Output
+from handrail.tools.permission import Refuse
+from handrail.tools.schema import Input
+from handrail.tools.tool import Tool
+
+
+class TaskStopInput(Input):
+    task_id: str | None = Field(default=None, description="The id of the task.")
+    shell_id: str | None = Field(default=None, description="An older name of task_id.")
+
+
+class TaskStop(Tool[TaskStopInput]):
+    name = "TaskStop"
+    aliases = ("KillShell", "KillBash")
+    search_hint = "end kill cancel background shell command"
+    input_model = TaskStopInput
+    should_defer = True
+
+    def __init__(self, outfit: Outfit) -> None:
+        self._outfit = outfit
+
+    async def validate(self, args: TaskStopInput, ctx: ToolContext) -> Refuse | None:
+        if not (args.task_id or args.shell_id):
+            return Refuse("No task was named. Give task_id.")
+        return None
+
+    async def call(self, args: TaskStopInput, ctx: ToolContext) -> Output:
+        task = found(tasks_of(self._outfit), args.task_id or args.shell_id or "")
+        running = task.look() == "running"
+        await task.stop()
+        task.tell()
+        message = f"Task {task.id} was stopped." if running else f"Task {task.id} was over already: {task.status}."
+        data = {"message": message, "task_id": task.id, "task_type": task.kind, "command": task.text}
+        return Output(text=message, data=data, card=Card(title=f"Task {task.id}", detail=task.status))

@@ -1,0 +1,46 @@
+"""What the sandbox means for consent: a command line that it holds may need none, and leaving it does."""
+
+from handrail.builtin.bash.preconditions import Needs
+from handrail.builtin.bash.shell import Shell
+from handrail.errors import ToolError
+from handrail.processes.sandbox_contract import Standing, Where
+from handrail.shell.analysis import analyse
+from handrail.tools.context import ToolContext
+from handrail.tools.permission import Check, Verdict
+
+SPARED = "it runs in the sandbox"
+
+
+async def checked(shell: Shell, needs: Needs, text: str, ctx: ToolContext, *, wants_out: bool = False) -> Check:
+    """A tool's word on a command line. What is not understood is never let pass, wherever it would run."""
+    standing = await shell.standing(text, wants_out=wants_out)
+    if (objected := objection(standing)) is not None:
+        return objected
+    analysis = analyse(text)
+    if standing.spares and analysis.segments and not analysis.problems:
+        return Check(Verdict.ALLOW, SPARED)
+    return await needs.check(text, str(shell.start_folder(ctx.cwd)))
+
+
+def objection(standing: Standing) -> Check | None:
+    """What the sandbox has against it."""
+    if standing.where is Where.REFUSED:
+        return Check(Verdict.DENY, standing.reason)
+    if standing.where is Where.OUTSIDE and standing.reason:
+        return Check(Verdict.ASK, standing.reason)
+    return None
+
+
+async def settled(shell: Shell, text: str, ctx: ToolContext, *, wants_out: bool = False) -> Standing:
+    """
+    Where the command line runs, now that it may.
+
+    Raises:
+        ToolError: it may not run, or it may only because of a sandbox that is not there any more.
+    """
+    standing = await shell.standing(text, wants_out=wants_out)
+    if standing.where is Where.REFUSED:
+        raise ToolError(f"Nothing was run: {standing.reason}. Do it another way, or ask the user.")
+    if standing.where is Where.OUTSIDE and ctx.decision and ctx.decision.reason == SPARED:
+        raise ToolError("Nothing was run: it was allowed in the sandbox, which has been switched off since. Try again.")
+    return standing

@@ -1,1 +1,0 @@
-"""What Glob and Grep share: patterns of names, and the program that walks the tree."""

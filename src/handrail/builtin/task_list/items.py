@@ -1,0 +1,157 @@
+"""
+The task list as data: what a task is, and what may become of it.
+
+Who waits for whom is kept once, with the one that waits; what a task blocks is looked up. So both sides always agree,
+and a task that is deleted leaves nothing behind. Nobody waits for himself, not even by way of others.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import field, replace
+from itertools import pairwise
+from typing import Any
+
+from handrail.errors import TaskListError
+from handrail.records import record
+
+MAX_ITEMS = 1000
+MAX_METADATA = 20_000
+DELETED = "deleted"
+
+
+@record
+class Item:
+    """One task."""
+
+    id: str
+    subject: str
+    description: str = ""
+    status: str = "pending"
+    """`pending`, `in_progress` or `completed`."""
+    active_form: str = ""
+    owner: str = ""
+    blocked_by: tuple[str, ...] = ()
+    """Ids of the tasks that come first."""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@record
+class Items:
+    """All tasks by id, oldest first. `last` is the newest id ever given: none is given twice."""
+
+    by_id: Mapping[str, Item] = field(default_factory=dict)
+    last: int = 0
+
+    def blocks(self, waited_for: str) -> tuple[str, ...]:
+        """Ids of the tasks that wait for this one."""
+        return tuple(item.id for item in self.by_id.values() if waited_for in item.blocked_by)
+
+    def open_blockers(self, item: Item) -> tuple[str, ...]:
+        """Ids of the tasks that this one still waits for."""
+        return tuple(blocker for blocker in item.blocked_by if self.by_id[blocker].status != "completed")
+
+
+@record
+class Change:
+    """What is to be different. None = as it was; of `metadata` a key with None goes."""
+
+    subject: str | None = None
+    description: str | None = None
+    active_form: str | None = None
+    owner: str | None = None
+    status: str | None = None
+    add_blocks: tuple[str, ...] = ()
+    add_blocked_by: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+PLAIN = ("subject", "description", "active_form", "owner", "status")
+NAMES = {name: name for name in (*PLAIN, "metadata")} | {"active_form": "activeForm", "blocked_by": "blockedBy"}
+"""What programs call the fields."""
+
+
+def added(items: Items, subject: str, description: str, active_form: str, metadata: Mapping[str, Any]) -> Items:
+    """The list with one more task."""
+    if len(items.by_id) >= MAX_ITEMS:
+        raise TaskListError(f"There are {MAX_ITEMS} tasks already. Delete some with TaskUpdate (status deleted) first.")
+    last = items.last + 1
+    item = Item(str(last), subject, description, active_form=active_form, metadata=kept(metadata))
+    return Items({**items.by_id, item.id: item}, last)
+
+
+def changed(items: Items, which: str, change: Change) -> tuple[Items, tuple[str, ...]]:
+    """
+    The list after a change, and the names of the fields that are different now.
+
+    Raises:
+        TaskListError: a task is not there, or two would wait for each other.
+    """
+    before, blocked_before = known(items, which), items.blocks(which)
+    if change.status == DELETED:
+        return without(items, which), ("status",)
+    wishes = {name: getattr(change, name) for name in PLAIN}
+    after = replace(before, **{name: value for name, value in wishes.items() if value is not None})
+    after = replace(after, metadata=kept({**before.metadata, **change.metadata}))
+    items = Items({**items.by_id, which: after}, items.last)
+    for blocked in change.add_blocks:
+        items = waiting(items, blocked, which)
+    for blocker in change.add_blocked_by:
+        items = waiting(items, which, blocker)
+    after = items.by_id[which]
+    names = [shown for name, shown in NAMES.items() if getattr(before, name) != getattr(after, name)]
+    return items, (*names, *(["blocks"] if items.blocks(which) != blocked_before else []))
+
+
+def waiting(items: Items, blocked: str, blocker: str) -> Items:
+    """The list in which one task waits for another."""
+    item, _ = known(items, blocked), known(items, blocker)
+    if blocked == blocker:
+        raise TaskListError(f"Task {blocked} cannot wait for itself. Nothing was changed.")
+    if chain := way(items, blocker, blocked):
+        steps = ", ".join(f"{one} waits for {other}" for one, other in pairwise(chain))
+        raise TaskListError(f"Task {blocked} cannot wait for {blocker}: {steps} already. Nothing was changed.")
+    if blocker in item.blocked_by:
+        return items
+    return Items({**items.by_id, blocked: replace(item, blocked_by=(*item.blocked_by, blocker))}, items.last)
+
+
+def way(items: Items, start: str, end: str) -> tuple[str, ...]:
+    """How one task waits for another, by way of which ones; empty if it does not."""
+    ways: dict[str, tuple[str, ...]] = {start: (start,)}
+    ahead = [start]
+    for one in ahead:  # it grows while it is walked
+        for blocker in items.by_id[one].blocked_by:
+            if blocker not in ways:
+                ways[blocker] = (*ways[one], blocker)
+                ahead.append(blocker)
+    return ways.get(end, ())
+
+
+def without(items: Items, which: str) -> Items:
+    """The list without a task; nobody waits for it any more."""
+    kept = (item for item in items.by_id.values() if item.id != which)
+    return Items({item.id: _released(item, which) for item in kept}, items.last)
+
+
+def _released(item: Item, blocker: str) -> Item:
+    return replace(item, blocked_by=tuple(each for each in item.blocked_by if each != blocker))
+
+
+def known(items: Items, which: str) -> Item:
+    """
+    The task of that id.
+
+    Raises:
+        TaskListError: there is none.
+    """
+    if (item := items.by_id.get(which)) is None:
+        raise TaskListError(f"There is no task {which!r}. TaskList shows those that there are.")
+    return item
+
+
+def kept(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """What is kept of it: nothing stands for no key."""
+    found = {key: value for key, value in metadata.items() if value is not None}
+    if (size := len(json.dumps(found))) > MAX_METADATA:
+        raise TaskListError(f"The metadata takes {size:,} characters, {MAX_METADATA:,} are kept. Write it to a file.")
+    return found

@@ -1,0 +1,156 @@
+"""
+The lists of a session on disk, for all its agents and for other processes too.
+
+Whoever changes one holds a lock, reads what is there now, and puts a whole new file in its place. Readers need no lock:
+they see the old file or the new one. Killed at any moment, a writer leaves one of the two.
+"""
+
+import asyncio
+import fcntl
+import json
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
+
+from handrail.builtin.outfit import Outfit
+from handrail.builtin.task_list.items import Item, Items
+from handrail.errors import ToolError
+from handrail.files.owned import owned_folder
+
+Result = TypeVar("Result")
+Content: TypeAlias = dict[str, Any]
+
+VERSION = 1
+LOCK_SECONDS = 10.0
+LOCK_STEP = 0.005
+LIST = "the task list of the session"
+"""The resource that calls read and write."""
+
+
+class Shelf:
+    """One JSON file that several change in turn."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def read(self) -> Content:
+        """
+        What is in it; empty if nobody has written yet.
+
+        Raises:
+            ToolError: it is not what we write.
+        """
+        try:
+            content: Content = json.loads(self.path.read_text("utf-8"))
+            version = int(content["version"])
+        except FileNotFoundError:
+            return {}
+        except (ValueError, LookupError, TypeError) as error:
+            raise ToolError(f"{self.path} is damaged ({error}). Ask the user to move it away.") from error
+        if version > VERSION:
+            raise ToolError(f"{self.path} was written by a newer handrail. Ask the user to go on with that one.")
+        return content
+
+    async def change(self, step: Callable[[Content], tuple[Content, Result]]) -> Result:
+        """
+        Put what `step` makes of the content in its place, and give its answer. If it raises, nothing is changed.
+
+        Raises:
+            ToolError: it cannot be written.
+        """
+        try:
+            async with self._alone():
+                content, result = step(self.read())
+                self._write(content)
+                return result
+        except OSError as error:
+            raise ToolError(f"Nothing was changed: {self.path} cannot be written: {error.strerror}.") from error
+
+    def _write(self, content: Content) -> None:
+        draft = self.path.with_suffix(".draft")  # of the one who holds the lock; the next one writes over it
+        fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        with os.fdopen(fd, "w", encoding="utf-8") as file:
+            json.dump({"version": VERSION, **content}, file)
+        draft.replace(self.path)
+
+    @asynccontextmanager
+    async def _alone(self) -> AsyncIterator[None]:
+        lock = owned_folder(self.path.parent) / "lock"
+        fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            await _locked(fd, lock)
+            yield
+        finally:
+            os.close(fd)
+
+
+async def _locked(fd: int, lock: Path) -> None:
+    """The lock goes with its file; waiting for it holds nobody up."""
+    for _ in range(int(LOCK_SECONDS / LOCK_STEP)):
+        try:
+            return fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            await asyncio.sleep(LOCK_STEP)
+    raise ToolError(f"Nothing was changed: another process has held {lock} for {LOCK_SECONDS:g} seconds. Try again.")
+
+
+class TaskList:
+    """The task list of one session."""
+
+    def __init__(self, outfit: Outfit) -> None:
+        self._shelf = Shelf(outfit.state / "todo" / "tasks.json")
+
+    def read(self) -> Items:
+        """All tasks as they are now."""
+        return from_json(self._shelf.read())
+
+    async def change(self, step: Callable[[Items], tuple[Items, Result]]) -> Result:
+        """Change the list as nobody else does, see Shelf.change."""
+
+        def on_content(content: Content) -> tuple[Content, Result]:
+            items, result = step(from_json(content))
+            return to_json(items), result
+
+        return await self._shelf.change(on_content)
+
+
+def steps_of(outfit: Outfit) -> Shelf:
+    """The lists of TodoWrite: one for each agent of the session."""
+    return Shelf(outfit.state / "todo" / "steps.json")
+
+
+def to_json(items: Items) -> Content:
+    return {"last": items.last, "tasks": [_written(item) for item in items.by_id.values()]}
+
+
+def _written(item: Item) -> Content:
+    return {
+        "id": item.id,
+        "subject": item.subject,
+        "description": item.description,
+        "status": item.status,
+        "activeForm": item.active_form,
+        "owner": item.owner,
+        "blockedBy": list(item.blocked_by),
+        "metadata": dict(item.metadata),
+    }
+
+
+def from_json(content: Content) -> Items:
+    items = (_item(each) for each in content.get("tasks", ()))
+    return Items({item.id: item for item in items}, content.get("last", 0))
+
+
+def _item(kept: Content) -> Item:
+    return Item(
+        kept["id"],
+        kept["subject"],
+        kept["description"],
+        kept["status"],
+        kept["activeForm"],
+        kept["owner"],
+        tuple(kept["blockedBy"]),
+        kept["metadata"],
+    )

@@ -1,0 +1,60 @@
+"""TaskList: all tasks of the session, one line each."""
+
+from typing import Any
+
+from handrail.builtin.outfit import Outfit
+from handrail.builtin.task_list import store
+from handrail.builtin.task_list.cards import numbers, task_card
+from handrail.builtin.task_list.items import Item, Items
+from handrail.tools.access import Access
+from handrail.tools.context import RunContext, ToolContext
+from handrail.tools.output import Output
+from handrail.tools.schema import Input
+from handrail.tools.tool import Tool
+
+
+class TaskListInput(Input):
+    """It takes nothing."""
+
+
+class TaskList(Tool[TaskListInput]):
+    name = "TaskList"
+    search_hint = "todo all steps progress status overview"
+    input_model = TaskListInput
+    should_defer = True
+
+    def __init__(self, outfit: Outfit) -> None:
+        self._list = store.TaskList(outfit)
+
+    def is_read_only(self, args: TaskListInput) -> bool:
+        return True
+
+    def is_concurrency_safe(self, args: TaskListInput) -> bool:
+        return True
+
+    def access(self, args: TaskListInput, run: RunContext) -> Access:
+        return Access.of(reads=(store.LIST,))
+
+    async def call(self, args: TaskListInput, ctx: ToolContext) -> Output:
+        items = self._list.read()
+        return Output(
+            text="\n".join(_line(items, item) for item in items.by_id.values()) or "There are no tasks.",
+            data={"tasks": [_described(items, item) for item in items.by_id.values()]},
+            card=task_card("Tasks", items),
+        )
+
+
+def _line(items: Items, item: Item) -> str:
+    notes = [item.status]
+    if item.owner:
+        notes.append(f"owner {item.owner}")
+    if blockers := items.open_blockers(item):
+        notes.append(f"blocked by {numbers(blockers)}")
+    return f"{item.id}. {item.subject} ({', '.join(notes)})"
+
+
+def _described(items: Items, item: Item) -> dict[str, Any]:
+    found: dict[str, Any] = {"id": item.id, "subject": item.subject, "status": item.status}
+    if item.owner:
+        found["owner"] = item.owner
+    return {**found, "blockedBy": list(items.open_blockers(item))}

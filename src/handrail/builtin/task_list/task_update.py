@@ -1,0 +1,97 @@
+"""TaskUpdate: change, finish, link or delete a task of the list."""
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from handrail.builtin.outfit import Outfit
+from handrail.builtin.task_list.cards import task_card
+from handrail.builtin.task_list.items import DELETED, Change, Items, changed, known
+from handrail.builtin.task_list.store import LIST, TaskList
+from handrail.builtin.task_list.task_create import MAX_LINE, MAX_TEXT
+from handrail.errors import TaskListError
+from handrail.records import record
+from handrail.tools.access import Access
+from handrail.tools.cards import Card
+from handrail.tools.context import RunContext, ToolContext
+from handrail.tools.output import Output
+from handrail.tools.schema import Input
+from handrail.tools.tool import Tool
+
+
+class TaskUpdateInput(Input):
+    taskId: str = Field(coerce_numbers_to_str=True, description="The id of the task.")  # noqa: N815
+    subject: str | None = Field(default=None, min_length=1, max_length=MAX_LINE, description="A new subject.")
+    description: str | None = Field(default=None, max_length=MAX_TEXT, description="A new description.")
+    activeForm: str | None = Field(default=None, max_length=MAX_LINE, description="A new active form.")  # noqa: N815
+    status: Literal["pending", "in_progress", "completed", "deleted"] | None = Field(
+        default=None, description="Its new status; deleted removes it."
+    )
+    addBlocks: list[str] | None = Field(default=None, description="Tasks that must wait for this one.")  # noqa: N815
+    addBlockedBy: list[str] | None = Field(default=None, description="Tasks that come before it.")  # noqa: N815
+    owner: str | None = Field(default=None, max_length=MAX_LINE, description="Who does it.")
+    metadata: dict[str, Any] | None = Field(default=None, description="Keys to set; null deletes one.")
+
+
+@record
+class Updated:
+    """What a change did."""
+
+    items: Items
+    names: tuple[str, ...]
+    before: str
+    after: str
+
+
+class TaskUpdate(Tool[TaskUpdateInput]):
+    name = "TaskUpdate"
+    search_hint = "todo list status done complete owner dependencies delete"
+    input_model = TaskUpdateInput
+    should_defer = True
+
+    def __init__(self, outfit: Outfit) -> None:
+        self._list = TaskList(outfit)
+
+    def access(self, args: TaskUpdateInput, run: RunContext) -> Access:
+        return Access.of(writes=(LIST,))
+
+    async def call(self, args: TaskUpdateInput, ctx: ToolContext) -> Output:
+        try:
+            done = await self._list.change(lambda items: _changed(items, args))
+        except TaskListError as error:  # an answer, so that other calls of the same turn go on
+            return Output(
+                text=str(error),
+                data={"success": False, "taskId": args.taskId, "updatedFields": [], "error": str(error)},
+                card=Card(title="Tasks", detail="nothing was changed", body=str(error), tone="warning"),
+            )
+        data: dict[str, Any] = {"success": True, "taskId": args.taskId, "updatedFields": list(done.names)}
+        if done.before != done.after:
+            data["statusChange"] = {"from": done.before, "to": done.after}
+        return Output(text=_said(args.taskId, done), data=data, card=task_card("Tasks", done.items))
+
+
+def _changed(items: Items, args: TaskUpdateInput) -> tuple[Items, Updated]:
+    before = known(items, args.taskId).status
+    change = Change(
+        subject=args.subject,
+        description=args.description,
+        active_form=args.activeForm,
+        owner=args.owner,
+        status=args.status,
+        add_blocks=tuple(args.addBlocks or ()),
+        add_blocked_by=tuple(args.addBlockedBy or ()),
+        metadata=args.metadata or {},
+    )
+    after, names = changed(items, args.taskId, change)
+    return after, Updated(after, names, before, args.status or before)
+
+
+def _said(which: str, done: Updated) -> str:
+    if done.after == DELETED:
+        return f"Task {which} was deleted."
+    if not done.names:
+        return f"Task {which} is as it was: nothing of that is new."
+    status = f", {done.before} -> {done.after}" if done.before != done.after else ""
+    waits = done.items.open_blockers(done.items.by_id[which]) if done.after == "in_progress" else ()
+    note = f" It still waits for {', '.join(waits)}." if waits else ""
+    return f"Task {which} was changed ({', '.join(done.names)}{status}).{note}"

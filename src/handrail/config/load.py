@@ -1,0 +1,287 @@
+"""
+All settings that count in one folder, now: read, judged by trust, and merged.
+
+Nothing here widens by accident. What of a project is not known to narrow waits for trust. A file that cannot be read
+may have held deny rules, so while there is one, no rule allows, no folder is added and no mode is wider than default;
+if it could be read before, what it forbade then still counts. Policy that cannot be read ends the program.
+"""
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from handrail.config.asked import Wanted, Wideners
+from handrail.config.document import Document, decoded, document_of, parsed, read_bytes, read_document
+from handrail.config.keys import KEYS
+from handrail.config.managed import PolicySource, read_policy
+from handrail.config.merge import merged
+from handrail.config.places import Places, Spot
+from handrail.config.problems import Problem
+from handrail.config.snapshot import TRUSTED, UNTRUSTED, Layer, Settings
+from handrail.errors import SettingsError, SettingsFileError
+
+if TYPE_CHECKING:
+    from handrail.config.needs_trust import Item
+    from handrail.config.trust import Record
+
+MANAGED_ONLY = tuple(key.name for key in KEYS if key.managed)
+OWN_LIMITS = ("redact", "allowedMcpServers")
+
+
+def load_settings(
+    places: Places,
+    env: Mapping[str, str],
+    wanted: Wanted,
+    *,
+    policies: Iterable[PolicySource] = (),
+    before: Settings | None = None,
+    held: frozenset[str] = frozenset(),
+) -> Settings:
+    """
+    What counts now. `before` is what counted until now, when a session looks again; the files of the sources that are
+    `held` are not read again.
+
+    Raises:
+        SettingsError: policy or the settings of the command line cannot be used.
+    """
+    news: list[Problem] = []
+    policy = _policy(places, env, policies, before, news)
+    flag = _flags(wanted, places, before)
+    files = [found for spot in places.spots(wanted.sources) if (found := _file(spot, before, held))]
+    limited = wanted.wideners != "trusted"
+    servers = None
+    if not limited:
+        kept = before if "project" in held else None
+        servers = kept.named if kept else _servers(places, wanted.sources, news)
+    own = [document for document in (*flag, *files) if _only_narrows(document, wanted.wideners)]
+    narrow, items = _split(own, servers, limited=limited)
+    judged = not limited and (items or wanted.trust)
+    trust, agreed = _judge(places, wanted, items, before) if judged else (UNTRUSTED, None)
+    layers = [Layer(document, document.values) for document in policy]
+    doubtful = False
+    for document in (*flag, *files):
+        news += document.problems
+        values: Mapping[str, Any] = document.values
+        if trust != TRUSTED and id(document) in narrow:
+            values = narrow[id(document)]
+        last = _last(before, document) if document.doubtful else None
+        if last is not None:
+            values = last
+            news.append(Problem(document.spot.source, document.spot.shown, 0, "what it forbade before still counts."))
+        doubtful = doubtful or (document.doubtful and last is None)
+        layers.append(Layer(document, _without_managed(document, values, news), kept=last is not None))
+    if trust != TRUSTED:
+        layers = _no_looser_mode(layers, {id(document) for document in own})
+    if doubtful:
+        layers = [replace(layer, values=_unwidened(layer.values)) for layer in layers]
+    values = merged(layer.values for layer in layers)
+    approved = _approved(servers.values if servers else {}, values, trusted=trust == TRUSTED)
+    return Settings(
+        layers=tuple(layers),
+        values=values,
+        policy=merged(layer.values for layer in layers if layer.source == "policy"),
+        problems=tuple(news),
+        ignored=() if limited or trust == TRUSTED else tuple(item for item in items if not _is_one_of(item, approved)),
+        items=items,
+        trust=trust,
+        doubtful=doubtful,
+        servers=approved,
+        named=servers,
+        agreed=agreed,
+    )
+
+
+def _policy(
+    places: Places,
+    env: Mapping[str, str],
+    policies: Iterable[PolicySource],
+    before: Settings | None,
+    news: list[Problem],
+) -> list[Document]:
+    known = [layer.document for layer in before.layers if layer.source == "policy"] if before else None
+    try:
+        return read_policy(places, env, policies, known, news)
+    except SettingsError as error:
+        if known is None:
+            raise
+        news.append(Problem("policy", "policy", 0, f"{error}\nThe policy that was read before still counts."))
+        return known
+
+
+def _file(spot: Spot, before: Settings | None, held: frozenset[str]) -> Document | None:
+    if before is None or spot.source not in held:
+        return read_document(spot)
+    return next((layer.document for layer in before.layers if layer.document.spot == spot), None)
+
+
+def _flags(wanted: Wanted, places: Places, before: Settings | None) -> list[Document]:
+    """The settings of the command line. They are read once: the agent itself may be able to write such a file."""
+    if before is not None:
+        return [layer.document for layer in before.layers if layer.source == "flag"]
+    documents = [_flag(wanted.settings, places)] if wanted.settings else []
+    if any(document.doubtful for document in documents):
+        raise SettingsError("\n".join(str(problem) for document in documents for problem in document.problems))
+    return documents
+
+
+def _flag(given: str, places: Places) -> Document:
+    """The settings of the command line: an object, or a file that is looked for in the working folder."""
+    text = given.strip()
+    if text.startswith("{") and text.endswith("}"):
+        inline = Spot("flag", Path("--settings"), "--settings", places.cwd, "")
+        return document_of(inline, text.encode("utf-8", "surrogateescape"))
+    path = Path(places.cwd, Path(given).expanduser())
+    spot = Spot("flag", path, given, os.path.realpath(path.parent), "")
+    missing = Problem("flag", "--settings", 0, f"there is no file {given!r}. Give a file or an object in JSON.")
+    return read_document(spot) or Document(spot, "", {}, missing)
+
+
+def _servers(places: Places, sources: tuple[str, ...], news: list[Problem]) -> "Layer | None":
+    if "project" not in sources:
+        return None
+    spot = Spot("project", places.mcp_file, ".mcp.json", places.cwd, "")
+    try:
+        data = read_bytes(spot.file)
+        if data is None:
+            return None
+        named = parsed(decoded(data)).get("mcpServers", {})
+    except SettingsFileError as error:
+        news.append(Problem("project", spot.shown, 0, f"{error.message.rstrip('.')}. No server of it is used."))
+        return None
+    if not isinstance(named, dict):
+        news.append(Problem("project", spot.shown, 0, "mcpServers must be an object. No server of it is used."))
+        return None
+    return Layer(Document(spot, "", {}), named)
+
+
+def _only_narrows(document: Document, wideners: Wideners) -> bool:
+    """Whether a document that nobody trusts may do no more than forbid."""
+    match document.spot.source:
+        case "user":
+            return wideners != "trusted"
+        case "flag":
+            return wideners == "policy"
+        case _:
+            return True
+
+
+def _split(
+    own: Iterable[Document], servers: "Layer | None", *, limited: bool
+) -> "tuple[dict[int, dict[str, Any]], tuple[Item, ...]]":
+    """What of a project's own documents narrows, and what needs trust."""
+    present = [document for document in own if document.values]
+    if not present and not servers:
+        return {}, ()
+    from handrail.config.needs_trust import Item, split  # noqa: PLC0415  # only folders with settings of their own pay
+
+    narrow: dict[int, dict[str, Any]] = {}
+    items: list[Item] = []
+    for document in present:
+        kept, found = split(document.spot.source, document.values)
+        narrow[id(document)] = {**kept, **_limits(document, kept)} if limited else kept
+        items += found
+    if servers:
+        items += [Item("project", ("mcpServers", name), value) for name, value in servers.values.items()]
+    return narrow, tuple(items)
+
+
+def _limits(document: Document, kept: Mapping[str, Any]) -> dict[str, Any]:
+    """What waits in a strange project, but limits those who wrote or trusted it: asking for less must not end it."""
+    values = document.values
+    limits = {name: values[name] for name in OWN_LIMITS if name in values and document.spot.source in ("user", "flag")}
+    if values.get("sandbox", {}).get("enabled"):
+        limits["sandbox"] = {**kept.get("sandbox", {}), "enabled": True, "autoAllowBashIfSandboxed": False}
+    return limits
+
+
+def _judge(
+    places: Places, wanted: Wanted, items: "tuple[Item, ...]", before: Settings | None
+) -> "tuple[str, Record | None]":
+    """Whether the items are trusted, and what --trust agreed to: what was there when the session began."""
+    from handrail.config.trust import TrustStore, covers, record_for, together  # noqa: PLC0415  # few folders need it
+
+    now = record_for(places.cwd, items)
+    agreed = (before.agreed if before else now) if wanted.trust else None
+    kept = TrustStore(places.state).record_of(places.cwd)
+    known = [each for each in (agreed, kept, together(agreed, kept)) if each]
+    if not known:
+        return UNTRUSTED, agreed
+    return TRUSTED if any(covers(each, now) for each in known) else "changed", agreed
+
+
+def _is_one_of(item: "Item", servers: Mapping[str, Any]) -> bool:
+    return item.path[0] == "mcpServers" and item.path[1] in servers
+
+
+def _approved(servers: Mapping[str, Any], values: Mapping[str, Any], *, trusted: bool) -> dict[str, Any]:
+    """The project's servers that somebody other than the project agreed to; who says no always wins."""
+    everyone = trusted or values.get("enableAllProjectMcpServers", False)
+    named, refused = values.get("enabledMcpjsonServers", ()), values.get("disabledMcpjsonServers", ())
+    return {name: server for name, server in servers.items() if (everyone or name in named) and name not in refused}
+
+
+def _last(before: Settings | None, document: Document) -> Mapping[str, Any] | None:
+    """What a file that is broken now forbade when it could be read."""
+    if before is None:
+        return None
+    for layer in before.layers:
+        if layer.document.spot == document.spot:
+            if layer.kept:
+                return layer.values
+            return None if layer.document.doubtful else _only_narrow(layer.values)
+    return None
+
+
+def _only_narrow(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    from handrail.config.needs_trust import split  # noqa: PLC0415  # rarely needed
+
+    return split("", values)[0]
+
+
+def _without_managed(document: Document, values: Mapping[str, Any], news: list[Problem]) -> Mapping[str, Any]:
+    found = [name for name in MANAGED_ONLY if name in values]
+    if not found:
+        return values
+    news += [document.problem((name,), "counts in policy files only and has no effect here.") for name in found]
+    return {name: value for name, value in values.items() if name not in found}
+
+
+def _no_looser_mode(layers: list[Layer], own: set[int]) -> list[Layer]:
+    """An untrusted project may ask for a stricter mode than would be in force without it, not for a looser one."""
+    if not any(id(layer.document) in own and _mode(layer.values) for layer in layers):
+        return layers
+    from handrail.permissions.modes import stricter  # noqa: PLC0415
+
+    others = merged(layer.values for layer in layers if id(layer.document) not in own)
+    usual = _mode(others) or "default"
+    return [
+        replace(layer, values=_changed(layer.values, defaultMode=None))
+        if id(layer.document) in own and (mode := _mode(layer.values)) and not stricter(mode, usual)
+        else layer
+        for layer in layers
+    ]
+
+
+def _mode(values: Mapping[str, Any]) -> str:
+    mode: str = values.get("permissions", {}).get("defaultMode", "")
+    return mode
+
+
+def _unwidened(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Without what allows calls: used while it is not known what is forbidden."""
+    from handrail.permissions.modes import stricter  # noqa: PLC0415
+
+    mode = _mode(values)
+    kept = _changed(values, allow=None, additionalDirectories=None)
+    if mode and stricter("default", mode):
+        kept = _changed(kept, defaultMode=None)
+    if "sandbox" in kept:
+        kept = {**kept, "sandbox": {**kept["sandbox"], "autoAllowBashIfSandboxed": False}}
+    return kept
+
+
+def _changed(values: Mapping[str, Any], **changes: Any) -> dict[str, Any]:
+    permissions = {name: value for name, value in values.get("permissions", {}).items() if name not in changes}
+    return {**values, "permissions": permissions} if "permissions" in values else dict(values)

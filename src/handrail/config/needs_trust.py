@@ -1,0 +1,151 @@
+"""
+What of a project's settings needs trust: everything that is not known to narrow.
+
+Purely decided from the table of keys. A project may forbid and ask at once; what allows, runs, points somewhere or
+sets a variable is an `Item`, and counts only in a trusted folder. Switching hooks off is an item too: the hooks may be
+somebody's guard.
+"""
+
+import hashlib
+import json
+import os
+import re
+import shlex
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from handrail.config.json_paths import JsonPath, dotted
+from handrail.config.keys import ALWAYS, Key, Tree, tree
+from handrail.records import record
+
+# Keys whose values start programs: the project's own files that they name are part of what is trusted.
+RUNS = frozenset(("hooks", "statusLine", "apiKeyHelper", "mcpServers"))
+MAX_WORDS, MAX_FILE = 200, 4_000_000
+PROJECT = re.compile(r"\$(?:\{(?:CLAUDE|HANDRAIL)_PROJECT_DIR\}|(?:CLAUDE|HANDRAIL)_PROJECT_DIR\b)")
+CUT = re.compile(r"[\s;&|()<>=`'\"]+")
+
+
+@record
+class Item:
+    """One thing that widens. `path` leads to it in its file."""
+
+    source: str
+    path: JsonPath
+    value: Any
+
+    @property
+    def name(self) -> str:
+        """The setting that it belongs to, without the place in its list."""
+        return dotted([step for step in self.path if isinstance(step, str)])
+
+    @property
+    def shown(self) -> str:
+        """One line for people. Values of variables and headers, which may be secrets, are left out."""
+        if self.path[0] == "env":
+            return self.name
+        value = self.value
+        if isinstance(value, dict):
+            value = {name: part for name, part in value.items() if name not in ("env", "headers")}
+        return f"{self.name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
+
+    @property
+    def is_hook(self) -> bool:
+        """Whether taking it away could widen as well."""
+        return self.path[0] == "hooks"
+
+
+def split(source: str, values: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[Item, ...]]:
+    """What narrows, and the items that do not. Unknown keys are neither: nobody acts on them."""
+    items: list[Item] = []
+    return _narrow(source, values, tree(), (), items), tuple(items)
+
+
+def fingerprint(item: Item, folder: str) -> str:
+    """What a record of trust keeps of an item: it changes with the item, and with the files that it runs."""
+    content = json.dumps([item.source, item.name, item.value], sort_keys=True, ensure_ascii=True)
+    digest = hashlib.sha256(content.encode())
+    if item.path[0] in RUNS:
+        for name, data in sorted(_files_of(item.value, folder)):
+            digest.update(f"\0{name}\0{hashlib.sha256(data).hexdigest()}".encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()
+
+
+def _narrow(source: str, values: Mapping[str, Any], level: Tree, path: JsonPath, items: list[Item]) -> dict[str, Any]:
+    kept: dict[str, Any] = {}
+    for name, value in values.items():
+        known, here = level.get(name), (*path, name)
+        if isinstance(known, Key):
+            if _narrows(known, value):
+                kept[name] = value
+            elif known.whole:
+                items.append(Item(source, here, value))
+            else:
+                items += (Item(source, way, part) for way, part in _parts(here, value, hooks=name == "hooks"))
+        elif known is not None and (inner := _narrow(source, value, known, here, items)):
+            kept[name] = inner
+    return kept
+
+
+def _narrows(key: Key, value: Any) -> bool:
+    return key.narrows == ALWAYS or any(type(value) is type(one) and value == one for one in key.narrows)
+
+
+def _parts(path: JsonPath, value: Any, *, hooks: bool) -> Iterator[tuple[JsonPath, Any]]:
+    """Lists and maps part by part, so that taking one away does not change the others."""
+    match value:
+        case list():
+            yield from (((*path, at), part) for at, part in enumerate(value))
+        case dict():
+            for name, part in value.items():
+                yield from _parts((*path, name), part, hooks=False) if hooks else [((*path, name), part)]
+        case _:
+            yield path, value
+
+
+def files_named(value: Any, folder: str) -> Iterator[str]:
+    """The project's own files that a command names, as real paths."""
+    for word in [word for text in _texts(value) for word in _words(text)][:MAX_WORDS]:
+        plain = PROJECT.sub(lambda _name: folder, word)
+        try:
+            real = os.path.realpath(os.path.join(folder, plain))  # noqa: PTH118  # may be absolute
+            if (real + "/").startswith(folder.rstrip("/") + "/") and os.path.isfile(real):  # noqa: PTH113
+                yield real
+        except (OSError, ValueError):
+            continue
+
+
+def _files_of(value: Any, folder: str) -> Iterator[tuple[str, bytes]]:
+    """The same, with what they hold."""
+    for real in files_named(value, folder):
+        with suppress(OSError), Path(real).open("rb") as file:
+            yield real, file.read(MAX_FILE) + _behind(file)
+
+
+def _behind(file: BinaryIO) -> bytes:
+    """What stands for the rest of a file that is too large to be read: nobody can set the last of these times."""
+    status = os.fstat(file.fileno())
+    return b"" if status.st_size <= MAX_FILE else f"{status.st_size} {status.st_ctime_ns}".encode()
+
+
+def _texts(value: Any) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case list():
+            for part in value:
+                yield from _texts(part)
+        case dict():
+            for part in value.values():
+                yield from _texts(part)
+
+
+def _words(text: str) -> list[str]:
+    """As a shell cuts a line, and again what is quoted or stands behind an operator or an equals sign."""
+    split_by: Callable[[str], list[str]] = shlex.split
+    try:
+        words = split_by(text)
+    except ValueError:
+        words = text.split()
+    return [*words, *(part for word in words for part in CUT.split(word) if part != word)]

@@ -1,0 +1,377 @@
+"""
+HTTP/1.1 over asyncio: streamed and whole answers, keep-alive, proxies, private CAs, bounds on time and size.
+
+    client = HttpClient(os.environ)
+    response = await client.send(request)            the answer as it arrives
+    answer = await client.fetch(request, max_bytes=1_000_000, timeout=10)
+
+No redirect is followed unless the caller of `fetch` agrees to each address. The client stands on h11, the protocol
+engine of httpx2, without the layers above it: they cost more start-up time than the rest of a first request
+(benchmarks/providers_bench.py measures it).
+"""
+
+import asyncio
+import contextlib
+import socket
+import ssl
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Self
+from urllib.parse import urljoin
+
+import h11
+
+from handrail.errors import TransportError
+from handrail.http.transport import HttpRequest
+from handrail.http.urls import Target, is_loopback, proxy_for, target_of
+from handrail.records import record
+
+CONNECT_TIMEOUT = 30.0
+KEEP_ALIVE = 60.0
+DRAIN_TIMEOUT = 0.02
+HAPPY_EYEBALLS = 0.25
+MAX_IDLE = 8
+READ_SIZE = 256 * 1024
+NETWORK_ERRORS = (OSError, EOFError, ssl.SSLError, h11.ProtocolError)
+
+MAX_REDIRECTS = 10
+REDIRECTS = frozenset((301, 302, 303, 307, 308))
+SENT_ELSEWHERE = frozenset(("accept", "accept-language", "user-agent"))
+"""All that a redirect to another server is told of a request: any other header may hold a credential."""
+
+Route = tuple[Target, Target | None]
+
+
+def no_redirects(_url: str) -> bool:
+    """Follow none."""
+    return False
+
+
+@record
+class WholeResponse:
+    """An answer that was read to its end; `cut` if its body is longer than the bound. `url` is where it came from."""
+
+    url: str
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    cut: bool
+
+
+class HttpResponse:
+    """One answer on one connection, which goes back to the pool when the answer is whole."""
+
+    __slots__ = ("_connection", "_done", "headers", "status")
+
+    def __init__(self, connection: "Connection", response: h11.Response) -> None:
+        self._connection = connection
+        self._done = False
+        self.status = response.status_code
+        self.headers = {name.decode("ascii"): value.decode("latin-1") for name, value in response.headers}
+
+    async def read(self) -> bytes:
+        """The next bytes; empty at the end."""
+        while not self._done:
+            try:
+                event = await self._connection.next_event()
+            except NETWORK_ERRORS as error:
+                self.abort()
+                raise TransportError("cut", f"the connection broke off: {_reason(error)}") from error
+            if isinstance(event, h11.Data):
+                if event.data:
+                    return bytes(event.data)
+            elif isinstance(event, h11.EndOfMessage):
+                self._done = True
+                self._connection.release()
+        return b""
+
+    def abort(self) -> None:
+        """Drop the connection at once."""
+        if not self._done:
+            self._done = True
+            self._connection.drop()
+
+    def leave(self) -> None:
+        """Keep the connection; the few bytes that end the answer are read when it is used again."""
+        if not self._done:
+            self._done = True
+            self._connection.park()
+
+
+class Connection:
+    """One connection and the state of HTTP on it."""
+
+    def __init__(
+        self, pool: "HttpClient", route: Route, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        self._pool = pool
+        self.route = route
+        self._reader = reader
+        self._writer = writer
+        self._state = h11.Connection(h11.CLIENT, max_incomplete_event_size=1024 * 1024)
+        self._parked = False
+        self.idle_since = 0.0
+        self.loop = asyncio.get_running_loop()
+
+    async def usable(self) -> bool:
+        """Whether another request may be sent: still open, and the last answer has ended."""
+        if self._writer.transport.is_closing() or self._reader.at_eof():
+            return False
+        if not self._parked:
+            return True
+        self._parked = False
+        try:
+            async with asyncio.timeout(DRAIN_TIMEOUT):
+                event = await self.next_event()
+        except (*NETWORK_ERRORS, TimeoutError):
+            return False
+        done = isinstance(event, h11.EndOfMessage) and self._state.their_state is h11.DONE
+        if done:
+            self._state.start_next_cycle()
+        return done
+
+    async def ask(self, method: bytes, target: bytes, headers: list[tuple[bytes, bytes]], body: bytes) -> h11.Response:
+        """Send a request and wait for the head of its answer."""
+        send = self._state.send
+        pieces = [send(h11.Request(method=method, target=target, headers=headers))]
+        if body:
+            pieces.append(send(h11.Data(data=body)))
+        pieces.append(send(h11.EndOfMessage()))
+        self._writer.writelines([piece for piece in pieces if piece])
+        # a server may answer and hang up before it has read everything: its answer says why
+        with contextlib.suppress(ConnectionError):
+            await self._writer.drain()
+        while True:
+            event = await self.next_event()
+            if isinstance(event, h11.Response):
+                return event
+            if not isinstance(event, h11.InformationalResponse):
+                raise h11.RemoteProtocolError("the server closed the connection without an answer")
+
+    async def next_event(self) -> Any:
+        """The next thing the server says."""
+        while True:
+            event = self._state.next_event()
+            if event is not h11.NEED_DATA:
+                return event
+            self._state.receive_data(await self._reader.read(READ_SIZE))
+
+    async def start_tls(self, context: ssl.SSLContext, host: str) -> None:
+        """Speak TLS from here on, with a fresh HTTP state: what was said before was for the proxy."""
+        await self._writer.start_tls(context, server_hostname=host)
+        self._state = h11.Connection(h11.CLIENT, max_incomplete_event_size=1024 * 1024)
+
+    def release(self) -> None:
+        """The answer is whole: keep the connection if both sides agree."""
+        if self._state.our_state is h11.DONE and self._state.their_state is h11.DONE:
+            self._state.start_next_cycle()
+            self._pool.keep(self)
+        else:
+            self.drop()
+
+    def park(self) -> None:
+        """Keep the connection although the end of the answer is still to be read."""
+        self._parked = True
+        self._pool.keep(self)
+
+    def drop(self) -> None:
+        """Close at once, without a farewell."""
+        if not self.loop.is_closed():
+            self._writer.transport.abort()
+
+
+class HttpClient:
+    """
+    Keeps idle connections and opens new ones. `env` holds the proxy and CA variables.
+
+    Without `proxy_loopback` this machine is asked directly, whatever proxy the environment names.
+    """
+
+    def __init__(self, env: Mapping[str, str], *, proxy_loopback: bool = True) -> None:
+        self._env = env
+        self._proxy_loopback = proxy_loopback
+        self._idle: list[Connection] = []
+        self._context: ssl.SSLContext | None = None
+
+    async def send(self, request: HttpRequest) -> HttpResponse:
+        """
+        The answer, once its head is here.
+
+        Raises:
+            TransportError: there is none.
+            UrlError: the address or the proxy for it cannot be used.
+        """
+        target = target_of(request.url)
+        direct = not self._proxy_loopback and is_loopback(target.host)
+        route = (target.origin, None if direct else proxy_for(target, self._env))
+        connection = await self._reuse(route)
+        if connection is not None:
+            with contextlib.suppress(TransportError):  # the server may have hung up meanwhile: then a fresh one
+                return await self._ask(connection, request, target)
+        return await self._ask(await self._connect(route), request, target)
+
+    async def fetch(
+        self,
+        request: HttpRequest,
+        *,
+        max_bytes: int,
+        timeout: float | None = None,  # noqa: ASYNC109  # one limit for the whole answer, redirects included
+        follow: Callable[[str], bool] = no_redirects,
+    ) -> WholeResponse:
+        """
+        The whole answer, or its first `max_bytes`. A GET is redirected to each address that `follow` agrees to.
+
+        Raises:
+            TransportError, UrlError: as with `send`.
+            TimeoutError: it took longer than `timeout` seconds.
+        """
+        async with asyncio.timeout(timeout):
+            for _ in range(MAX_REDIRECTS):
+                response = await self.send(request)
+                url = _redirect(request, response)
+                if not url or not follow(url):
+                    return await _read_whole(request.url, response, max_bytes)
+                response.abort()
+                request = _redirected(request, url)
+        raise TransportError("connect", f"{request.url} is the end of {MAX_REDIRECTS} redirects, without an answer")
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close idle connections."""
+        for connection in self._idle:
+            connection.drop()
+        self._idle.clear()
+        await asyncio.sleep(0)  # asyncio closes the sockets in the loop's next round
+
+    def keep(self, connection: Connection) -> None:
+        """Take back a connection whose answer is whole."""
+        connection.idle_since = connection.loop.time()
+        self._idle.append(connection)
+        if len(self._idle) > MAX_IDLE:
+            self._idle.pop(0).drop()
+
+    async def _reuse(self, route: Route) -> Connection | None:
+        loop = asyncio.get_running_loop()
+        self._idle = [connection for connection in self._idle if connection.loop is loop]  # others died with their loop
+        for connection in reversed(self._idle):
+            if connection.route == route:
+                self._idle.remove(connection)
+                if loop.time() - connection.idle_since < KEEP_ALIVE and await connection.usable():
+                    return connection
+                connection.drop()
+                return None
+        return None
+
+    async def _ask(self, connection: Connection, request: HttpRequest, target: Target) -> HttpResponse:
+        proxy = connection.route[1]
+        headers = [(b"host", target.authority)]
+        if request.body or request.method == "POST":
+            headers.append((b"content-length", str(len(request.body)).encode()))
+        headers += [(name.encode(), value.encode()) for name, value in request.headers]
+        path = target.path
+        if proxy is not None and not target.secure:  # a plain request goes to the proxy itself
+            path = b"http://" + target.authority + target.path
+            headers += proxy.auth_headers
+        try:
+            return HttpResponse(connection, await connection.ask(request.method.encode(), path, headers, request.body))
+        except NETWORK_ERRORS as error:
+            connection.drop()
+            raise TransportError("connect", f"{target.url} gave no answer: {_reason(error)}") from error
+        except BaseException:
+            connection.drop()
+            raise
+
+    async def _connect(self, route: Route) -> Connection:
+        target, proxy = route
+        first = proxy or target
+        try:
+            async with asyncio.timeout(CONNECT_TIMEOUT):
+                tls = self._tls() if first.secure else None
+                reader, writer = await asyncio.open_connection(
+                    first.host, first.port, ssl=tls, limit=2 * READ_SIZE, happy_eyeballs_delay=HAPPY_EYEBALLS
+                )
+                writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+                connection = Connection(self, route, reader, writer)
+                if proxy is not None and target.secure:
+                    await self._tunnel(connection, target, proxy)
+                return connection
+        except TimeoutError as error:
+            raise TransportError("connect", f"no connection to {first.url} within {CONNECT_TIMEOUT:g} s") from error
+        except NETWORK_ERRORS as error:
+            raise TransportError("connect", f"no connection to {first.url}: {_reason(error)}") from error
+
+    async def _tunnel(self, connection: Connection, target: Target, proxy: Target) -> None:
+        try:
+            headers = [(b"host", target.authority_with_port), *proxy.auth_headers]
+            response = await connection.ask(b"CONNECT", target.authority_with_port, headers, b"")
+            if not 200 <= response.status_code < 300:
+                raise OSError(f"the proxy refused with status {response.status_code}")
+            await connection.start_tls(self._tls(), target.host)
+        except BaseException:
+            connection.drop()
+            raise
+
+    def _tls(self) -> ssl.SSLContext:
+        if self._context is None:
+            self._context = tls_context(self._env)
+        return self._context
+
+
+def tls_context(env: Mapping[str, str]) -> ssl.SSLContext:
+    """
+    Trust what the system trusts, or what SSL_CERT_FILE, SSL_CERT_DIR or REQUESTS_CA_BUNDLE name.
+
+    NODE_EXTRA_CA_CERTS adds to it.
+    """
+    file = env.get("SSL_CERT_FILE") or env.get("REQUESTS_CA_BUNDLE") or env.get("CURL_CA_BUNDLE")
+    folder = env.get("SSL_CERT_DIR")
+    if file or folder:
+        context = ssl.create_default_context(cafile=file or None, capath=folder or None)
+    else:
+        context = ssl.create_default_context()
+        if not context.cert_store_stats()["x509_ca"]:
+            # Python's own OpenSSL knows no system store here (macOS, some builds): ask the operating system
+            from truststore import SSLContext  # noqa: PLC0415 - only where it is needed
+
+            context = SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    if extra := env.get("NODE_EXTRA_CA_CERTS"):
+        context.load_verify_locations(cafile=extra)
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
+async def _read_whole(url: str, response: HttpResponse, max_bytes: int) -> WholeResponse:
+    body = bytearray()
+    try:
+        while len(body) <= max_bytes and (data := await response.read()):
+            body += data
+    finally:
+        response.abort()
+    return WholeResponse(url, response.status, response.headers, bytes(body[:max_bytes]), cut=len(body) > max_bytes)
+
+
+def _redirect(request: HttpRequest, response: HttpResponse) -> str:
+    """Where a GET is sent on to; empty = nowhere."""
+    location = response.headers.get("location", "")
+    if request.method != "GET" or response.status not in REDIRECTS or not location:
+        return ""
+    try:
+        return urljoin(request.url, location)
+    except ValueError:
+        return ""
+
+
+def _redirected(request: HttpRequest, url: str) -> HttpRequest:
+    """The same request to another address; another server gets no credentials."""
+    same = target_of(request.url).origin == target_of(url).origin
+    headers = tuple(header for header in request.headers if same or header[0].lower() in SENT_ELSEWHERE)
+    return replace(request, url=url, headers=headers)
+
+
+def _reason(error: BaseException) -> str:
+    return str(error) or type(error).__name__

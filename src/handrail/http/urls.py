@@ -1,0 +1,126 @@
+"""Where a request really goes: the parts of a URL, and the proxy that the environment names."""
+
+import base64
+import ipaddress
+import re
+from collections.abc import Mapping
+from urllib.parse import quote, unquote, urlsplit
+
+from handrail.errors import UrlError
+from handrail.records import record
+
+PORTS = {"http": 80, "https": 443}
+USER = re.compile(r"(?s)(?:(?<=://)|^(?!.*://)).*@")  # up to the last @: a password may hold anything
+
+
+@record
+class Target:
+    """One end of a connection."""
+
+    scheme: str
+    host: str
+    port: int
+    path: bytes = b"/"
+    credentials: str = ""
+
+    @property
+    def secure(self) -> bool:
+        """Whether TLS is spoken with it."""
+        return self.scheme == "https"
+
+    @property
+    def authority(self) -> bytes:
+        """Host and port as the Host header has them."""
+        return self._bracketed if self.port == PORTS[self.scheme] else self.authority_with_port
+
+    @property
+    def authority_with_port(self) -> bytes:
+        """Host and port as CONNECT has them."""
+        return self._bracketed + b":%d" % self.port
+
+    @property
+    def _bracketed(self) -> bytes:
+        host = self.host.encode("idna") if not self.host.isascii() else self.host.encode()
+        return b"[" + host + b"]" if b":" in host else host
+
+    @property
+    def auth_headers(self) -> list[tuple[bytes, bytes]]:
+        """What a proxy with a user name and password wants to see."""
+        if not self.credentials:
+            return []
+        return [(b"proxy-authorization", b"Basic " + base64.b64encode(self.credentials.encode()))]
+
+    @property
+    def origin(self) -> "Target":
+        """The server alone, whatever is asked of it."""
+        return Target(self.scheme, self.host, self.port)
+
+    @property
+    def url(self) -> str:
+        """For messages: no path, no credentials."""
+        return f"{self.scheme}://{self.authority.decode()}"
+
+
+def target_of(url: str) -> Target:
+    """
+    The parts of an http or https URL.
+
+    Raises:
+        UrlError: it is none.
+    """
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+        (parts.hostname or "").encode("idna")
+    except ValueError as error:  # what it says may quote a password
+        reason = "" if "@" in url else f": {error}"
+        raise UrlError(f"{without_user(url)!r} is not a URL{reason}. Give one like https://host:port/v1.") from None
+    if parts.scheme not in PORTS or not parts.hostname or re.search(r"\s", parts.hostname):
+        raise UrlError(f"{without_user(url)!r} is not an http or https URL. Give one like https://host:port/v1.")
+    if port == 0:
+        raise UrlError(f"{without_user(url)!r} has the port 0, which is never in use. Give the real one.")
+    path = quote((parts.path or "/") + (f"?{parts.query}" if parts.query else ""), safe="/?%:@!$&'()*+,;=~-._")
+    user = unquote(parts.username or "")
+    password = unquote(parts.password or "")
+    credentials = f"{user}:{password}" if user or password else ""
+    return Target(parts.scheme, parts.hostname, port or PORTS[parts.scheme], path.encode(), credentials)
+
+
+def without_user(url: str) -> str:
+    """The URL as a message may show it: no user name, no password."""
+    return USER.sub("", url, count=1)
+
+
+def proxy_for(target: Target, env: Mapping[str, str]) -> Target | None:
+    """The proxy for this target, by HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY; lower case names win."""
+    url = _setting(env, f"{target.scheme}_proxy") or _setting(env, "all_proxy")
+    if not url or _excluded(target, _setting(env, "no_proxy")):
+        return None
+    if "://" not in url:
+        url = f"http://{url}"
+    if url.startswith("socks"):
+        raise UrlError(f"The proxy {without_user(url)!r} speaks SOCKS, which is not supported. Set an HTTP proxy.")
+    return target_of(url)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _setting(env: Mapping[str, str], name: str) -> str:
+    return env.get(name) or env.get(name.upper()) or ""
+
+
+def _excluded(target: Target, no_proxy: str) -> bool:
+    for entry in no_proxy.replace(",", " ").split():
+        host, _, port = entry.lower().partition(":") if entry.count(":") == 1 else (entry.lower(), "", "")
+        if port and port != str(target.port):
+            continue
+        host = host.removeprefix("*").removeprefix(".").strip("[]")
+        if not host or target.host == host or target.host.endswith(f".{host}"):
+            return True
+    return False

@@ -1,0 +1,431 @@
+"""
+The agent loop: everything that happens in one run, in order, as one async generator.
+
+    start -> prompt -> ( make room -> request -> turn -> after turn ) again and again -> end
+
+`AgentLoop._steps` is the whole story; the methods below it are the steps, in the same order. A step queues its events,
+and they are read before the next step is taken. Only the attempt at a turn goes on while its events are being read:
+`leave` stops it.
+"""
+
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from handrail.conversation.messages import Attachment, UserMessage
+from handrail.errors import HandrailError
+from handrail.hooks.news import HookNews
+from handrail.loop.compaction.plan import Compaction, CompactionRequest, SummaryPlan, is_too_long
+from handrail.loop.conversation_state import ActiveRun, ConversationState
+from handrail.loop.event_queue import EventQueue
+from handrail.loop.events import (
+    AnswerDiscarded,
+    Compacted,
+    Interrupted,
+    LoopEvent,
+    MessageAdded,
+    Notice,
+    QueuedMessageTaken,
+    RequestSent,
+    ResultsComplete,
+    RunEnded,
+    RunStarted,
+    Summarising,
+)
+from handrail.loop.interruptible import run_or_abort
+from handrail.loop.journal import TurnJournal
+from handrail.loop.limits import RunClock
+from handrail.loop.loop_messages import interruption_message, retry_message
+from handrail.loop.progress import RunProgress
+from handrail.loop.requests import ToolDefinitions, build_request
+from handrail.loop.run_config import RunConfig
+from handrail.loop.run_hooks import Expansion, RunHooks, hook_attachments, hook_note
+from handrail.loop.state import Move, RunState, TurnResult, Why, next_state
+from handrail.loop.turn import Attempt, DeferredCallAttempt, TurnRequest
+from handrail.tools.abort import AbortSignal
+from handrail.tools.outcome import Outcome
+
+if TYPE_CHECKING:
+    from handrail.hooks.answers import Answer
+
+Result = TypeVar("Result")
+
+
+class AgentLoop:
+    """One run. `events` may be read once; `leave` stops what still runs when the reader goes away early."""
+
+    def __init__(
+        self,
+        config: RunConfig,
+        conversation: ConversationState,
+        prompt: UserMessage,
+        expansion: Expansion | None,
+        *,
+        instructions: str | None,
+        signal: AbortSignal,
+    ) -> None:
+        self._config = config
+        self._conversation = conversation
+        self._prompt = prompt
+        self._expansion = expansion
+        self._instructions = instructions
+        self._signal = signal
+        self.state = RunState()
+        self.ended: RunEnded | None = None
+        self._queue = EventQueue(conversation)
+        self._emit, self._add = self._queue.emit, self._queue.add
+        self._hooks = RunHooks(config, conversation, signal, self._emit)
+        self._tools = ToolDefinitions(config.view)
+        self._progress = RunProgress(config)
+        self._journal = TurnJournal()
+        self._cwd = str(conversation.context.cwd)
+        self._attempt: Attempt | None = None
+        self._attempt_number = 0
+        self._has_made_room = False
+        self._has_started = False
+        self._is_closed = False
+
+    async def events(self, owner: Callable[[], ActiveRun | None]) -> AsyncGenerator[LoopEvent, None]:
+        """All events of the run. `owner` gives the run that is being read, as long as there is a reader."""
+        history = self._conversation.history
+        async with aclosing(self._steps(owner) if self._instructions is None else self._only_compact(owner)) as steps:
+            async for attempt in steps:
+                for event in self._queue.drain():
+                    yield event
+                if attempt is not None:
+                    async for event in attempt.events:
+                        if history.scribe is not None:
+                            self._queue.check_written()
+                        yield event
+        for event in self._queue.drain():
+            yield event
+
+    async def _steps(self, owner: Callable[[], ActiveRun | None]) -> AsyncGenerator[Attempt | None, None]:
+        """The whole story. At each `yield` the events so far are read, and those of the attempt."""
+        await self._acquire(owner)
+        additions = await self._start()
+        if (call := self._conversation.deferred) is not None:
+            attempt: Attempt = DeferredCallAttempt(self._config, self._conversation, call, self._signal, self._journal)
+            yield self._start_attempt(attempt)
+            if not await self._finish_attempt(attempt):
+                return
+            await self._after_turn(attempt)
+            yield None
+            if self._should_stop():
+                return
+        await self._add_prompt(additions)
+        yield None
+        while not self._should_stop():
+            planned = await self._plan_compaction(forced=False)
+            yield None
+            await self._compact(planned)
+            if self._should_stop():
+                return
+            attempt = self._send_request()
+            yield attempt
+            if not await self._finish_attempt(attempt):
+                return
+            has_room = False
+            if self._needs_room(attempt):
+                planned = await self._plan_compaction(forced=True)
+                yield None
+                has_room = await self._compact(planned)
+            if not has_room and not attempt.is_discarded:
+                await self._after_turn(attempt)
+            yield None
+
+    async def _only_compact(self, owner: Callable[[], ActiveRun | None]) -> AsyncGenerator[None, None]:
+        """The story of a run that a person started for a summary alone."""
+        await self._acquire(owner)
+        await self._start()
+        planned = await self._plan_compaction(forced=True)
+        yield None
+        await self._compact(planned)
+        why = Why.ABORTED_STREAMING if self._signal.aborted else Why.COMPLETED
+        if self._signal.aborted:
+            self._emit(Interrupted(why))
+        self._end(self.state.to(why))
+
+    @property
+    def active(self) -> bool:
+        """Whether it has begun and is not over."""
+        return self._has_started and not self._is_closed and not self.state.is_over
+
+    async def leave(self) -> None:
+        """Stop the attempt that runs, and wait for it. The history says that it was interrupted."""
+        attempt, self._attempt = self._attempt, None
+        self._is_closed = True
+        self._queue.clear()
+        if attempt is None or attempt.is_settled:
+            return
+        attempt.stop()
+        try:
+            await attempt.wait()
+        finally:
+            if attempt.stopped_by:
+                self._conversation.history.append(interruption_message(attempt.stopped_by))
+
+    # Start
+
+    async def _acquire(self, owner: Callable[[], ActiveRun | None]) -> None:
+        conversation = self._conversation
+        await conversation.wait_until_idle()
+        other = conversation.active_run()
+        if other is not None and other.active:
+            raise HandrailError("Another prompt of this conversation is still being worked on. Close its run first.")
+        conversation.active_run = owner
+
+    async def _start(self) -> Sequence[UserMessage | Attachment]:
+        """What hooks add at the start of a session or a sub-agent."""
+        config, conversation = self._config, self._conversation
+        self._clock, self._has_started = RunClock(config.limits), True
+        names = tuple(tool.name for tool in conversation.catalog.pool.active)
+        self._emit(RunStarted(self._prompt, config.model_name, names, conversation.context.cwd, conversation.chain))
+        if config.hooks is None or self._instructions is not None:
+            return ()
+        if not conversation.context.agent.is_main:
+            return await self._hooks.subagent_start()
+        if conversation.session_started:
+            return ()
+        conversation.session_started = True
+        source = conversation.start_source or ("resume" if conversation.history.messages else "startup")
+        return await self._hooks.session_start(source, config.model_name)
+
+    # Prompt
+
+    async def _add_prompt(self, additions: Sequence[UserMessage | Attachment]) -> None:
+        """Add the prompt and what goes with it. It is empty when a run only retries a deferred call."""
+        conversation = self._conversation
+        if self._config.hooks is not None and self._prompt.content and conversation.context.agent.is_main:
+            additions = (*additions, *self._accept_prompt(await self._hooks.expansion(self._expansion)))
+            if not self.state.is_over:
+                additions = (*additions, *self._accept_prompt(await self._hooks.prompt(self._prompt)))
+            if self.state.is_over:
+                return
+        if not conversation.history.messages:
+            self._add(*self._config.first_attachments())
+        notes = conversation.mailbox.take_notes(prompted=True)
+        await self._add_queued_messages()
+        self._queue.announce_tools()
+        self._add(*(each for each in additions if isinstance(each, UserMessage)))
+        if self._prompt.content:
+            conversation.history.append(self._prompt)
+        self._add(*(each for each in additions if isinstance(each, Attachment)), *notes, *self._config.attach(()))
+
+    def _accept_prompt(self, answer: "Answer | None") -> tuple[Attachment, ...]:
+        """What hooks add to the prompt. The run ends if they refuse it or were interrupted."""
+        if self._signal.aborted:
+            self._emit(Interrupted(Why.ABORTED_STREAMING))
+            self._end(self.state.to(Why.ABORTED_STREAMING))
+        elif answer is not None and (answer.stop is not None or answer.block is not None):
+            self._progress.problem = answer.block or answer.stop or ""
+            self._end(self.state.to(Why.HOOK_STOPPED if answer.stop is not None else Why.PROMPT_BLOCKED))
+        return hook_attachments(answer)
+
+    async def _add_queued_messages(self) -> None:
+        """Add the messages that waited, if no hook objects."""
+        mailbox, has_hooks = self._conversation.mailbox, self._config.hooks is not None
+        self._add(*mailbox.take_notes())
+        while mailbox.news:
+            self._emit(mailbox.news.pop(0))
+        for message in mailbox.take():
+            answer = await self._hooks.prompt(message) if has_hooks else None
+            if has_hooks and self._signal.aborted:  # no hook has accepted it
+                mailbox.post(message)
+            elif answer is not None and (answer.block is not None or answer.stop is not None):
+                self._add(hook_note("A message that the user sent meanwhile was withheld by a hook."))
+                self._emit(Notice(f"A queued message was withheld by a hook: {answer.block or answer.stop}"))
+            else:
+                self._conversation.history.append(message)
+                self._emit(QueuedMessageTaken(message))
+                self._add(*hook_attachments(answer))
+
+    # Make room
+
+    async def _plan_compaction(self, *, forced: bool) -> Compaction | SummaryPlan | None:
+        """What would make the history shorter, if there is need. A summary is announced before it is made."""
+        if self._config.compact is None:
+            return None
+        history = self._conversation.history
+        request = CompactionRequest(history, self._config.model_name, history.filled, forced, self._instructions)
+        planned = await self._run_compactor(self._config.compact(request))
+        if not isinstance(planned, SummaryPlan):
+            return planned
+        if not await self._hooks.allows_summary(self._trigger, self._instructions or "", self._clock.seconds_left):
+            if self._instructions is not None:
+                self._progress.text = "A hook keeps the conversation as it is."
+            return None
+        if self._signal.aborted:
+            return None
+        self._emit(Summarising(on=True))
+        return planned
+
+    async def _compact(self, planned: Compaction | SummaryPlan | None) -> bool:
+        """Replace the history as planned. False = it is as it was, and the run was not interrupted meanwhile."""
+        conversation = self._conversation
+        before, tokens = len(conversation.history.messages), conversation.history.filled
+        if isinstance(planned, SummaryPlan):
+            try:
+                planned = await self._run_compactor(planned.summarise())
+            finally:
+                self._emit(Summarising(on=False))
+        if planned is None:
+            return self._signal.aborted
+        conversation.replace_history(planned.messages)
+        if planned.kind == "full":
+            conversation.announced_tools = frozenset()  # the summary may have lost the announcement
+            self._queue.announce_tools()
+            self._add(*await self._hooks.after_summary(planned.messages, self._config.model_name, self._trigger))
+        if self._instructions is not None:
+            self._progress.text = planned.note
+        after = len(conversation.history.messages)
+        self._emit(Compacted(planned.kind, before, after, tokens, planned.note, self._trigger))
+        return True
+
+    async def _run_compactor(self, work: Coroutine[Any, Any, Result]) -> Result | None:
+        """Wait for it as for an answer. Where a person asked for a summary, its failure is the text of the run."""
+        try:
+            return await run_or_abort(work, self._signal, self._clock.seconds_left)
+        except HandrailError as error:
+            if self._instructions is None:
+                raise
+            self._progress.text = self._progress.text or str(error)
+            return None
+
+    def _needs_room(self, attempt: Attempt) -> bool:
+        """Whether the model refused the request as too long, for the first time in this run."""
+        if self._has_made_room or attempt.is_discarded or not (attempt.failure and is_too_long(attempt.failure)):
+            return False
+        self._has_made_room = True
+        return True
+
+    @property
+    def _trigger(self) -> str:
+        return "auto" if self._instructions is None else "manual"
+
+    # Request and turn
+
+    def _should_stop(self) -> bool:
+        """Whether the run is over; an interrupt or the end of its time between two turns ends it here."""
+        if self.state.is_over:
+            return True
+        if self._signal.aborted:
+            why = Why.ABORTED_TOOLS if self.state.why is Why.TOOL_RESULTS else Why.ABORTED_STREAMING
+            self._queue.add_interruption(why)
+            self._end(self.state.to(why))
+        elif (left := self._clock.seconds_left) is not None and left <= 0:
+            self._end(self.state.to(Why.MAX_SECONDS))
+        return self.state.is_over
+
+    def _send_request(self) -> Attempt:
+        self._attempt_number = number = self._attempt_number + 1
+        history = self._conversation.history
+        request = build_request(self._config, self._conversation, self._tools)
+        turn = TurnRequest(request, self.state.turn + 1, number > 1, number >= self._config.stream_attempts)
+        attempt = Attempt(self._config, self._conversation, turn, self._signal, self._journal)
+        self._emit(
+            RequestSent(request, turn.turn, self.state.why, number, turn.plain, len(history.messages), history.filled)
+        )
+        return self._start_attempt(attempt)
+
+    def _start_attempt(self, attempt: Attempt) -> Attempt:
+        self._attempt = attempt
+        self._conversation.attempt_task = attempt.start(self._clock.deadline)
+        return attempt
+
+    async def _finish_attempt(self, attempt: Attempt) -> bool:
+        """Wait for its end and count what it used. False = another task has left the run meanwhile."""
+        await attempt.wait()
+        if self._is_closed:
+            return False
+        self._attempt = None
+        attempt.reraise()
+        self._progress.add_usage(attempt)
+        for answer in attempt.paid_answers:
+            usage = answer.usage
+            filled = usage.whole_input + usage.whole_output if usage.whole_input else 0
+            self._conversation.history.filled = filled
+        if warning := self._progress.usage.price_warning():
+            self._emit(Notice(warning))
+        if attempt.is_discarded:
+            assert attempt.failure is not None
+            self._emit(AnswerDiscarded(attempt.failure, attempt.calls, self.state.turn + 1, self._attempt_number))
+        else:
+            self._attempt_number = 0
+        return True
+
+    # After turn
+
+    async def _after_turn(self, attempt: Attempt) -> None:
+        """Show the results, decide where the run goes, and prepare the next request or end."""
+        if attempt.results and attempt.deferred_call is None:
+            self._emit(ResultsComplete(attempt.results, attempt.outcomes, self.state.turn + 1))
+        for message in attempt.tool_messages:
+            if isinstance(message, UserMessage | Attachment):
+                self._emit(MessageAdded(message))
+        self._progress.record(attempt, self.state)
+        queued = len(self._conversation.mailbox) > 0
+        turn = self._progress.turn_result(attempt, self.state, has_queued_messages=queued)
+        if turn.stopped_by is Why.TOOL_DEFERRED:
+            self._conversation.deferred_call = attempt.deferred_call
+        state = next_state(self.state, turn, self._config.structured_retries)
+        if self._config.hooks is not None:
+            state = await self._apply_hooks(state, turn, attempt.outcomes)
+        if state.move is Move.ABORTED or (turn.stopped_by and state.why is not Why.TOOL_DEFERRED):
+            self._queue.add_interruption(state.why)
+        if state.is_over:
+            self._end(state)
+        else:
+            self.state = state
+            await self._prepare_request(attempt.outcomes)
+
+    async def _apply_hooks(self, state: RunState, turn: TurnResult, outcomes: Sequence[Outcome]) -> RunState:
+        """Hooks may stop a run that would go on, and keep one going that would stop."""
+        if turn.has_failed and self._progress.failure is not None and state.why is Why.MODEL_FAILED:
+            await self._hooks.stop_failure(self._progress.failure, self._progress.text)
+        elif state.why is Why.TOOL_RESULTS:
+            before, self._cwd = self._cwd, str(self._conversation.context.cwd)
+            await self._hooks.cwd_changed(before, self._clock.seconds_left)
+            self._add(*await self._hooks.permission_denied(outcomes, self._clock.seconds_left))
+            answer = await self._hooks.post_tool_batch(outcomes, self._clock.seconds_left)
+            self._add(*hook_attachments(answer))
+            if answer is not None and (answer.block is not None or answer.stop is not None):
+                self._progress.problem = answer.stop or answer.block or ""
+                return state.to(Why.HOOK_STOPPED)
+        elif state.why is Why.COMPLETED:
+            answer, is_blocked = await self._hooks.stop(self._progress.text, self._clock.seconds_left)
+            self._add(*hook_attachments(answer))
+            if is_blocked and turn.limit:
+                return state.to(turn.limit)
+            if is_blocked and answer is not None:
+                self._add(hook_note(answer.block or ""))
+                return state.to(Why.STOP_BLOCKED)
+        return state
+
+    async def _prepare_request(self, outcomes: Sequence[Outcome]) -> None:
+        """Add everything that goes into the next request besides the results."""
+        why = self.state.why
+        if why is Why.PAUSED:
+            return  # the vendor goes on where it was only if nothing is added
+        extras = (
+            self._journal.lost_calls,
+            self._progress.guard.warning if why is Why.TOOL_RESULTS else None,
+            retry_message(why, self._progress.problem),
+        )
+        self._journal = TurnJournal()
+        self._add(*filter(None, extras), *self._config.attach(outcomes))
+        self._queue.announce_tools()
+        await self._add_queued_messages()
+
+    # End
+
+    def _end(self, state: RunState) -> None:
+        self.state = state
+        ended = self._progress.run_ended(state, self._clock.seconds)
+        if state.why is Why.HOOK_STOPPED and ended.problem:
+            self._emit(HookNews(ended.problem))
+        if state.why is Why.TOOL_DEFERRED:
+            ended = replace(ended, stop_reason=state.why.value, deferred=self._conversation.deferred_call)
+        self.ended = ended
+        self._emit(ended)

@@ -1,0 +1,1 @@
+"""Compaction: when and how the history of a conversation is made shorter."""

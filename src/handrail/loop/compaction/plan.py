@@ -1,0 +1,54 @@
+"""What the loop and its compaction callback agree on, and when a model refuses a request because of its length."""
+
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, Literal, TypeAlias
+
+from handrail.conversation.messages import Message
+from handrail.conversation.request import History
+from handrail.conversation.stream import StreamFailure
+from handrail.records import record
+
+LENGTH_HINTS = ("too long", "context length", "context window", "maximum context", "too large", "too many tokens")
+
+
+@record
+class CompactionRequest:
+    """
+    Asks for a shorter history. `forced`: the model refused the request as too long.
+
+    `instructions`, which may be empty, come from a person who asked for a summary: a callback that cannot make one
+    raises HandrailError then. None = the loop asks, before each request.
+    """
+
+    history: History
+    model: str
+    context_tokens: int
+    forced: bool = False
+    instructions: str | None = None
+
+
+@record
+class Compaction:
+    """The messages that take the history's place: `micro` has stubs for old results, `full` a summary."""
+
+    messages: Sequence[Message]
+    kind: Literal["micro", "full"]
+    note: str = ""
+    """For people."""
+
+
+@record
+class SummaryPlan:
+    """A summary that has yet to be made: hooks are asked and the reader is told before `summarise` is called."""
+
+    summarise: Callable[[], Coroutine[Any, Any, Compaction | None]]
+
+
+Compact: TypeAlias = Callable[[CompactionRequest], Coroutine[Any, Any, Compaction | SummaryPlan | None]]
+"""Called before each request; None = leave the history as it is. Must be quick when there is nothing to do."""
+
+
+def is_too_long(failure: StreamFailure) -> bool:
+    """Whether the model refused the request because of its length, as far as its message tells."""
+    message = failure.message.lower()
+    return failure.status in {400, 413} and any(hint in message for hint in LENGTH_HINTS)

@@ -1,0 +1,125 @@
+"""What lives as long as a conversation: its history, the tools, and the messages that wait for their turn."""
+
+import asyncio
+import os
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from handrail.conversation.blocks import ToolUse
+from handrail.conversation.messages import Attachment, Message, UserMessage
+from handrail.conversation.request import Chain, History
+from handrail.dispatch.results import ResultStore
+from handrail.hooks.news import HookNews
+from handrail.tools.abort import AbortReason
+from handrail.tools.catalog import Catalog
+from handrail.tools.context import RunContext
+
+MAX_WAKE_UPS = 8
+"""How often hooks in the background may keep a run from ending."""
+
+
+class Mailbox:
+    """Messages that came while a turn ran. They become part of the next request."""
+
+    def __init__(self) -> None:
+        self._messages: deque[UserMessage] = deque()
+        self._notes: list[Attachment] = []
+        self._needs_run = False
+        self._wake_ups = 0
+        self.news: list[HookNews] = []
+        """What hooks in the background have to say to the person, until a run can show it."""
+        self.on_submit: Callable[[AbortReason], None] | None = None
+        """Called when a message should not wait for tools that give way."""
+
+    def __len__(self) -> int:
+        """How much there is that a run should not end without."""
+        return len(self._messages) + self._needs_run
+
+    def post(self, message: UserMessage, *, submit: bool = False) -> None:
+        """Queue a message; with `submit`, running tools that give way to a new message are stopped."""
+        self._messages.append(message)
+        if submit and self.on_submit:
+            self.on_submit(AbortReason.SUBMIT)
+
+    def note(self, note: Attachment, *, wakes: bool = False) -> None:
+        """
+        Queue a note that no person typed. With `wakes` a run goes on for it.
+
+        That works only so often between two prompts: a hook that has a word about each answer must not keep a run
+        going forever.
+        """
+        self._notes.append(note)
+        if wakes and self._wake_ups < MAX_WAKE_UPS:
+            self._wake_ups += 1
+            self._needs_run = True
+
+    def take_notes(self, *, prompted: bool = False) -> tuple[Attachment, ...]:
+        """Take all notes. `prompted`: there is a new prompt, so that notes may wake the agent again."""
+        notes, self._notes, self._needs_run = tuple(self._notes), [], False
+        self._wake_ups = 0 if prompted else self._wake_ups
+        return notes
+
+    def take(self) -> tuple[UserMessage, ...]:
+        """Take all messages, in the order they came."""
+        messages = tuple(self._messages)
+        self._messages.clear()
+        return messages
+
+
+def new_chain(depth: int = 0) -> Chain:
+    """A chain of requests of its own."""
+    return Chain(os.urandom(16).hex(), depth)
+
+
+class ActiveRun(Protocol):
+    """A run, as far as the conversation is concerned."""
+
+    @property
+    def active(self) -> bool: ...
+
+
+def _no_run() -> ActiveRun | None:
+    return None
+
+
+@dataclass(slots=True)
+class ConversationState:
+    """One conversation. `context` is replaced when a tool changed it for the calls after it."""
+
+    catalog: Catalog
+    context: RunContext
+    store: ResultStore
+    history: History = field(default_factory=History)
+    mailbox: Mailbox = field(default_factory=Mailbox)
+    chain: Chain = field(default_factory=new_chain)
+    attempt_task: asyncio.Task[None] | None = None
+    """The attempt that may still write to the history."""
+    session_started: bool = False
+    """Whether hooks know that the session has started."""
+    start_source: str = ""
+    """Why it starts, if it is neither new nor resumed."""
+    announced_tools: frozenset[str] = frozenset()
+    """The tools held back, as the model knows them."""
+    deferred_call: ToolUse | None = None
+    """The call that a hook deferred at the end of the last run."""
+    active_run: Callable[[], ActiveRun | None] = _no_run
+    """The run that works on it, as long as that run has a reader."""
+
+    @property
+    def deferred(self) -> ToolUse | None:
+        """The deferred call, as long as nothing was added since: then it can be retried."""
+        last = self.history.messages[-1] if self.deferred_call and self.history.messages else None
+        ids = isinstance(last, UserMessage) and [getattr(block, "tool_use_id", "") for block in last.content]
+        return self.deferred_call if self.deferred_call and ids == [self.deferred_call.id] else None
+
+    def replace_history(self, messages: Iterable[Message]) -> None:
+        """Put these in the place of the history; a deferred call is not retried any more."""
+        self.deferred_call = None
+        self.history.replace(messages)
+
+    async def wait_until_idle(self) -> None:
+        """Wait until a run that was left early has written what it has to write."""
+        if self.attempt_task is not None and not self.attempt_task.done():
+            await asyncio.wait((self.attempt_task,))

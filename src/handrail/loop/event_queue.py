@@ -1,0 +1,52 @@
+"""Events that wait to be read, and the messages that the loop adds to the history with an event for each."""
+
+from collections import deque
+from collections.abc import Iterator
+
+from handrail.conversation.blocks import Text
+from handrail.conversation.messages import Attachment, UserMessage
+from handrail.loop.conversation_state import ConversationState
+from handrail.loop.events import Interrupted, LoopEvent, MessageAdded
+from handrail.loop.loop_messages import interruption_message
+from handrail.loop.state import Why
+from handrail.tools.catalog import announcement
+
+
+class EventQueue:
+    """The events of one run, in order."""
+
+    def __init__(self, conversation: ConversationState) -> None:
+        self._conversation = conversation
+        self._events: deque[LoopEvent] = deque()
+        self.emit = self._events.append
+        self.clear = self._events.clear
+
+    def drain(self) -> Iterator[LoopEvent]:
+        """Take all events that wait."""
+        while self._events:
+            self.check_written()
+            yield self._events.popleft()
+
+    def check_written(self) -> None:
+        """Raise if the history could not be written down: then nothing more is shown."""
+        scribe = self._conversation.history.scribe
+        if scribe is not None and scribe.failure is not None:
+            raise scribe.failure
+
+    def add(self, *messages: UserMessage | Attachment) -> None:
+        """Append messages to the history, and tell the reader of each."""
+        for message in messages:
+            self._conversation.history.append(message)
+            self.emit(MessageAdded(message))
+
+    def add_interruption(self, why: Why) -> None:
+        """Tell the reader and the model that the run was interrupted."""
+        self.emit(Interrupted(why))
+        self.add(interruption_message(why))
+
+    def announce_tools(self) -> None:
+        """Name tools that are held back in a message: the cached prefix must not change with them."""
+        pool = self._conversation.catalog.pool
+        if pool.deferred and pool.held != self._conversation.announced_tools:
+            self._conversation.announced_tools = pool.held
+            self.add(Attachment("tools", (Text(announcement(pool)),)))

@@ -1,0 +1,111 @@
+"""What a run has come to so far: the text of its last answer, refused calls, what went wrong, and its usage."""
+
+from handrail.conversation.messages import AssistantMessage
+from handrail.conversation.stream import StreamFailure
+from handrail.loop.events import Denial, RunEnded
+from handrail.loop.partial_answer import is_empty
+from handrail.loop.repeat_guard import RepeatGuard
+from handrail.loop.run_config import RunConfig
+from handrail.loop.state import RunState, TurnResult, Why
+from handrail.loop.turn import Attempt
+from handrail.loop.usage import UsageMeter
+from handrail.tools.outcome import Status
+
+CONTINUED = frozenset({Why.CUT_ANSWER, Why.PAUSED})
+"""After these an answer goes on where the one before it stopped."""
+
+
+class RunProgress:
+    """Grows turn by turn: `add_usage` and `record` an attempt, then ask for its `turn_result`."""
+
+    def __init__(self, config: RunConfig) -> None:
+        self._config = config
+        self.usage = UsageMeter(config.limits, config.cost)
+        self.guard = RepeatGuard()
+        self.failure: StreamFailure | None = None
+        self.text = ""
+        """The text of the last answer."""
+        self.problem = ""
+        """Why the run does not go on as it should, in words."""
+        self._denials: list[Denial] = []
+        self._last: AssistantMessage | None = None
+        self._structured: object = None
+
+    def add_usage(self, attempt: Attempt) -> None:
+        """Count what an attempt used, and the requests beside it."""
+        self.usage.model_seconds += attempt.seconds
+        self._add_side_usage()
+        for answer in attempt.paid_answers:
+            self.usage.add(answer.model, answer.usage)
+
+    def _add_side_usage(self) -> None:
+        for model, usage in self._config.side_usage():
+            self.usage.add(model, usage)
+
+    def record(self, attempt: Attempt, before: RunState) -> None:
+        """Remember what an attempt said and did."""
+        for outcome in attempt.outcomes:
+            for model, usage in outcome.output.used if outcome.output else ():
+                self.usage.add(model, usage)
+            if outcome.status is Status.DENIED and outcome.decision:
+                self._denials.append(Denial(outcome.use, outcome.decision.reason))
+        self.guard = self.guard.after(attempt.outcomes)
+        self.failure = attempt.failure
+        if attempt.answer:
+            self._last = attempt.answer
+            start = self.text if before.why in CONTINUED else ""
+            self.text = start + attempt.answer.text or self.text
+
+    def turn_result(self, attempt: Attempt, before: RunState, *, has_queued_messages: bool) -> TurnResult:
+        """What a recorded attempt came to."""
+        answer = attempt.answer
+        stopped_by = attempt.stopped_by
+        if stopped_by is None and any(o.decision and o.decision.interrupt for o in attempt.outcomes):
+            stopped_by = Why.ABORTED_TOOLS
+        stop = next((o.stop for o in attempt.outcomes if o.stop is not None), None)
+        if stopped_by is None and stop is not None:
+            stopped_by, self.problem = Why.HOOK_STOPPED, stop
+        if stopped_by is None and attempt.deferred_call is not None:
+            stopped_by = Why.TOOL_DEFERRED
+        has_calls = bool(attempt.outcomes)
+        is_final = answer is not None and not has_calls and stopped_by is None
+        return TurnResult(
+            has_answer=answer is not None,
+            has_calls=has_calls,
+            is_empty=answer is not None and is_empty(answer.content),
+            stop_reason=answer.stop_reason if answer else "",
+            stopped_by=stopped_by,
+            has_failed=attempt.failure is not None,
+            has_queued_messages=has_queued_messages,
+            is_stuck=self.guard.is_stuck,
+            is_unfit=is_final and not self._check_structured(),
+            limit=self.usage.limit_reached(before.turn + (answer is not None)),
+        )
+
+    def _check_structured(self) -> bool:
+        if self._config.structured is None:
+            return True
+        self._structured, self.problem = self._config.structured.check(self.text)
+        return not self.problem
+
+    def run_ended(self, state: RunState, seconds: float) -> RunEnded:
+        """The last event of the run, which stands at `state` after so many seconds."""
+        self._add_side_usage()
+        if state.why is Why.REPEATED_FAILURE:
+            times, tool = self.guard.worst
+            self.problem = f"{tool} failed {times} times in a row with the same input and the same error."
+        return RunEnded(
+            state.move,
+            state.why,
+            self.text,
+            self._structured if state.why is Why.COMPLETED else None,
+            state.turn,
+            seconds,
+            self.usage.model_seconds,
+            dict(self.usage.by_model),
+            self.usage.dollars,
+            tuple(self._denials),
+            self.failure,
+            self.problem,
+            self._last.stop_reason if self._last else "",
+        )

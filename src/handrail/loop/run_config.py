@@ -1,0 +1,128 @@
+"""What a run is given: a model, tools, rails, limits, and the callbacks that take part in it."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
+from dataclasses import field
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from handrail.conversation.blocks import Json, ToolUse
+from handrail.conversation.messages import AssistantMessage, Attachment
+from handrail.conversation.request import Effort, Request, Thinking, ToolChoice
+from handrail.conversation.stream import StreamEvent, Usage
+from handrail.dispatch.executor import DEFAULT_RAILS, DEFAULT_SCHEDULING
+from handrail.dispatch.gate import Rails
+from handrail.dispatch.schedule import Scheduling
+from handrail.loop.compaction.plan import Compact
+from handrail.loop.limits import NO_LIMITS, Limits
+from handrail.loop.usage import Cost, no_price
+from handrail.records import record
+from handrail.tools.context import RunContext
+from handrail.tools.outcome import Outcome
+from handrail.tools.tool import PLAIN_VIEW, PromptView
+
+if TYPE_CHECKING:
+    from handrail.hooks.answers import Answer
+    from handrail.hooks.news import HookNews
+
+
+class Stream(Protocol):
+    """One answer as it arrives. Closing it drops the connection."""
+
+    def __aiter__(self) -> AsyncIterator[StreamEvent]: ...
+
+    def aclose(self) -> Awaitable[Any]: ...
+
+
+class Model(Protocol):
+    """A language model. `plain` asks for the answer in one piece; a model that cannot may ignore it."""
+
+    def stream(self, request: Request, *, plain: bool = False) -> Stream: ...
+
+
+ChooseAnswer: TypeAlias = Callable[[AssistantMessage, AssistantMessage], Awaitable[AssistantMessage]]
+"""Picks one of two answers to the same request, before any tool of them runs."""
+
+TurnAttachments: TypeAlias = Callable[[Sequence[Outcome]], Iterable[Attachment]]
+"""What the program adds to the user's turn, after the results of these calls (none: after a prompt)."""
+
+FirstAttachments: TypeAlias = Callable[[], Iterable[Attachment]]
+"""What stands before the first prompt of a conversation: facts about the environment, memory."""
+
+SideUsage: TypeAlias = Callable[[], Iterable[tuple[str, Usage]]]
+"""What requests beside the conversation used since the last call, by model: it counts for the run."""
+
+
+def no_attachments(_outcomes: Sequence[Outcome]) -> Iterable[Attachment]:
+    """For programs that have nothing to add."""
+    return ()
+
+
+class EventHooks(Protocol):
+    """Hooks for the events of a run: before a prompt, before it stops, around a summary."""
+
+    def wants(self, *events: str) -> bool:
+        """Whether there is a hook for one of these events. Asked often."""
+        ...
+
+    def fire(
+        self,
+        event: str,
+        fields: Json,
+        run: RunContext,
+        *,
+        use: ToolUse | None = None,
+        tell: "Callable[[HookNews], None]",
+    ) -> "Coroutine[Any, Any, Answer]":
+        """Run the hooks of an event, which `fields` describe. `use` is the call that it is about."""
+        ...
+
+
+class StructuredOutput(Protocol):
+    """A JSON Schema that the last answer must fit."""
+
+    @property
+    def schema(self) -> bytes: ...
+
+    def check(self, text: str) -> tuple[Any, str]:
+        """The value, and what is wrong with the text (empty = nothing)."""
+        ...
+
+
+@record
+class RequestOptions:
+    """How the model is asked. Empty or None = the provider's default."""
+
+    max_tokens: int | None = None
+    thinking: Thinking = field(default=Thinking())
+    effort: Effort | None = None
+    tool_choice: ToolChoice = field(default=ToolChoice())
+    betas: tuple[str, ...] = ()
+    task_budget: int | None = None
+
+
+@record
+class RunConfig:
+    """Everything about a run that does not change while it runs."""
+
+    model: Model
+    model_name: str
+    system: tuple[str, ...] = ()
+    options: RequestOptions = RequestOptions()
+    view: PromptView = PLAIN_VIEW
+    rails: Rails = DEFAULT_RAILS
+    scheduling: Scheduling = DEFAULT_SCHEDULING
+    limits: Limits = NO_LIMITS
+    cost: Cost = no_price
+    first_attachments: FirstAttachments = tuple
+    attach: TurnAttachments = no_attachments
+    compact: Compact | None = None
+    side_usage: SideUsage = tuple
+    hooks: EventHooks | None = None
+    can_defer: bool = False
+    """Hooks may defer a call: the run ends before it, and the next one retries it."""
+    background_tasks: Callable[[], list[Json]] = list
+    """What runs in the background, for hooks."""
+    choose_answer: ChooseAnswer | None = None
+    structured: StructuredOutput | None = None
+    structured_retries: int = 3
+    stream_attempts: int = 3
+    """How often one turn is asked for, the first included, when answers break off after a call was handed out."""

@@ -1,0 +1,111 @@
+"""What answers used and cost, per model, held against the limits of a run."""
+
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
+
+from handrail.conversation.stream import Usage
+from handrail.loop.limits import Limits
+from handrail.loop.state import Why
+from handrail.records import record
+
+Cost: TypeAlias = Callable[[str, Usage], float | None]
+"""Dollars for one answer of a model; None = no known price."""
+
+
+def no_price(_model: str, _usage: Usage) -> float | None:
+    """The cost of models without a known price."""
+    return None
+
+
+@record
+class ModelUsage:
+    """What one model has used so far. `dollars` is None when any of it has no known price."""
+
+    answers: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    dollars: float | None = 0.0
+
+    def plus(self, usage: Usage, dollars: float | None) -> "ModelUsage":
+        """With one more answer."""
+        return self.with_all(
+            ModelUsage(
+                1,
+                usage.fresh_input,
+                usage.whole_output,
+                usage.cache_read_tokens or 0,
+                usage.cache_write_tokens or 0,
+                dollars,
+            )
+        )
+
+    def with_all(self, other: "ModelUsage") -> "ModelUsage":
+        """Both together."""
+        return ModelUsage(
+            self.answers + other.answers,
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cache_read_tokens + other.cache_read_tokens,
+            self.cache_write_tokens + other.cache_write_tokens,
+            total_dollars((self, other)),
+        )
+
+    @property
+    def tokens(self) -> int:
+        """All tokens that went in and came out."""
+        return self.input_tokens + self.output_tokens + self.cache_read_tokens + self.cache_write_tokens
+
+
+def total_dollars(usages: Iterable[ModelUsage]) -> float | None:
+    """The sum; None if any part of it is unknown."""
+    total = 0.0
+    for usage in usages:
+        if usage.dollars is None:
+            return None
+        total += usage.dollars
+    return total
+
+
+class UsageMeter:
+    """The usage of one run. Answers are counted when they are complete."""
+
+    def __init__(self, limits: Limits, cost: Cost) -> None:
+        self._limits = limits
+        self._cost = cost
+        self._has_warned = False
+        self.by_model: dict[str, ModelUsage] = {}
+        self.model_seconds = 0.0
+
+    @property
+    def dollars(self) -> float | None:
+        """The cost so far; None if a part of it has no known price."""
+        return total_dollars(self.by_model.values())
+
+    def add(self, model: str, usage: Usage) -> None:
+        """Count one more answer."""
+        cost = self._cost(model, usage)
+        self.by_model[model] = self.by_model.get(model, ModelUsage()).plus(usage, cost)
+
+    def price_warning(self) -> str:
+        """Says once that the limit of dollars cannot be kept."""
+        if self._has_warned or self._limits.dollars is None or self.dollars is not None:
+            return ""
+        self._has_warned = True
+        unknown = ", ".join(repr(model) for model, usage in self.by_model.items() if usage.dollars is None)
+        return (
+            f"The limit of {self._limits.dollars:g} dollars cannot be kept: the price of {unknown} is not known. "
+            "Limit turns, tokens or seconds instead."
+        )
+
+    def limit_reached(self, turns: int) -> Why | None:
+        """The limit that is used up after so many turns."""
+        limits, usages = self._limits, self.by_model.values()
+        if limits.turns is not None and turns >= limits.turns:
+            return Why.MAX_TURNS
+        if limits.dollars is not None and sum(usage.dollars or 0.0 for usage in usages) >= limits.dollars:
+            return Why.MAX_DOLLARS
+        if limits.tokens is not None and sum(usage.tokens for usage in usages) >= limits.tokens:
+            return Why.MAX_TOKENS
+        return None

@@ -1,0 +1,79 @@
+"""Requests are made from the pool and the history, and stay the same where nothing changed."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handrail import tool
+from handrail.app.tools import make_catalog
+from handrail.conversation.request import Request
+from handrail.dispatch.results import ResultStore
+from handrail.loop.conversation_state import ConversationState
+from handrail.loop.requests import ToolDefinitions, build_request
+from handrail.loop.run_config import RunConfig
+from handrail.testing import ScriptedModel
+from handrail.tools.catalog import Catalog
+from handrail.tools.context import RunContext
+from handrail.tools.pool import AnyTool, Deferral, Ingredients
+from handrail.tools.tool import PLAIN_VIEW
+
+
+def made(name: str, *, deferred: bool) -> AnyTool:
+    @tool(name=name, read_only=True, should_defer=deferred)
+    async def something() -> str:
+        """Do something."""
+        return ""
+
+    return something
+
+
+PLAIN = [made(f"plain{n}", deferred=False) for n in range(3)]
+HELD = [made(f"held{n}", deferred=True) for n in range(5)]
+
+
+class Requests:
+    def __init__(self) -> None:
+        self.catalog = make_catalog(variables={}, custom=(*PLAIN, *HELD), deferral=Deferral(mode="on"))
+        self.conversation = ConversationState(self.catalog, RunContext(Path.cwd()), ResultStore(Path("results")))
+        self.tools = ToolDefinitions(PLAIN_VIEW)
+
+    def request(self) -> Request:
+        return build_request(RunConfig(ScriptedModel([]), "m", ("system",)), self.conversation, self.tools)  # type: ignore[arg-type]
+
+
+@pytest.mark.proves("R5", "C1", "C8", "B17")
+@given(st.lists(st.lists(st.sampled_from([each.name for each in HELD] + ["plain0", "unknown"])), max_size=6))
+def test_finding_tools_moves_no_definition_and_only_appends_names(found: list[list[str]]) -> None:
+    requests = Requests()
+    before = requests.request()
+    assert before.tools[before.last_builtin].name == "plain2"
+
+    for names in found:
+        requests.catalog.activate(names)
+        request = requests.request()
+        assert request.tools == before.tools
+        assert request.last_builtin == before.last_builtin
+        assert request.activated[: len(before.activated)] == before.activated
+        before = request
+
+    wanted = dict.fromkeys(name for names in found for name in names if name.startswith("held"))
+    assert before.activated == tuple(wanted)
+
+
+@pytest.mark.proves("R5")
+def test_an_unchanged_pool_gives_the_same_objects() -> None:
+    requests = Requests()
+
+    assert requests.request().tools is requests.request().tools
+
+
+def test_tools_that_are_never_held_back_are_not_marked() -> None:
+    requests = Requests()
+    requests.conversation.catalog = Catalog(Ingredients(custom=(*PLAIN, *HELD), activated=("held1",)))
+
+    request = requests.request()
+
+    assert [each.name for each in request.tools if each.deferred] == []
+    assert request.last_builtin == 7
