@@ -15,8 +15,8 @@ import atheris  # type: ignore[import-untyped]  # lives in .venv-fuzz only
 
 with atheris.instrument_imports(include=["handrail.shell"]):
     from handrail.shell import Analysis, Verdict, tables
-    from handrail.shell.analysis import judged
-    from handrail.shell.suspects import suspects
+    from handrail.shell.analysis import analysis_of
+    from handrail.shell.possible_commands import possible_commands
 
 from tests.shell import box
 from tests.shell.generator import Generator
@@ -75,8 +75,8 @@ def mutate(data: bytes, max_size: int, seed: int) -> bytes:
 def fuzz(data: bytes) -> None:
     text = data.decode("utf-8", "ignore")
     started = time.thread_time()
-    analysis = judged(text)
-    guesses = suspects(text)
+    analysis = analysis_of(text)
+    guesses = possible_commands(text)
     took = time.thread_time() - started
     broken = [reason.text for reason in analysis.problems if "internal error" in reason.text]
     if broken:

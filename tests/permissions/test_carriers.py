@@ -67,15 +67,15 @@ RUNS = [
     "ip vrf exec v rm x", "mysql -e '\\! rm x'", "psql -c '\\! rm x'", "sqlite3 db '.shell rm x'",
     "sqlite3 db '.system rm x'", "time -p rm x", "! rm x", "[[ -n $(rm x) ]]", 'echo "$(rm x)"', "echo `rm x`",
     "cat <(rm x)", "cat > >(rm x)", "case a in a) rm x;; esac", "(rm x)", "{ rm x; }", "if rm x; then :; fi",
-    "while rm x; do :; done", "rm x &", "sleep 1 & rm x",
+    "while rm x; do :; done", "rm x &", "sleep 1 & rm x", "bash <<< 'rm x'", "echo 'rm x' | bash",
 ]  # fmt: skip
 # Each may: what it runs is read from somewhere, or is a text in another language.
 MAY_RUN = [
     "crontab - <<< '* * * * * rm x'", "echo '* * * * * rm x' | crontab -", "at now <<< 'rm x'", "echo 'rm x' | at now",
     "batch <<< 'rm x'", 'perl -e \'system("rm x")\'', 'python -c \'import os; os.system("rm x")\'',
     'ruby -e \'system("rm x")\'', "ruby -e '`rm x`'", 'node -e \'require("child_process").execSync("rm x")\'',
-    'php -r \'system("rm x");\'', 'lua -e \'os.execute("rm x")\'', "ed f <<< '!rm x'", "bash <<< 'rm x'",
-    "echo 'rm x' | bash", "cat <<< 'rm x' | sh", "bash <(echo 'rm x')", ". <(echo rm x)",
+    'php -r \'system("rm x");\'', 'lua -e \'os.execute("rm x")\'', "ed f <<< '!rm x'", "cat <<< 'rm x' | sh",
+    "bash <(echo 'rm x')", ". <(echo rm x)",
     "printf 'rm x' | xargs -I{} sh -c '{}'", "newgrp g <<< 'rm x'", "npm-run-all 'rm x'", "vault-exec rm x",
     "xonsh -c 'rm x'", "nu -c 'rm x'", "pwsh -c 'rm x'", "elvish -c 'rm x'", "tcpdump -z rm -w f",
 ]  # fmt: skip

@@ -309,10 +309,17 @@ def test_a_deny_rule_sees_what_exec_runs_whatever_its_options(options: str, tmp_
 
 UNKNOWN_COMMANDS = [
     "$(echo rm) x", "`echo rm` x", "${x:-rm} x", "$x y", '"$x" y', "/bin/r? x", "/bin/[r]m x", "r${x}m y", "r$@m x",
-    "rm${IFS}x", "bash <<< 'rm x'", "echo 'rm x' | bash", "echo 'rm x' | sh -s", "bash <<E\nrm x\nE", 'bash -c "$x"',
+    "rm${IFS}x", 'bash -c "$x"',
     'eval "$x"', "source <(echo rm x)", ". /dev/stdin <<< 'rm x'", "env $x y", "timeout 5 $x", "find . -exec $x {} +",
     "git $x", "git -C . $x", 'git "$(echo push)"', "for x in status push; do git $x; done", '"${x@P}"', "ls \x0b rm x",
 ]  # fmt: skip
+FED_PROGRAMS = [
+    "bash <<< 'rm x'",
+    "echo 'rm x' | bash",
+    "echo 'rm x' | sh -s",
+    "bash <<E\nrm x\nE",
+    "printf 'rm x' | sh",
+]
 KNOWN_COMMANDS = [
     "make x",
     'make "$x"',
@@ -322,6 +329,16 @@ KNOWN_COMMANDS = [
     "git commit -m $x",
     "rmdir $x",
 ]
+
+
+@pytest.mark.proves("R3")
+@pytest.mark.parametrize("mode", ["default", "bypassPermissions"])
+@pytest.mark.parametrize("kind", ["deny", "ask"])
+@pytest.mark.parametrize("command", FED_PROGRAMS)
+def test_a_rule_sees_the_program_that_a_shell_is_fed(command: str, kind: str, mode: str, tmp_path: Path) -> None:
+    world = World(tmp_path, mode=mode, rules={"allow": ["Bash"], kind: ["Bash(rm *)"]})
+
+    assert world.bash(command) == kind
 
 
 @pytest.mark.proves("R3")

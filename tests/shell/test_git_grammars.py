@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.errors import UnclearError
-from handrail.shell.grammars import git_pretty, git_ref_format, git_setting, pathspec
+from handrail.shell.grammars import git
 from handrail.shell.model import Kind, Piece, Word, literal_word
 
 PIECES = st.lists(
@@ -26,7 +26,7 @@ TEXTS = st.one_of(PIECES, st.text(max_size=40))
      "%(trailers:key=Reviewed-by,separator=%x2C)", "%(describe:tags)", "%(decorate:prefix=,suffix=)"],
 )  # fmt: skip
 def test_known_formats_are_read(text: str) -> None:
-    assert git_pretty.read(text) == ()
+    assert git.pretty(text) == ()
 
 
 @pytest.mark.parametrize(
@@ -36,13 +36,13 @@ def test_known_formats_are_read(text: str) -> None:
 )  # fmt: skip
 def test_signatures_and_unknown_formats_are_refused(text: str) -> None:
     with pytest.raises(UnclearError):
-        git_pretty.read(text)
+        git.pretty(text)
 
 
 @given(TEXTS)
 def test_a_format_with_a_signature_in_it_is_never_read(text: str) -> None:
     try:
-        git_pretty.read(text)
+        git.pretty(text)
     except UnclearError:
         return
     # What git itself would take for a signature: %G after an even number of percent signs and an optional modifier.
@@ -55,7 +55,7 @@ def test_a_format_with_a_signature_in_it_is_never_read(text: str) -> None:
      "%(*objectname) %(contents:lines=3)", "refname:lstrip=2", "%(color:red)x", "%(align:20,left)a%(end)"],
 )  # fmt: skip
 def test_known_fields_are_read(text: str) -> None:
-    assert git_ref_format.read(text) == ()
+    assert git.ref_format(text) == ()
 
 
 @pytest.mark.parametrize(
@@ -65,13 +65,13 @@ def test_known_fields_are_read(text: str) -> None:
 )  # fmt: skip
 def test_other_fields_are_refused(text: str) -> None:
     with pytest.raises(UnclearError):
-        git_ref_format.read(text)
+        git.ref_format(text)
 
 
 @given(TEXTS)
 def test_a_field_of_signatures_is_never_read(text: str) -> None:
     try:
-        git_ref_format.read(text)
+        git.ref_format(text)
     except UnclearError:
         return
     assert "%(signature" not in text
@@ -81,7 +81,7 @@ def test_a_field_of_signatures_is_never_read(text: str) -> None:
 @given(st.from_regex(r"[a-zA-Z]{1,10}(\.[a-zA-Z]{1,10}){1,2}(=[ -~]{0,10})?", fullmatch=True))
 def test_a_setting_is_read_only_with_a_value_and_without_a_path(text: str) -> None:
     try:
-        git_setting.read(text)
+        git.setting(text)
     except UnclearError:
         return
     assert "=" in text
@@ -97,13 +97,13 @@ def test_settings_cannot_be_smuggled_past_the_end() -> None:
         "diff.external= ",
     ):
         with pytest.raises(UnclearError):
-            git_setting.read(text)
+            git.setting(text)
 
 
 @given(st.lists(TEXTS, max_size=4))
 def test_every_list_of_operands_is_read_or_refused(texts: list[str]) -> None:
     try:
-        effects = pathspec.read_words(tuple(literal_word(text) for text in texts))
+        effects = git.pathspec(tuple(literal_word(text) for text in texts))
     except UnclearError:
         return
     plain = [text for text in texts if ":" not in text]
@@ -112,10 +112,10 @@ def test_every_list_of_operands_is_read_or_refused(texts: list[str]) -> None:
 
 def test_a_word_that_is_not_known_is_read_as_it_stands() -> None:
     glob = Word((Piece(Kind.LITERAL, "src/"), Piece(Kind.GLOB, "*.py")))
-    (effect,) = pathspec.read_words((glob,))
+    (effect,) = git.pathspec((glob,))
     assert effect.word is glob
     with pytest.raises(UnclearError):
-        pathspec.read_words((Word((Piece(Kind.LITERAL, "HEAD:"), Piece(Kind.GLOB, "*"))),))
+        git.pathspec((Word((Piece(Kind.LITERAL, "HEAD:"), Piece(Kind.GLOB, "*"))),))
 
 
 def test_long_texts_are_read_quickly() -> None:
@@ -128,6 +128,6 @@ def test_long_texts_are_read_quickly() -> None:
         "%(trailers:" * 900,
     )
     for text in long:
-        for read in (git_pretty.read, git_ref_format.read, git_setting.read):
+        for read in (git.pretty, git.ref_format, git.setting):
             with pytest.raises(UnclearError):
                 read(text + "G")

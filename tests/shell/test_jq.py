@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from handrail.errors import UnclearError
 from handrail.shell import Does, analyse
-from handrail.shell.grammars import jq
+from handrail.shell.grammars.json_queries import jq
 from tests.shell.corpus_report import runs_unasked
 
 FILTERS = r"""
@@ -73,18 +73,18 @@ SECRET = ["env", "$ENV", "$ENV.PATH",
 
 @pytest.mark.parametrize("text", FILTERS)
 def test_a_filter_that_computes_has_no_effect(text: str) -> None:
-    assert jq.read(text) == ()
+    assert jq(text) == ()
 
 
 @pytest.mark.parametrize("text", UNCLEAR)
 def test_a_filter_outside_the_grammar_is_refused(text: str) -> None:
     with pytest.raises(UnclearError):
-        jq.read(text)
+        jq(text)
 
 
 @pytest.mark.parametrize("text", SECRET)
 def test_the_environment_is_a_secret(text: str) -> None:
-    assert {effect.does for effect in jq.read(text)} == {Does.SECRET}
+    assert {effect.does for effect in jq(text)} == {Does.SECRET}
 
 
 @pytest.mark.needs("jq")
@@ -107,7 +107,7 @@ def test_the_filters_above_are_real_ones() -> None:
 )
 def test_every_text_is_read_or_refused_and_never_hides_the_environment(text: str) -> None:
     try:
-        effects = jq.read(text)
+        effects = jq(text)
     except UnclearError:
         return
     bare = text.replace("\\", '"').partition('"')[0]
@@ -117,7 +117,7 @@ def test_every_text_is_read_or_refused_and_never_hides_the_environment(text: str
 def test_deep_and_long_filters_are_refused_quickly() -> None:
     for text in ("[" * 50_000, '"\\(' * 2_000, "." * 9_000, "(" * 4_000 + ")" * 3_999):
         with pytest.raises(UnclearError):
-            jq.read(text)
+            jq(text)
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from handrail.errors import UnclearError
 from handrail.shell import Does, Verdict, analyse
-from handrail.shell.grammars import sed
+from handrail.shell.grammars.sed import sed
 from handrail.shell.model import HARMLESS
 
 
 def harmless(program: str) -> bool:
     try:
-        return all(effect.does in HARMLESS for effect in sed.read(program))
+        return all(effect.does in HARMLESS for effect in sed(program))
     except UnclearError:
         return False
 
@@ -34,7 +34,7 @@ def harmless(program: str) -> bool:
     ],
 )  # fmt: skip
 def test_programs_that_only_print_have_no_effect(program: str) -> None:
-    assert sed.read(program) == ()
+    assert sed(program) == ()
 
 
 @pytest.mark.parametrize(
@@ -56,9 +56,9 @@ def test_programs_that_only_print_have_no_effect(program: str) -> None:
 def test_effects_are_found_wherever_they_stand(program: str, does: Does | None) -> None:
     if does is None:
         with pytest.raises(UnclearError):
-            sed.read(program)
+            sed(program)
     else:
-        assert does in {effect.does for effect in sed.read(program)}
+        assert does in {effect.does for effect in sed(program)}
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ PROGRAMS = st.one_of(st.lists(PARTS, max_size=14).map("".join), st.text(max_size
 @settings(max_examples=3 * settings().max_examples, deadline=None)
 def test_any_text_gets_effects_or_a_refusal(text: str) -> None:
     with suppress(UnclearError):
-        assert isinstance(sed.read(text), tuple)
+        assert isinstance(sed(text), tuple)
 
 
 @pytest.mark.needs("sed")
@@ -128,7 +128,7 @@ def test_any_text_gets_effects_or_a_refusal(text: str) -> None:
 @settings(max_examples=2 * settings().max_examples, deadline=None)
 def test_sed_itself_finds_nothing_to_forbid_in_what_is_called_harmless(text: str) -> None:
     try:
-        harmless = sed.read(text) == ()
+        harmless = sed(text) == ()
     except UnclearError:
         return
     if harmless:

@@ -6,7 +6,7 @@ from importlib import import_module
 import pytest
 
 from handrail.shell import Does, Verdict, analyse, tables
-from handrail.shell.tables.format import Command, Options
+from handrail.shell.tables.format import Command, OptionIndex
 
 
 @pytest.mark.parametrize(
@@ -82,14 +82,16 @@ def test_a_shown_environment_is_a_secret() -> None:
 def all_entries() -> list[tuple[str, Command]]:
     found: list[tuple[str, Command]] = []
     for module in pkgutil.iter_modules(tables.__path__):
-        if module.name != "format":
+        if module.name not in ("format", "index"):
             found += import_module(f"handrail.shell.tables.{module.name}").COMMANDS.items()
     return found + [(f"{n} {s}", sub) for n, entry in found for s, sub in entry.subcommands.items()]
 
 
 def test_every_program_of_a_family_is_registered_and_every_entry_is_well_formed() -> None:
     entries = all_entries()
-    assert {name for name, _ in entries if " " not in name} == set(tables.FAMILIES)
+    assert {name for name, _ in entries if " " not in name} == set(tables.family_of())
+    for name, family in tables.family_of().items():
+        assert name in import_module(f"handrail.shell.tables.{family}").COMMANDS, "run scripts/shell_index.py"
     for name, entry in entries:
         assert entry.source, name
-        Options(entry)  # raises for an option listed twice or misspelt
+        OptionIndex(entry)  # raises for an option listed twice or misspelt

@@ -3,7 +3,7 @@
 import pytest
 
 from handrail.shell import Does, analyse, tables
-from handrail.shell.tables.format import Command, Options
+from handrail.shell.tables.format import Command, OptionIndex
 from tests.shell.corpus_report import runs_unasked
 
 READ_ONLY = """
@@ -305,9 +305,9 @@ def entries(name: str, entry: Command) -> list[tuple[str, Command]]:
 
 def test_entries_at_every_depth_are_well_formed() -> None:
     """No option is listed twice, and whatever `only_with` names is an option."""
-    for program in tables.FAMILIES:
+    for program in tables.family_of():
         outer = tables.lookup(program)
         assert outer is not None
         for name, entry in entries(program, outer):
             assert entry.source, name
-            assert set(entry.only_with.split()) <= set(Options(entry).by_name), name
+            assert set(entry.only_with.split()) <= set(OptionIndex(entry).by_name), name

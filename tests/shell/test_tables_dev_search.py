@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from handrail.builtin.support.ripgrep import packaged_rg
 from handrail.shell import analyse, tables
 from tests.shell.corpus_report import runs_unasked
 
@@ -120,7 +121,7 @@ def test_programs_started_and_files_elsewhere_are_asked_for(line: str) -> None:
 @pytest.mark.parametrize(
     ("program", "evil"),
     [
-        pytest.param("rg", ("--pre={}", "foo", "f.txt"), marks=pytest.mark.needs("rg")),
+        pytest.param(packaged_rg(), ("--pre={}", "foo", "f.txt"), id="rg"),
         pytest.param("fdfind", ("--exec={}", "f"), marks=pytest.mark.needs("fdfind")),
         pytest.param("ag", ("--pager={}", "foo", "f.txt"), marks=pytest.mark.needs("ag")),
         pytest.param("batcat", ("--pager={}", "--paging=always", "f.txt"), marks=pytest.mark.needs("batcat")),
@@ -145,7 +146,7 @@ def test_an_option_with_a_value_never_leaves_a_harmful_option_behind(
         return mark.exists()
 
     assert runs(), "the harmful option does nothing by itself"
-    entry = tables.lookup(program)
+    entry = tables.lookup(Path(program).name)
     assert entry is not None
     listed = [
         option.name

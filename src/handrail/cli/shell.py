@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from handrail.shell import Verdict, analyse, explain, reads_outside, reads_secrets
-from handrail.shell.reach import Found
+from handrail.shell.effects import Found
 
 READ_ONLY, NOT, NOT_UNDERSTOOD = 0, 1, 2
 

@@ -16,14 +16,15 @@ from handrail.permissions.contents import unnamed
 from handrail.permissions.passing import passing
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import ALIASES, READERS, SHELLS, WRITERS, mcp_of
-from handrail.permissions.shell import REMOVERS, Part, in_background, parts_of
+from handrail.permissions.shell import Part, in_background, parts_of
 from handrail.permissions.touch import Access, Lookup, Touch, touch_of
 from handrail.permissions.web import Target, read_url
 from handrail.records import record
 from handrail.shell.analysis import analyse
+from handrail.shell.effects import REPOSITORY, places, reads
 from handrail.shell.listing import gone_through
 from handrail.shell.model import Analysis, Does, Kind, Segment, Verdict, Word
-from handrail.shell.reach import REPOSITORY, places, reads
+from handrail.shell.removals import Removal, possible_removals, removals
 from handrail.tools.permission import NO_OPINION, Check, Opinion
 from handrail.tools.tool import McpInfo
 
@@ -177,8 +178,6 @@ def shell_touches(analysis: Analysis, policy: Policy, lookup: Lookup) -> Iterato
     finite = lookup._replace(beneath=bounded(lookup.beneath))
     for segment, word in reads(analysis):
         yield from finder.touches(segment, word, Access.READ, positions[id(segment)])
-        if segment.name == "mv":  # what it reads is gone afterwards
-            yield from finder.touches(segment, word, Access.WRITE, positions[id(segment)])
     for at, segment in enumerate(analysis.segments):
         if any(need.name == REPOSITORY for need in segment.requires) and not finder.at_home(segment):
             yield Touch(None, Access.READ, segment.name, at, doubt=ELSEWHERE)
@@ -189,8 +188,7 @@ def shell_touches(analysis: Analysis, policy: Policy, lookup: Lookup) -> Iterato
             yield from passing(segment, at, finder.places, policy, finite)
         except _TooMuchError:
             yield Touch(None, Access.BELOW, segment.name, at, doubt=TOO_MUCH)
-        if segment.name in REMOVERS:
-            yield from finder.removed(segment, at)
+        yield from finder.removed(segment, at)
         if not segment.entry or segment.does(Does.UNLISTED):
             yield from finder.guessed(segment, at)
     yield from finder.suspected(analysis)
@@ -250,17 +248,23 @@ class Finder:
 
     def removed(self, segment: Segment, part: int) -> Iterator[Touch]:
         """What a command would remove, with unknown text taken as nothing: `rm -r "$x"/*` may mean the root."""
-        for word in segment.argv[1:]:
-            text = without_unknown(str(word), self.policy.home) if word.literal is None else word.literal
-            for folder in segment.cwds if text else ():
-                base = posixpath.join(self.policy.cwd, folder or "")
-                yield touch_of(self.policy, self.lookup.locate(text, base), Access.REMOVE, str(word), part)
+        for effect in segment.effects:
+            if effect.removes and effect.does is Does.READS and effect.word is not None:  # moved away
+                yield from self.touches(segment, effect.word, Access.WRITE, part)
+        for removal in removals(segment):
+            yield from self.removal(removal, part)
 
     def suspected(self, analysis: Analysis) -> Iterator[Touch]:
         """What a line that is not understood might remove."""
-        for text in (text for name, *words in analysis.suspects if name in REMOVERS for text in words):
-            place = self.lookup.locate(without_unknown(text, self.policy.home), self.policy.cwd)
-            yield touch_of(self.policy, place, Access.REMOVE, text)
+        for removal in possible_removals(analysis):
+            yield from self.removal(removal, -1)
+
+    def removal(self, removal: Removal, part: int) -> Iterator[Touch]:
+        access = Access.REMOVE if removal.whole else Access.REMOVE_SOME
+        bases = [posixpath.join(self.policy.cwd, folder or "") for folder in removal.segment.cwds]
+        for base in (*bases, self.policy.home) if removal.segment.in_home else bases:
+            for text in filter(None, removal_texts(removal.word, base, self.policy.home, plain=part < 0)):
+                yield touch_of(self.policy, self.lookup.locate(text, base), access, str(removal.word), part)
 
     def guessed(self, segment: Segment, part: int) -> Iterator[Touch]:
         """The arguments of a program that is not known may all be files."""
@@ -271,6 +275,15 @@ class Finder:
                 base = posixpath.join(self.policy.cwd, folder or "")
                 if "/" in text or "." in text or self.lookup.exists(text, base):
                     yield touch_of(self.policy, self.lookup.locate(text, base), Access.MAYBE, text, part)
+
+
+def removal_texts(word: Word, cwd: str, home: str, *, plain: bool) -> Iterable[str]:
+    """The texts that a word can be, with what is not known taken as nothing."""
+    known = None if plain else word.alternatives
+    if known is not None:
+        return known
+    text = "".join("" if piece.kind is Kind.INPUT else piece.text for piece in word.pieces)
+    return [without_unknown(text.replace("${PWD}", cwd).replace("$PWD", cwd), home)]
 
 
 def without_unknown(text: str, home: str) -> str:

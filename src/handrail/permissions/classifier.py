@@ -2,7 +2,6 @@
 
 from handrail.permissions.case import Case
 from handrail.permissions.rules import SHELLS, WRITERS
-from handrail.permissions.shell import REMOVERS
 from handrail.tools.permission import Opinion, Strength, Verdict
 
 
@@ -25,6 +24,4 @@ def known(case: Case) -> bool:
     """Nothing but reading, and edits of files that are named; removing files is left to a person."""
     if case.analysis is None or case.analysis.problems or not case.parts or case.facts.unmet:
         return False
-    return all(
-        part.read_only or part.only_redirects or (part.accepted and part.name not in REMOVERS) for part in case.parts
-    )
+    return all(part.read_only or part.only_redirects or (part.accepted and not part.removes) for part in case.parts)

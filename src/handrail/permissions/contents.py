@@ -12,7 +12,7 @@ from handrail.files.paths import Kind, Place
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import Behaviour
 from handrail.permissions.touch import READING, Access, Lookup, Touch, touch_of
-from handrail.shell.model import Segment, Word
+from handrail.shell.model import Does, Segment, Word
 
 # The last of their words is where the others go; all else that writes a folder may write what is in it.
 COPIERS = frozenset(("cp", "mv", "ln", "install", "rsync", "scp"))
@@ -32,7 +32,8 @@ def unnamed(segment: Segment, part: int, places: Places, policy: Policy, lookup:
             yield from inside(place, Access.WRITE, part, policy, lookup)
         return
     for place in read:
-        access = Access.WRITE if segment.name == "mv" else Access.READ
+        moved = any(effect.removes and effect.does is Does.READS for effect in segment.effects)
+        access = Access.WRITE if moved else Access.READ
         yield from inside(place, access, part, policy, lookup)
     for target in written:
         for source in (*read, *written):

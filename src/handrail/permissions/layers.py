@@ -15,9 +15,10 @@ from typing import TypeAlias
 from handrail.permissions.case import Case
 from handrail.permissions.classifier import classify
 from handrail.permissions.matching import Coverage, coverage, matching, met, possible, unseen
-from handrail.permissions.paths import critical
+from handrail.permissions.paths import below, critical
+from handrail.permissions.policy import Policy
 from handrail.permissions.rules import SHELLS, WRITERS, Behaviour
-from handrail.permissions.touch import Access, Touch
+from handrail.permissions.touch import REMOVING, Access, Touch
 from handrail.permissions.web import Reach
 from handrail.tools.permission import Decision, Opinion, Strength, Verdict, fold
 
@@ -156,15 +157,23 @@ def critical_paths(case: Case) -> Opinion | None:
     if case.target is not None and case.target.reach is Reach.METADATA:
         return Opinion(Strength.CRITICAL_PATH, Verdict.ASK, "address", f"{case.target.host} hands out credentials")
     for touch in case.touches:
-        if touch.access is Access.REMOVE and touch.place is not None and removes_all(case, touch):
+        if touch.access in REMOVING and touch.place is not None and removes_all(case, touch):
             return Opinion(Strength.CRITICAL_PATH, Verdict.ASK, "paths", f"{touch.shown!r} must not be removed")
     return None
 
 
 def removes_all(case: Case, touch: Touch) -> bool:
+    """Whether a critical folder goes, or loses what a command picks from it; from the working folders it may pick."""
     assert touch.place is not None
-    policy = case.policy
-    return any(critical(path, policy.home, policy.working_dirs) for path in {touch.place.absolute, touch.place.real})
+    policy, paths = case.policy, {touch.place.absolute, touch.place.real}
+    if touch.access is Access.REMOVE_SOME and all(inside_work(path, policy) for path in paths):
+        return False
+    return any(critical(path, policy.home, policy.working_dirs) for path in paths)
+
+
+def inside_work(path: str, policy: Policy) -> bool:
+    """True in a working folder, unless that is the home folder itself or above it."""
+    return any(below(path, folder) and not below(policy.home, path) for folder in policy.working_dirs)
 
 
 def protected_paths(case: Case) -> Opinion | None:

@@ -4,7 +4,6 @@ from enum import Enum
 
 from handrail.permissions.case import Case
 from handrail.permissions.layers import critical_paths
-from handrail.permissions.shell import REMOVERS
 from handrail.permissions.web import Reach
 from handrail.records import record
 from handrail.shell.model import Does
@@ -46,7 +45,7 @@ def high_risks(case: Case) -> list[str]:
         found.append(f"{case.target.host} is on this machine or in its network")
     if case.analysis is not None:
         found += [f"it is not understood: {problem.text}" for problem in case.analysis.problems[:1]]
-        found += [f"{part.shown!r} removes files" for part in case.parts if part.name in REMOVERS]
+        found += [f"{part.shown!r} removes files" for part in case.parts if part.removes]
         found += ["it uses the network" for segment in case.analysis.segments if segment.does(Does.NETWORK)]
         found += ["it runs a program that is not known" for s in case.analysis.segments if s.does(Does.STARTS)]
     return found

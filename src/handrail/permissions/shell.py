@@ -26,7 +26,6 @@ TRANSPARENT = frozenset(("timeout", "time", "nice", "nohup", "stdbuf", "command"
 # What they do depends on their arguments so much that a rule with a wildcard does not cover it.
 EXACT_ONLY = frozenset(("watch", "setsid", "ionice", "flock"))
 ACCEPTED_EDITS = frozenset(("mkdir", "touch", "rm", "rmdir", "mv", "cp", "sed"))
-REMOVERS = frozenset(("rm", "rmdir", "shred", "unlink"))
 MAX_SKIPPED = 8
 KNOWN = frozenset((Kind.LITERAL, Kind.GLOB, Kind.TILDE, Kind.INPUT, Kind.FOUND, Kind.FILE, Kind.ARITHMETIC))
 IN_PLACE = re.compile(r"-i(?:\.[\w.-]+)?\Z|--in-place(?:=\.[\w.-]+)?\Z")
@@ -56,6 +55,8 @@ class Part(NamedTuple):
     exact_only: bool = False
     accepted: bool = False
     """An edit that the mode acceptEdits lets pass inside the working folders."""
+    removes: bool = False
+    """It deletes files."""
     only_redirects: bool = False
     """Read-only but for files that the shell writes for it."""
     powershell: bool = False
@@ -99,6 +100,7 @@ def part(segment: Segment, until: int) -> Part:
         and not harmful_setting(segment),
         exact_only=name in EXACT_ONLY or (name == "find" and not read_only),
         accepted=segment.entry in ACCEPTED_EDITS and only_edits(segment),
+        removes=segment.removes,
         only_redirects=not read_only and only_redirects(segment),
         powershell=name.lower() in POWERSHELLS,
         until=until,

@@ -7,7 +7,7 @@ from handrail.permissions.case import Case
 from handrail.permissions.globs import WORD_END, Glob
 from handrail.permissions.matching import coverage
 from handrail.permissions.rules import WRITERS, Behaviour, Rule, normalised, parse_rule, server_name
-from handrail.permissions.shell import EXACT_ONLY, REMOVERS, Part, compile_shell
+from handrail.permissions.shell import EXACT_ONLY, Part, compile_shell
 from handrail.permissions.web import Reach
 from handrail.records import record
 
@@ -74,7 +74,10 @@ def command_rules(case: Case) -> tuple[str, ...]:
         or any(t.protected or (t.redirected and not t.clear) for t in case.touches)
     ):
         return ()
-    found = [rule_for(case.parts[at]) for at in outermost(case.parts, coverage(case).open)]
+    wanted = outermost(case.parts, coverage(case).open)
+    if any(part.removes for at in wanted for part in case.parts[at : case.parts[at].until]):
+        return ()
+    found = [rule_for(case.parts[at]) for at in wanted]
     rules = tuple(dict.fromkeys(rule for rule in found if rule))
     return rules if None not in found and len(rules) <= MAX_RULES else ()
 
@@ -91,7 +94,7 @@ def outermost(parts: tuple[Part, ...], wanted: tuple[int, ...]) -> list[int]:
 def rule_for(part: Part) -> str | None:
     """A prefix rule where that is sensible, else this very command; None when no rule can cover the part."""
     words = part.text.split(WORD_END)
-    if not part.plain or not part.text or part.name in REMOVERS:
+    if not part.plain or not part.text:
         return None
     spec = prefix(words) if not part.exact_only and part.name not in EXACT_ONLY else ""
     return f"Bash({spec or exact(words)})" if spec or fits(words) else None

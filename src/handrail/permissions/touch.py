@@ -21,11 +21,13 @@ class Access(Enum):
     READ = "read"
     WRITE = "write"
     REMOVE = "remove"
+    REMOVE_SOME = "remove some of"  # what passes a test or a filter
     BELOW = "may read"  # a file in a folder that a command goes through
     MAYBE = "may touch"  # an argument of a program that is not known
 
 
 READING = (Access.READ, Access.BELOW)
+REMOVING = (Access.REMOVE, Access.REMOVE_SOME)
 
 
 class Touch(NamedTuple):
@@ -69,7 +71,7 @@ def touch_of(
     if not guard and not reads and place.real not in policy.working_dirs:  # a folder takes along what lies in it
         guard = next((folder for folder in policy.own if below(folder, place.real)), "")
     touch = Touch(place, access, shown, part, redirected, paths_of(place), protected=guard)
-    if access in (Access.REMOVE, Access.MAYBE):
+    if access in (*REMOVING, Access.MAYBE):
         return touch._replace(clear=True)
     found = doubt(place, policy.read_prefixes if reads else policy.prefixes, writes=not reads)
     return touch._replace(doubt=found, clear=not guard and lets(policy, touch, found))

@@ -1,6 +1,7 @@
 """Understanding shell commands without running them: `analyse(text)` says what a command line would do."""
 
 from handrail.shell.analysis import analyse
+from handrail.shell.effects import reads_outside, reads_secrets
 from handrail.shell.explain import explain
 from handrail.shell.model import (
     Analysis,
@@ -15,7 +16,6 @@ from handrail.shell.model import (
     Verdict,
     Word,
 )
-from handrail.shell.reach import reads_outside, reads_secrets
 
 __all__ = [
     "Analysis",

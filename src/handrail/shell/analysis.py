@@ -7,10 +7,10 @@ from handrail.errors import UnclearError
 from handrail.shell.gate import check, join_lines
 from handrail.shell.model import Analysis, Reason, Segment, Verdict
 from handrail.shell.parser import Parser
+from handrail.shell.possible_commands import possible_commands
 from handrail.shell.scope import Scope
 from handrail.shell.second import agree
-from handrail.shell.suspects import suspects
-from handrail.shell.walk import MAX_INNER, Place, Walker
+from handrail.shell.segments import MAX_INNER, Position, SegmentBuilder
 
 CACHED = 1024
 
@@ -22,26 +22,26 @@ def analyse(command: str) -> Analysis:
 
 @lru_cache(maxsize=CACHED)
 def _analyse(command: str) -> Analysis:
-    analysis = judged(command)
+    analysis = analysis_of(command)
     if analysis.verdict is Verdict.READ_ONLY:
         return analysis
     try:
-        carried = import_module("handrail.shell.carriers").carried  # most lines only read
-        likely, guesses = carried(analysis.segments)
+        wrapped_commands = import_module("handrail.shell.wrapped_commands").wrapped_commands  # most lines only read
+        likely, guesses = wrapped_commands(analysis.segments)
         if analysis.verdict is Verdict.NOT_UNDERSTOOD:
-            likely = (*likely, *suspects(command))
+            likely = (*likely, *possible_commands(command))
         return analysis._replace(suspects=tuple(dict.fromkeys(likely)), guesses=guesses)
     except Exception as error:  # noqa: BLE001 - what it might run is not known then
         return analysis._replace(problems=(*analysis.problems, internal(error, command)))
 
 
-def judged(command: str) -> Analysis:
+def analysis_of(command: str) -> Analysis:
     segments: list[Segment] = []
     text = command
     try:
         check(command)
         text = join_lines(command)
-        read(text, Place(), Scope(), segments)
+        read(text, Position(), Scope(), segments)
     except UnclearError as refused:
         problem = Reason(Verdict.NOT_UNDERSTOOD, refused.text, refused.start, refused.end, refused.node, "")
         return Analysis(command, text, tuple(segments), (problem,))
@@ -54,17 +54,17 @@ def internal(error: Exception, text: str) -> Reason:
     return Reason(Verdict.NOT_UNDERSTOOD, f"internal error: {error!r}", 0, len(text), "text", "")
 
 
-def read(text: str, place: Place, scope: Scope, segments: list[Segment]) -> None:
+def read(text: str, place: Position, scope: Scope, segments: list[Segment]) -> None:
     """Adds the segments of one text; called again for the texts of inner shells."""
     parser = Parser(text)
     script = parser.parse()
 
-    def inner(shell: str, where: Place, at: Scope) -> None:
+    def inner(shell: str, where: Position, at: Scope) -> None:
         if len(where.path) > MAX_INNER:
             raise UnclearError(f"shells inside shells, more than {MAX_INNER} deep")
         check(shell)
         # The inner shell sees the folder but not the unexported variables of this one.
         read(join_lines(shell), where, Scope(at.folders), segments)
 
-    Walker(parser.bodies, segments, inner).script(script, scope, place)
+    SegmentBuilder(parser.bodies, segments, inner).script(script, scope, place)
     agree(text, parser.name_starts)

@@ -5,17 +5,20 @@ Reads of files that no word names: those in a folder that is gone through, and t
 those are, and where the links among them lead, only the file system can tell.
 """
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
-from handrail.shell.model import PLAIN_NAMES, WHOLE_NAME, Below, Does, Effect, Kind, Segment, Word, literal_word
+from handrail.shell.model import PLAIN_NAMES, WHOLE_NAME, Below, Does, Effect, Kind, Piece, Segment, Word, literal_word
 
 # Print whole paths, as seen from where they run. What `ls` prints lies in one folder and is looked for in another.
 WHOLE_PATHS = frozenset(("find", "fd", "fdfind", "git ls-files"))
 SEARCHES = "searches this folder"
+PLACE = "{}"  # a word that is made with the path that a find found
 FED = "<input>"  # a word that is one word of what was read, and nothing else
 MIXED = "<mixed>"  # one that is made with it
 NOT_ALL_OF_THESE = frozenset("-o -or , ! -not ( ) -L -H -follow".split())
+NAME_TESTS = frozenset("-name -iname -path -ipath -wholename -iwholename -regex -iregex -lname -ilname".split())
 ACTIONS = frozenset("-exec -execdir -ok -okdir -print -print0 -printf -ls -fprint -fprint0 -fls -fprintf".split())
 
 
@@ -27,12 +30,26 @@ def gone_through(segment: Segment) -> Iterator[tuple[Segment, Word, Below]]:
             continue
         kinds = {piece.kind for piece in word.pieces}
         if kinds & {Kind.FOUND, Kind.FILE}:
-            start = tuple(piece for piece in word.pieces if piece.kind is Kind.LITERAL)
-            yield segment, word._replace(pieces=start), Below(links=Kind.FOUND in kinds)
+            yield segment, start_of(word), Below(links=Kind.FOUND in kinds)
         elif from_listing(segment, effect, word):
             yield from listed(origin(segment))
         elif effect.below is not None:
             yield segment, word, effect.below
+
+
+def start_of(word: Word) -> Word:
+    """The folder in which the path that a word stands for was found."""
+    end = next((at for at, piece in enumerate(word.pieces) if piece.kind in (Kind.FOUND, Kind.FILE)), None)
+    return word._replace(pieces=word.pieces[:end])
+
+
+def fill(word: Word, mark: str, name: str) -> Word:
+    """The word with a piece of unknown text in place of each mark."""
+    pieces = list[Piece]()
+    for at, text in enumerate(str(word).split(mark)):
+        pieces += [Piece(Kind.INPUT, name, quoted=True)] if at else []
+        pieces += [Piece(Kind.LITERAL, text, quoted=True)] if text else []
+    return word._replace(pieces=tuple(pieces))
 
 
 def listed(source: Segment) -> Iterator[tuple[Segment, Word, Below]]:
@@ -79,3 +96,65 @@ def only_files(words: tuple[Word, ...]) -> bool:
         return False
     first = next((at for at, text in enumerate(texts) if text in ACTIONS), len(texts))
     return any(pair == ("-type", "f") for pair in pairwise(texts[:first]))
+
+
+class Narrowing:
+    """
+    Whether what comes to the next action of a find has passed a test of its name, so that it is not all there is.
+
+    Such a test counts where it has to hold: not behind `!`, and not if it is one of several ways (`-o`, `,`) of which
+    another has none.
+    """
+
+    def __init__(self, starts: Iterable[Word] = ()) -> None:
+        self.starts = [start.literal or "" for start in starts]
+        self.now = self.before = self.negated = False
+        self.others = True
+        self.outside: list[tuple[bool, bool, bool, bool]] = []
+
+    @property
+    def whole(self) -> bool:
+        """Whether any path at all can come to the end of the expression without such a test."""
+        return not (self.now and self.others)
+
+    def add(self, name: str | None, value: str | None) -> None:
+        """Takes the next word of the expression; `value` is the word behind it."""
+        if name == "(":
+            self.outside.append((self.before, self.others, self.now, self.negated))
+            self.before, self.others, self.negated = self.now, True, False
+        elif name == ")" and self.outside:
+            narrowed = self.now and self.others
+            self.before, self.others, self.now, self.negated = self.outside.pop()
+            self.test(narrowed)
+        elif name in ("-o", "-or", ","):
+            self.others, self.now = self.others and self.now, self.before
+        elif name in ("!", "-not"):
+            self.negated = not self.negated
+        elif name not in ("-a", "-and"):
+            self.test(name == "-empty" or (name in NAME_TESTS and self.picks(value or "")))
+
+    def test(self, narrows: bool) -> None:
+        self.now = self.now or (narrows and not self.negated)
+        self.negated = False
+
+    def picks(self, pattern: str) -> bool:
+        """False for a pattern that every name below the starting points can match."""
+        for start in filter(None, self.starts):
+            pattern = pattern.removeprefix(start)
+        return re.search(r"\w", re.sub(r"\[[^]]*\]", "", pattern)) is not None
+
+
+def finds_all(words: tuple[Word, ...]) -> bool:
+    """True unless a find with these operands prints only paths that pass a test of their names."""
+    found = Narrowing(words[:1])
+    for at, word in enumerate(words):
+        if (word.literal or "-").startswith(("-", "(", ")", "!", ",")):
+            found.add(word.literal, words[at + 1].literal if at + 1 < len(words) else None)
+    return found.whole
+
+
+def fd_finds_all(words: tuple[Word, ...]) -> bool:
+    """True unless an fd with these words looks for a name: its first word, or an extension."""
+    texts = [word.literal or "" for word in words]
+    named = bool(texts) and not texts[0].startswith("-") and re.search(r"\w", texts[0]) is not None
+    return not named and not any(text.startswith(("-e", "--extension")) for text in texts)

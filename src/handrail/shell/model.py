@@ -50,6 +50,7 @@ class Piece(NamedTuple):
     quoted: bool = False
     values: tuple[str, ...] | None = None
     script: object | None = None  # syntax.Script of a substitution
+    narrowed: bool = False  # FOUND, FILE: only names that pass a test, not all that is there
 
 
 # What a piece can turn into: several words, and words that begin differently than the piece is written.
@@ -185,6 +186,8 @@ class Effect(NamedTuple):
     shell: str | None = None  # text handed to a shell
     env: tuple[tuple[str, Word], ...] = ()  # what the child is started with (env NAME=VALUE)
     below: Below | None = None  # the files in a folder are read, too
+    removes: bool = False  # the word is gone afterwards, and all that is in it
+    arguments: tuple[Word, ...] = ()  # what `$1` of `shell` or `{}` of `child` stands for
 
     @property
     def verdict(self) -> Verdict:
@@ -240,6 +243,7 @@ class Segment(NamedTuple):
     path: tuple[str, ...] = ()  # the carriers around it, outermost first
     env: tuple[tuple[str, Word], ...] = ()
     cwds: tuple[str | None, ...] = (".",)  # the folders it may run in, relative to the start; None is any
+    in_home: bool = False  # one of the folders that are not known is the home folder
     redirections: tuple[Redirection, ...] = ()
     effects: tuple[Effect, ...] = ()
     requires: tuple[Requirement, ...] = ()
@@ -247,6 +251,8 @@ class Segment(NamedTuple):
     lists_paths: bool = False  # prints names of files at or under what it reads, and nothing else
     whole_names: tuple[Word, ...] = ()  # words that stand for those names when NUL keeps them apart
     fed_by: "Segment | None" = None  # the command whose output it reads
+    inserted: tuple["Segment", ...] = ()  # the commands whose output stands in its words: `rm $(ls)`
+    arguments: tuple[Word, ...] = ()  # see Effect
 
     @property
     def verdict(self) -> Verdict:
@@ -273,6 +279,11 @@ class Segment(NamedTuple):
     @property
     def writes(self) -> tuple[Word, ...]:
         return self.words(Does.WRITES)
+
+    @property
+    def removes(self) -> bool:
+        """True if it deletes something. What is only moved still exists."""
+        return any(effect.removes and effect.does is Does.WRITES for effect in self.effects)
 
     def does(self, what: Does) -> bool:
         return any(effect.does is what for effect in self.effects)

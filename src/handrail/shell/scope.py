@@ -31,6 +31,7 @@ HARMLESS_VALUE = re.compile(r"(?!.*\.\.)[A-Za-z0-9_.@+-][A-Za-z0-9_.@+/-]*\Z|\Z"
 PARAMETER = re.compile(r"\$\{?#?([A-Za-z_][A-Za-z0-9_]*|[?#$!])")
 MAX_FOLDERS = 4
 ANY_NAME = "*"
+HOMES = frozenset(("~", "$HOME", "${HOME}"))
 
 Folders = tuple[str | None, ...]
 # The texts a variable can hold, a pattern for the name of a file, Kind.INPUT when it was read from standard input, or
@@ -51,6 +52,7 @@ def harmless_setting(name: str, word: Word) -> bool:
 class Scope(NamedTuple):
     folders: Folders = (".",)
     variables: Mapping[str, Value] = {}  # never changed in place
+    in_home: bool = False  # one of the folders that are not known is the home folder
 
     def with_variable(self, name: str, value: Value) -> "Scope":
         return self._replace(variables={**self.variables, name: value})
@@ -58,13 +60,13 @@ class Scope(NamedTuple):
     def forgetting(self, names: set[str], moves: bool) -> "Scope":
         """Without the variables of these names, or without any if ANY_NAME is among them."""
         kept = {name: value for name, value in self.variables.items() if not names & {name, ANY_NAME}}
-        return Scope((None,) if moves else self.folders, kept)
+        return Scope((None,) if moves else self.folders, kept, self.in_home)
 
     def entering(self, target: Word | None) -> "Scope":
         """After a `cd` that worked."""
         text = target.literal if target is not None else None
         if text is None or text == "-":
-            return self._replace(folders=(None,))
+            return self._replace(folders=(None,), in_home=target is None or str(target).rstrip("/") in HOMES)
         joined = tuple(None if old is None else posixpath.normpath(posixpath.join(old, text)) for old in self.folders)
         return self._replace(folders=tuple(dict.fromkeys(joined)))
 
@@ -72,7 +74,7 @@ class Scope(NamedTuple):
         """For one program that goes to a folder by itself: unlike `cd` it takes `link/..` for where the link leads."""
         text = target.literal
         if text is None:
-            return self._replace(folders=(None,))
+            return self._replace(folders=(None,), in_home=str(target).rstrip("/") in HOMES)
         return self._replace(
             folders=tuple(
                 None if old is None else text if old == "." else posixpath.join(old, text) for old in self.folders
@@ -115,7 +117,7 @@ def merge(one: Scope, two: Scope) -> Scope:
     variables: dict[str, Value] = {}
     for name in one.variables.keys() & two.variables.keys():
         variables[name] = either(one.variables[name], two.variables[name])
-    return Scope(folders if len(folders) <= MAX_FOLDERS else (None,), variables)
+    return Scope(folders if len(folders) <= MAX_FOLDERS else (None,), variables, one.in_home or two.in_home)
 
 
 def either(one: Value, two: Value) -> Value:

@@ -54,7 +54,7 @@ class Token(NamedTuple):
     text: str
 
 
-def read(text: str) -> tuple[Effect, ...]:
+def awk(text: str) -> tuple[Effect, ...]:
     tokens = tokenize(text)
     effects: list[Effect] = []
     depth, printing = 0, -1  # printing: the depth at which an unfinished print stands
@@ -77,7 +77,7 @@ def read(text: str) -> tuple[Effect, ...]:
 
 def tokenize(text: str) -> list[Token]:
     tokens: list[Token] = []
-    at, control = 0, Control()
+    at, control = 0, AwkControl()
     while at < len(text):
         regex = text[at] == "/" and begins_regex(tokens, control)
         found = (REGEX if regex else TOKEN).match(text, at)
@@ -91,7 +91,7 @@ def tokenize(text: str) -> list[Token]:
     return tokens
 
 
-class Control:
+class AwkControl:
     """Which closing bracket ends the condition of an if, while or for: a regular expression may follow it."""
 
     def __init__(self) -> None:
@@ -106,7 +106,7 @@ class Control:
             self.closed = self.stack.pop() if self.stack else True
 
 
-def begins_regex(tokens: list[Token], control: Control) -> bool:
+def begins_regex(tokens: list[Token], control: AwkControl) -> bool:
     """True where an expression can begin, False where it has just ended. Raises UnclearError where awks may differ."""
     if not tokens:
         return True

@@ -1,6 +1,6 @@
 """
 A scanner for programs whose options getopt cannot read: whole words (`-version`), clusters whose values all follow
-(`tree -aL 2`), values that only some words carry. What a `Spec` does not list is refused.
+(`tree -aL 2`), values that only some words carry. What a `OptionSpec` does not list is refused.
 """
 
 import re
@@ -14,7 +14,7 @@ from handrail.shell.model import Does, Effect, Word
 Values = Mapping[str, Does | None]  # None: the value is only text
 
 
-class Spec(NamedTuple):
+class OptionSpec(NamedTuple):
     letters: str = ""  # may stand together behind one dash; the last of a cluster may be one that takes a value
     flags: frozenset[str] = frozenset()  # whole words
     values: Values = MappingProxyType({})  # whole words that take the next word; long ones also take `=value`
@@ -22,21 +22,21 @@ class Spec(NamedTuple):
     options_first: bool = False
 
 
-class Found(NamedTuple):
+class ScannedWords(NamedTuple):
     operands: tuple[Word, ...]
     effects: tuple[Effect, ...]
     seen: frozenset[str]
 
 
-def scan(spec: Spec, words: tuple[Word, ...]) -> Found:
+def scan(spec: OptionSpec, words: tuple[Word, ...]) -> ScannedWords:
     """Operands, effects of values, and the options given. Raises UnclearError for what is not listed."""
     scanner = Scanner(spec, words)
     scanner.run()
-    return Found(tuple(scanner.operands), tuple(scanner.effects), frozenset(scanner.seen))
+    return ScannedWords(tuple(scanner.operands), tuple(scanner.effects), frozenset(scanner.seen))
 
 
 class Scanner:
-    def __init__(self, spec: Spec, words: tuple[Word, ...]) -> None:
+    def __init__(self, spec: OptionSpec, words: tuple[Word, ...]) -> None:
         self.spec, self.left = spec, list(words)
         self.operands: list[Word] = []
         self.effects: list[Effect] = []
@@ -82,7 +82,7 @@ class Scanner:
             self.effects.append(Effect(does, word, f"the value of {name}"))
 
 
-def cluster(spec: Spec, text: str) -> bool:
+def cluster(spec: OptionSpec, text: str) -> bool:
     body = text[1:]
     last = body[-1:] in spec.letters or f"-{body[-1:]}" in spec.values
     return bool(body) and set(body[:-1]) <= set(spec.letters) and last

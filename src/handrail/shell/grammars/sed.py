@@ -1,18 +1,18 @@
-"""
-Programs of sed (GNU sed 4.9, sed(1) and its info manual; FreeBSD and POSIX sed where they differ).
-
-`w`, `W` and the flag `w` write a file, `e` and the flag `e` run a command, `r` and `R` read a file. Commands, addresses
-and flags outside the closed lists raise UnclearError.
-
-Whether a delimiter inside `[...]` ends an expression differs between seds, so a program is read both ways, and the
-reading without brackets must be as harmless or an error that every sed reports before it runs anything.
-"""
+"""Programs of sed, and the words around them."""
 
 import re
 from contextlib import suppress
 
 from handrail.errors import UnclearError
-from handrail.shell.model import Does, Effect, Verdict, literal_word
+from handrail.shell.model import Does, Effect, Verdict, Word, literal_word
+
+# Programs of sed (GNU sed 4.9, sed(1) and its info manual; FreeBSD and POSIX sed where they differ).
+#
+# `w`, `W` and the flag `w` write a file, `e` and the flag `e` run a command, `r` and `R` read a file. Commands,
+# addresses and flags outside the closed lists raise UnclearError.
+#
+# Whether a delimiter inside `[...]` ends an expression differs between seds, so a program is read both ways, and the
+# reading without brackets must be as harmless or an error that every sed reports before it runs anything.
 
 BLANKS = re.compile(r"[ \t]*")
 BETWEEN = re.compile(r"(?:[ \t\n;]|#[^\n]*)*")
@@ -43,11 +43,11 @@ class _BrokenError(UnclearError):
     """What every sed refuses when it reads the program."""
 
 
-def read(text: str) -> tuple[Effect, ...]:
-    effects = Reader(text, brackets=True).run()
+def sed(text: str) -> tuple[Effect, ...]:
+    effects = SedReader(text, brackets=True).run()
     if any(effect.verdict is not Verdict.READ_ONLY for effect in effects):
         return effects
-    other = Reader(text, brackets=False)
+    other = SedReader(text, brackets=False)
     with suppress(_BrokenError):
         other.run()
     if any(effect.verdict is not Verdict.READ_ONLY for effect in other.effects):
@@ -55,7 +55,7 @@ def read(text: str) -> tuple[Effect, ...]:
     return effects
 
 
-class Reader:
+class SedReader:
     """One pass over a program."""
 
     def __init__(self, text: str, *, brackets: bool) -> None:
@@ -211,3 +211,94 @@ class Reader:
         elif not self.skip(END):
             known = char in MAYBE_FLAG
             raise self.refuse(f"the flag {char!r}") if known else _BrokenError(f"no such flag: {char!r}")
+
+
+# Words of sed (GNU sed 4.9, sed(1); FreeBSD and macOS sed(1)): options, then the program unless -e gave it, then files.
+#
+# GNU takes options behind operands too, BSD does not, and with -e or without it another word is the program: so
+# an option behind an operand is refused. So is -l, which takes a number on GNU and nothing on BSD.
+
+LETTERS = frozenset("nErsuz")
+FLAGS = frozenset(
+    "--quiet --silent --debug --regexp-extended --separate --sandbox --unbuffered --null-data --zero-terminated".split()
+)
+SHOWN = frozenset(("--help", "--version"))
+
+
+def sed_words(words: tuple[Word, ...]) -> tuple[Effect, ...]:
+    if len(words) == 1 and words[0].literal in SHOWN:
+        return ()
+    return SedWords(list(words)).run()
+
+
+class SedWords:
+    """One pass over the words."""
+
+    def __init__(self, left: list[Word]) -> None:
+        self.left = left
+        self.effects: list[Effect] = []
+        self.in_place = self.has_program = False
+
+    def run(self) -> tuple[Effect, ...]:
+        while self.left and self.left[0].may_be_option and self.left[0].literal != "-":
+            word = self.left.pop(0)
+            if word.literal == "--":
+                break
+            self.option(word)
+        if self.in_place:
+            return (*self.effects, *(Effect(Does.WRITES, word, "edited in place") for word in self.left))
+        if not self.has_program:
+            self.program(self.next("a program"))
+        for word in self.left:
+            if word.may_be_option and word.literal != "-":
+                raise UnclearError(f"{word} behind an operand may be an option", word.start, word.end, "sed")
+            self.effects.append(Effect(Does.READS, word, "reads this"))
+        return tuple(self.effects)
+
+    def next(self, what: str) -> Word:
+        if not self.left:
+            raise UnclearError(f"sed needs {what}", node="sed")
+        return self.left.pop(0)
+
+    def program(self, word: Word) -> None:
+        self.has_program = True
+        text = word.literal
+        if text is None:
+            raise UnclearError(f"the program {word} is not literal", word.start, word.end, "sed")
+        self.effects += sed(text)
+
+    def option(self, word: Word) -> None:
+        text = word.literal
+        if text is None:
+            raise UnclearError(f"{word} could become an option", word.start, word.end, "sed")
+        name, equals, _ = text.partition("=")
+        if text in FLAGS or (name == "--line-length" and equals):
+            return
+        if name == "--expression":
+            self.program(word.cut(len(name) + 1) if equals else self.next("a program"))
+        elif name == "--file":
+            self.script(word.cut(len(name) + 1) if equals else self.next("a file"))
+        elif name == "--in-place":
+            self.in_place = True
+        elif text.startswith("--"):
+            raise UnclearError(f"option {name!r} of sed is not listed", word.start, word.end, "sed")
+        else:
+            self.cluster(word, text)
+
+    def cluster(self, word: Word, text: str) -> None:
+        for at, letter in enumerate(text[1:], 1):
+            rest = word.cut(at + 1) if text[at + 1 :] else None
+            if letter == "e":
+                return self.program(rest or self.next("a program"))
+            if letter == "f":
+                return self.script(rest or self.next("a file"))
+            if letter in ("i", "I"):
+                self.in_place = True
+                return None
+            if letter not in LETTERS:
+                raise UnclearError(f"option '-{letter}' of sed is not listed", word.start, word.end, "sed")
+        return None
+
+    def script(self, word: Word) -> None:
+        self.has_program = True
+        self.effects.append(Effect(Does.STARTS, word, "runs the program in this file"))

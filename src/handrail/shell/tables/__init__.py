@@ -1,7 +1,8 @@
 """
 What programs do, as data: one module per family, each with `COMMANDS: dict[str, Command]`.
 
-`FAMILIES` says which module knows a program; a module is imported when one of its programs is first met.
+`index.FAMILIES` says which module knows a program, so that one is imported when one of its programs is first met. It is
+derived from the modules: `python scripts/shell_index.py` writes it, and a test says when it is not up to date.
 
 How to write an entry
 ---------------------
@@ -37,9 +38,9 @@ a short entry is a safe entry:
    folder the command works in. Names handed from a listing to xargs are whole and inside the listed folder only when
    both sides agree on NUL: `ends_names_with_nul="-z"` for the listing. `passes_with="-n"` lists the options with
    which a filter prints lines of its input unchanged, so that `cmd | head -n 5 | xargs wc` still counts as a listing.
-7. A word in a small language: `Grammar("awk")`, checked by `handrail.shell.grammars.awk.read(text)`, which returns
-   effects and raises UnclearError for anything outside its closed grammar. When all operands together are the language
-   (find, test): `expression="find"`, checked by `grammars.find.read_words(words)`.
+7. A word in a small language: `Grammar("git.pretty")`, read by `pretty(text)` in `handrail.shell.grammars.git`,
+   which returns effects and raises UnclearError for anything outside its closed grammar. When all operands together are
+   the language (find, test): `expression="files.find"`, read by `find(words)` in `grammars.files`.
 8. Sub-commands: `subcommands={"status": Command(...)}`; the outer entry then holds the global options. The name "*"
    stands for the form without a listed sub-command (git remote -v): it gets all words. Whatever is
    true outside the command line and decides whether it is safe (configured helpers): `requires=(Requirement(...),)`.
@@ -54,108 +55,32 @@ Add lines to `tests/shell/tables/test_<family>.py`: a table of read-only lines, 
 from functools import cache
 from importlib import import_module
 
-from handrail.shell.tables.format import Command, Options
+from handrail.shell.tables.format import Command, OptionIndex
+from handrail.shell.tables.index import FAMILIES
 
-FAMILIES: dict[str, str] = {
-    **dict.fromkeys(
-        "true false : echo printf pwd ls dir vdir cat tac nl head tail wc sort uniq cut tr paste join comm fold fmt "
-        "expand unexpand pr ptx shuf tsort od base64 base32 basenc md5sum sha1sum sha224sum sha256sum sha384sum "
-        "sha512sum b2sum cksum sum shasum stat du df basename dirname realpath readlink printenv".split(),
-        "coreutils",
-    ),
-    **dict.fromkeys(
-        "date hostname id groups whoami logname users who w last uname arch nproc hostid lsb_release sw_vers uptime "
-        "tty locale getconf cal ncal seq yes factor numfmt expr sleep bc".split(),
-        "facts",
-    ),
-    **dict.fromkeys("column iconv rev tree file hexdump hd xxd strings nm objdump readelf size ldd".split(), "viewers"),
-    **dict.fromkeys("diff colordiff cmp diff3 sdiff patch".split(), "compare"),
-    **dict.fromkeys("sed awk gawk mawk nawk original-awk".split(), "streams"),
-    **dict.fromkeys(
-        "tar bsdtar gzip xz bzip2 zstd gunzip unxz bunzip2 unzstd zcat gzcat bzcat xzcat lzcat zstdcat unzip zipinfo "
-        "zip cpio ar 7z 7za 7zr rar unrar compress uncompress lz4 lzma".split(),
-        "archives",
-    ),
-    **dict.fromkeys(
-        "ps top pgrep pidof pstree lsof free vmstat iostat kill pkill killall".split(),
-        "processes",
-    ),
-    **dict.fromkeys(
-        "ip ifconfig ss netstat lscpu lsblk lsusb lspci findmnt lsmod dmesg journalctl systemctl sysctl crontab "
-        "tput getent".split(),
-        "machine",
-    ),
-    **dict.fromkeys(
-        "man apropos whatis help info which type whereis mandb less more most pg".split(),
-        "manuals",
-    ),
-    **dict.fromkeys(
-        "python python2 python3 python3.8 python3.9 python3.10 python3.11 python3.12 python3.13 python3.14 python3.15 "
-        "pypy3 node nodejs deno bun perl ruby php lua luajit make gmake cmake openssl gcc g++ cc c++ cpp gfortran "
-        "clang clang++ java javac sqlite3 ffmpeg ffprobe ocaml ld as ninja meson ghc Rscript R vim nvim emacs "
-        "ed valgrind tsc prettier eslint ruff black mypy autoconf automake curl wget rsync psql mysql nano "
-        "tmux redis-cli nginx dc".split(),
-        "versions",
-    ),
-    **dict.fromkeys(
-        "cp mv ln install rm rmdir mkdir touch tee truncate mktemp mkfifo mknod split csplit dd shred unlink link "
-        "sponge chmod chown chgrp chattr setfacl sync stty reset reboot shutdown halt poweroff init telinit mount "
-        "umount swapon swapoff mkfs fdisk parted insmod rmmod modprobe losetup useradd userdel usermod groupadd "
-        "groupdel passwd chpasswd visudo chsh logger wall write mesg service launchctl scp sftp ftp telnet nc ncat "
-        "netcat socat nmap ping ping6 traceroute tracepath dig host nslookup whois aria2c http https mail sendmail ex "
-        "view vimdiff pico".split(),
-        "changes",
-    ),
-    **dict.fromkeys("grep egrep fgrep zgrep zegrep zfgrep find".split(), "search"),
-    **dict.fromkeys(
-        "timeout env xargs sh bash dash eval command nice nohup rbash ash zsh ksh mksh fish su runuser sudo doas "
-        "pkexec stdbuf setsid ionice chrt taskset flock chroot unshare nsenter setpriv prlimit setarch linux32 linux64 "
-        "watch script unbuffer strace ltrace perf parallel entr busybox toybox fakeroot firejail caffeinate catchsegv "
-        "dbus-run-session xvfb-run systemd-run torsocks torify proxychains rlwrap noglob nocorrect builtin exec ssh "
-        "trap mapfile readarray jobs".split(),
-        "wrappers",
-    ),
-    **dict.fromkeys(
-        "cd read [ [[ test source . alias unalias exit return break continue shift set shopt export declare typeset "
-        "local readonly unset let hash wait disown bg fg suspend logout umask ulimit times dirs pushd "
-        "popd getopts history fc enable bind complete compgen compopt caller".split(),
-        "builtins",
-    ),
-    "git": "git",
-    **dict.fromkeys("rg fd fdfind ag ack".split(), "search_tools"),
-    **dict.fromkeys("jq yq xmllint jsonlint gron tomlq xq dasel".split(), "json_tools"),
-    **dict.fromkeys("docker docker-compose podman kubectl helm".split(), "containers"),
-    **dict.fromkeys("gh glab".split(), "forge"),
-    **dict.fromkeys(
-        "pip pip3 uv pipx npm gem conda apt apt-cache apt-get apt-mark dpkg dpkg-query rpm pacman brew snap cargo "
-        "rustc rustup rustdoc go gofmt yarn pnpm corepack npx pnpx bunx mvn gradle sbt bundle bundler composer poetry "
-        "pdm hatch pipenv".split(),
-        "packages",
-    ),
-    **dict.fromkeys(
-        "ctest lldb pkg-config ccache bison flex m4 clang-format clang-tidy gpg shfmt pg_dump isort pyright aws "
-        "pre-commit virtualenv shellcheck tokei scc bat batcat eza exa".split(),
-        "dev",
-    ),
-}
+
+@cache
+def family_of() -> dict[str, str]:
+    """The module of each program."""
+    return {name: family for family, names in FAMILIES.items() for name in names.split()}
 
 
 @cache
 def lookup(name: str) -> Command | None:
     """The entry of a program by its bare name."""
-    family = FAMILIES.get(name)
+    family = family_of().get(name)
     if family is None:
         return None
     commands: dict[str, Command] = import_module(f"handrail.shell.tables.{family}").COMMANDS
     return commands[name]
 
 
-_options: dict[int, tuple[Command, Options]] = {}
+_options: dict[int, tuple[Command, OptionIndex]] = {}
 
 
-def options_of(entry: Command) -> Options:
+def options_of(entry: Command) -> OptionIndex:
     """The option index of an entry, built on first use (entries are few and live as long as the program)."""
     known = _options.get(id(entry))
     if known is None:
-        known = _options[id(entry)] = (entry, Options(entry))
+        known = _options[id(entry)] = (entry, OptionIndex(entry))
     return known[1]

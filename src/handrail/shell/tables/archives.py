@@ -2,7 +2,7 @@
 
 from handrail.shell.tables.format import READ, TEXT, WRITE, Command
 
-PACKER = Command(source="gzip(1), xz(1), bzip2(1), zstd(1)", plain=True, expression="compressor")
+PACKER = Command(source="gzip(1), xz(1), bzip2(1), zstd(1)", plain=True, expression="archives.compressor")
 CAT = Command(
     source="zcat(1), bzcat(1), xzcat(1), zstdcat(1)",
     flags="-f --force -q --quiet -v --verbose -h --help -V --version",
@@ -11,6 +11,7 @@ CAT = Command(
 UNPACKS = Command(
     source="the manual page of each", effect={WRITE: "creates files or replaces its operands"}, plain=True, rest=READ
 )
+PACKS = UNPACKS._replace(rest=None, expression="archives.packer")
 ZIPINFO = Command(
     # A listing, whatever else is given.
     source="Info-ZIP UnZip 6.00, zipinfo(1)",
@@ -21,8 +22,8 @@ ZIPINFO = Command(
 )
 
 COMMANDS: dict[str, Command] = {
-    "tar": Command(source="GNU tar 1.34, tar(1); bsdtar(1)", plain=True, expression="tar"),
-    "bsdtar": Command(source="bsdtar(1)", plain=True, expression="tar"),
+    "tar": Command(source="GNU tar 1.34, tar(1); bsdtar(1)", plain=True, expression="archives.tar"),
+    "bsdtar": Command(source="bsdtar(1)", plain=True, expression="archives.tar"),
     "gzip": PACKER,
     "xz": PACKER,
     "bzip2": PACKER,
@@ -47,5 +48,6 @@ COMMANDS: dict[str, Command] = {
         options_first=True,
     ),
     "zipinfo": ZIPINFO,
-    **dict.fromkeys("zip cpio ar 7z 7za 7zr rar unrar compress uncompress lz4 lzma".split(), UNPACKS),
+    **dict.fromkeys("zip 7z 7za 7zr rar".split(), PACKS),
+    **dict.fromkeys("cpio ar unrar compress uncompress lz4 lzma".split(), UNPACKS),
 }

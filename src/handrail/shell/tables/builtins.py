@@ -19,7 +19,9 @@ def number(name: str) -> Command:
 SOURCE = Command(
     source="bash 5.2, source", operands=(SCRIPT,), rest=TEXT, alone={SCRIPT: "runs a file"}, options_first=True
 )
-DECLARE = Command(source="bash 5.2, declare", plain=True, expression="settings", alone={SECRET: "shows all variables"})
+DECLARE = Command(
+    source="bash 5.2, declare", plain=True, expression="builtins.settings", alone={SECRET: "shows all variables"}
+)
 
 COMMANDS: dict[str, Command] = {
     # No options: -P changes what `..` means, -L is the default, -e and -@ are rare.
@@ -27,18 +29,18 @@ COMMANDS: dict[str, Command] = {
         source="bash 5.2, cd", operands=(LOOK,), alone={NAMES: "goes to the home folder"}, requires=(CDPATH,)
     ),
     # Operands must be plain names: a subscript would be evaluated.
-    "read": Command(source="bash 5.2, read", flags="-r -s", values={"-d -n -N -t": TEXT}, expression="names"),
-    "test": Command(source="bash 5.2, test", plain=True, expression="test"),
-    "[": Command(source="bash 5.2, test", plain=True, expression="test"),
-    "[[": Command(source="bash 5.2, [[ ]]", plain=True, expression="test"),
+    "read": Command(source="bash 5.2, read", flags="-r -s", values={"-d -n -N -t": TEXT}, expression="builtins.names"),
+    "test": Command(source="bash 5.2, test", plain=True, expression="builtins.test"),
+    "[": Command(source="bash 5.2, test", plain=True, expression="builtins.test"),
+    "[[": Command(source="bash 5.2, [[ ]]", plain=True, expression="builtins.test"),
     "source": SOURCE,
     ".": SOURCE,
-    "alias": Command(source="bash 5.2, alias", plain=True, expression="alias"),
+    "alias": Command(source="bash 5.2, alias", plain=True, expression="builtins.alias"),
     "unalias": changes("unalias", "removes an alias"),
     **{name: number(name) for name in ("exit", "return", "break", "continue")},
     "shift": changes("shift", "moves the parameters of the shell"),
-    "set": Command(source="bash 5.2, set", plain=True, expression="set_options"),
-    "shopt": Command(source="bash 5.2, shopt", plain=True, expression="shopt"),
+    "set": Command(source="bash 5.2, set", plain=True, expression="builtins.set_options"),
+    "shopt": Command(source="bash 5.2, shopt", plain=True, expression="builtins.shopt"),
     "export": DECLARE,
     "declare": DECLARE,
     "typeset": DECLARE,

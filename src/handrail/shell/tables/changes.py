@@ -5,7 +5,7 @@ Options are listed as far as needed to tell files from values; one that is not l
 """
 
 from handrail.shell.tables.coreutils import COREUTILS
-from handrail.shell.tables.format import LOOK, NETWORK, PROGRAM, READ, STATE, TEXT, WRITE, Command, Role
+from handrail.shell.tables.format import LOOK, NETWORK, PROGRAM, READ, REMOVE, STATE, TEXT, WRITE, Command, Role
 
 MODES = "-f --force -i --interactive -v --verbose -n -T --no-target-directory -b"
 
@@ -15,14 +15,19 @@ def never(role: Role, why: str) -> Command:
     return Command(source="the manual page of each", effect={role: why}, plain=True, rest=TEXT)
 
 
-def copying(page: str, flags: str) -> Command:
+def copying(page: str, flags: str, moves_files: str = "") -> Command:
     return Command(
         source=f"{COREUTILS}, {page}(1)",
         effect={WRITE: "writes files"},
         flags=f"{MODES} {flags}",
         values={"-S --suffix": TEXT, "-t --target-directory": WRITE},
-        expression="copy",
+        expression="files.copy",
+        moves_files=moves_files,
     )
+
+
+def removing(source: str, why: str, flags: str, values: str = "") -> Command:
+    return Command(source, effect={WRITE: why}, flags=flags, values={values: TEXT}, rest=REMOVE)
 
 
 COMMANDS: dict[str, Command] = {
@@ -30,26 +35,44 @@ COMMANDS: dict[str, Command] = {
         "cp",
         "--no-clobber -u --update -a --archive -d -H -L --dereference -P --no-dereference -p -r -R --recursive",
     ),
-    "mv": copying("mv", "--no-clobber -u --update --strip-trailing-slashes"),
+    "mv": copying("mv", "--no-clobber -u --update --strip-trailing-slashes", moves_files="*"),
     "ln": copying("ln", "-s --symbolic -r --relative -d -F -L -P"),
     "install": Command(
         source=f"{COREUTILS}, install(1)",
         effect={WRITE: "writes files"},
         flags="-b -C -c -d -D -p -s -T -v",
         values={"-m --mode -o --owner -g --group -S --suffix": TEXT, "-t --target-directory": WRITE},
-        expression="copy",
+        expression="files.copy",
     ),
-    "rm": Command(
-        source=f"{COREUTILS}, rm(1)",
-        effect={WRITE: "removes files"},
-        flags="-f --force -i -I -r -R --recursive -d --dir -v --verbose",
-        rest=WRITE,
+    "rsync": Command(
+        source="rsync 3.2, rsync(1)",
+        flags="-v --verbose -q --quiet -c --checksum -a --archive -r --recursive -R --relative -b --backup -u --update "
+        "--inplace --append -d --dirs -l --links -L --copy-links -k --copy-dirlinks -K --keep-dirlinks -H --hard-links "
+        "-p --perms -E --executability -A --acls -X --xattrs -o --owner -g --group -D --devices --specials -t --times "
+        "-O --omit-dir-times -J -S --sparse -n --dry-run -W --whole-file -x --one-file-system --existing "
+        "--ignore-existing --remove-source-files --remove-sent-files --del --delete --delete-before --delete-during "
+        "--delete-delay --delete-after --delete-excluded --delete-missing-args --force --ignore-errors --partial -m "
+        "--prune-empty-dirs --numeric-ids -I --ignore-times --size-only -z --compress -C --cvs-exclude -0 --from0 -s "
+        "--stats -8 -h --human-readable --progress -P -i --itemize-changes --list-only -V --version",
+        values={
+            "-f --filter --exclude --include --chmod --chown --max-size --min-size --bwlimit --info --debug --timeout "
+            "--suffix --out-format --max-delete -B --block-size": TEXT,
+            "-e --rsh --rsync-path": PROGRAM,
+            "--exclude-from --include-from --files-from --compare-dest --link-dest --copy-dest": READ,
+            "--log-file --backup-dir --partial-dir -T --temp-dir": WRITE,
+        },
+        expression="files.copy",
+        moves_files="--remove-source-files --remove-sent-files",
+        clears="--del --delete --delete-before --delete-during --delete-delay --delete-after --delete-excluded "
+        "--delete-missing-args",
     ),
-    "rmdir": Command(
-        source=f"{COREUTILS}, rmdir(1)",
-        effect={WRITE: "removes folders"},
-        flags="-p --parents -v --verbose",
-        rest=WRITE,
+    "rm": removing(f"{COREUTILS}, rm(1)", "removes files", "-f --force -i -I -r -R --recursive -d --dir -v --verbose"),
+    "rmdir": removing(f"{COREUTILS}, rmdir(1)", "removes folders", "-p --parents -v --verbose"),
+    "shred": removing(f"{COREUTILS}, shred(1)", "overwrites files", "-f -u -v -x -z", "-n -s"),
+    "unlink": removing(f"{COREUTILS}, unlink(1)", "removes a file", ""),
+    **dict.fromkeys(
+        "srm wipe trash trash-put rimraf safe-rm".split(),
+        removing("the manual page of each", "removes files", "-f -i -r -R -v -s -z --force --recursive --verbose"),
     ),
     "mkdir": Command(
         source=f"{COREUTILS}, mkdir(1)",
@@ -89,10 +112,6 @@ COMMANDS: dict[str, Command] = {
     ),
     "csplit": never(WRITE, "writes the parts to files"),
     "dd": never(WRITE, "writes to a file or device (of=)"),
-    "shred": Command(
-        source=f"{COREUTILS}, shred(1)", effect={WRITE: "overwrites files"}, flags="-f -u -v -x -z", rest=WRITE
-    ),
-    "unlink": Command(source=f"{COREUTILS}, unlink(1)", effect={WRITE: "removes a file"}, operands=(WRITE,)),
     "link": Command(source=f"{COREUTILS}, link(1)", effect={WRITE: "makes a link"}, operands=(READ, WRITE)),
     "sponge": Command(source="moreutils 0.67, sponge(1)", effect={WRITE: "writes its input"}, flags="-a", rest=WRITE),
     **dict.fromkeys(

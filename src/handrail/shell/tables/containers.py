@@ -50,7 +50,7 @@ HISTORY = Command(
 INSPECT = Command(
     source=DOCKER,
     flags="-s --size",
-    values={"-f --format": Grammar("docker_format"), "--type": TEXT},
+    values={"-f --format": Grammar("services.docker_format"), "--type": TEXT},
     only_with="-f --format",
     rest=TEXT,
     requires=(DAEMON,),
@@ -114,8 +114,8 @@ KUBE_VALUES = {
     "--cache-dir --profile-output": WRITE,
     "--token --password --username --user --as --as-group --cluster": STATE,
 }
-OUTPUT = Grammar("kube_output")
-RESOURCES = "kube_resources"
+OUTPUT = Grammar("services.kube_output")
+RESOURCES = "services.kube_resources"
 
 
 def kube(flags: str = "", values: str = "", rest: Use | None = None, expression: str = "") -> Command:

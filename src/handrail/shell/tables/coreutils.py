@@ -323,7 +323,7 @@ COMMANDS: dict[str, Command] = {
     "printenv": Command(
         source=f"{COREUTILS}, printenv(1)",
         flags=f"-0 --null {HELP}",
-        rest=Grammar("variables"),
+        rest=Grammar("builtins.variables"),
         alone={SECRET: "shows all variables of the environment"},
     ),
 }

@@ -54,7 +54,7 @@ COMMANDS: dict[str, Command] = {
                 "--pager": PROGRAM,
             },
             never={"--paging": "may start the pager"},
-            expression="bat_files",
+            expression="files.bat_files",
         ),
     ),
     **dict.fromkeys(

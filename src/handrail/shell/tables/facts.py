@@ -11,7 +11,7 @@ COMMANDS: dict[str, Command] = {
         values={"-d --date": TEXT, "-f --file": READ, "-r --reference": LOOK, "-s --set": STATE},
         attached={"--rfc-3339": TEXT},
         optional={"-I --iso-8601": TEXT},
-        operands=(Grammar("date_format"),),
+        operands=(Grammar("system.date_format"),),
     ),
     "hostname": Command(
         # An operand sets the name.

@@ -11,13 +11,13 @@ from handrail.shell.tables.format import NOTHING, TEXT, Command, Grammar, Use
 FORGE = Requirement("forge", "asking the forge of the repository, with the user's token, is acceptable")
 GH = "gh 2.23, gh COMMAND --help"
 GLAB = "glab 1, documentation (not run here)"
-TARGET = Grammar("forge_target")
+TARGET = Grammar("services.forge_target")
 WEB = {"-w --web": "starts a browser"}
 
 
 def gh(flags: str = "", values: str = "", rest: Use | None = None) -> Command:
     """A command with a repository and, as most have, output as JSON."""
-    given: dict[str, Use] = {"-R --repo": TARGET, "--json -t --template": TEXT, "-q --jq": Grammar("jq")}
+    given: dict[str, Use] = {"-R --repo": TARGET, "--json -t --template": TEXT, "-q --jq": Grammar("json_queries.jq")}
     return Command(
         source=GH,
         flags=flags,

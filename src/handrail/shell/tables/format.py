@@ -19,7 +19,8 @@ class Role(Enum):
     SHELL = "shell"  # a text for a shell; the words after it are its parameters
     EVAL = "eval"  # this word and all after it, joined, are a text for this shell
 
-    WRITE = "write"  # a file that is written, created or removed
+    WRITE = "write"  # a file that is written or created
+    REMOVE = "remove"  # a file or folder that is removed with all that is in it
     NAMES = "names"  # a file that names more files to read: what is read cannot be told
     PROGRAM = "program"  # a program that is started
     SCRIPT = "script"  # a file with a program in it that is run
@@ -31,8 +32,9 @@ class Role(Enum):
 TEXT, READ, LOOK = Role.TEXT, Role.READ, Role.LOOK
 COMMAND, FED_COMMAND, SHELL, EVAL = Role.COMMAND, Role.FED_COMMAND, Role.SHELL, Role.EVAL
 CARRIERS = frozenset((COMMAND, FED_COMMAND, SHELL, EVAL))
-WRITE, NAMES, PROGRAM, SCRIPT, NETWORK, STATE, SECRET = (
+WRITE, REMOVE, NAMES, PROGRAM, SCRIPT, NETWORK, STATE, SECRET = (
     Role.WRITE,
+    Role.REMOVE,
     Role.NAMES,
     Role.PROGRAM,
     Role.SCRIPT,
@@ -45,6 +47,7 @@ ROLE_EFFECT: Mapping[Role, tuple[Does, str]] = {
     Role.READ: (Does.READS, "reads this"),
     Role.LOOK: (Does.LOOKS, "looks at this"),
     Role.WRITE: (Does.WRITES, "writes this file"),
+    Role.REMOVE: (Does.WRITES, "removes this"),
     Role.NAMES: (Does.UNKNOWN, "reads files named in this one"),
     Role.PROGRAM: (Does.STARTS, "starts this program"),
     Role.SCRIPT: (Does.STARTS, "runs the program in this file"),
@@ -55,9 +58,13 @@ ROLE_EFFECT: Mapping[Role, tuple[Does, str]] = {
 
 
 class Grammar(NamedTuple):
-    """A word that is a program in a small language; the checker `handrail.shell.grammars.<name>` reads it."""
+    """A word that is a program in a small language; `name` is the module and function of its checker in `grammars`."""
 
     name: str
+
+    @property
+    def language(self) -> str:
+        return self.name.rpartition(".")[2].removesuffix("_text")
 
 
 class Unless(NamedTuple):
@@ -104,6 +111,10 @@ class Command(NamedTuple):
     reads_nul_names: str = ""  # for FED_COMMAND: options with which only NUL ends a word (xargs -0)
     recurses: str = ""  # options with which all files below its folders are read (grep -r); "*" is always
     follows: str = ""  # options with which it then follows the links in them; "*" is always
+    moves_files: str = ""  # options with which its sources are gone afterwards (zip -m); "*" is always
+    clears: str = ""  # options with which it empties the folder it writes to (rsync --delete)
+    keeps: str = ""  # options with which REMOVE only looks (git rm --cached)
+    runs_rest: str = ""  # options behind which the words up to `;` are a command for what it finds (fd -x)
     hidden_with: str = ""  # options with which it reads what begins with a dot; empty is always
     expression: str = ""  # the checker that reads all operands (find, test)
     subcommands: Mapping[str, "Command"] = NOTHING
@@ -124,7 +135,7 @@ class Option(NamedTuple):
     never: str = ""
 
 
-class Options:
+class OptionIndex:
     """An entry's options by spelling, built once."""
 
     def __init__(self, entry: Command) -> None:

@@ -3,8 +3,10 @@
 from handrail.shell.tables.format import NAMES, READ, TEXT, WRITE, Command
 
 COMMANDS: dict[str, Command] = {
-    "jq": Command(source="jq 1.6 to 1.8, jq(1)", plain=True, expression="jq_words"),
-    "yq": Command(source="mikefarah/yq 4.44 and kislyuk/yq 3.1, yq --help", plain=True, expression="yq_words"),
+    "jq": Command(source="jq 1.6 to 1.8, jq(1)", plain=True, expression="json_queries.jq_words"),
+    "yq": Command(
+        source="mikefarah/yq 4.44 and kislyuk/yq 3.1, yq --help", plain=True, expression="json_queries.yq_words"
+    ),
     "xmllint": Command(
         # Whatever loads entities, DTDs, includes or schemas reads other files and addresses.
         source="libxml2 2.9.14, xmllint(1)",
@@ -18,13 +20,13 @@ COMMANDS: dict[str, Command] = {
             "--shell": "starts a shell of its own",
             "--catalogs": "reads catalogs named in the environment",
         },
-        expression="local_files",
+        expression="files.local_files",
     ),
     "jsonlint": Command(source="jsonlint(1), nodejs package", flags="-q --quiet -c --compact", operands=(READ,)),
     "gron": Command(
         source="gron(1)",
         flags="-u --ungron -c --colorize -m --monochrome -s --stream -v --values",
-        expression="local_files",
+        expression="files.local_files",
     ),
     "tomlq": Command(source="kislyuk/yq, tomlq --help", only_with="--version", flags="--version"),
     "xq": Command(source="two programs have this name", only_with="--version", flags="--version"),

@@ -33,7 +33,7 @@ UNIT_LISTS = (
 )
 
 COMMANDS: dict[str, Command] = {
-    "ip": Command(source="iproute2 6.1, ip(8)", plain=True, expression="ip"),
+    "ip": Command(source="iproute2 6.1, ip(8)", plain=True, expression="system.ip"),
     # One interface may be shown; a second word changes it. On BSD a word behind -a changes all of them.
     "ifconfig": Command(
         source="net-tools 2.10, ifconfig(8); macOS ifconfig(8)",
@@ -53,7 +53,7 @@ COMMANDS: dict[str, Command] = {
             "-N --net": STATE,
         },
         never={"-K --kill": "closes connections", "-r --resolve": "asks the network for host names"},
-        expression="ss_filter",
+        expression="system.ss_filter",
     ),
     "netstat": Command(
         # On macOS -p takes the name of a protocol, -I of an interface.

@@ -39,7 +39,7 @@ COMMANDS: dict[str, Command] = {
             "-l --local-file": "formats a file with whatever it asks for",
             "-c --catman -u --update": "writes formatted pages or the index",
         },
-        rest=Grammar("man_page"),
+        rest=Grammar("system.man_page"),
         requires=(PAGER,),
     ),
     "apropos": SEARCH,

@@ -6,7 +6,7 @@ PROCPS = "procps-ng 4.0"
 SIGNALS = Command(source="kill(1), pkill(1), killall(1)", effect={STATE: "ends processes"}, plain=True, rest=TEXT)
 
 COMMANDS: dict[str, Command] = {
-    "ps": Command(source=f"{PROCPS}, ps(1); macOS ps(1)", plain=True, expression="ps"),
+    "ps": Command(source=f"{PROCPS}, ps(1); macOS ps(1)", plain=True, expression="system.ps"),
     "top": Command(
         # Only as a batch: the interactive top takes commands that end processes and run others.
         source=f"{PROCPS}, top(1)",
@@ -38,7 +38,7 @@ COMMANDS: dict[str, Command] = {
         values={"-H --highlight-pid -N --ns-sort -C --color": TEXT},
         operands=(TEXT,),
     ),
-    "lsof": Command(source="lsof 4.95, lsof(8)", plain=True, expression="lsof"),
+    "lsof": Command(source="lsof 4.95, lsof(8)", plain=True, expression="system.lsof"),
     "free": Command(
         source=f"{PROCPS}, free(1)",
         flags="-b --bytes --kilo --mega --giga --tera --peta -k --kibi -m --mebi -g --gibi --tebi --pebi -h --human "

@@ -49,7 +49,7 @@ COMMANDS: dict[str, Command] = {
     "find": Command(
         source="GNU findutils 4.9, find(1)",
         plain=True,
-        expression="find",
+        expression="files.find",
         lists_paths=True,
         not_paths_with="-printf -ls -exec -execdir -ok -okdir -L -follow",
         ends_names_with_nul="-print0",

@@ -55,14 +55,14 @@ FD = Command(
     "--no-global-ignore-file -u --unrestricted "
     "-s --case-sensitive -i --ignore-case -g --glob --regex -F --fixed-strings -a --absolute-path -p "
     "--full-path -0 --print0 --prune -1 -q --quiet --show-errors --strip-cwd-prefix --one-file-system -h --help -V "
-    "--version",
+    "--version -x --exec -X --exec-batch",
     values={
         "--and -d --max-depth --min-depth --exact-depth -E --exclude -t --type -e --extension -S --size "
         "--changed-within --changed-before --newer --older -o --owner -c --color -j --threads --max-results "
         "--path-separator": TEXT,
         "--ignore-file --search-path --base-directory": READ,
-        "-x --exec -X --exec-batch": PROGRAM,
     },
+    runs_rest="-x --exec -X --exec-batch",
     never={"-l --list-details": "starts ls", "-L --follow": "lists what links lead to, which may be anywhere"},
     operands=(TEXT,),
     rest=READ,

@@ -9,13 +9,13 @@ AWK = Command(
     flags="--version",
     values={"-F -v": TEXT, "-f -E": SCRIPT, "-i -l": PROGRAM},
     attached={"--field-separator --assign": TEXT, "--file --exec": SCRIPT, "--include --load": PROGRAM},
-    operands=(Unless(Grammar("awk"), "--version"),),
+    operands=(Unless(Grammar("awk.awk"), "--version"),),
     rest=READ,
     options_first=True,
 )
 
 COMMANDS: dict[str, Command] = {
-    "sed": Command(source="GNU sed 4.9, sed(1); FreeBSD and macOS sed(1)", plain=True, expression="sed_words"),
+    "sed": Command(source="GNU sed 4.9, sed(1); FreeBSD and macOS sed(1)", plain=True, expression="sed.sed_words"),
     "awk": AWK,
     "gawk": AWK,
     "mawk": AWK,

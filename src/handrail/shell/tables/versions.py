@@ -17,7 +17,7 @@ LONG = version("the manual page of each: --version prints and stops", "--version
 BOTH = version("the manual page of each: -V and --version print and stop", "-V --version")
 SMALL = version("the manual page of each: -v and --version print and stop", "-v --version")
 HELPS = version("the manual page of each: -h, --help and --version print and stop", "--version -h --help")
-WORDS = Command(source="the manual page of each: -version and the like", plain=True, expression="version_words")
+WORDS = Command(source="the manual page of each: -version and the like", plain=True, expression="system.version_words")
 
 PYTHON = version("CPython 3.13, python(1)", "-V --version -h --help")
 PYTHONS = ("python", "python2", "python3", *(f"python3.{minor}" for minor in range(8, 16)), "pypy3")
@@ -45,7 +45,7 @@ COMMANDS: dict[str, Command] = {
         "ld as ninja meson ghc Rscript R vim nvim emacs ed valgrind tsc prettier eslint ruff".split(), LONG
     ),
     **dict.fromkeys("black mypy autoconf automake".split(), LONG),
-    **dict.fromkeys("curl wget rsync psql mysql nano".split(), BOTH),
+    **dict.fromkeys("curl wget psql mysql nano".split(), BOTH),
     "tmux": version("tmux(1)", "-V"),
     "redis-cli": SMALL,
     "nginx": version("nginx(8)", "-v -V"),

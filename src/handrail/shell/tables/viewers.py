@@ -4,7 +4,7 @@ from handrail.shell.tables.format import NAMES, PROGRAM, READ, STATE, TEXT, WRIT
 
 BINUTILS = "GNU binutils 2.40"
 # Any word `@file` stands for options in that file.
-PLAIN = Grammar("at_file")
+PLAIN = Grammar("files.at_file_text")
 
 HEXDUMP = Command(
     source="util-linux 2.38, hexdump(1)",
@@ -35,7 +35,7 @@ COMMANDS: dict[str, Command] = {
         rest=READ,
     ),
     "rev": Command(source="util-linux 2.38, rev(1)", flags="-h --help -V --version", rest=READ, harmless_options=True),
-    "tree": Command(source="tree 2.1, tree(1)", plain=True, expression="tree"),
+    "tree": Command(source="tree 2.1, tree(1)", plain=True, expression="files.tree"),
     "file": Command(
         # -z and -Z start decompressors.
         source="file 5.44, file(1)",
@@ -57,13 +57,13 @@ COMMANDS: dict[str, Command] = {
     ),
     "hexdump": HEXDUMP,
     "hd": HEXDUMP,
-    "xxd": Command(source="vim 9.0, xxd(1)", plain=True, expression="xxd"),
+    "xxd": Command(source="vim 9.0, xxd(1)", plain=True, expression="files.xxd"),
     "strings": Command(
         source=f"{BINUTILS}, strings(1)",
         flags="-a --all -d --data -f --print-file-name -w --include-all-whitespace -o -h --help -v -V --version",
         values={"-n --bytes -t --radix -T --target -e --encoding -s --output-separator": PLAIN},
         number=True,
-        expression="at_file",
+        expression="files.at_file",
     ),
     "nm": Command(
         # -l reads source files and may fetch debugging information; --plugin loads code.
@@ -75,7 +75,7 @@ COMMANDS: dict[str, Command] = {
         values={"-f --format -t --radix --target": PLAIN, "--plugin": PROGRAM},
         optional={"-C --demangle": PLAIN},
         never={"-l --line-numbers": "may fetch debugging information"},
-        expression="at_file",
+        expression="files.at_file",
     ),
     "objdump": Command(
         # -S and -l read source files and may fetch debugging information.
@@ -89,7 +89,7 @@ COMMANDS: dict[str, Command] = {
             "--stop-address": PLAIN,
         },
         optional={"-C --demangle --disassemble": PLAIN},
-        expression="at_file",
+        expression="files.at_file",
     ),
     "readelf": Command(
         # Not -w, -P and --debug-dump, which may follow links to other files and fetch debugging information.
@@ -100,13 +100,13 @@ COMMANDS: dict[str, Command] = {
         "-I --histogram -W --wide -T --silent-truncation -H --help -v --version",
         values={"-x --hex-dump -p --string-dump -R --relocated-dump": PLAIN},
         optional={"-C --demangle": PLAIN},
-        expression="at_file",
+        expression="files.at_file",
     ),
     "size": Command(
         source=f"{BINUTILS}, size(1)",
         flags="-A -B -G -o -d -x -t --totals -f --common --help -v -V --version",
         values={"--format --radix --target": PLAIN},
-        expression="at_file",
+        expression="files.at_file",
     ),
     # The page itself: "you should never employ ldd on an untrusted executable".
     "ldd": Command(

@@ -255,7 +255,14 @@ LOOKED_INTO: dict[str, Command] = {
             for name in ("stat", "record", "trace")
         },
     ),
-    "parallel": runs("GNU parallel(1)", "runs commands made of its input", PROGRAM, values="-j --jobs -I", flags="-k"),
+    "parallel": runs(
+        "GNU parallel(1)",
+        "runs commands made of its input",
+        PROGRAM,
+        values="-j --jobs -I -a --arg-file -n --max-args -N -L --delay --timeout --joblog --colsep",
+        flags="-k --keep-order -0 --null -X -m -q --quote -r --no-run-if-empty -v --bar --eta --dry-run --will-cite",
+        expression="builtins.parallel",
+    ),
     "entr": runs("entr(1)", "runs a command when files change", PROGRAM, flags="-a -c -d -n -p -r -s"),
     "busybox": runs("busybox(1)", "runs one of its own programs", PROGRAM),
     "toybox": runs("toybox(1)", "runs one of its own programs", PROGRAM),

@@ -8,7 +8,7 @@ we do not. An alias cannot take the place of a built-in sub-command.
 
 from handrail.shell.tables.format import PROGRAM, READ, STATE, Command, Grammar
 from handrail.shell.tables.git import files, history, refs
-from handrail.shell.tables.git.needs import LAZY_FETCH, NO_PAGER, NOT_BARE, WORK_TREE
+from handrail.shell.tables.git.preconditions import LAZY_FETCH, NO_PAGER, NOT_BARE, WORK_TREE
 
 COMMANDS: dict[str, Command] = {
     "git": Command(
@@ -20,7 +20,7 @@ COMMANDS: dict[str, Command] = {
         moves="-C",
         values={
             "-C": READ,
-            "-c": Grammar("git_setting"),
+            "-c": Grammar("git.setting"),
             "--config-env": PROGRAM,
             "--git-dir --work-tree --namespace --attr-source": STATE,
         },

@@ -1,7 +1,7 @@
 """Sub-commands of git that show files of the working tree, the index and the object store."""
 
-from handrail.shell.tables.format import LOOK, READ, TEXT, Command, Unless
-from handrail.shell.tables.git.needs import FILTERS, FSMONITOR, OF_FILES, TEXTCONV_ALWAYS
+from handrail.shell.tables.format import LOOK, READ, REMOVE, STATE, TEXT, Command, Unless
+from handrail.shell.tables.git.preconditions import FILTERS, FSMONITOR, OF_FILES, TEXTCONV_ALWAYS
 
 SUBCOMMANDS: dict[str, Command] = {
     "status": Command(
@@ -12,7 +12,7 @@ SUBCOMMANDS: dict[str, Command] = {
         optional={
             "--porcelain -u --untracked-files --ignored --ignore-submodules --column -M --find-renames": TEXT,
         },
-        expression="pathspec",
+        expression="git.pathspec",
         requires=(*OF_FILES, TEXTCONV_ALWAYS),
     ),
     "ls-files": Command(
@@ -36,7 +36,7 @@ SUBCOMMANDS: dict[str, Command] = {
         flags="-d -r -t -z -l --long --name-only --name-status --object-only --full-name --full-tree",
         values={"--format": TEXT},
         optional={"--abbrev": TEXT},
-        expression="pathspec",
+        expression="git.pathspec",
     ),
     "grep": Command(
         source="git-grep(1)",
@@ -70,7 +70,7 @@ SUBCOMMANDS: dict[str, Command] = {
         "--batch-all-objects --buffer --no-buffer --follow-symlinks --unordered -z",
         optional={"--batch --batch-check --batch-command": TEXT},
         never={"--textconv": "runs the configured conversion program", "--filters": "runs the configured filter"},
-        expression="pathspec",
+        expression="git.pathspec",
     ),
     "check-ignore": Command(
         source="git-check-ignore(1)",
@@ -112,6 +112,29 @@ SUBCOMMANDS: dict[str, Command] = {
             "verify": Command(source="git-bundle(1)", flags="-q --quiet", operands=(READ,)),
             "list-heads": Command(source="git-bundle(1)", operands=(READ,), rest=TEXT),
         },
+    ),
+    "rm": Command(
+        source="git-rm(1)",
+        effect={STATE: "removes files and changes the index"},
+        flags="-f --force -n --dry-run -r --cached --ignore-unmatch --sparse -q --quiet",
+        values={"--pathspec-from-file": READ},
+        rest=REMOVE,
+        keeps="--cached -n --dry-run",
+    ),
+    "mv": Command(
+        source="git-mv(1)",
+        effect={STATE: "moves files and changes the index"},
+        flags="-f --force -k -n --dry-run -v --verbose --sparse",
+        expression="files.copy",
+        moves_files="*",
+    ),
+    "clean": Command(
+        source="git-clean(1)",
+        effect={STATE: "removes what is not under version control"},
+        flags="-d -f --force -i --interactive -n --dry-run -q --quiet -x -X",
+        values={"-e --exclude": TEXT},
+        expression="git.untracked",
+        keeps="-n --dry-run",
     ),
     "stripspace": Command(source="git-stripspace(1)", flags="-s --strip-comments -c --comment-lines"),
 }

@@ -1,19 +1,6 @@
 """Sub-commands of git that show commits and what they changed."""
 
 from handrail.shell.tables.format import NETWORK, READ, STATE, TEXT, WRITE, Command, Grammar, Unless
-from handrail.shell.tables.git.needs import (
-    EXTERNAL_DIFF,
-    FILTERS,
-    FSMONITOR,
-    HOOKS,
-    IN_LOG,
-    NO_ALIAS,
-    OF_FILES,
-    SIGNATURES,
-    SUBMODULES,
-    TEXTCONV,
-    TEXTCONV_ALWAYS,
-)
 from handrail.shell.tables.git.options import (
     DIFF_FLAGS,
     DIFF_NEVER,
@@ -28,19 +15,32 @@ from handrail.shell.tables.git.options import (
     WALK_OPTIONAL,
     WALK_VALUES,
 )
+from handrail.shell.tables.git.preconditions import (
+    EXTERNAL_DIFF,
+    FILTERS,
+    FSMONITOR,
+    HOOKS,
+    IN_LOG,
+    NO_ALIAS,
+    OF_FILES,
+    SIGNATURES,
+    SUBMODULES,
+    TEXTCONV,
+    TEXTCONV_ALWAYS,
+)
 
-PRETTY = Grammar("git_pretty")
+PRETTY = Grammar("git.pretty")
 DIFF_OUTPUT = {DIFF_VALUES: TEXT, "--output": WRITE, "-O": READ}
 
 LOG = Command(
     source="git-log(1)",
     flags=f"{DIFF_FLAGS} {WALK_FLAGS} {LOG_FLAGS}",
-    values={**DIFF_OUTPUT, WALK_VALUES: TEXT, LOG_VALUES: TEXT, "-L": Grammar("git_lines")},
+    values={**DIFF_OUTPUT, WALK_VALUES: TEXT, LOG_VALUES: TEXT, "-L": Grammar("git.lines")},
     attached={WALK_ATTACHED: TEXT, "--format": PRETTY},
     optional={f"{DIFF_OPTIONAL} {WALK_OPTIONAL} {LOG_OPTIONAL}": TEXT, "--pretty": PRETTY},
     never={**DIFF_NEVER, **WALK_NEVER},
     number=True,
-    expression="pathspec",
+    expression="git.pathspec",
     requires=IN_LOG,
 )
 DIFF = Command(
@@ -49,7 +49,7 @@ DIFF = Command(
     values=DIFF_OUTPUT,
     optional={DIFF_OPTIONAL: TEXT},
     never={**DIFF_NEVER, "--no-index": "compares files outside any repository"},
-    expression="pathspec",
+    expression="git.pathspec",
     requires=(*OF_FILES, EXTERNAL_DIFF, TEXTCONV),
 )
 BLAME = Command(
@@ -64,11 +64,11 @@ BLAME = Command(
     attached={"--reverse": TEXT},
     optional={"-C -M --abbrev": TEXT},
     never={**DIFF_NEVER, "--output": "writes a file"},
-    expression="pathspec",
+    expression="git.pathspec",
     requires=(FSMONITOR, FILTERS, TEXTCONV),
 )
 # A word after `git reflog` that is no sub-command is a ref; new sub-commands come with new versions.
-REFLOG = Grammar("git_reflog")
+REFLOG = Grammar("git.reflog")
 
 SUBCOMMANDS: dict[str, Command] = {
     "log": LOG,
@@ -83,7 +83,7 @@ SUBCOMMANDS: dict[str, Command] = {
         attached={"--format": PRETTY},
         optional={DIFF_OPTIONAL: TEXT, "--pretty": PRETTY},
         never={**DIFF_NEVER, "--stdin": "takes trees from its input", "--remerge-diff": "runs merge drivers"},
-        expression="pathspec",
+        expression="git.pathspec",
         requires=(FSMONITOR, *IN_LOG),
     ),
     "diff-index": Command(
@@ -92,7 +92,7 @@ SUBCOMMANDS: dict[str, Command] = {
         values=DIFF_OUTPUT,
         optional={DIFF_OPTIONAL: TEXT},
         never=DIFF_NEVER,
-        expression="pathspec",
+        expression="git.pathspec",
         requires=(FSMONITOR, FILTERS, EXTERNAL_DIFF, TEXTCONV, SUBMODULES),
     ),
     "diff-files": Command(
@@ -101,7 +101,7 @@ SUBCOMMANDS: dict[str, Command] = {
         values=DIFF_OUTPUT,
         optional={DIFF_OPTIONAL: TEXT},
         never=DIFF_NEVER,
-        expression="pathspec",
+        expression="git.pathspec",
         requires=(FSMONITOR, FILTERS, EXTERNAL_DIFF, TEXTCONV, SUBMODULES),
     ),
     "range-diff": Command(
@@ -111,7 +111,7 @@ SUBCOMMANDS: dict[str, Command] = {
         values={**DIFF_OUTPUT, "--creation-factor": TEXT},
         optional={DIFF_OPTIONAL: TEXT, "--notes": TEXT},
         never=DIFF_NEVER,
-        expression="pathspec",
+        expression="git.pathspec",
         requires=(TEXTCONV_ALWAYS, SIGNATURES, SUBMODULES),
     ),
     "rev-list": Command(
@@ -125,7 +125,7 @@ SUBCOMMANDS: dict[str, Command] = {
         optional={f"{WALK_OPTIONAL} --disk-usage --abbrev": TEXT, "--pretty": PRETTY},
         never=WALK_NEVER,
         number=True,
-        expression="pathspec",
+        expression="git.pathspec",
         requires=(SIGNATURES,),
     ),
     "shortlog": Command(
@@ -135,7 +135,7 @@ SUBCOMMANDS: dict[str, Command] = {
         attached={"--since --after --until --before --author --grep": TEXT, "--format": PRETTY},
         optional={"-w --branches --tags --remotes": TEXT},
         never={"--output": "writes a file", **WALK_NEVER},
-        expression="pathspec",
+        expression="git.pathspec",
         requires=(SIGNATURES,),
     ),
     "reflog": Command(

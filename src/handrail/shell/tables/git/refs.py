@@ -1,9 +1,9 @@
 """Sub-commands of git that list branches, tags, remotes, settings and other names."""
 
-from handrail.shell.tables.format import LOOK, NETWORK, READ, STATE, TEXT, Command, Grammar, Unless
-from handrail.shell.tables.git.needs import FILTERS, FSMONITOR, SIGNATURES
+from handrail.shell.tables.format import LOOK, NETWORK, READ, REMOVE, STATE, TEXT, Command, Grammar, Unless
+from handrail.shell.tables.git.preconditions import FILTERS, FSMONITOR, SIGNATURES
 
-ATOMS = Grammar("git_ref_format")
+ATOMS = Grammar("git.ref_format")
 LISTS = "-l --list --contains --no-contains --merged --no-merged --points-at"
 # Each takes the next word as its value, or HEAD if it is the last: read here as a flag and an operand, which is
 # harmless because each of them makes the command a listing.
@@ -35,7 +35,7 @@ CONFIG = Command(
         "-e --edit": "starts the editor",
         **CONFIG_NEVER,
     },
-    operands=(Grammar("git_config_name"), Unless(STATE, CONFIG_READS)),
+    operands=(Grammar("git.config_name"), Unless(STATE, CONFIG_READS)),
     rest=TEXT,
 )
 
@@ -112,6 +112,12 @@ SUBCOMMANDS: dict[str, Command] = {
         source="git-worktree(1)",
         subcommands={
             "list": Command(source="git-worktree(1)", flags="--porcelain -v --verbose -z", attached={"--expire": TEXT}),
+            "remove": Command(
+                source="git-worktree(1)",
+                effect={STATE: "removes a working tree"},
+                flags="-f --force",
+                rest=REMOVE,
+            ),
         },
     ),
     "notes": Command(

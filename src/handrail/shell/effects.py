@@ -1,8 +1,8 @@
 """
-Where a command reads: the files an analysis names, seen from a workspace.
+Resolves the words of an analysis to the paths that they name, and says which reads leave a workspace.
 
-Lexical only: whoever can look at the file system hands in a `resolve` that follows links, and a `match` that finds
-the files of a pattern, each of which may be a link.
+Works on text alone. A caller that can look at the file system passes a `resolve` that follows links, and a `match` that
+finds the files of a pattern, each of which may be a link.
 """
 
 import posixpath

@@ -1,5 +1,5 @@
 """
-Commands in the words of programs that run what they are given, for rules that deny or ask; never a ground to allow.
+Lists the commands that programs are given to run, for rules that deny or ask. It is never a reason to allow.
 
 Programs whose command line can be told from their own options have table entries, and what they run has segments
 (`timeout`, `sh -c`). Here are the others: no grammar is followed, every word that could be a command counts as one.
@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from handrail.shell import tables
 from handrail.shell.model import Does, Segment, Verdict
-from handrail.shell.suspects import Words, beginnings, suspects
+from handrail.shell.possible_commands import Words, beginnings, possible_commands
 
 # Behind one of these words (none: anywhere) each word may begin a command, and each text may be a command line.
 AFTER: dict[str, frozenset[str]] = {
@@ -64,7 +64,7 @@ TEXT = re.compile(r"[\s;&|`$(!]")
 MAX_TEXTS = 20
 
 
-def carried(segments: tuple[Segment, ...]) -> tuple[tuple[Words, ...], tuple[Words, ...]]:
+def wrapped_commands(segments: tuple[Segment, ...]) -> tuple[tuple[Words, ...], tuple[Words, ...]]:
     """The commands in the words of segments: those that may well be run, and those that may as well be data."""
     likely, possible = dict[Words, None](), dict[Words, None]()
     for segment in segments:
@@ -117,7 +117,9 @@ def of_texts(words: list[str]) -> list[Words]:
 
 def of_text(text: str) -> list[Words]:
     """The commands of a text, also of one that follows the name of an option or a setting."""
-    found = [each for part in (text, *text.split("=", 1)[1:], *text.split(":", 1)[1:]) for each in suspects(part)]
+    found = [
+        each for part in (text, *text.split("=", 1)[1:], *text.split(":", 1)[1:]) for each in possible_commands(part)
+    ]
     if text.startswith("-") and not text.startswith("--"):
-        found += suspects(text[2:])
+        found += possible_commands(text[2:])
     return found

@@ -1,5 +1,5 @@
 """
-The interpreter of table entries: from the words of one command to its effects.
+Reads the words of one command with its table entry and says what the command does.
 
 Options are read as getopt_long does (clusters, attached and separate values, `--`, permutation), with two
 differences: abbreviations are refused, and so is a word of unknown text where an option could stand.
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from handrail.errors import UnclearError
 from handrail.shell import grammars, tables
-from handrail.shell.listing import FED, MIXED, SEARCHES, only_files
+from handrail.shell.listing import FED, MIXED, PLACE, SEARCHES, fd_finds_all, fill, finds_all, only_files
 from handrail.shell.model import (
     PLAIN_NAMES,
     WHOLE_NAME,
@@ -41,7 +41,7 @@ class Judgement(NamedTuple):
     moves: tuple[Word, ...] = ()  # folders it goes to, one after the other, before it does anything
 
 
-def judge(words: tuple[Word, ...], names: tuple[Word, ...] = ()) -> Judgement:
+def judge_command(words: tuple[Word, ...], names: tuple[Word, ...] = ()) -> Judgement:
     """The effects of a command that is not empty. `names` are the names it is fed, where they come in whole."""
     name = words[0].literal
     if name is None:
@@ -51,7 +51,7 @@ def judge(words: tuple[Word, ...], names: tuple[Word, ...] = ()) -> Judgement:
     entry = tables.lookup(name)
     if entry is None:
         return Judgement("", (Effect(Does.UNLISTED, words[0], f"no table entry for {name!r}"),))
-    return Reading(entry, name, names).run(words[1:])
+    return EntryReader(entry, name, names).run(words[1:])
 
 
 def by_path(name: str, words: tuple[Word, ...], names: tuple[Word, ...]) -> Judgement:
@@ -60,11 +60,11 @@ def by_path(name: str, words: tuple[Word, ...], names: tuple[Word, ...]) -> Judg
     entry = tables.lookup(name.rpartition("/")[2])
     if entry is None:
         return Judgement("", (distrust,))
-    return Judgement("", (distrust, *Reading(entry, name, names).run(words[1:]).effects))
+    return Judgement("", (distrust, *EntryReader(entry, name, names).run(words[1:]).effects))
 
 
-class Reading:
-    """One pass over the words of one command with one entry."""
+class EntryReader:
+    """Reads the words of one command once, with one table entry."""
 
     def __init__(self, entry: Command, name: str, names: tuple[Word, ...] = ()) -> None:
         self.entry, self.name, self.names = entry, name, names
@@ -75,6 +75,7 @@ class Reading:
         # A word that may turn out to be an option moves the role of every other word, so each counts as read.
         self.loose = False
         self.needs: list[Requirement] = []
+        self.words: tuple[Word, ...] = ()
         self.moves: list[Word] = []
         self.files_named = False
         self.unsure = False  # an option that is not listed may have taken the next word for its value
@@ -82,8 +83,9 @@ class Reading:
     def run(self, words: tuple[Word, ...]) -> Judgement:
         bare = self.entry.subcommands.get("*")
         if bare is not None and not (words and words[0].literal in self.entry.subcommands.keys() - {"*"}):
-            return Reading(bare, self.name, self.names).run(words)
+            return EntryReader(bare, self.name, self.names).run(words)
         self.always(self.entry.effect)
+        self.words = words
         rest = self.split(list(words))
         if self.entry.subcommands and not self.done():
             return self.subcommand(rest)
@@ -102,13 +104,27 @@ class Reading:
         lists = self.lists_paths()
         return Judgement(
             self.name,
-            tuple(self.effects) if (below := self.below()) is None else marked(self.effects, below),
+            self.removing(tuple(self.effects) if (below := self.below()) is None else with_below(self.effects, below)),
             (*self.entry.requires, *self.needs),
             lists,
             self.whole_names() if lists else (),
             self.passes(),
             tuple(self.moves),
         )
+
+    def removing(self, effects: tuple[Effect, ...]) -> tuple[Effect, ...]:
+        """The effects, marked where the word is gone afterwards: sources that are moved, a target that is cleared."""
+        if self.given(self.entry.keeps):
+            return tuple(effect._replace(removes=False) for effect in effects)
+        if self.given(self.entry.moves_files):
+            aimed = self.given("-t --target-directory")  # then the last operand is a source as well
+            return tuple(
+                effect._replace(removes=effect.does is Does.READS or (aimed and effect.word in self.operands))
+                for effect in effects
+            )
+        if self.given(self.entry.clears):
+            return tuple(effect._replace(removes=effect.does is Does.WRITES) for effect in effects)
+        return self.with_places(effects) if self.entry.runs_rest else effects
 
     def below(self) -> Below | None:
         """How it reads what is in its folders, if it does."""
@@ -135,8 +151,9 @@ class Reading:
             return ()
         starts = [effect.word.literal for effect in self.effects if effect.why == SEARCHES and effect.word]
         kind = Kind.FILE if only_files(tuple(self.operands)) else Kind.FOUND
+        narrowed = not finds_all(tuple(self.operands))
         return tuple(
-            Word((Piece(Kind.LITERAL, start, quoted=True), Piece(kind, "/<name>", quoted=True)))
+            Word((Piece(Kind.LITERAL, start, quoted=True), Piece(kind, "/<name>", quoted=True, narrowed=narrowed)))
             for start in starts
             if start
         )
@@ -156,7 +173,7 @@ class Reading:
             what = f"{self.name} sub-command {name!r} is not listed" if name else f"{self.name} without a sub-command"
             self.effects.append(Effect(Does.UNLISTED, self.operands[0] if self.operands else None, what))
             return self.judgement()
-        found = Reading(inner, f"{self.name} {name}", self.names).run(tuple(rest))
+        found = EntryReader(inner, f"{self.name} {name}", self.names).run(tuple(rest))
         moves = (*self.moves, *found.moves)
         lists = found.lists_paths and not moves  # the names would be seen from another folder
         return Judgement(
@@ -197,11 +214,16 @@ class Reading:
                 if self.options.can_name_files:
                     self.needs.append(PLAIN_NAMES)
             else:
-                # Behind a wrapper it may also be the command.
-                child = (word, *words) if {Role.COMMAND, Role.FED_COMMAND} & {*entry.operands, entry.rest} else ()
-                why = "a word of unknown text could become an option"
-                self.effects.append(Effect(Does.UNLISTED, word, why, child=child))
+                self.unclear(word, words)
         return []
+
+    def unclear(self, word: Word, words: list[Word]) -> None:
+        """A word that may be an option. It may as well be a file that is removed or, behind a wrapper, the command."""
+        if self.entry.rest is Role.REMOVE or self.entry.moves_files:
+            self.operands.append(word)
+        runs = {Role.COMMAND, Role.FED_COMMAND} & {*self.entry.operands, self.entry.rest}
+        child = (word, *words) if runs else ()
+        self.effects.append(Effect(Does.UNLISTED, word, "a word of unknown text could become an option", child=child))
 
     def option(self, word: Word, words: list[Word]) -> None:
         text = word.prefix
@@ -244,6 +266,10 @@ class Reading:
             self.unlisted(word, name)
             return False
         self.seen[name] = value
+        if name in self.entry.runs_rest.split():
+            self.run_found(word, [value, *words] if value is not None else words[:])
+            words.clear()
+            return True
         if option.never:
             self.effects.append(Effect(Does.STATE, word, f"{name} {option.never}"))
             return value is None  # it takes no value, so the letters behind it are options too
@@ -330,12 +356,17 @@ class Reading:
             return
         texts = [word.literal for word in (left if use is Role.EVAL else left[:1])]
         known = [text for text in texts if text is not None]
-        if len(known) < len(texts):
+        if len(known) < len(texts) and (made := filled_text(left[0])) is not None and use is Role.SHELL:
+            why = "the text for the shell is made of what it is fed"
+            self.effects.append(Effect(Does.UNKNOWN, left[0], why, shell=made[0], arguments=made[1]))
+        elif len(known) < len(texts):
             # A command of which nothing is known, not even the program.
             anything = (Word((Piece(Kind.INPUT, "<text>"),), left[0].start, left[0].end),)
             self.effects.append(Effect(Does.UNKNOWN, left[0], "the text for the shell is not known", child=anything))
         else:
-            self.effects.append(Effect(Does.RUNS, left[0], "runs a shell text", shell=" ".join(known)))
+            arguments = () if use is Role.EVAL else tuple(left[1:])
+            why = "runs a shell text"
+            self.effects.append(Effect(Does.RUNS, left[0], why, shell=" ".join(known), arguments=arguments))
 
     def hand_on_command(self, use: Use, left: list[Word]) -> None:
         env: list[tuple[str, Word]] = []
@@ -373,7 +404,23 @@ class Reading:
             return word
         if word.literal == mark and len(names) == 1:
             return word._replace(pieces=names[0].pieces)
-        return word._replace(pieces=(Piece(Kind.INPUT, FED if word.literal == mark else MIXED, quoted=True),))
+        if word.literal == mark:
+            return word._replace(pieces=(Piece(Kind.INPUT, FED, quoted=True),))
+        return fill(word, mark, MIXED)
+
+    def run_found(self, option: Word, words: list[Word]) -> None:
+        """`fd -x command {}`: what follows is run with the paths that are found."""
+        if not any("{}" in str(word) for word in words):
+            words.append(literal_word(PLACE))
+        child = tuple(fill(word, "{}", PLACE) for word in words)
+        self.effects.append(Effect(Does.STARTS, words[0], f"{option} runs a command", child=child))
+
+    def with_places(self, effects: tuple[Effect, ...]) -> tuple[Effect, ...]:
+        """The effects, with the folders that are searched as arguments of the command that is run for each path."""
+        rest = Piece(Kind.FOUND, "/{}", quoted=True, narrowed=not fd_finds_all(self.words))
+        starts = [effect.word for effect in effects if effect.does is Does.READS and effect.word is not None]
+        below = tuple(start._replace(pieces=(*start.pieces, rest)) for start in starts)
+        return tuple(effect._replace(arguments=below) if effect.child else effect for effect in effects)
 
     def use(self, use: Use, word: Word) -> None:
         """Adds what becomes of one word."""
@@ -385,23 +432,32 @@ class Reading:
             does, why = ROLE_EFFECT[Role.READ if use is Role.TEXT else use]
             if any(piece.kind is Kind.INPUT and piece.text != "<name>" for piece in word.pieces):
                 self.needs.append(PLAIN_NAMES)
-            self.effects.append(Effect(does, word, why))
+            self.effects.append(Effect(does, word, why, removes=use is Role.REMOVE))
 
     def expression(self, name: str) -> tuple[Effect, ...]:
         try:
-            return grammars.read_words(name, tuple(self.operands))
+            return grammars.read(name, tuple(self.operands))
         except UnclearError as unclear:
             return (Effect(Does.UNKNOWN, None, unclear.text),)
 
     def program(self, grammar: Grammar, word: Word) -> tuple[Effect, ...]:
         text = word.literal
         if text is None:
-            return (Effect(Does.UNKNOWN, word, f"the {grammar.name} program is not literal"),)
+            return (Effect(Does.UNKNOWN, word, f"the {grammar.language} program is not literal"),)
         try:
-            return grammars.read_text(grammar.name, text)
+            return grammars.read(grammar.name, text)
         except UnclearError as refused:
-            return (Effect(Does.UNKNOWN, word, f"{grammar.name} program: {refused.text}"),)
+            return (Effect(Does.UNKNOWN, word, f"{grammar.language} program: {refused.text}"),)
 
 
-def marked(effects: list[Effect], below: Below) -> tuple[Effect, ...]:
+def filled_text(word: Word) -> tuple[str, tuple[Word, ...]] | None:
+    """A text with what it is fed written as `$1`, and what that stands for; None if more of it is not known."""
+    fed = [piece for piece in word.pieces if piece.kind is Kind.INPUT]
+    if len(fed) + sum(piece.kind is Kind.LITERAL for piece in word.pieces) < len(word.pieces) or len(word.pieces) < 2:
+        return None
+    text = "".join("$1" if piece.kind is Kind.INPUT else piece.text for piece in word.pieces)
+    return text, tuple(word._replace(pieces=(piece,)) for piece in fed[:1])
+
+
+def with_below(effects: list[Effect], below: Below) -> tuple[Effect, ...]:
     return tuple(effect._replace(below=below) if effect.does is Does.READS else effect for effect in effects)

@@ -1,9 +1,9 @@
 """
-The walk: from a parsed script to segments, in the order of the text, inside out.
+Turns a parsed script into segments, in the order of the text, from the inside out.
 
-Every command is judged where it stands: with the working folders possible there, the variables set before it, and
-the command that feeds it. Commands inside substitutions, wrappers and inner shells become segments of their own,
-with the carriers around them in `path`.
+Each command is analysed with the working folders it may run in, the variables set before it, and the command whose
+output it reads. Commands inside substitutions, wrappers and inner shells become segments of their own; `path` names
+the wrappers around them.
 """
 
 import re
@@ -11,8 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from handrail.errors import UnclearError
-from handrail.shell.judge import Judgement, judge
-from handrail.shell.listing import gone_through
+from handrail.shell.listing import PLACE, gone_through
 from handrail.shell.model import (
     LINKS_INSIDE,
     Does,
@@ -24,9 +23,11 @@ from handrail.shell.model import (
     Segment,
     Verdict,
     Word,
+    literal_word,
 )
 from handrail.shell.scope import ANY_NAME, PLAIN_NAME, Scope, harmless_setting, merge
 from handrail.shell.syntax import Compound, Pipeline, Script, Simple
+from handrail.shell.verdict import Judgement, judge_command
 
 MAX_SEGMENTS = 400
 MAX_INNER = 6
@@ -35,6 +36,7 @@ STATEFUL = frozenset(("cd", "read"))
 DESCRIPTOR = re.compile(r"(?:[0-9]+|-)\Z")  # a digit of another script names a file
 SOCKETS = ("/dev/tcp/", "/dev/udp/")
 
+FED_SHELLS = frozenset("sh bash dash rbash ash zsh ksh mksh".split())
 READS_AS_BASH = frozenset("bash rbash eval trap alias mapfile readarray jobs".split())
 # What other shells read differently: $'a\'' ends elsewhere, `a &>f b` is two commands, `[[ a > b ]]` writes b.
 ONLY_BASH = re.compile(r"\$['\"]|&>|\[\[|\|&|[<>]\(|<<<|\{[^}]*(?:,|\.\.)|\bfunction\b")
@@ -42,14 +44,20 @@ ONLY_BASH = re.compile(r"\$['\"]|&>|\[\[|\|&|[<>]\(|<<<|\{[^}]*(?:,|\.\.)|\bfunc
 Way = tuple[Scope, Scope]  # the scope after success, and after failure
 
 
-class Place(NamedTuple):
-    """Where a command stands: carriers around it, and what feeds its standard input."""
+class Position(NamedTuple):
+    """Where a command stands: the wrappers around it, and what feeds its standard input."""
 
     path: tuple[str, ...] = ()
     fed_by: Segment | None = None
+    arguments: tuple[Word, ...] = ()  # see Effect
 
-    def inside(self, carrier: str) -> "Place":
+    def inside(self, carrier: str) -> "Position":
         return self._replace(path=(*self.path, carrier))
+
+    def given(self, arguments: tuple[Word, ...]) -> "Position":
+        """The place inside a command with these arguments; one that stands for paths of the outer command is those."""
+        found = [argument for argument in arguments if str(argument) != PLACE]
+        return self._replace(arguments=(*found, *(self.arguments if len(found) < len(arguments) else ())))
 
     @property
     def listed(self) -> bool:
@@ -61,15 +69,15 @@ class Place(NamedTuple):
         return self.fed_by.whole_names if self.fed_by is not None else ()
 
 
-class Walker:
+class SegmentBuilder:
     """Collects the segments of one parsed text. `inner` analyses the text of an inner shell."""
 
-    def __init__(self, bodies: dict[int, Word], segments: list[Segment], inner: Callable[[str, Place, Scope], None]):
+    def __init__(self, bodies: dict[int, Word], segments: list[Segment], inner: Callable[[str, Position, Scope], None]):
         self.bodies, self.segments, self.inner = bodies, segments, inner
 
     # scripts
 
-    def script(self, script: Script, scope: Scope, place: Place) -> Way:
+    def script(self, script: Script, scope: Scope, place: Position) -> Way:
         """Runs through the pipelines; `a && b` enters b only where a worked, `a || b` only where it failed."""
         ok = fail = scope
         before = ";"
@@ -87,7 +95,7 @@ class Walker:
             before = operator
         return ok, fail
 
-    def pipeline(self, pipeline: Pipeline, scope: Scope, place: Place) -> Way:
+    def pipeline(self, pipeline: Pipeline, scope: Scope, place: Position) -> Way:
         if len(pipeline.parts) == 1:
             ok, fail = self.command(pipeline.parts[0], scope, place)
             return (fail, ok) if pipeline.negated else (ok, fail)
@@ -98,7 +106,7 @@ class Walker:
             fed_by = self.segments[-1] if isinstance(part, Simple) and len(self.segments) > before else None
         return scope, scope  # every part ran in a subshell
 
-    def command(self, command: Simple | Compound, scope: Scope, place: Place) -> Way:
+    def command(self, command: Simple | Compound, scope: Scope, place: Position) -> Way:
         if isinstance(command, Simple):
             return self.simple(command, scope, place)
         effects = self.redirections(command.redirections, scope, place)
@@ -114,11 +122,10 @@ class Walker:
                 scope,
                 place,
             )
-        if any(r.operator in ("<", "<<", "<<-", "<<<", "<&") for r in command.redirections):
-            place = place._replace(fed_by=None)
+        place = self.redirected(command.redirections, scope, place)
         return self.bodies_of(command, scope, place.inside(command.kind))
 
-    def bodies_of(self, command: Compound, scope: Scope, place: Place) -> Way:
+    def bodies_of(self, command: Compound, scope: Scope, place: Position) -> Way:
         scripts = command.scripts
         if command.kind == "group":
             return self.script(scripts[0], scope, place)
@@ -140,7 +147,7 @@ class Walker:
                 after = merge(after, merge(*self.script(script, scope, place)))
         return after, after
 
-    def branches(self, scripts: tuple[Script, ...], scope: Scope, place: Place) -> Scope:
+    def branches(self, scripts: tuple[Script, ...], scope: Scope, place: Position) -> Scope:
         afters: list[Scope] = []
         for at in range(0, len(scripts) - 1, 2):
             yes, scope = self.script(scripts[at], scope, place)
@@ -166,33 +173,37 @@ class Walker:
 
     # simple commands
 
-    def simple(self, command: Simple, scope: Scope, place: Place) -> Way:
+    def simple(self, command: Simple, scope: Scope, place: Position) -> Way:
         effects = self.redirections(command.redirections, scope, place)
         effects += self.words(tuple(word for _, word in command.assigns), scope, place)
+        before = len(self.segments)
         effects += self.words(command.words, scope, place)
-        if any(r.operator in ("<", "<<", "<<-", "<<<", "<&", "<>") for r in command.redirections):
-            place = place._replace(fed_by=None)
+        inserted = tuple(self.segments[before:])
+        place = self.redirected(command.redirections, scope, place)
         segment = Segment(
             tuple(scope.resolve(word) for word in command.words),
             command.start,
             command.end,
             env=command.assigns,
             redirections=command.redirections,
+            inserted=inserted,
         )
         if not command.words:
             return self.assignments(command, segment, effects, scope, place)
         name = command.words[0].literal
         effects += [effect for variable, word in command.assigns if (effect := set_for_command(variable, word, name))]
-        found = judge(segment.argv, place.names)
+        found = judge_command(segment.argv, place.names)
         if found.moves and effects:  # what the shell opens, it opens before the program changes the folder
             self.add(segment._replace(argv=(), node="redirection", env=()), effects, scope, place)
             effects = []
-        inside = moved(scope, found)
+        inside = working_scope(scope, found)
         self.add(segment, [*effects, *found.effects], inside, place, found)
         self.children(segment, found, inside, place)
         return after(segment, found, scope)
 
-    def assignments(self, command: Simple, segment: Segment, effects: list[Effect], scope: Scope, place: Place) -> Way:
+    def assignments(
+        self, command: Simple, segment: Segment, effects: list[Effect], scope: Scope, place: Position
+    ) -> Way:
         later = scope
         for name, word in command.assigns:
             if not PLAIN_NAME.match(name):
@@ -202,18 +213,20 @@ class Walker:
         self.add(segment._replace(node="assignment" if command.assigns else "redirection"), effects, scope, place)
         return later, later
 
-    def children(self, segment: Segment, found: Judgement, scope: Scope, place: Place) -> None:
+    def children(self, segment: Segment, found: Judgement, scope: Scope, place: Position) -> None:
         """The commands this one runs, as segments of their own."""
         carrier = found.entry or segment.name
+        if (text := fed_program(segment, place)) is not None:
+            self.inner(text, place.inside(carrier)._replace(fed_by=None), scope)
         for effect in found.effects:
             if effect.shell is not None:
                 if carrier not in READS_AS_BASH:
                     portable(effect.shell, segment)
-                self.inner(effect.shell, place.inside(carrier), scope)
+                self.inner(effect.shell, place.inside(carrier).given(effect.arguments), scope)
             if effect.child:
-                self.child(effect, segment, scope, place.inside(carrier))
+                self.child(effect, segment, scope, place.inside(carrier).given(effect.arguments or place.arguments))
 
-    def child(self, effect: Effect, parent: Segment, scope: Scope, place: Place) -> None:
+    def child(self, effect: Effect, parent: Segment, scope: Scope, place: Position) -> None:
         words = effect.child
         if len(place.path) > 3 * MAX_INNER:
             raise UnclearError("wrapped too deep", parent.start, parent.end, "command")
@@ -221,17 +234,17 @@ class Walker:
             portable(text, parent)
             self.inner(text, place, scope)  # flock FILE -c TEXT
         segment = parent._replace(argv=words, start=words[0].start, env=effect.env, redirections=())
-        found = judge(words, place.names)
+        found = judge_command(words, place.names)
         effects = [bad for name, word in effect.env if (bad := set_for_command(name, word, words[0].literal))]
         effects += found.effects
         if found.entry in STATEFUL:
             effects.append(Effect(Does.UNKNOWN, words[0], f"{found.entry} inside another command is not followed"))
-        inside = moved(scope, found)
+        inside = working_scope(scope, found)
         self.add(segment, effects, inside, place, found)
         self.children(segment, found, inside, place)
 
     def add(
-        self, segment: Segment, effects: list[Effect], scope: Scope, place: Place, found: Judgement | None = None
+        self, segment: Segment, effects: list[Effect], scope: Scope, place: Position, found: Judgement | None = None
     ) -> None:
         if len(self.segments) >= MAX_SEGMENTS:
             raise UnclearError(f"more than {MAX_SEGMENTS} commands", segment.start, segment.end)
@@ -254,7 +267,9 @@ class Walker:
             entry=entry,
             path=place.path,
             cwds=scope.folders,
+            in_home=scope.in_home,
             fed_by=place.fed_by,
+            arguments=place.arguments,
             requires=found.requires if found else (),
             lists_paths=found is not None and (found.lists_paths or (found.passes and place.listed)),
             whole_names=found.whole_names if found else (),
@@ -265,21 +280,33 @@ class Walker:
 
     # words and redirections
 
-    def words(self, words: tuple[Word, ...], scope: Scope, place: Place) -> list[Effect]:
+    def words(self, words: tuple[Word, ...], scope: Scope, place: Position) -> list[Effect]:
         """What the expansion of words does: substitutions become segments, unknown variables are effects."""
         effects: list[Effect] = []
         for word in words:
             for piece in word.pieces:
                 if isinstance(piece.script, Script):
                     carrier = "<(...)" if piece.kind is Kind.PROCESS else "$(...)"
-                    self.script(piece.script, scope, Place((*place.path, carrier)))
+                    self.script(piece.script, scope, Position((*place.path, carrier)))
             secret = next((piece for piece in word.pieces if scope.secret(piece)), None)
             if secret is not None:
                 why = f"the value of {secret.text} is not known and may be secret"
                 effects.append(Effect(Does.SECRET, word, why))
         return effects
 
-    def redirections(self, redirections: tuple[Redirection, ...], scope: Scope, place: Place) -> list[Effect]:
+    def redirected(self, redirections: tuple[Redirection, ...], scope: Scope, place: Position) -> Position:
+        """The place with what a redirection of standard input feeds instead; a text counts as printed by echo."""
+        for redirection in redirections:
+            if redirection.operator in ("<", "<<", "<<-", "<<<", "<&", "<>"):
+                place = place._replace(fed_by=None)
+            if redirection.operator in ("<<", "<<-", "<<<"):
+                target = redirection.target
+                text = target if redirection.operator == "<<<" else self.bodies[target.start]
+                words = (literal_word("echo"), scope.resolve(text))
+                place = place._replace(fed_by=Segment(words, text.start, text.end, entry="echo", cwds=scope.folders))
+        return place
+
+    def redirections(self, redirections: tuple[Redirection, ...], scope: Scope, place: Position) -> list[Effect]:
         effects: list[Effect] = []
         for redirection in redirections:
             heredoc = redirection.operator in ("<<", "<<-")
@@ -288,6 +315,17 @@ class Walker:
             if not heredoc and redirection.operator != "<<<":
                 effects += redirect(redirection.operator, scope.resolve(target))
         return effects
+
+
+def fed_program(segment: Segment, place: Position) -> str | None:
+    """The text that a shell reads from standard input as its program, where a command prints it (`echo ls | sh`)."""
+    source = place.fed_by
+    if segment.name not in FED_SHELLS or source is None or source.entry not in ("echo", "printf"):
+        return None
+    texts = [word.literal for word in source.argv[1:]]
+    known = [text for text in texts if text is not None and not text.startswith("-")]
+    options = all((word.literal or "").startswith("-") for word in segment.argv[1:])
+    return " ".join(known) if options and known and None not in texts else None
 
 
 def portable(text: str, segment: Segment) -> None:
@@ -319,7 +357,7 @@ def set_for_command(name: str, word: Word, command: str | None) -> Effect | None
     return Effect(Does.STATE, word, f"runs the command with {name} set, which may change what it does")
 
 
-def moved(scope: Scope, found: Judgement) -> Scope:
+def working_scope(scope: Scope, found: Judgement) -> Scope:
     """Where the program does its work, after options like `git -C`."""
     for folder in found.moves:
         scope = scope.working_in(folder)

@@ -1,8 +1,9 @@
 """
-What a line that is not understood might run: a guess that errs on the side of too much, for deny and ask rules only.
+Lists the commands that a line we cannot parse might run. It lists too many rather than too few, so only deny and ask
+rules may use it.
 
 No grammar is followed here. The text is cut at every character that can end a command, quotes are taken away, and what
-stood inside them is cut again; every word that could be the name of a program begins a suspect.
+stood inside them is cut again; every word that could name a program begins a possible command.
 """
 
 import re
@@ -26,7 +27,8 @@ TOKEN = re.compile(
     | (?P<single>'[^']*(?:'|\Z))
     | (?P<double>\$?"(?:[^"\\]|\\.)*(?:"|\Z))
     | (?P<escape>\\.?)
-    | (?P<redirect>[0-9]*(?:&>>?|[<>]&|<<<|<<-?|>>|>\||<>|[<>](?!\()))
+    | (?P<here>[0-9]*<<<)  # a text that comes in as if echo printed it
+    | (?P<redirect>[0-9]*(?:&>>?|[<>]&|<<-?|>>|>\||<>|[<>](?!\()))
     | (?P<cut>[;&|()`\n]|\$\(|[<>]\()
     | (?P<blank>[ \t]+)
     | (?P<plain>[^;&|()`\n\s<>'"\\$]+|.)
@@ -42,10 +44,11 @@ ANSI_ESCAPE = re.compile(
     r"\\(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|([0-7]{1,3})|(.))", re.DOTALL
 )
 CUTS = str.maketrans(dict.fromkeys(";&|()`$<>{},/\n=", " "))
+QUOTED_TEXT = re.compile(r"[\s;&|]")  # in a word only if quoted
 MAY_BE_TEXT = re.compile(r"[\s;&|`$(]")
 
 
-def suspects(text: str) -> tuple[Words, ...]:
+def possible_commands(text: str) -> tuple[Words, ...]:
     """Words of every command the text might run, the name without its folder first."""
     if len(text) > MAX_BYTES:
         return windows(text[:MAX_TEXT])
@@ -90,9 +93,10 @@ def cut(text: str, depth: int) -> Iterator[list[str]]:
     joined, skip = False, False
     for found in TOKEN.finditer(text):
         kind, token = found.lastgroup, found.group()
-        if kind == "cut":
+        if kind in ("cut", "here"):
             yield words
-            words, joined, skip = [], False, False
+            inner += filter(QUOTED_TEXT.search, words)
+            words, joined, skip = ["echo"] if kind == "here" else [], False, False
         elif kind == "blank":
             joined = False
         elif kind == "redirect":
@@ -112,6 +116,7 @@ def cut(text: str, depth: int) -> Iterator[list[str]]:
                 words.append(plain)
             joined = True
     yield words
+    inner += filter(QUOTED_TEXT.search, words)
     if depth < MAX_DEPTH:
         for quoted in dict.fromkeys(inner):
             yield from cut(quoted, depth + 1)
@@ -178,4 +183,6 @@ def may_run(name: str) -> bool:
     if entry is None:
         return True
     uses = [wanted.role if isinstance(wanted, Unless) else wanted for wanted in entry.operands]
-    return entry.expression in ("find", "alias") or not CARRIERS.isdisjoint([*uses, entry.rest, *entry.values.values()])
+    return entry.expression in ("files.find", "builtins.alias") or not CARRIERS.isdisjoint(
+        [*uses, entry.rest, *entry.values.values()]
+    )

@@ -1,0 +1,297 @@
+"""Removing is judged by what a command does, not by its name: root, home and project are asked about every time."""
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from handrail.cli.main import run
+from handrail.permissions.case import Facts
+from handrail.tools.permission import Opinion, Strength, Verdict
+from tests.permissions.world import HOME, PROJECT, World
+
+YES = Facts(hook=Opinion(Strength.ALLOW, Verdict.ALLOW, "hook", "yes"))
+# Each removes, or moves away, the root, the home folder or the project, or something of the first two.
+CRITICAL = [
+    'find ~ -delete',
+    'find / -delete',
+    'find -delete',
+    'find . -delete',
+    "find ~ -name '*.log' -delete",
+    'find / -exec rm -rf {} +',
+    'find ~ -exec rm {} \\;',
+    'find ~ -execdir rm {} \\;',
+    'find ~ -okdir rm -rf {} \\;',
+    'find ~ -exec sh -c \'rm -rf "$1"\' _ {} \\;',
+    "find ~ -exec sh -c 'rm -rf {}' \\;",
+    'find ~ -exec mv {} /tmp/x \\;',
+    'find ~ | xargs rm -rf',
+    'find ~ -print0 | xargs -0 rm -rf',
+    'find ~ | sort | xargs -n1 rm',
+    'find ~ | grep x | xargs rm',
+    'find ~ | xargs -I{} rm -rf {}',
+    "find ~ | xargs -I% sh -c 'rm -rf %'",
+    'find ~ | xargs sh -c \'rm -rf "$@"\' _',
+    'find ~ | while read f; do rm -rf "$f"; done',
+    'find ~ | parallel rm -rf',
+    'find ~ | parallel rm -rf {}',
+    "find ~ | parallel 'rm -rf {}'",
+    'parallel rm -rf ::: ~ x',
+    'ls ~ | xargs rm -rf',
+    'cd / && ls | xargs rm -rf',
+    'ls -A | xargs rm -rf',
+    'echo ~ | xargs rm -rf',
+    "printf '%s\\n' / | xargs rm -rf",
+    'xargs rm -rf <<< /',
+    'xargs rm -rf <<< "$HOME"',
+    'mv ~ x',
+    'mv / x',
+    'mv -t x ~',
+    'mv * ~/elsewhere',
+    'mv . /tmp/x',
+    'rsync --delete empty/ ~/',
+    'rsync -a --delete-after empty/ /',
+    'rsync -a --del empty/ .',
+    'rsync -a --remove-source-files ~/ /tmp/x',
+    'sudo find ~ -delete',
+    'timeout 5 find ~ -delete',
+    'nohup find ~ -delete',
+    "sh -c 'find ~ -delete'",
+    'env find ~ -delete',
+    'busybox find ~ -delete',
+    'fd . ~ -x rm -rf',
+    'fd . ~ -X rm -rf {}',
+    'fd . ~ | xargs rm -rf',
+    'rm -rf $(find ~)',
+    'rm -rf $(ls -d ~)',
+    'rm -rf $(pwd)',
+    'rm -rf "$PWD"',
+    'rm -rf `echo ~`',
+    'for d in / /usr; do rm -rf "$d"; done',
+    'tar --remove-files -cf /tmp/x.tar ~',
+    'tar -cf /tmp/x.tar --remove-files -C ~ .',
+    'tar czf /tmp/x.tgz --remove-files $HOME',
+    'zip -rm x.zip ~',
+    '7z a -sdel x.7z ~',
+    'git rm -r .',
+    'git -C ~ clean -fdx',
+    'cd ~ && git clean -fdx',
+    'git worktree remove --force ~',
+    'git mv ~ x',
+    'srm -r ~',
+    'trash ~',
+    'npx rimraf ~',
+    'find $X -delete',
+    'find "$X" -delete',
+    'find "$X"/ -delete',
+    'find $X -exec rm -rf {} +',
+    'find ~ -type f -delete',
+    'find . ! -name keep -delete',
+    'find . -name keep -prune -o -delete',
+    'shred -u ~',
+    'for ((i=0;i<1;i++)); do find ~ -delete; done',
+    'docker run x find / -delete',
+    '/usr/bin/find ~ -delete',
+    'command find ~ -delete',
+    "eval 'find ~ -delete'",
+    'find ~ -depth -print -delete',
+    'find ~/ -mindepth 1 -delete',
+    "find ~ -maxdepth 1 -exec rm -rf {} ';'",
+    'unlink ~',
+    'rmdir ~',
+    'find /etc -delete',
+    'ls / | xargs -I{} rm -rf /{}',
+    'bash -c \'find "$1" -delete\' _ ~',
+    'echo "rm -rf ~" | sh',
+    "bash <<< 'rm -rf ~'",
+]  # fmt: skip
+# Each removes something of the project, or nothing that can be told.
+ORDINARY = [
+    "find build -name '*.o' -delete",
+    "find . -name '*.pyc' -delete",
+    "find . -name '*.pyc' -exec rm {} +",
+    'find . -type d -name __pycache__ -exec rm -rf {} +',
+    'find . -type d -name __pycache__ -prune -exec rm -rf {} \\;',
+    "find . -name '*.pyc' | xargs rm",
+    "find . -name '*.pyc' -print0 | xargs -0 rm -f",
+    "find . \\( -name '*.pyc' -o -name '*.pyo' \\) -delete",
+    'find . -empty -delete',
+    'find src -delete',
+    'find src -type f -exec rm {} +',
+    'git clean -n',
+    'git clean -fdx',
+    'git clean -fd build',
+    'mv a.txt b.txt',
+    'mv src/a src/b dst',
+    'rsync -a src/ dst/',
+    'rsync -a --delete src/ dst/',
+    'rsync -av --delete src/ user@host:/srv/x/',
+    'rm -rf build',
+    'rm -rf $X',
+    'cat list | xargs rm',
+    'ls *.log | xargs rm',
+    'ls -t | tail -n +6 | xargs rm',
+    'git rm -r --cached .',
+    'git rm src/a.py',
+    'git ls-files -o | xargs rm',
+    'fd -e pyc -x rm',
+    'fd -e pyc | xargs rm',
+    'xargs rm < list',
+    'xargs rm -rf <<< build',
+    'rm -rf $(git rev-parse --show-toplevel)/build',
+    'rm -rf "$PWD/build"',
+    'rm -rf "$(pwd)/build"',
+    'rm -rf "$(mktemp -d)"',
+    'tar czf x.tgz --remove-files build',
+    'zip -rm x.zip build',
+    'git worktree remove ../wt',
+    'parallel rm ::: a b',
+    'find . -name x -exec mv {} dst \\;',
+    'tar xzf x.tgz',
+    'grep -rl foo src | xargs rm',
+    'git diff --name-only | xargs rm',
+    'for f in a b; do rm -rf "$f"; done',
+]  # fmt: skip
+PROTECTED = ["find .git -name '*.lock' -delete", "mv .git x", "rsync -a --delete x/ .git/", "find .git | xargs rm"]
+
+
+def worlds(folder: Path) -> list[World]:
+    return [
+        World(folder, rules={"allow": ["Bash"]}),
+        World(folder, mode="auto", rules={"allow": ["Bash"]}),
+        World(folder, mode="bypassPermissions"),
+    ]
+
+
+def answers(command: str, folder: Path) -> set[str]:
+    """What is decided under a rule that allows all commands, under bypass, and with a hook's yes."""
+    given = {"command": command.replace(HOME, worlds(folder)[0].at(HOME))}
+    return {world.bash(command) for world in worlds(folder)} | {World(folder).says("Bash", given, YES)}
+
+
+@pytest.mark.proves("R3")
+@pytest.mark.parametrize("command", CRITICAL)
+def test_removing_what_is_critical_is_asked_about_whatever_command_does_it(command: str, tmp_path: Path) -> None:
+    assert answers(command, tmp_path) == {"ask"}
+
+
+@pytest.mark.parametrize("command", ORDINARY)
+def test_removing_inside_the_project_is_allowed_as_rules_and_modes_say(command: str, tmp_path: Path) -> None:
+    for name in ("build", "dst", "src"):
+        (tmp_path / PROJECT[1:] / name).mkdir(parents=True)
+
+    assert answers(command, tmp_path) == {"allow"}
+
+
+@pytest.mark.parametrize("command", PROTECTED)
+def test_removing_what_is_protected_is_asked_about_whatever_command_does_it(command: str, tmp_path: Path) -> None:
+    (tmp_path / PROJECT[1:] / ".git").mkdir(parents=True)
+
+    assert World(tmp_path, rules={"allow": ["Bash"]}).bash(command) == "ask"
+
+
+@pytest.mark.parametrize("command", ["find src -delete", "find src -exec rm {} +", "mv src x", "rsync --del x/ src/"])
+def test_a_rule_for_a_file_holds_when_its_folder_is_removed(command: str, tmp_path: Path) -> None:
+    world = World(tmp_path, rules={"allow": ["Bash"], "deny": ["Edit(src/**)"]})
+    world.file("src/keep.txt")
+
+    assert world.bash(command) == "deny"
+
+
+TARGETS = (
+    "~",
+    "~/",
+    "$HOME",
+    '"$HOME"',
+    '"$HOME/"',
+    "/",
+    "//",
+    "/etc",
+    "/usr/",
+    HOME,
+    "/home/dev/../dev",
+    "~/.",
+    "/../",
+)
+REMOVERS = (
+    "find {} -delete",
+    "find {} -type f -delete",
+    "find {} -mindepth 1 -print -delete",
+    "find {} -name '*.txt' -delete",
+    "find x {} -exec rm -rf {{}} +",
+    "find {} -execdir rm {{}} \\;",
+    "find {} -exec sh -c 'rm -r \"$1\"' _ {{}} \\;",
+    "find {} -exec mv {{}} /tmp/x \\;",
+    "find {} -exec sudo rm {{}} \\;",
+    "find {} | xargs rm -rf",
+    "find {} -print0 | xargs -0 -n 5 rm -rf",
+    "find {} | sort | head -n 3 | xargs -I% rm -rf %",
+    'find {} | while read -r f; do rm -rf "$f"; done',
+    "find {} | parallel rm",
+    "parallel rm -rf ::: {}",
+    "fd . {} -x rm -rf",
+    "ls -d {} | xargs rm -rf",
+    "echo {} | xargs rm -rf",
+    "xargs rm -rf <<< {}",
+    "rm -rf $(find {})",
+    "rm -rf {}",
+    "rmdir {}",
+    "mv {} x",
+    "mv -t x a {}",
+    "rsync -a --delete empty/ {}",
+    "rsync --remove-source-files -a {} x",
+    "tar -cf /tmp/x.tar --remove-files {}",
+    "zip -rm x.zip {}",
+    "git rm -rf {}",
+    "git worktree remove {}",
+    "shred -u {}",
+    "srm {}",
+)
+WRAPPERS = (
+    "{}", "{}; ls", "ls && {}", "( {} )", "if true; then {}; fi", "for i in 1 2; do {}; done", "x=$({})", "{} &",
+)  # fmt: skip
+IN_TEXT = ("sh -c {}", "bash -c {}", "sudo sh -c {}", "timeout 5 bash -c {}", "eval {}", "nohup bash -c {}",
+           "bash <<< {}", "env X=1 bash -c {}", "for ((i=0; i<1; i++)); do bash -c {}; done")  # fmt: skip
+
+
+@pytest.mark.proves("R3")
+@settings(max_examples=150, deadline=None)
+@given(
+    target=st.sampled_from(TARGETS),
+    remover=st.sampled_from(REMOVERS),
+    wrapper=st.sampled_from(WRAPPERS),
+    text=st.sampled_from(("", *IN_TEXT)),
+)
+def test_no_spelling_wrapper_or_command_removes_root_or_home_unasked(
+    target: str, remover: str, wrapper: str, text: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    command = wrapper.format(remover.format(target))
+    command = text.format(shlex.quote(command)) if text else command
+
+    assert answers(command, tmp_path_factory.getbasetemp()) == {"ask"}
+
+
+@pytest.mark.proves("R3")
+def test_the_command_line_says_the_same_of_every_removing_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "settings.json").write_text(json.dumps({"permissions": {"allow": ["Bash"]}}))
+    expected = dict.fromkeys(CRITICAL, "ask") | {"find build -name '*.o' -delete": "allow", "mv a b": "allow"}
+
+    for command, says in expected.items():
+        run(
+            [
+                "permissions",
+                "explain",
+                "--json",
+                "Bash",
+                json.dumps({"command": command}),
+                "--settings",
+                "settings.json",
+            ]
+        )
+        assert json.loads(capsys.readouterr().out)["decision"] == says, command
