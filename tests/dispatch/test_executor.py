@@ -413,14 +413,17 @@ async def test_progress_after_the_end_of_a_call_is_dropped() -> None:
 async def test_front_ends_see_what_runs_and_whether_it_would_give_way() -> None:
     reader, writer = GatedTool("Reader"), gated_writer()
     async with executor_for(reader, writer, scheduling=ALL) as executor:
-        assert (set(executor.in_progress), executor.interruptible) == (set(), False)
+        seen = asyncio.create_task(everything(executor))
+        await settled()
         executor.add(use("a", "Reader"))
         executor.add(use("b", "Writer"))
         await settled()
-        assert (set(executor.in_progress), executor.interruptible) == ({"a"}, True)
+        assert executor.in_progress == {"a"}
         reader.open_all("a")
         await settled()
-        assert (set(executor.in_progress), executor.interruptible) == ({"b"}, False)
+        assert executor.in_progress == {"b"}
+    started = [(event.use.id, event.interruptible) for event in await seen if isinstance(event, CallStarted)]
+    assert started == [("a", True), ("b", False)]
 
 
 @pytest.mark.proves("E9")

@@ -103,7 +103,7 @@ async def test_a_tool_sees_the_rules_its_call_was_decided_on(tmp_path: Path) -> 
     assert dict(seen.allow_rules) == {"user": ("look", "Bash(ls *)")}
     assert dict(seen.ask_rules) == {}
     assert (seen.mode, seen.working_dirs, seen.version) == ("acceptEdits", (str(tmp_path), "/x"), decision.version)
-    assert (seen.bypass_available, seen.auto_available, seen.should_avoid_prompts) == (True, True, False)
+    assert (seen.bypass_available, seen.auto_available) == (True, True)
     with pytest.raises(TypeError):
         seen.deny_rules["project"] = ()
 

@@ -17,6 +17,7 @@ from typing import Any, Self
 from handrail.conversation.blocks import BrokenToolUse, ToolUse
 from handrail.conversation.scribe import Scribe
 from handrail.dispatch.call import AddTools, Desk, Pipeline
+from handrail.dispatch.cards import ToolCards
 from handrail.dispatch.channel import Channel
 from handrail.dispatch.endings import crashed, failed, rejected_input, repeated, stopped
 from handrail.dispatch.flags import abort, enabled, flag, parse, touched
@@ -31,12 +32,14 @@ from handrail.errors import HandrailError
 from handrail.tools.abort import AbortReason
 from handrail.tools.access import EXCLUSIVE
 from handrail.tools.context import Progress, RunContext
-from handrail.tools.events import CallEvent, CallFinished, CallProgress, CallQueued, CallStarted
+from handrail.tools.events import CallCards, CallEvent, CallFinished, CallProgress, CallQueued, CallStarted
 from handrail.tools.outcome import REAL_FAILURES, Cause, Outcome, Status
 from handrail.tools.pool import AnyTool, Pool
 
 DEFAULT_SCHEDULING = Scheduling()
 DEFAULT_RAILS = Rails()
+MAX_PROGRESS = 20
+"""So much of the progress before it a card is drawn with."""
 
 
 def _activate_nothing(_names: Iterable[str]) -> None:
@@ -149,7 +152,7 @@ class ToolExecutor:
         self._tell_alone()
         self._unfinished += 1
         if self._events is not None:
-            self._events.put(CallQueued(whole, self._now()))
+            self._events.put(CallQueued(whole, self._now(), self._cards(call)))
         if isinstance(use, BrokenToolUse):
             self._complete(call, rejected_input(whole, Cause.INCOMPLETE, f"{use.name} was not run: {use.problem}"))
             return
@@ -230,11 +233,6 @@ class ToolExecutor:
         """The ids of running calls."""
         return frozenset(call.use.id for call in self._executing.values())
 
-    @property
-    def interruptible(self) -> bool:
-        """Whether a running call would give way to a new message."""
-        return any(call.stops_on_submit for call in self._executing.values())
-
     def _next_ready(self) -> Outcome | None:
         if self._discarded or self._yielded == len(self._calls):
             return None
@@ -259,7 +257,7 @@ class ToolExecutor:
         call.move(State.EXECUTING)
         self._executing[call.number] = call
         if self._events is not None:
-            self._events.put(CallStarted(call.use, self._now()))
+            self._events.put(CallStarted(call.use, self._now(), self._cards(call), call.stops_on_submit))
         if call.problem:
             self._complete(call, self._pipeline.invalid(call.use, call.tool, call.problem))
             return
@@ -334,7 +332,7 @@ class ToolExecutor:
             else:
                 self._scribe.ended(outcome.result)
         if self._events is not None:
-            self._events.put(CallFinished(outcome, self._now()))
+            self._events.put(CallFinished(outcome, self._now(), self._cards(call), call.progress))
         self._wake()
         if outcome.status is Status.ERROR and _really_failed(outcome):
             self._cancel_siblings(call)
@@ -403,7 +401,14 @@ class ToolExecutor:
         if threading.get_ident() != self._thread:
             from_thread(self._loop, self._progress, call, progress)
         elif call.state is State.EXECUTING and self._events is not None:
-            self._events.put(CallProgress(call.use, progress, self._now()))
+            call.progress = (*call.progress[1 - MAX_PROGRESS :], progress)
+            self._events.put(CallProgress(call.use, progress, self._now(), self._cards(call), call.progress))
+
+    def _cards(self, call: Call) -> CallCards:
+        """What draws the call, made for the first event about it."""
+        if call.cards is None:
+            call.cards = ToolCards(call)
+        return call.cards
 
 
 def _is_cancelled() -> bool:

@@ -10,6 +10,8 @@ from handrail.dispatch.flags import short
 from handrail.errors import HandrailError
 from handrail.tools.abort import AbortReason, AbortSignal
 from handrail.tools.access import EXCLUSIVE, WORLD, Access
+from handrail.tools.context import Progress
+from handrail.tools.events import CallCards
 from handrail.tools.outcome import Outcome, Timings
 from handrail.tools.pool import AnyTool
 
@@ -40,11 +42,13 @@ class Call:
         "args",
         "began",
         "blame",
+        "cards",
         "entered",
         "marks",
         "number",
         "outcome",
         "problem",
+        "progress",
         "put_off",
         "read_only",
         "resume",
@@ -79,6 +83,10 @@ class Call:
         self.stop_reason: AbortReason | None = None
         self.blame = ""
         self.outcome: Outcome | None = None
+        self.progress: tuple[Progress, ...] = ()
+        """Its latest progress."""
+        self.cards: CallCards | None = None
+        """What draws it, once an event about it was told."""
 
     def move(self, to: State) -> None:
         """Go along one of the drawn arrows."""

@@ -25,14 +25,10 @@ Indexes = Mapping[Behaviour, RuleIndex]
 
 @record
 class Flags:
-    """What the surroundings permit and ask for."""
+    """What the surroundings permit."""
 
     bypass_available: bool = False
     auto_available: bool = False
-    avoid_prompts: bool = False
-    """Nobody should be asked: a background agent has no person in front of it."""
-    await_automated_checks: bool = False
-    """Hooks and classifier answer before a person is bothered."""
 
 
 NO_FLAGS = Flags()
@@ -156,16 +152,6 @@ class Policy:
     def auto_available(self) -> bool:
         """Whether the mode auto could be entered."""
         return self.flags.auto_available
-
-    @property
-    def should_avoid_prompts(self) -> bool:
-        """Whether no person should be asked."""
-        return self.flags.avoid_prompts
-
-    @property
-    def awaits_automated_checks(self) -> bool:
-        """Whether hooks and the classifier answer before a person is asked."""
-        return self.flags.await_automated_checks
 
     def _texts(self, behaviour: Behaviour) -> RulesBySource:
         found: dict[str, tuple[str, ...]] = {}

@@ -166,16 +166,6 @@ class PermissionSnapshot(Protocol):
         """Whether the mode auto could be entered."""
         ...
 
-    @property
-    def should_avoid_prompts(self) -> bool:
-        """Whether no person should be asked: a background agent has none in front of it."""
-        ...
-
-    @property
-    def awaits_automated_checks(self) -> bool:
-        """Whether hooks and the classifier answer before a person is asked."""
-        ...
-
 
 @record
 class NoRules:
@@ -190,8 +180,6 @@ class NoRules:
     deny_rules: RulesBySource = MappingProxyType({})
     bypass_available: bool = False
     auto_available: bool = False
-    should_avoid_prompts: bool = False
-    awaits_automated_checks: bool = False
 
 
 NO_RULES = NoRules()

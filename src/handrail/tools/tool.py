@@ -203,7 +203,11 @@ class Tool(ABC, Generic[In]):
 
     def progress_card(self, progress: Sequence[Progress]) -> Card:
         """The running call: by default its latest news."""
-        return Card(title=self.display_name(), detail=progress[-1].message if progress else "")
+        if not progress:
+            return Card(title=self.display_name())
+        latest = progress[-1]
+        done = "" if latest.fraction is None else f"{latest.fraction:.0%}"
+        return Card(title=self.display_name(), detail=" ".join(filter(None, (latest.message, done))))
 
     def result_card(self, output: Output, progress: Sequence[Progress]) -> Card:
         """The finished call: by default the card of the output, else what the model gets."""

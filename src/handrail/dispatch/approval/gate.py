@@ -41,7 +41,6 @@ NAMES = {
     "person": "the user",
     "hooks": "a hook",
     "callback": "the program that runs this agent",
-    "coordinator": "the coordinator",
 }
 TO_SUBAGENT = Text(
     "You are a sub-agent: go on with what else you can do, and tell the agent that started you what was refused."
