@@ -6,7 +6,7 @@ JOBS ?= auto
 DIRS := src tests scripts $(wildcard benchmarks/*.py examples/*.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format fuzz docs api definitions checklist bench bench-peers clean
+.PHONY: help setup demo test lint format fuzz docs api definitions checklist shape picture bench bench-peers clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -48,6 +48,12 @@ api: setup ## accept the present public API as the pinned one
 
 checklist: setup ## promised behaviours: proven, unproven, not landed
 	@$(BIN)/python scripts/checklist.py
+
+shape: setup ## measures of the source beside their bars: sizes, names, late imports
+	@$(BIN)/python scripts/shape.py
+
+picture: setup ## draw the packages and what they use into docs/architecture.md
+	@$(BIN)/python scripts/shape.py --embed
 
 bench: setup ## measure our own speed
 	@$(BIN)/python -m benchmarks.start_bench

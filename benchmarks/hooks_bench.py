@@ -18,7 +18,7 @@ from handrail import CarefulGate, Hooks, Rails, ResultStore, RunContext, ToolExe
 from handrail.app.late_hooks import LateHooks
 from handrail.app.live import Live, live_settings
 from handrail.config.asked import NOTHING_ASKED
-from handrail.dispatch.gate import Evidence, Request
+from handrail.dispatch.gate import Evidence, Request, WithoutPolicy
 from handrail.dispatch.hooking import CallHooks
 from handrail.hooks.asking import Surroundings
 from handrail.tools.permission import Decision
@@ -35,7 +35,7 @@ async def nothing() -> str:
     return ""
 
 
-class LookingGate:
+class LookingGate(WithoutPolicy):
     """Looks whether settings have changed, as sessions do, and lets pass what only reads."""
 
     def __init__(self, live: Live) -> None:

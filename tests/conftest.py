@@ -4,13 +4,17 @@ What every test run keeps to.
 - A test that needs a program which is not here is not run, and the end of the run says so. With CI=true that is a
   failure if set-up or scripts/system-deps could have provided it.
 - A test may only claim to prove ids that stand in checklist.toml.
+- Programs that our dependencies bring (ripgrep) count as installed.
+- A Ctrl+C sent to a program that a test started reaches it, also when the run itself is deaf to it (`nohup`, `&`).
 - No test talks to any address but loopback.
-- Property tests give the same examples on every run, unless asked for more (`make fuzz`). One that fails says so soon.
+- Property tests give the same examples on every run, unless asked for more (`make fuzz`). A broken property is told
+  soon: its example is made smaller for at most 20 seconds.
 """
 
 import ipaddress
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tomllib
@@ -19,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 from hypothesis.internal.conjecture import engine
 
 from handrail.conversation.blocks import ToolUse
@@ -30,12 +34,18 @@ from handrail.tools.permission import Decision, Verdict
 ROOT = Path(__file__).resolve().parents[1]
 NOT_RUN = "not run"
 
-# Five minutes, as the library has it, is longer than anybody waits for a smaller example of a broken promise.
-engine.MAX_SHRINKING_SECONDS = 15
-
-settings.register_profile("fast", derandomize=True, deadline=None, max_examples=60, report_multiple_bugs=False)
+FAST = tuple(phase for phase in Phase if phase is not Phase.explain)  # explaining tries as often as shrinking does
+settings.register_profile("fast", derandomize=True, deadline=None, max_examples=60, phases=FAST)
 settings.register_profile("thorough", deadline=None, max_examples=2_000, print_blob=True)
 settings.load_profile("fast")
+assert engine.MAX_SHRINKING_SECONDS, "Hypothesis bounds shrinking by another name now"
+engine.MAX_SHRINKING_SECONDS = 20
+
+# behind all others, so that nothing else of the environment is found before what the system has
+os.environ["PATH"] = os.pathsep.join((os.environ.get("PATH", os.defpath), str(Path(sys.executable).parent)))
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
@@ -71,6 +81,17 @@ def ctx(run: RunContext) -> ToolContext:
         return Decision(Verdict.DENY, f"{use.name} may not be used by a test")
 
     return ToolContext(run, ToolUse("call-1", "Any", {}), AbortSignal(), lambda progress: None, refuse)
+
+
+# What is measured
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Coverage triples the price of a property and shows nothing new: each line it reaches, examples reach too."""
+    if config.pluginmanager.hasplugin("_cov"):
+        for item in items:
+            if item.get_closest_marker("hypothesis"):
+                item.add_marker(pytest.mark.no_cover)
 
 
 # Programs that a test needs

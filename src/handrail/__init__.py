@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from handrail.tools.context import Progress, ProgressCallback, RunContext, ToolContext
     from handrail.tools.function import tool
     from handrail.tools.outcome import Cause, Outcome, Status
-    from handrail.tools.output import Output
+    from handrail.tools.output import ContextChange, Output
     from handrail.tools.permission import Allow, Ask, Check, Decision, Deny, Opinion, Refuse, Strength, Verdict
     from handrail.tools.pool import Deferral, Entry, Environment, Ingredients, Pool, assemble
     from handrail.tools.raw import RawTool
@@ -65,7 +65,7 @@ _HOME = {
     "tools.context": ("Progress", "ProgressCallback", "RunContext", "ToolContext"),
     "tools.function": ("tool",),
     "tools.outcome": ("Cause", "Outcome", "Status"),
-    "tools.output": ("Output",),
+    "tools.output": ("ContextChange", "Output"),
     "tools.permission": ("Allow", "Ask", "Check", "Decision", "Deny", "Opinion", "Refuse", "Strength", "Verdict"),
     "tools.pool": ("Deferral", "Entry", "Environment", "Ingredients", "Pool", "assemble"),
     "tools.raw": ("RawTool",),
@@ -88,6 +88,7 @@ __all__ = [
     "Catalog",
     "Cause",
     "Check",
+    "ContextChange",
     "Decision",
     "Deferral",
     "Deny",

@@ -78,7 +78,7 @@ async def test_tools_see_the_run_they_belong_to(tmp_path: Path) -> None:
     @tool(read_only=True)
     async def look(ctx: ToolContext) -> str:
         """Look around."""
-        seen.extend([ctx.cwd, ctx.options.model, ctx.options.tools, ctx.agent.id, list(ctx.history)])
+        seen.extend([ctx.cwd, ctx.options.model, ctx.options.tools(), ctx.agent.id, list(ctx.history)])
         return ""
 
     model = scripted([use("1", "look")], [say("Done.")])

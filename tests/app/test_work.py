@@ -4,17 +4,25 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 
+from handrail import ToolContext, tool
 from handrail.app.work import Work, Worker
 from handrail.config.asked import Asked
 from handrail.conversation.blocks import Text, ToolUse
 from handrail.conversation.messages import Attachment
+from handrail.errors import McpError
 from handrail.loop.events import Compacted, RunEnded, Summarising
 from handrail.providers.choose import Wishes
 from handrail.testing.model_server import ModelServer, Reply
+from handrail.tools.context import AgentType, McpResource
+from handrail.tools.output import ContextChange, Output
+from handrail.tools.schema import Input
+from handrail.tools.tool import McpInfo, PromptView, Tool
 
 pytestmark = pytest.mark.anyio
 
@@ -282,3 +290,160 @@ async def test_in_auto_mode_the_model_of_the_moment_judges_and_is_billed(folder:
     for answer, model in ((first, MODEL), (second, "gpt-4o")):
         assert answer.spent.keys() == {model}
         assert (answer.spent[model].answers, answer.spent[model].input_tokens) == (3, 540)
+
+
+LOOKS = ToolUse("l", "look", {})
+
+
+@pytest.mark.proves("D7", "D8", "M1")
+async def test_a_tool_of_a_session_sees_its_servers_resources_agents_commands_and_flags(
+    folder: Path, env: dict[str, str]
+) -> None:
+    (folder / ".handrail" / "commands").mkdir(parents=True)
+    (folder / ".handrail" / "commands" / "tidy.md").write_text("---\ndescription: Tidies up.\n---\nTidy.\n")
+    answers = {
+        "initialize": {"serverInfo": {"name": "db"}, "capabilities": {"tools": {}, "resources": {}}},
+        "tools/list": {"tools": [{"name": "ask", "inputSchema": {"type": "object"}}]},
+        "resources/list": {"resources": [{"uri": "db://a", "name": "A", "mimeType": "text/plain"}, {"name": "none"}]},
+    }
+
+    async def carry(name: str, message: dict[str, Any]) -> dict[str, Any]:
+        if name == "gone":
+            raise McpError("it is gone")
+        return {"jsonrpc": "2.0", "id": message.get("id"), "result": answers.get(str(message.get("method")), {})}
+
+    seen: list[Any] = []
+
+    @tool(read_only=True)
+    async def look(ctx: ToolContext) -> str:
+        """Look around."""
+        options = ctx.options
+        seen.extend([options.mcp_servers(), options.mcp_resources(), options.commands(), options.agents()])
+        seen.extend([options.model, options.interactive, options.debug, options.verbose, options.tools()])
+        return ""
+
+    given = {"db": {"type": "sdk"}, "gone": {"type": "sdk"}}
+    agents = {"writer": {"description": "Writes.", "prompt": "p"}}
+    replies = [Reply((LOOKS,)), Reply((Text("Done."),))]
+    with anyio.fail_after(20):
+        async with ModelServer(replies, strict=True) as server:
+            work = Work(
+                folder, wishes(server), servers=given, carry=carry, agents=agents, interactive=True, debug=True,
+                told=lambda _note: None,
+            )  # fmt: skip
+            worker = Worker(work, env, tools=[look])
+            try:
+                await worker.connect()
+                await worker.agent.ask("Go.")
+            finally:
+                await worker.aclose()
+
+    servers, resources, commands, types, *plain, tools = seen
+    assert servers == {"db": "connected", "gone": "failed"}
+    assert resources == {"db": (McpResource("db://a", "A", "", "text/plain"),)}
+    assert commands == {"tidy": "Tidies up."}
+    assert AgentType("writer", "Writes.") in types
+    assert plain == [MODEL, True, True, False]
+    assert {"look", "Read", "mcp__db__ask"} <= set(tools)
+
+
+@pytest.mark.proves("A11", "M6")
+async def test_prompts_of_a_session_see_its_agents_and_whether_a_person_is_there(
+    folder: Path, env: dict[str, str]
+) -> None:
+    class Dependent(Tool[Input]):
+        name = "dependent"
+        input_model = Input
+
+        def prompt(self, view: PromptView) -> str:
+            return f"{view.interactive} {[each.name for each in view.agents]} {'Read' in view.tools} {view.mode}"
+
+    async def described(**more: Any) -> str:
+        async with ModelServer([Reply((Text("Done."),))], strict=True) as server:
+            worker = Worker(Work(folder, wishes(server), agents=agents, **more), env, tools=[Dependent()])
+            try:
+                await worker.agent.ask("Go.")
+            finally:
+                await worker.aclose()
+            sent = {tool["name"]: tool["description"] for tool in server.requests[0].body["tools"]}
+        return str(sent["dependent"])
+
+    agents = {"writer": {"description": "Writes.", "prompt": "p"}}
+    with anyio.fail_after(20):
+        alone, watched = await described(), await described(interactive=True, asked=Asked(mode="acceptEdits"))
+
+    assert alone.startswith("False ['writer', ")
+    assert alone.endswith("True default")
+    assert watched.startswith("True ['writer', ")
+    assert watched.endswith("True acceptEdits")
+
+
+async def test_a_sub_agent_cannot_change_the_mode_of_its_session(folder: Path, env: dict[str, str]) -> None:
+    class Plan(Tool[Input]):
+        name = "mcp__s__plan"
+        input_model = Input
+        mcp = McpInfo("s", "plan")
+        always_load = True
+
+        def prompt(self, view: PromptView) -> str:
+            return "Plan."
+
+        def is_read_only(self, args: Input) -> bool:
+            return True
+
+        async def call(self, args: Input, ctx: ToolContext) -> Output:
+            return Output(text="planned", context_change=ContextChange(mode="plan"))
+
+    agents = {"planner": {"description": "d", "prompt": "p"}}
+    replies = [
+        Reply((ToolUse("a", "Agent", {"description": "w", "prompt": "Plan.", "subagent_type": "planner"}),)),
+        Reply((ToolUse("b", "mcp__s__plan", {}),)),
+        Reply((Text("Tried."),)),
+        Reply((ToolUse("c", "mcp__s__plan", {}),)),
+        Reply((Text("Done."),)),
+    ]
+    with anyio.fail_after(20):
+        async with ModelServer(replies, strict=True) as server:
+            asked = Asked(mode="acceptEdits", allowed=("mcp__s__plan",))
+            worker = Worker(Work(folder, wishes(server), asked=asked, agents=agents), env, mcp=(Plan(),))
+            try:
+                await worker.agent.ask("Go.")
+            finally:
+                await worker.aclose()
+            inside, outside = json.dumps(server.requests[2].body), json.dumps(server.requests[4].body)
+
+    assert "a sub-agent cannot change the mode" in inside
+    assert "planned" in outside
+    assert worker.mode == "plan"
+
+
+async def test_caps_by_tool_of_the_settings_hold_in_a_session(folder: Path, env: dict[str, str]) -> None:
+    running, most = 0, 0
+
+    @tool(read_only=True, concurrency_safe=True)
+    async def look(place: int) -> str:
+        """Look around."""
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await anyio.lowlevel.checkpoint()
+        running -= 1
+        return str(place)
+
+    async def at_once(settings: str) -> int:
+        nonlocal most
+        most = 0
+        calls = tuple(ToolUse(str(number), "look", {"place": number}) for number in range(6))
+        async with ModelServer([Reply(calls), Reply((Text("Done."),))], strict=True) as server:
+            worker = Worker(Work(folder, wishes(server), asked=Asked(settings=settings)), env, tools=[look])
+            try:
+                await worker.agent.ask("Go.")
+            finally:
+                await worker.aclose()
+        return most
+
+    off = '"earlyStart": "off"'
+    with anyio.fail_after(30):
+        assert await at_once(f'{{"scheduling": {{{off}}}}}') == 6
+        assert await at_once(f'{{"scheduling": {{{off}, "maxParallel": 3}}}}') == 3
+        assert await at_once(f'{{"scheduling": {{{off}, "maxParallelByTool": {{"look": 2}}}}}}') == 2

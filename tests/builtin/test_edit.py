@@ -58,7 +58,7 @@ def test_an_edit_changes_its_place_and_shows_it_to_model_person_and_program(tool
 
     assert path.read_bytes() == b"one\n2\n2.5\nthree\n"
     assert output == Output(
-        text="Edited f. It reads now:\n1\tone\n2\t2\n3\t2.5\n4\tthree",
+        text="Edited f. The change:\n@@ -1,3 +1,4 @@\n one\n-two\n+2\n+2.5\n three",
         data={
             "filePath": str(ctx.cwd / "f"),
             "oldString": "two",
@@ -147,7 +147,7 @@ def test_a_text_that_occurs_several_times_is_an_error_with_the_lines(tool: Edit,
 
     output = edit(tool, ctx, "total", "sum", replace_all=True)
     assert path.read_text() == "sum\n" + "x\n" * 5 + "sum\n" + "sum sum\n"
-    assert output.text.startswith("Edited f at 4 places. It reads now:\n1\tsum\n")
+    assert output.text.startswith("Edited f at 4 places. The change:\n@@ -1,8 +1,8 @@\n-total\n+sum\n")
 
 
 @pytest.mark.proves("J8", "R12")
@@ -315,7 +315,7 @@ def test_an_edit_counts_as_a_read_of_what_it_wrote(tool: Edit, ctx: ToolContext)
 def test_an_empty_old_string_makes_a_new_file_and_fills_an_empty_one(tool: Edit, ctx: ToolContext) -> None:
     output = edit(tool, ctx, "", "one\n", path="new/f")
     assert (ctx.cwd / "new" / "f").read_text() == "one\n"
-    assert output.text == "Edited new/f. It reads now:\n1\tone"
+    assert output.text == "Edited new/f. The change:\n@@ -0,0 +1,1 @@\n+one"
 
     put(ctx, "")
     edit(tool, ctx, "", "two\n")
@@ -399,7 +399,11 @@ async def test_edits_of_one_file_follow_each_other_and_each_sees_the_one_before(
 
     assert [outcome.result.content for outcome in outcomes if outcome.result.is_error] == []
     assert [(run.cwd / name).read_text() for name in ("a", "b")] == ["10", "10"]
-    assert outcomes[2].result.content == (Text("Edited a. It reads now:\n1\t1"),)
+    assert outcomes[2].result.content == (
+        Text(
+            "Edited a. The change:\n@@ -1,1 +1,1 @@\n-0\n\\ No newline at end of file\n+1\n\\ No newline at end of file"
+        ),
+    )
 
 
 @pytest.mark.anyio
@@ -446,7 +450,10 @@ def test_large_files_are_edited_in_pieces(tool: Edit, ctx: ToolContext, monkeypa
     output = edit(tool, ctx, "line 700\nline 701\n", "changed\n")
 
     assert path.read_text() == "".join([*lines[:700], "changed\n", *lines[702:]])
-    assert output.text.splitlines()[1:5] == ["698\tline 697", "699\tline 698", "700\tline 699", "701\tchanged"]
+    assert output.text.splitlines()[1:8] == [
+        "@@ -698,8 +698,7 @@",
+        *(" line 697", " line 698", " line 699", "-line 700", "-line 701", "+changed"),
+    ]
 
 
 def test_the_card_of_a_call_shows_what_it_wants_to_change(tool: Edit) -> None:

@@ -40,9 +40,7 @@ def test_it_waits_so_long_and_says_so_before_and_after(ctx: ToolContext, seconds
 def test_several_wait_at_once_and_an_interrupt_ends_them_at_once(tmp_path: Path) -> None:
     async def wait() -> tuple[list[Cause], float]:
         run = RunContext(tmp_path)
-        async with ToolExecutor(
-            Pool([Sleep()], (), frozenset(), ()), run, ResultStore(tmp_path / "results")
-        ) as executor:
+        async with ToolExecutor(Pool([Sleep()], ()), run, ResultStore(tmp_path / "results")) as executor:
             for name, seconds in (("a", 5), ("b", 10), ("c", 3000)):
                 executor.add(ToolUse(name, "Sleep", {"seconds": seconds}))
             asyncio.get_running_loop().call_later(10.5, run.abort.abort, AbortReason.USER)

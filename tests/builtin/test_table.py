@@ -11,8 +11,11 @@ import pytest
 from handrail.app.state import plain_outfit
 from handrail.app.tools import make_catalog
 from handrail.builtin.definitions import FILE, is_fixed, written
-from handrail.builtin.table import base_tools
+from handrail.builtin.table import USUAL_FEATURES, base_tools
+from handrail.config.execution import DEFAULT_FEATURES
 from handrail.tools.catalog import Catalog
+from handrail.tools.context import AgentType
+from handrail.tools.permission import NoRules
 from handrail.tools.pool import (
     AnyTool,
     Deferral,
@@ -29,7 +32,7 @@ from handrail.tools.stand_in import loaded
 from handrail.tools.tool import PLAIN_VIEW, PromptView, Tool
 
 AUTO = Deferral(mode="auto")
-EVERY = Environment(features=frozenset({"agents"}), variables={"HANDRAIL_REPL": "1"})
+EVERY = Environment(features=DEFAULT_FEATURES, variables={"HANDRAIL_REPL": "1"})
 MAX_SENT_BYTES = 15_000
 
 
@@ -81,7 +84,9 @@ def test_the_definitions_are_those_that_were_written_down() -> None:
 
 
 @pytest.mark.proves("R5")
-@pytest.mark.parametrize("view", [PLAIN_VIEW, PromptView(True, "plan", frozenset({"Read"}), ("helper",))])
+@pytest.mark.parametrize(
+    "view", [PLAIN_VIEW, PromptView(True, frozenset({"Read"}), (AgentType("helper"),), lambda: NoRules(mode="plan"))]
+)
 def test_a_tool_that_is_not_loaded_is_described_by_the_same_bytes(view: PromptView) -> None:
     pool = everything()
 
@@ -126,7 +131,7 @@ def test_every_field_of_every_tool_is_described_and_nothing_else_is_accepted(too
 def names(**environment: Any) -> list[str]:
     what = Ingredients(
         entries=base_tools(lambda: Catalog(Ingredients()), lambda: plain_outfit({})),
-        environment=Environment(**environment),
+        environment=Environment(USUAL_FEATURES, **environment),
     )
     return [tool.name for tool in assemble(what)]
 
@@ -185,7 +190,7 @@ def test_what_is_always_sent_stays_small() -> None:
 
 LAZY = """
 import sys
-from handrail.builtin.table import base_tools
+from handrail.builtin.table import USUAL_FEATURES, base_tools
 from handrail.tools.catalog import Catalog
 from handrail.tools.pool import Deferral, Ingredients
 from handrail.tools.tool import PLAIN_VIEW

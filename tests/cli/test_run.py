@@ -437,3 +437,60 @@ def test_the_first_request_waits_for_nothing_that_it_does_not_need(tmp_path: Pat
         "mcp",
         "anyio",
     }
+
+
+# How calls are run
+
+
+@pytest.mark.proves("B3")
+async def test_settings_and_variables_drop_whole_families_of_tools(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def offered(*arguments: str) -> set[str]:
+        _, server = await handrail([HELLO], tmp_path, "-p", "hi", *arguments)
+        return {tool["name"] for tool in server.requests[0].body["tools"]}
+
+    monkeypatch.setenv("ENABLE_TOOL_SEARCH", "false")
+    usual = await offered()
+    assert {"Agent", "TaskCreate", "TaskStop"} <= usual
+    fewer = await offered("--settings", '{"features": {"agents": false, "background": false}}')
+    assert usual - fewer == {"Agent", "Monitor", "TaskOutput", "TaskStop"}
+    monkeypatch.setenv("HANDRAIL_FEATURES", "-task-list")
+    assert usual - await offered() == {"TaskCreate", "TaskGet", "TaskList", "TaskUpdate"}
+
+
+async def test_settings_say_how_much_of_a_result_stays_in_the_conversation(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("word " * 200)
+    limit = '{"results": {"maxCharsByTool": {"Read": 300}}}'
+
+    _, whole = await handrail([READ, HELLO], tmp_path, "-p", "go")
+    _, cut = await handrail([READ, HELLO], tmp_path, "-p", "go", "--settings", limit)
+
+    assert "persisted-output" not in whole.requests[1].raw.decode()
+    assert "persisted-output" in cut.requests[1].raw.decode()
+
+
+async def test_variables_say_what_a_failed_command_does_to_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = {"a": "cp nothing here", "b": "touch made"}
+    calls = Reply(tuple(ToolUse(name, "Bash", {"command": line}) for name, line in lines.items()))
+
+    async def runs() -> bool:
+        await handrail([calls, HELLO], tmp_path, "-p", "go", "--allowedTools", "Bash")
+        return (tmp_path / "made").exists()
+
+    assert not await runs()
+    monkeypatch.setenv("HANDRAIL_SIBLING_ERRORS", "isolate")
+    assert await runs()
+
+
+async def test_a_variable_that_cannot_be_used_is_said_before_anything_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HANDRAIL_MAX_PARALLEL", "many")
+
+    ran, server = await handrail([], tmp_path, "-p", "hi")
+
+    assert (ran.code, server.requests) == (1, [])
+    assert "the variable HANDRAIL_MAX_PARALLEL is 'many'. Give a whole number, 1 or more." in ran.errors

@@ -1,7 +1,6 @@
 """The executor: when calls start, in which order results leave, and how calls are stopped."""
 
 import asyncio
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from handrail.tools.access import EXCLUSIVE, Access
 from handrail.tools.context import Progress, RunContext, ToolContext
 from handrail.tools.events import CallEvent, CallFinished, CallProgress, CallQueued, CallStarted
 from handrail.tools.outcome import Cause, Outcome, Status
-from handrail.tools.output import Output
+from handrail.tools.output import ContextChange, Output
 from handrail.tools.schema import Input
 from handrail.tools.tool import PromptView, Tool
 from tests.dispatch.turn import executor_for, rest, settled, use
@@ -414,14 +413,17 @@ async def test_progress_after_the_end_of_a_call_is_dropped() -> None:
 async def test_front_ends_see_what_runs_and_whether_it_would_give_way() -> None:
     reader, writer = GatedTool("Reader"), gated_writer()
     async with executor_for(reader, writer, scheduling=ALL) as executor:
-        assert (set(executor.in_progress), executor.interruptible) == (set(), False)
+        seen = asyncio.create_task(everything(executor))
+        await settled()
         executor.add(use("a", "Reader"))
         executor.add(use("b", "Writer"))
         await settled()
-        assert (set(executor.in_progress), executor.interruptible) == ({"a"}, True)
+        assert executor.in_progress == {"a"}
         reader.open_all("a")
         await settled()
-        assert (set(executor.in_progress), executor.interruptible) == ({"b"}, False)
+        assert executor.in_progress == {"b"}
+    started = [(event.use.id, event.interruptible) for event in await seen if isinstance(event, CallStarted)]
+    assert started == [("a", True), ("b", False)]
 
 
 @pytest.mark.proves("E9")
@@ -486,7 +488,7 @@ def chdir_tool(name: str, **members: Any) -> GatedTool:
         async def call(self, args: Any, ctx: ToolContext) -> Output:
             was = ctx.cwd
             await super().call(args, ctx)
-            return Output(text=str(was), context_change=lambda run: replace(run, cwd=run.cwd / ctx.use.id))
+            return Output(text=str(was), context_change=ContextChange(cwd=was / ctx.use.id))
 
     tool = Chdir(name, **members)
     tool.open_all("a", "b", "c")
@@ -537,7 +539,10 @@ async def test_what_a_call_touches_is_asked_after_the_context_change_before_it()
 
 
 @pytest.mark.proves("A33", "P8")
-@pytest.mark.parametrize("change", [lambda run: 1 / 0, lambda run: "/elsewhere"])
+@pytest.mark.parametrize(
+    "change",
+    ["/elsewhere", ContextChange(Path("/elsewhere"), mode="plan"), ContextChange(add_tools=(GatedTool("New"),))],
+)
 async def test_a_context_change_that_fails_is_told_and_changes_nothing(change: Any) -> None:
     class Bad(GatedTool):
         async def call(self, args: Any, ctx: ToolContext) -> Output:

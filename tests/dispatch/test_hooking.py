@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from handrail import Hooks, Output, Rails, RunContext, ToolExecutor, ToolUse, tool
-from handrail.dispatch.gate import Evidence, Gate, Request
+from handrail.dispatch.gate import Evidence, Gate, Request, WithoutPolicy
 from handrail.dispatch.hooking import CallHooks, absolute
 from handrail.dispatch.results import ResultStore
 from handrail.hooks.asking import Surroundings
@@ -346,7 +346,7 @@ def test_what_is_no_path_reaches_hooks_as_it_is() -> None:
 # After the analysis
 
 
-class Noting:
+class Noting(WithoutPolicy):
     """Allows everything, and keeps what hooks had said."""
 
     def __init__(self) -> None:

@@ -11,7 +11,7 @@ import pytest
 from handrail.conversation.blocks import Document, Image, Json, ResultBlock, Text, ToolUse
 from handrail.conversation.messages import UserMessage
 from handrail.dispatch.executor import ToolExecutor
-from handrail.dispatch.gate import CarefulGate, Evidence, HookAnswer, Rails, Request
+from handrail.dispatch.gate import CarefulGate, Evidence, HookAnswer, Rails, Request, WithoutPolicy
 from handrail.dispatch.results import ResultStore
 from handrail.dispatch.schedule import Scheduling
 from handrail.errors import ToolError
@@ -111,7 +111,7 @@ class FakeHooks:
 
 
 @dataclass
-class FakeGate:
+class FakeGate(WithoutPolicy):
     """Gives a fixed decision and keeps what it was shown."""
 
     decision: Decision = field(default_factory=lambda: Decision(Verdict.ALLOW, "the test says so"))

@@ -20,7 +20,7 @@ from handrail.errors import ToolError
 from handrail.tools.access import EXCLUSIVE, SHARED, Access
 from handrail.tools.context import Progress, RunContext, ToolContext
 from handrail.tools.outcome import Cause, Outcome
-from handrail.tools.output import Output
+from handrail.tools.output import ContextChange, Output
 from handrail.tools.permission import NO_OPINION, Check, Refuse, Verdict
 from handrail.tools.pool import Ingredients, Pool, assemble
 from handrail.tools.schema import Input
@@ -213,7 +213,7 @@ class Do(Tool[DoInput]):
                 raise asyncio.CancelledError
             case "exit":
                 raise SystemExit(3)
-        change = (lambda run: replace(run, cwd=Path(step.chdir))) if step.chdir else None
+        change = ContextChange(cwd=Path(step.chdir)) if step.chdir else None
         return Output(text=f"in {cwd}: {hash(seen)}", context_change=change, is_error=step.ending == "is_error")
 
 

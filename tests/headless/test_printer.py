@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from handrail.conversation.blocks import ToolUse
+from handrail.conversation.blocks import Text, ToolResult, ToolUse
 from handrail.conversation.plain import plain
 from handrail.conversation.stream import StreamFailure, StreamRetry
 from handrail.headless.lines import Lines
@@ -14,6 +14,9 @@ from handrail.headless.printer import printer_for
 from handrail.headless.wire import jsonable
 from handrail.loop.events import Denial, LoopEvent, Notice, RunEnded
 from handrail.loop.state import Move, Why
+from handrail.tools.events import CallFinished
+from handrail.tools.outcome import Cause, Outcome, Status
+from handrail.tools.output import McpMeta, Output
 
 EVIL = "a\x1b]0;title\x07b\u202ec"
 
@@ -125,3 +128,16 @@ def test_the_one_object_has_the_session_and_an_id() -> None:
 
     assert (line["type"], line["result"], line["session_id"]) == ("result", "Yes.", "s")
     assert line["uuid"]
+
+
+@pytest.mark.proves("A35", "D9")
+def test_what_a_server_sent_beside_its_content_reaches_programs_unchanged() -> None:
+    use = ToolUse("1", "mcp__shop__price", {})
+    data = {"content": [{"type": "text", "text": "7"}]}
+    output = Output(text="7", data=data, mcp=McpMeta({"trace": "t1"}, {"price": 7}))
+    outcome = Outcome(use, Status.OK, Cause.DONE, ToolResult("1", (Text("7"),)), output)
+
+    out, _ = told(CallFinished(outcome, 0.0), "stream-json", io.StringIO())
+
+    line = json.loads(out)
+    assert line["tool_use_result"] == {**data, "_meta": {"trace": "t1"}, "structuredContent": {"price": 7}}

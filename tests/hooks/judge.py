@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from handrail.dispatch.approval.judging import facts_of
-from handrail.dispatch.gate import Approver, Evidence, Request
+from handrail.dispatch.gate import Approver, Evidence, Request, WithoutPolicy
 from handrail.files.paths import beneath, exists, expand, locate, resolve
 from handrail.permissions.case import make_case
 from handrail.permissions.layers import decide
@@ -17,7 +17,7 @@ from handrail.tools.permission import Decision, Verdict
 LOOKUP = Lookup(resolve, locate, expand, exists, beneath)
 
 
-class RuleGate:
+class RuleGate(WithoutPolicy):
     """Judges by rules; what they leave to a person goes to the approver, and without one it is refused."""
 
     def __init__(self, folder: Path, approver: Approver | None = None, **rules: Sequence[str]) -> None:

@@ -17,7 +17,6 @@ from handrail.testing import ScriptedModel
 from handrail.tools.catalog import Catalog
 from handrail.tools.context import RunContext
 from handrail.tools.pool import AnyTool, Deferral, Ingredients
-from handrail.tools.tool import PLAIN_VIEW
 
 
 def made(name: str, *, deferred: bool) -> AnyTool:
@@ -37,7 +36,7 @@ class Requests:
     def __init__(self) -> None:
         self.catalog = make_catalog(variables={}, custom=(*PLAIN, *HELD), deferral=Deferral(mode="on"))
         self.conversation = ConversationState(self.catalog, RunContext(Path.cwd()), ResultStore(Path("results")))
-        self.tools = ToolDefinitions(PLAIN_VIEW)
+        self.tools = ToolDefinitions()
 
     def request(self) -> Request:
         return build_request(RunConfig(ScriptedModel([]), "m", ("system",)), self.conversation, self.tools)  # type: ignore[arg-type]
@@ -71,7 +70,7 @@ def test_an_unchanged_pool_gives_the_same_objects() -> None:
 
 def test_tools_that_are_never_held_back_are_not_marked() -> None:
     requests = Requests()
-    requests.conversation.catalog = Catalog(Ingredients(custom=(*PLAIN, *HELD), activated=("held1",)))
+    requests.conversation.catalog = Catalog(Ingredients(custom=(*PLAIN, *HELD), appended=("held1",)))
 
     request = requests.request()
 

@@ -20,7 +20,7 @@ from handrail.mcp.tools import progress_of, tool_name, tools_of
 from handrail.tools.abort import AbortSignal
 from handrail.tools.context import Progress, RunContext, ToolContext
 from handrail.tools.permission import Decision, Verdict
-from handrail.tools.tool import PLAIN_VIEW
+from handrail.tools.tool import PLAIN_VIEW, McpInfo
 from tests.forked import unmeasured
 
 pytestmark = pytest.mark.anyio
@@ -48,10 +48,12 @@ async def reference() -> AsyncIterator[Server]:
     await server.aclose()
 
 
-@pytest.mark.proves("N16")
+@pytest.mark.proves("N16", "A24")
 async def test_tools_of_a_real_server_are_tools_of_ours(reference: Server) -> None:
     tools = {tool.name: tool for tool in tools_of(reference)[0]}
     add = tools["mcp__my_ref_1__add"]
+
+    assert add.mcp == McpInfo("my ref.1", "add")
 
     assert add.prompt(PLAIN_VIEW) == "The sum of two numbers."
     assert add.is_read_only({})

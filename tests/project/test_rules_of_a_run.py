@@ -1,6 +1,7 @@
 """The rules of tests/conftest.py, seen from outside: a small project with the same conftest is run."""
 
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -107,3 +108,42 @@ def test_the_programs_that_can_be_installed_are_listed_one_a_line() -> None:
 
     everywhere = ["tmux", "node", "shfmt"]
     assert done.stdout.splitlines() == (["bwrap", *everywhere] if sys.platform == "linux" else everywhere)
+
+
+SLOWLY_BROKEN = """
+import time
+
+from hypothesis import given, strategies as st
+
+now, failures = 0.0, []
+time.perf_counter = lambda: now  # what Hypothesis looks at to see how long it has been shrinking
+
+@given(st.lists(st.integers(), min_size=1))
+def test_it(numbers):
+    global now
+    now += 3
+    if sum(numbers) >= 1000:
+        failures.append(now)
+        raise AssertionError(f"broken by {numbers}")
+
+def test_time():
+    assert now - failures[0] < 60
+"""
+
+
+def test_a_broken_property_is_told_within_a_minute_however_slow_its_examples_are(project: Path) -> None:
+    status, output = run(project, SLOWLY_BROKEN, "-p", "_hypothesis_pytestplugin")
+
+    assert "broken by [" in output
+    assert (status, "1 failed, 1 passed" in output) == (1, True), output
+
+
+def test_a_run_that_is_deaf_to_ctrl_c_still_tests_what_ctrl_c_does(project: Path) -> None:
+    asked = "import signal\ndef test_it(): assert signal.getsignal(signal.SIGINT) is signal.default_int_handler\n"
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        status, output = run(project, asked)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+    assert status == 0, output

@@ -8,7 +8,7 @@ from handrail import tool
 from handrail.testing import say, use
 from tests.scenarios.playing import an_agent, ending, played, scripted
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.no_cover]
 
 
 @tool(read_only=True, concurrency_safe=True)

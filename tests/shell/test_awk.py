@@ -109,7 +109,7 @@ PARTS = st.sampled_from(
 
 
 @given(st.one_of(st.lists(PARTS, max_size=14).map("".join), st.text(max_size=40)))
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=3 * settings().max_examples, deadline=None)
 def test_any_text_gets_effects_or_a_refusal(text: str) -> None:
     with suppress(UnclearError):
         assert isinstance(awk(text), tuple)

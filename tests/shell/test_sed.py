@@ -117,7 +117,7 @@ PROGRAMS = st.one_of(st.lists(PARTS, max_size=14).map("".join), st.text(max_size
 
 
 @given(PROGRAMS)
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=3 * settings().max_examples, deadline=None)
 def test_any_text_gets_effects_or_a_refusal(text: str) -> None:
     with suppress(UnclearError):
         assert isinstance(sed(text), tuple)
@@ -125,7 +125,7 @@ def test_any_text_gets_effects_or_a_refusal(text: str) -> None:
 
 @pytest.mark.needs("sed")
 @given(st.lists(PARTS, max_size=14).map("".join))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=2 * settings().max_examples, deadline=None)
 def test_sed_itself_finds_nothing_to_forbid_in_what_is_called_harmless(text: str) -> None:
     try:
         harmless = sed(text) == ()

@@ -166,7 +166,7 @@ WORDS = """
 
 
 @given(st.sampled_from(PROGRAMS.split()), st.lists(st.sampled_from(WORDS.split()), max_size=6))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=2 * settings().max_examples, deadline=None)
 def test_any_words_get_an_answer(program: str, words: list[str]) -> None:
     analysis = analyse(" ".join([program, *words]))
     assert not [reason for reason in analysis.reasons if "internal error" in reason.text]

@@ -24,7 +24,7 @@ FRAGMENTS = st.sampled_from(
         st.lists(FRAGMENTS, max_size=30).map(" ".join),
     )
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=2 * settings().max_examples, deadline=None)
 def test_every_text_gets_an_answer_that_is_no_internal_error(text: str) -> None:
     answer = analyse(text)
     assert not [reason for reason in answer.reasons if "internal error" in reason.text]
@@ -84,7 +84,7 @@ def test_no_corpus_line_ends_in_an_internal_error() -> None:
 
 
 @given(st.lists(FRAGMENTS, max_size=12).map(" ".join))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=2 * settings().max_examples, deadline=None)
 def test_a_write_appended_to_any_line_is_never_read_only(text: str) -> None:
     for line in (f"{text}\ntouch pwned", f"{text}; touch pwned", f"{text} > f", f"echo $({text}; touch pwned)"):
         answer = analyse(line)

@@ -9,7 +9,7 @@ import pytest
 from handrail.conversation.blocks import Text, ToolUse
 from handrail.conversation.messages import UserMessage
 from handrail.tools.abort import AbortSignal
-from handrail.tools.context import AgentIdentity, Progress, RunContext, RunOptions, StateStore, ToolContext
+from handrail.tools.context import AgentIdentity, AgentType, Progress, RunContext, RunOptions, StateStore, ToolContext
 from handrail.tools.permission import Decision, NoRules, Verdict
 
 pytestmark = pytest.mark.anyio
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.anyio
 async def test_a_call_sees_its_run_and_has_a_request_a_signal_and_a_listener_of_its_own() -> None:
     options = RunOptions(
         model="m", thinking="high", interactive=True, debug=True, verbose=True,
-        tools=("Read",), commands=("/help",), agents=("Explore",),
+        tools=lambda: ("Read",), commands=lambda: {"help": ""}, agents=lambda: (AgentType("Explore"),),
     )  # fmt: skip
     history = (UserMessage((Text("hello"),)),)
     run = RunContext(
@@ -27,7 +27,7 @@ async def test_a_call_sees_its_run_and_has_a_request_a_signal_and_a_listener_of_
         agent=AgentIdentity("agent-7", "Explore"),
         options=options,
         history=history,
-        permissions=NoRules(version=4, mode="plan"),
+        policy=lambda _run: NoRules(version=4, mode="plan"),
     )
     asked: list[tuple[ToolUse, RunContext]] = []
     news: list[Progress] = []

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handrail.errors import ToolDefinitionError
-from handrail.tools.context import RunContext, RunOptions
+from handrail.tools.context import AgentType, RunContext, RunOptions
 from handrail.tools.function import tool
 from handrail.tools.permission import NoRules
 from handrail.tools.pool import (
@@ -255,13 +255,16 @@ def test_a_function_a_class_and_a_servers_tool_stand_in_one_pool() -> None:
 @pytest.mark.proves("A11", "M1", "M6")
 def test_the_view_of_a_run_reaches_the_texts_without_the_tools_of_servers(run: RunContext) -> None:
     run = replace(
-        run, options=RunOptions(interactive=True, agents=("Explore",)), permissions=NoRules(version=3, mode="plan")
+        run,
+        options=RunOptions(interactive=True, agents=lambda: (AgentType("Explore"),)),
+        policy=lambda _run: NoRules(version=3, mode="plan"),
     )
     pool = assemble(Ingredients(entries=own("Read", "Edit"), mcp=served("mcp__a__b")))
 
     view = pool.view(run)
 
-    assert view == PromptView(True, "plan", frozenset({"Read", "Edit"}), ("Explore",))
+    assert view == PromptView(True, frozenset({"Read", "Edit"}), (AgentType("Explore"),), view.permissions)
+    assert view.mode == "plan"
     assert json.loads(pool.definitions(view)[0].json)["description"] == "Edit with Edit, Read"
     assert pool.definitions(view) is pool.definitions(view), "computed once"
     assert pool.definitions(view) != pool.definitions(PLAIN_VIEW)

@@ -12,9 +12,9 @@ from handrail.conversation.messages import Attachment, SystemNote, UserMessage
 from handrail.errors import InputError, ToolDefinitionError
 from handrail.tools.access import EXCLUSIVE, SHARED
 from handrail.tools.cards import Card
-from handrail.tools.context import Progress, RunContext, ToolContext
+from handrail.tools.context import AgentType, Progress, RunContext, ToolContext
 from handrail.tools.output import McpMeta, Output
-from handrail.tools.permission import NO_OPINION, Ask, Check, Refuse, Verdict
+from handrail.tools.permission import NO_OPINION, Ask, Check, NoRules, Refuse, Verdict
 from handrail.tools.schema import Input
 from handrail.tools.tool import DEFAULT_RESULT_CHARS, PLAIN_VIEW, McpInfo, PromptView, Tool, markdown_beside
 
@@ -64,7 +64,7 @@ class Post(Tool[NoteInput]):
     def prompt(self, view: PromptView) -> str:
         helper = "Use Note for drafts." if "Note" in view.tools else "Write carefully."
         asks = "The user sees it first." if view.interactive else "Nobody checks it."
-        agents = f" Agents: {', '.join(view.agents)}." if view.agents else ""
+        agents = f" Agents: {', '.join(agent.name for agent in view.agents)}." if view.agents else ""
         return f"Post a text. {helper} {asks}{agents}"
 
     def description(self, args: NoteInput, view: PromptView) -> str:
@@ -141,7 +141,7 @@ async def test_a_tool_that_says_only_the_least_is_treated_with_care(run: RunCont
     assert note.max_result_chars == DEFAULT_RESULT_CHARS == 30_000
 
 
-@pytest.mark.proves("A1", "A2", "A3", "A21", "A22", "A24")
+@pytest.mark.proves("A1", "A2", "A3", "A21", "A22")
 def test_members_are_plain_class_attributes(run: RunContext) -> None:
     post: Tool[NoteInput] = Post()
 
@@ -163,13 +163,14 @@ def test_flags_are_decided_per_input(run: RunContext) -> None:
 @pytest.mark.proves("A10", "M6")
 def test_a_description_may_depend_on_the_input_and_on_the_mode() -> None:
     assert Post().description(CALM, PLAIN_VIEW) == "Posts 2 characters"
-    assert Post().description(URGENT, PromptView(mode="plan")) == "Posts 4 characters (plan mode)"
+    planning = PromptView(permissions=lambda: NoRules(mode="plan"))
+    assert Post().description(URGENT, planning) == "Posts 4 characters (plan mode)"
 
 
 @pytest.mark.proves("A11", "M6")
 def test_a_prompt_may_depend_on_people_tools_and_agents_present() -> None:
     assert Post().prompt(PLAIN_VIEW) == "Post a text. Write carefully. Nobody checks it."
-    view = PromptView(interactive=True, tools=frozenset({"Note"}), agents=("Explore",))
+    view = PromptView(interactive=True, tools=frozenset({"Note"}), agents=(AgentType("Explore"),))
     assert Post().prompt(view) == "Post a text. Use Note for drafts. The user sees it first. Agents: Explore."
 
 
@@ -185,7 +186,7 @@ async def test_a_tool_speaks_about_meaning_permission_rules_and_the_classifier(c
     assert post.classifier_text(CALM) == "hi"
 
 
-@pytest.mark.proves("A31", "A32", "A35", "A37", "O3")
+@pytest.mark.proves("A31", "A32", "A37")
 async def test_a_call_reports_typed_progress_and_returns_data_messages_and_mcp_meta(ctx: ToolContext) -> None:
     news: list[Progress] = []
 
@@ -286,7 +287,6 @@ async def test_a_tool_without_call_says_what_it_needs(ctx: ToolContext) -> None:
         Hollow().call_blocking(CALM, ctx)
 
 
-@pytest.mark.proves("O1")
 @pytest.mark.parametrize(
     ("partial", "detail"),
     [
@@ -301,12 +301,12 @@ def test_a_call_can_be_drawn_from_as_much_input_as_has_arrived(partial: Json, de
     assert Note().use_card(partial) == Card(title="Note", detail=detail)
 
 
-@pytest.mark.proves("O2", "O3", "O4", "O5", "O6", "O7")
 def test_every_end_of_a_call_has_a_card() -> None:
     note = Note()
     own = Card(title="mine")
 
     assert note.progress_card([]) == Card(title="Note")
+    assert note.progress_card([Progress("one", 0.5)]) == Card(title="Note", detail="one 50%")
     assert note.progress_card([Progress("one"), Progress("two")]) == Card(title="Note", detail="two")
     assert note.result_card(Output(text="done"), [Progress("one")]) == Card(title="Note", body="done")
     assert note.result_card(Output(data={"n": 1}), []) == Card(title="Note", body='{"n":1}')

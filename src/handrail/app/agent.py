@@ -37,6 +37,7 @@ from handrail.app.models import Streaming, chosen_model
 from handrail.app.state import plain_outfit, result_store
 from handrail.app.tools import make_catalog
 from handrail.builtin.outfit import Outfit
+from handrail.builtin.table import USUAL_FEATURES
 from handrail.conversation.blocks import Json, Text, ToolUse
 from handrail.conversation.messages import Message, UserMessage
 from handrail.conversation.request import Chain, Effort, History, Thinking, ToolChoice
@@ -64,9 +65,7 @@ from handrail.loop.run_hooks import Expansion, hook_note
 from handrail.providers.choose import Wishes
 from handrail.sessions.store import Opened
 from handrail.tools.context import AgentIdentity, RunContext, RunOptions
-from handrail.tools.permission import NoRules
 from handrail.tools.pool import NO_DEFERRAL, AnyTool, Deferral, Denied, Pool, nothing_denied
-from handrail.tools.tool import PromptView
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -135,19 +134,20 @@ class Agent:
         history: Iterable[Message] = (),
         session: Opened | None = None,
         chain: Chain | None = None,
-        view: PromptView | None = None,
+        options: RunOptions = RunOptions(),  # noqa: B008  # frozen
         outfit: Callable[[], Outfit] | None = None,
         env: Mapping[str, str] | None = None,
         denied: Denied = nothing_denied,
         mode: str = "default",
         identity: AgentIdentity = AgentIdentity(),  # noqa: B008  # frozen
-        features: frozenset[str] = frozenset(),
+        features: frozenset[str] = USUAL_FEATURES,
         mcp: tuple[AnyTool, ...] = (),
         results: ResultStore | None = None,
     ) -> None:
         if rails is not None and (policy is not None or can_use_tool is not None):
             raise HandrailError("policy and can_use_tool make rails of their own. Give either them or rails.")
         variables = os.environ if env is None else env
+        self._mode: Callable[[], str] = lambda: mode
         folder = Path(cwd if cwd is not None else Path.cwd()).absolute()
         chosen = chosen_model(model, model_name, Wishes(provider, "", base_url, api_key, fallback_models), variables)
         custom = checked_tools(tuple(tools))
@@ -158,13 +158,12 @@ class Agent:
             custom=custom,
             deferral=deferral or (Deferral() if any(map(deferrable, custom)) else NO_DEFERRAL),
             denied=either(left_out(builtin_tools, policy), denied),
-            planning=mode == "plan",
+            planning=lambda: self._mode() == "plan",
             outfit=self._outfit,
             features=features,
+            interactive=options.interactive,
             mcp=mcp,
         )
-        names = tuple(tool.name for tool in catalog.pool.listed)
-        options = RunOptions(model=chosen.name, thinking=thinking.mode, tools=names)
         self._close_model = chosen.close
         self._hooks = hooks
         store = results or result_store(variables)
@@ -178,6 +177,9 @@ class Agent:
                 session=session.scribe.session_id if session else "",
             )
         )
+        gate = rails.gate
+        if isinstance(gate, FolderGate):
+            self._mode = lambda: gate.mode or mode
         if hooks is not None:  # only who has hooks pays for them
             rails = hooked(rails, hooks, variables)
         self._setup = RunConfig(
@@ -185,7 +187,6 @@ class Agent:
             model_name=chosen.name,
             system=prompt_parts(system_prompt),
             options=RequestOptions(max_tokens, thinking, effort, tool_choice, betas, task_budget),
-            view=view or PromptView(tools=frozenset(names)),
             rails=rails,
             scheduling=scheduling,
             limits=limits,
@@ -200,7 +201,8 @@ class Agent:
             choose_answer=choose,
             structured=structured_output(output),
         )
-        context = RunContext(folder, permissions=NoRules(mode=mode), agent=identity, options=options)
+        options = replace(options, model=chosen.name, thinking=thinking.mode, tools=self._tool_names)
+        context = RunContext(folder, policy=rails.gate.snapshot, agent=identity, options=options)
         past = History(history if session is None else session.messages)
         self._found = found_tools(past.messages)
         if self._found:
@@ -264,11 +266,15 @@ class Agent:
         """Ask another model from the next request of the next prompt on."""
         chosen = chosen_model(model, name, Wishes(), {})
         self._setup = replace(self._setup, model=chosen.model, model_name=chosen.name, cost=chosen.cost)
+        context = self._dialogue.context
+        self._dialogue.context = replace(context, options=replace(context.options, model=chosen.name))
 
-    def set_mode(self, mode: str) -> None:
-        """What tools and hooks are told of the mode from now on; the rails have to be told themselves."""
-        permissions = NoRules(self._dialogue.context.permissions.version + 1, mode)
-        self._dialogue.context = replace(self._dialogue.context, permissions=permissions)
+    def refresh_tools(self) -> tuple[str, ...]:
+        """Have every tool asked again whether it is enabled; the names of all tools of the next request."""
+        return self._dialogue.refresh_tools()
+
+    def _tool_names(self) -> tuple[str, ...]:
+        return tuple(tool.name for tool in self._dialogue.catalog.pool.listed)
 
     def offer(self, mcp: tuple[AnyTool, ...]) -> None:
         """These are the tools of servers from the next request on."""
@@ -332,7 +338,8 @@ class Agent:
         await dialogue.wait_until_idle()
         if self._hooks is not None:
             await self._tell_end(self._hooks, "clear")
-        dialogue.start_source, dialogue.announced_tools = "clear", frozenset()
+        dialogue.start_source, dialogue.announced_tools, dialogue.view = "clear", frozenset(), None
+        dialogue.definitions.clear()
         dialogue.context = replace(dialogue.context, files=FileMemory(), history=())
         dialogue.replace_history(())
 

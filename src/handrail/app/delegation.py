@@ -180,6 +180,7 @@ class Delegation:
             chain=Chain(caller.chain.id, caller.chain.depth + 1),
             identity=identity,
             session=kept,
+            options=replace(caller.context.options, agents=tuple),
             mcp=tuple(tool for tool in caller.tools if tool.mcp),
             **self._options,
         )

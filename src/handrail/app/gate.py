@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from handrail.app.state import state_folder
 from handrail.dispatch.gate import Evidence, Request
 from handrail.errors import HandrailError
+from handrail.tools.context import RunContext
+from handrail.tools.output import ContextChange
 from handrail.tools.permission import Decision
 
 GATE_MODULES = ("handrail.permissions.policy", "handrail.dispatch.approval.gate", "handrail.dispatch.approval.audit")
@@ -65,6 +67,13 @@ class FolderGate:
 
     async def decide(self, request: Request, evidence: Evidence) -> Decision:
         return await self.made.decide(request, evidence)
+
+    def snapshot(self, run: RunContext) -> "Policy":
+        return self.made.snapshot(run)
+
+    def adopt(self, change: ContextChange, run: RunContext, *, consented: bool) -> str:
+        plain = not (change.mode or change.leave_plan or change.add_directories or change.cwd)
+        return "" if plain else self.made.adopt(change, run, consented=consented)
 
     @property
     def made(self) -> "PolicyGate":

@@ -18,6 +18,7 @@ from handrail.mcp.server import Server, connect
 from handrail.mcp.stdio import StdioPeer
 from handrail.mcp.tools import McpTool, tools_of
 from handrail.permissions.rules import server_name
+from handrail.tools.context import McpResource
 
 VARIABLE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")
 START_PATIENCE, CALL_PATIENCE = 30.0, 600.0
@@ -79,6 +80,14 @@ class Servers:
     def status(self) -> list[dict[str, Any]]:
         """How each server stands, in the form that programs ask for."""
         return [_status(each) for each in self._connections.values()]
+
+    def by_status(self) -> dict[str, str]:
+        """How each server stands, in a word."""
+        return {each.name: each.status for each in self._connections.values()}
+
+    def resources(self) -> dict[str, tuple[McpResource, ...]]:
+        """What the connected servers offer to read."""
+        return {each.name: each.server.resources for each in self._connections.values() if each.server}
 
     async def connect(self) -> tuple[str, ...]:
         """Connect all that are not yet; what a person should know about them."""

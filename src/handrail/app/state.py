@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from handrail.builtin.outfit import Outfit
 from handrail.conversation.redact import Redactor, make_redactor
-from handrail.dispatch.results import ResultStore
+from handrail.dispatch.results import DEFAULT_LIMITS, Limits, ResultStore
 from handrail.sessions.log import Durability, Mirror
 from handrail.sessions.store import Store
 
@@ -35,9 +35,9 @@ def state_folder(variables: Mapping[str, str]) -> Path:
     return usual
 
 
-def result_store(variables: Mapping[str, str]) -> ResultStore:
+def result_store(variables: Mapping[str, str], limits: Limits = DEFAULT_LIMITS) -> ResultStore:
     """A folder of its own for the big results of this run; nothing is written before there is one."""
-    return ResultStore(state_folder(variables) / "results" / _of_this_run())
+    return ResultStore(state_folder(variables) / "results" / _of_this_run(), limits)
 
 
 def session_store(

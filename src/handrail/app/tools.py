@@ -6,11 +6,10 @@ from typing import Any, NoReturn
 
 from handrail.app.state import plain_outfit
 from handrail.builtin.outfit import Outfit
-from handrail.builtin.table import base_tools
+from handrail.builtin.table import USUAL_FEATURES, base_tools
 from handrail.tools.catalog import Catalog
-from handrail.tools.pool import AnyTool, Deferral, Denied, Entry, Environment, Ingredients, nothing_denied
+from handrail.tools.pool import AnyTool, Deferral, Denied, Environment, Ingredients, nothing_denied
 from handrail.tools.stand_in import Listed, loaded
-from handrail.tools.tool import McpInfo
 
 DEFAULT_DEFERRAL = Deferral()
 SIMPLE, YES = ("HANDRAIL_SIMPLE", "CLAUDE_CODE_SIMPLE"), ("1", "true")
@@ -25,30 +24,38 @@ def make_catalog(
     environment: Environment | None = None,
     denied: Denied = nothing_denied,
     outfit: Callable[[], Outfit] | None = None,
-    planning: bool = False,
-    features: frozenset[str] = frozenset(),
+    planning: Callable[[], bool] = bool,
+    features: frozenset[str] = USUAL_FEATURES,
+    interactive: bool = False,
     mcp: tuple[AnyTool, ...] = (),
 ) -> Catalog:
     """
     The catalog of a run; nothing is loaded before its pool is asked for.
 
-    `planning` leaves out what never only reads: in plan mode it would be refused.
+    `planning` tells whether the mode is plan: then what never only reads is left out until the mode is another one.
     """
     entries = base_tools(lambda: catalog, outfit or partial(plain_outfit, variables))
-    if planning:
-        denied = _or_changing(denied, entries, custom)
     catalog = Catalog(
         Ingredients(
             entries=entries,
             custom=custom,
             mcp=mcp,
             environment=environment
-            or Environment(features=features, variables=variables, simple=_is_simple(variables)),
+            or Environment(features, variables, interactive=interactive, simple=_is_simple(variables)),
             denied=denied,
             deferral=deferral,
+            usable=partial(_is_usable, planning),
         )
     )
     return catalog
+
+
+def _is_usable(planning: Callable[[], bool], tool: Listed) -> bool:
+    return tool.is_enabled() and not (planning() and _never_only_reads(loaded(tool)))
+
+
+def _never_only_reads(tool: AnyTool) -> bool:
+    return tool.mcp is None and not tool.requires_user_interaction and not whatever_the_input(tool.is_read_only)
 
 
 def _is_simple(variables: Mapping[str, str]) -> bool:
@@ -68,23 +75,6 @@ def whatever_the_input(question: Callable[[Any], Any]) -> Any:
         return question(_AnyInput())
     except LookupError:
         return "depends"
-
-
-def _or_changing(denied: Denied, entries: tuple[Entry, ...], custom: tuple[AnyTool, ...]) -> Denied:
-    loaders: dict[str, Callable[[], Listed]] = {entry.name: entry.load for entry in entries}
-    loaders |= {tool.name: partial(_itself, tool) for tool in custom}
-
-    def left_out(name: str, mcp: McpInfo | None) -> bool:
-        if denied(name, mcp):
-            return True
-        tool = loaded(loaders[name]()) if name in loaders else None
-        return tool is not None and not tool.requires_user_interaction and not whatever_the_input(tool.is_read_only)
-
-    return left_out
-
-
-def _itself(tool: AnyTool) -> AnyTool:
-    return tool
 
 
 def builtin_names() -> frozenset[str]:

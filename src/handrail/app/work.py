@@ -23,6 +23,7 @@ from handrail.app.sessions import SessionWish, open_session
 from handrail.app.state import result_store, session_store, state_folder, undo_folder
 from handrail.app.wishes import thought, wishes_of
 from handrail.config.asked import NOTHING_ASKED, Asked
+from handrail.config.execution import features_of, result_limits, scheduling_of
 from handrail.conversation.messages import Attachment, Message
 from handrail.conversation.redact import Redactor
 from handrail.conversation.request import History, Request
@@ -42,7 +43,7 @@ from handrail.sessions.log import Durability, Mirror
 from handrail.sessions.rebuild import Rebuilt
 from handrail.sessions.scribe import new_id
 from handrail.sessions.store import Opened
-from handrail.tools.context import ToolContext
+from handrail.tools.context import AgentType, RunOptions, ToolContext
 from handrail.tools.delegation import Report, Task
 from handrail.tools.outcome import Outcome
 from handrail.tools.pool import Deferral
@@ -75,6 +76,8 @@ class Work:
     system: str | None = None
     addition: str = ""
     interactive: bool = False
+    debug: bool = False
+    verbose: bool = False
     record: Path | None = None
     replay: Path | None = None
     asked: Asked = NOTHING_ASKED
@@ -166,7 +169,9 @@ class Worker:
             hooks=self.hooks,
             session=self.session,
             history=opened.messages if isinstance(opened, Rebuilt) else (),
-            features=frozenset({"agents"}),
+            features=features_of(loaded.settings, env),
+            scheduling=scheduling_of(loaded.settings, env),
+            options=self._run_options(work),
             spent_aside=self._billed,
             defers=not work.interactive,
             **self._shared,
@@ -202,9 +207,31 @@ class Worker:
 
     def _results(self, env: Mapping[str, str]) -> ResultStore:
         """Big results lie beside the session, so that they can still be read when it is resumed."""
+        limits = result_limits(self.live.loaded.settings, env)
         if self.session is None:
-            return result_store(env)
-        return ResultStore(self.session.path.with_suffix("") / "tool-results")
+            return result_store(env, limits)
+        return ResultStore(self.session.path.with_suffix("") / "tool-results", limits)
+
+    def _run_options(self, work: Work) -> RunOptions:
+        """What tools may know of the session."""
+        return RunOptions(
+            interactive=work.interactive,
+            debug=work.debug,
+            verbose=work.verbose,
+            commands=self._commands,
+            agents=self._agent_types,
+            mcp_servers=lambda: self.servers.by_status() if self.servers else {},
+            mcp_resources=lambda: self.servers.resources() if self.servers else {},
+        )
+
+    def _commands(self) -> dict[str, str]:
+        find = import_module("handrail.app.commands").find_commands
+        return {name: each.description for name, each in find(self._cwd, self.live.loaded.env, self.sources).items()}
+
+    def _agent_types(self) -> tuple[AgentType, ...]:
+        if self.agent.tools.find_listed("Agent") is None:
+            return ()
+        return tuple(AgentType(name, text) for name, text in self.kinds().items())
 
     def _made_hooks(self) -> "Hooks":
         loaded = self.live.loaded
@@ -212,7 +239,7 @@ class Worker:
         made: Hooks = import_module("handrail.app.hooks").session_hooks(
             loaded, loaded.env, self._cwd, self._work.callbacks, session_id=self.id, transcript=transcript
         )
-        made.mode = lambda: self.gate.mode
+        made.mode = lambda: self.mode
         if self.session is not None:
             made.titled = partial(self._titled, self.session)
         return made
@@ -304,9 +331,7 @@ class Worker:
         Raises:
             HandrailError: it cannot be entered.
         """
-        now = self.gate.set_mode(mode)
-        self.agent.set_mode(now)
-        return now
+        return self.gate.set_mode(mode)
 
     @property
     def mode(self) -> str:
@@ -413,7 +438,7 @@ class Worker:
         return (context_attachment(facts, self._memory.files), *self._kinds())
 
     def _kinds(self) -> Iterable[Attachment]:
-        if "Agent" not in {tool.name for tool in self.agent.tools.listed}:
+        if self.agent.tools.find_listed("Agent") is None:
             return ()
         note: Attachment = import_module("handrail.app.delegation").kinds_note(self._delegation().agents)
         return (note,)

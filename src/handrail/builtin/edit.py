@@ -9,8 +9,8 @@ from handrail.builtin.support.file_changes import (
     access_to,
     check_wanted,
     diff_card,
+    diff_text,
     known_digest,
-    numbered,
     original,
     patch_data,
     place_of,
@@ -163,7 +163,7 @@ def result(args: EditInput, target: Target, edits: Edits, found: Found, *, befor
     count = len(edits.spans)
     lines = [f"Edited {args.file_path}{f' at {count:,} places' if count > 1 else ''}."]
     if patch:
-        lines = [f"{lines[0]} It reads now:", numbered(patch)]
+        lines = [f"{lines[0]} The change:", diff_text(patch)]
     if found.quotes:
         lines.append("Quotes of another shape stood in the file; its own shapes were kept.")
     if hidden:

@@ -11,6 +11,9 @@ from handrail.tools.pool import AnyTool, Entry, Environment
 from handrail.tools.search import Searching
 from handrail.tools.stand_in import Listed, fetch
 
+USUAL_FEATURES = frozenset({"background", "task-list"})
+"""The families of tools that need nothing but what every program has; sub-agents need somebody who runs them."""
+
 
 def base_tools(
     catalog: Callable[[], Searching],
@@ -29,19 +32,25 @@ def base_tools(
         Entry("Edit", _made("edit", "Edit", outfit), simple=True),
         Entry("Glob", _made("glob", "Glob", outfit), simple=True, when=_has_search),
         Entry("Grep", _made("grep.tool", "Grep", outfit), simple=True, when=_has_search),
-        Entry("Monitor", _made("background.monitor", "Monitor", outfit), when=_has_background),
+        Entry("Monitor", _made("background.monitor", "Monitor", outfit), feature="background", when=_has_background),
         Entry("NotebookEdit", _made("notebook_edit.tool", "NotebookEdit", outfit)),
         Entry("PowerShell", _made("powershell", "PowerShell", outfit), when=_has_pwsh),
         Entry("REPL", _made("repl.tool", "REPL", outfit), simple=True, when=_has_repl),
         Entry("Read", _made("read.tool", "Read", outfit), simple=True),
         Entry("Sleep", _made("sleep", "Sleep")),
-        Entry("TaskCreate", _made("task_list.task_create", "TaskCreate", outfit), when=_has_task_list),
-        Entry("TaskGet", _made("task_list.task_get", "TaskGet", outfit), when=_has_task_list),
-        Entry("TaskList", _made("task_list.task_list", "TaskList", outfit), when=_has_task_list),
-        Entry("TaskOutput", _made("background.task_output", "TaskOutput", outfit)),
-        Entry("TaskStop", _made("background.task_stop", "TaskStop", outfit)),
-        Entry("TaskUpdate", _made("task_list.task_update", "TaskUpdate", outfit), when=_has_task_list),
-        Entry("TodoWrite", _made("task_list.todo_write", "TodoWrite", outfit), when=_has_todo_list),
+        Entry(
+            "TaskCreate", _made("task_list.task_create", "TaskCreate", outfit), feature="task-list", when=_has_task_list
+        ),
+        Entry("TaskGet", _made("task_list.task_get", "TaskGet", outfit), feature="task-list", when=_has_task_list),
+        Entry("TaskList", _made("task_list.task_list", "TaskList", outfit), feature="task-list", when=_has_task_list),
+        Entry("TaskOutput", _made("background.task_output", "TaskOutput", outfit), feature="background"),
+        Entry("TaskStop", _made("background.task_stop", "TaskStop", outfit), feature="background"),
+        Entry(
+            "TaskUpdate", _made("task_list.task_update", "TaskUpdate", outfit), feature="task-list", when=_has_task_list
+        ),
+        Entry(
+            "TodoWrite", _made("task_list.todo_write", "TodoWrite", outfit), feature="task-list", when=_has_todo_list
+        ),
         Entry("ToolSearch", _made("tool_search", "ToolSearch", catalog)),
         Entry("Write", _made("write", "Write", outfit), simple=True),
     )

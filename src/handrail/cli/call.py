@@ -17,6 +17,7 @@ from handrail.app.live import live_settings, outfit_of
 from handrail.app.state import state_folder
 from handrail.app.tools import make_catalog
 from handrail.cli.permission_flags import asked_for, rule_problems, warn, without_effect
+from handrail.config.execution import features_of
 from handrail.conversation.blocks import Json, Text
 from handrail.conversation.plain import plain
 from handrail.errors import HandrailError
@@ -37,7 +38,8 @@ def run(chosen: argparse.Namespace) -> int:
     live = live_settings(Path.cwd(), os.environ, state_folder(os.environ), asked_for(chosen), warn)
     env = live.loaded.env
     outfit = cache(outfit_of(live))
-    catalog = make_catalog(variables=env, denied=live.denied, outfit=outfit)
+    features = features_of(live.loaded.settings, env) - {"agents"}  # there is nobody to run them
+    catalog = make_catalog(variables=env, denied=live.denied, outfit=outfit, features=features)
 
     async def called() -> Outcome:
         try:

@@ -4,10 +4,11 @@ import asyncio
 import textwrap
 from collections.abc import Callable
 
-from handrail.conversation.blocks import Json, Text, ToolUse
+from handrail.conversation.blocks import Text
 from handrail.conversation.plain import plain
 from handrail.conversation.stream import MessageEnd
 from handrail.loop.events import BlockComplete, LoopEvent, RequestSent, RunEnded
+from handrail.tools.cards import Card
 from handrail.tools.events import CallEvent, CallFinished, CallProgress, CallQueued, CallStarted
 from handrail.tools.outcome import Outcome, Status
 from handrail.tools.permission import Opinion
@@ -37,24 +38,26 @@ class Watch:
                 self._turns[-1][0].ended = self._now()
             case BlockComplete(block=Text(text)):
                 self._say(wrapped(f"Model: {text}", self._width, "       "))
-            case BlockComplete(block=ToolUse() as use):
-                self._labels[use.id] = label(use)
-            case CallQueued() | CallStarted() | CallProgress():
+            case CallQueued(use):
+                self._labels[use.id] = label(event.card)
+                self._turns[-1][1].append(event)
+            case CallStarted() | CallProgress():
                 self._turns[-1][1].append(event)
             case CallFinished(outcome):
                 self._turns[-1][1].append(event)
                 self._outcomes[outcome.use.id] = outcome
-                self._say(self._finished(outcome))
+                self._say(self._finished(outcome, event.card))
             case RunEnded():
                 self.ended = event
             case _:
                 pass
 
-    def _finished(self, outcome: Outcome) -> str:
+    def _finished(self, outcome: Outcome, card: Card) -> str:
+        called = self._labels[outcome.use.id]
         if outcome.status is Status.DENIED and outcome.decision:
             why = max(outcome.decision.opinions, key=lambda each: each.strength)
-            return wrapped(f"  {label(outcome.use)}: refused by the {opinion(why)}", self._width, "    ")
-        return clipped(f"  {label(outcome.use)}: {gist(outcome)}", self._width)
+            return wrapped(f"  {called}: {card.detail} by the {opinion(why)}", self._width, "    ")
+        return clipped(f"  {called}: {gist(card)}", self._width)
 
     def timeline(self) -> str:
         """The calls against the stream, answer by answer."""
@@ -71,26 +74,23 @@ class Watch:
             if outcome.decision is None:
                 continue
             verdict = "refused" if outcome.status is Status.DENIED else "allowed"
-            lines.append(clipped(f"{verdict}  {label(outcome.use)}", self._width))
+            lines.append(clipped(f"{verdict}  {self._labels[outcome.use.id]}", self._width))
             lines += [wrapped(f"         {opinion(each)}", self._width, " " * 11) for each in outcome.decision.opinions]
         return "\n".join(lines)
 
 
-def label(use: ToolUse) -> str:
-    """The call as one would write it."""
-    return plain(f"{use.name} {first_value(use.input)}".strip())
+def label(card: Card) -> str:
+    """A call as one would write it: what it is about stands beside the title, or first in the body."""
+    return f"{card.title} {card.detail or card.body.partition(chr(10))[0]}".strip()
 
 
-def first_value(values: Json) -> str:
-    return next((str(value) for value in values.values()), "")
-
-
-def gist(outcome: Outcome) -> str:
-    """A result in a line: its first one; of a program the last, where it says how it went."""
-    lines = outcome.result.text.strip().splitlines() or ["done"]
-    shown = lines[-1] if outcome.use.name == "Bash" else lines[0]
-    more = f" (+{len(lines) - 1} line{'s' if len(lines) > 2 else ''})" if len(lines) > 1 else ""
-    return plain(" ".join(shown.split())) + more
+def gist(card: Card) -> str:
+    """A result in a line: its detail, or the last line of what a program said, where it tells how it went."""
+    lines = card.body.strip().splitlines()
+    if card.body_kind != "code" or not lines:
+        return card.detail or "done"
+    said = " ".join(lines[-1].split())
+    return f"{card.detail}, {said}" if card.detail else said
 
 
 def opinion(said: Opinion) -> str:

@@ -259,6 +259,8 @@ def work_for(chosen: argparse.Namespace) -> Work:
         replay=chosen.replay and Path(chosen.replay),
         asked=asked_for(chosen),
         told=warn,
+        debug=bool(chosen.debug or chosen.debug_file),
+        verbose=chosen.verbose,
     )
 
 

@@ -56,6 +56,11 @@ SERVERS: Schema = {
         "oneOf": [{"required": [name]} for name in ("serverName", "serverCommand", "serverUrl")],
     },
 }
+COUNT: Schema = {"type": "integer", "minimum": 1}
+COUNTS: Schema = {"type": "object", "additionalProperties": COUNT}
+FLAGS: Schema = {"type": "object", "additionalProperties": FLAG}
+EARLY_STARTS: Schema = {"type": "string", "enum": ["safe", "all", "off"]}
+SIBLING_ERRORS: Schema = {"type": "string", "enum": ["shell-chain", "isolate", "all"]}
 STATUS_LINE: Schema = {"type": "object", "properties": {"type": TEXT, "command": TEXT}}
 
 ALWAYS = "always"
@@ -172,6 +177,15 @@ KEYS = (
         {"type": "integer", "minimum": 1},
         "Bytes of output after which a command is stopped (default: 2000000000).",
     ),
+    Key("features", FLAGS, "Tool families that are there or not: `agents`, `background`, `task-list` (default: all)."),
+    Key("scheduling.earlyStart", EARLY_STARTS, "Which calls start while the answer still arrives (default: safe)."),
+    Key("scheduling.maxParallel", COUNT, "How many calls run at a time (default: 10)."),
+    Key("scheduling.maxParallelByTool", COUNTS, "The same for single tools, by name."),
+    Key("scheduling.siblingErrors", SIBLING_ERRORS, "Which calls a failed command cancels (default: shell-chain)."),
+    Key("results.maxChars", COUNT, "Characters of a result that stay in the conversation; the rest is in a file."),
+    Key("results.maxCharsByTool", COUNTS, "The same for single tools, whatever they say themselves."),
+    Key("results.quotaBytes", COUNT, "Bytes of long results that are kept (default: 2000000000)."),
+    Key("results.retentionDays", COUNT, "Days that long results are kept (default: 30)."),
     Key("redact", TEXTS, "Regular expressions of further secrets, which no session and no log shows."),
     Key("durability", DURABILITY, "What a session outlives: the end of the process, or of the power, too."),
     Key("includeGitInstructions", FLAG, "Tell the model how to work with git. Kept, without effect yet."),

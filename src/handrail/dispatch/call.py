@@ -9,9 +9,10 @@ cancellation passes through, because only the executor knows why.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import TypeAlias
 
 from handrail.conversation.blocks import Json, Text, ToolUse
 from handrail.conversation.scribe import Scribe
@@ -58,6 +59,10 @@ class _ConflictError(HandrailError):
     """A changed input touches what the schedule can no longer promise."""
 
 
+AddTools: TypeAlias = Callable[[Sequence[AnyTool]], None]
+"""Offers more tools from the next request on."""
+
+
 @record
 class Desk:
     """What a call needs of those who run it."""
@@ -68,6 +73,7 @@ class Desk:
     """Asked when the input was changed: may the call go on, perhaps after a wait? False = it cannot be run here."""
     deferrable: Callable[[Call], Awaitable[bool]]
     """Asked when a hook wants the call put off: can it be? May wait until that is known."""
+    add_tools: AddTools
     scribe: Scribe | None = None
 
 
@@ -75,7 +81,12 @@ class Pipeline:
     """Runs single calls; knows nothing of other calls."""
 
     def __init__(
-        self, pool: Pool, rails: Rails, store: ResultStore, activate: Callable[[Iterable[str]], None], desk: Desk
+        self,
+        pool: Pool,
+        rails: Rails,
+        store: ResultStore,
+        activate: Callable[[Iterable[str]], None],
+        desk: Desk,
     ) -> None:
         self._pool = pool
         self._rails = rails
@@ -108,7 +119,7 @@ class Pipeline:
                 after = await self._after(request, output, error, marks[-1] - marks[-2])
                 output = after.updated_output or output
             blocks = (Text(error),) if output is None else request.tool.result_blocks(output)
-            limit = _limit(request.tool, output)
+            limit = self._store.limit_of(request.tool.name, _limit(request.tool, output))
             if limit is not None and sum([len(block.text) for block in blocks if isinstance(block, Text)]) > limit:
                 blocks = await in_thread(partial(self._store.fit, request.use.id, blocks, limit))
             marks.append(now())
@@ -137,7 +148,7 @@ class Pipeline:
         if self._desk.scribe is not None:
             self._desk.scribe.began(request.use)
         call.began = True
-        request.ctx = request.ctx.varied(decision=decision)
+        request.ctx = request.ctx.varied(decision=decision, permissions=request.policy)
 
     async def decide(self, use: ToolUse, run: RunContext) -> Decision:
         """The rails' answer to a call that a tool wants to make. An input that they changed is part of the answer."""
@@ -161,6 +172,11 @@ class Pipeline:
         text = f"There is no tool {use.name!r}.{hint} Use one of the tools you were given."
         return rejected_input(use, Cause.UNKNOWN_TOOL, text)
 
+    def disabled(self, use: ToolUse) -> Outcome:
+        """The tool was there when the request was made, and cannot be used now."""
+        text = f"{use.name} cannot be used at present: it is switched off. Do it another way, or try again later."
+        return rejected_input(use, Cause.UNKNOWN_TOOL, text)
+
     def invalid(self, use: ToolUse, tool: AnyTool, error: HandrailError, timings: Timings = NO_TIME) -> Outcome:
         """The input does not fit. A tool whose schema the model has not seen yet is activated, and the schema told."""
         text = f"The input for {tool.name} is wrong.\n{error}"
@@ -170,19 +186,23 @@ class Pipeline:
             text += f"\nIts definition had not been loaded. It is from now on; call it again to fit:\n{schema}"
         return rejected_input(use, Cause.INVALID_INPUT, text, timings)
 
-    def changed_context(self, change: ContextChange, run: RunContext) -> tuple[RunContext, str]:
+    def changed_context(self, call: Call, outcome: Outcome, run: RunContext) -> tuple[RunContext, str]:
         """The context that a call left behind, or the old one and what went wrong."""
+        change: object = outcome.output.context_change if outcome.output else None
+        problem = ""
         try:
-            changed: object = change(run)
+            if not isinstance(change, ContextChange):
+                problem = f"it left {change!r} instead of a ContextChange"
+            elif not (problem := self._rails.gate.adopt(change, run, consented=_is_consented(call, outcome))):
+                if change.add_tools:
+                    self._desk.add_tools(change.add_tools)
+                return (run if change.cwd is None else replace(run, cwd=change.cwd)), ""
+        except HandrailError as error:
+            problem = str(error)
         except Exception as error:
-            log.exception("a context change raised")
-            return run, f"It ran, but what it changed for later calls was lost: {type(error).__name__}: {error}."
-        if not isinstance(changed, RunContext):
-            return (
-                run,
-                f"It ran, but what it changed for later calls was lost: it left {changed!r} instead of a context.",
-            )
-        return changed, ""
+            log.exception("a context change could not be made")
+            problem = f"{type(error).__name__}: {error}"
+        return run, f"It ran, but what it changed for later calls was lost: {problem.rstrip('.')}."
 
     def _timings(self, call: Call) -> Timings:
         """Also the stage that was not finished has taken its time."""
@@ -213,7 +233,9 @@ class Pipeline:
             evidence = Evidence(hook.opinion, doubt, check)
         decision = await self._rails.gate.decide(request, evidence)
         if decision.verdict is Verdict.ALLOW and decision.updated_input is not None:
+            policy = request.policy
             request, _ = await self._changed(request, decision.updated_input, call)
+            request.policy = policy
         return request, hook, decision
 
     async def _changed(self, request: Request, raw: Json, call: Call | None) -> tuple[Request, str]:
@@ -276,6 +298,13 @@ def _asked_now(hook: HookAnswer) -> HookAnswer:
     assert hook.opinion is not None
     reason = f"{hook.opinion.reason}, which only works for the single call of an answer in a run without a terminal"
     return replace(hook, opinion=replace(hook.opinion, reason=reason))
+
+
+def _is_consented(call: Call, outcome: Outcome) -> bool:
+    """Whether a person, or who answers for one, agreed to this very call, which no rule could have agreed to."""
+    opinions = outcome.decision.opinions if outcome.decision else ()
+    agreed = any(each.strength is Strength.PERSON and each.verdict is Verdict.ALLOW for each in opinions)
+    return agreed and call.tool is not None and call.tool.requires_user_interaction
 
 
 def _note(text: str) -> Text:

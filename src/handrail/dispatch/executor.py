@@ -10,16 +10,17 @@ order they finish in; what happens meanwhile leaves at once, on a channel of its
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Self
 
 from handrail.conversation.blocks import BrokenToolUse, ToolUse
 from handrail.conversation.scribe import Scribe
-from handrail.dispatch.call import Desk, Pipeline
+from handrail.dispatch.call import AddTools, Desk, Pipeline
+from handrail.dispatch.cards import ToolCards
 from handrail.dispatch.channel import Channel
 from handrail.dispatch.endings import crashed, failed, rejected_input, repeated, stopped
-from handrail.dispatch.flags import abort, flag, parse
+from handrail.dispatch.flags import abort, enabled, flag, parse
 from handrail.dispatch.footprint import WRITES_WORLD, footprint
 from handrail.dispatch.gate import Rails, Request
 from handrail.dispatch.journal import Journal
@@ -31,16 +32,22 @@ from handrail.dispatch.tracked import Call, State
 from handrail.errors import HandrailError
 from handrail.tools.abort import AbortReason
 from handrail.tools.context import Progress, RunContext
-from handrail.tools.events import CallEvent, CallFinished, CallProgress, CallQueued, CallStarted
+from handrail.tools.events import CallCards, CallEvent, CallFinished, CallProgress, CallQueued, CallStarted
 from handrail.tools.outcome import REAL_FAILURES, Cause, Outcome, Status
-from handrail.tools.pool import Pool
+from handrail.tools.pool import AnyTool, Pool
 
 DEFAULT_SCHEDULING = Scheduling()
 DEFAULT_RAILS = Rails()
+MAX_PROGRESS = 20
+"""So much of the progress before it a card is drawn with."""
 
 
 def _activate_nothing(_names: Iterable[str]) -> None:
     """For pools without a catalog behind them."""
+
+
+def _add_nothing(_tools: Sequence[AnyTool]) -> None:
+    raise HandrailError("no tools can be added to this pool")
 
 
 class ToolExecutor:
@@ -60,6 +67,7 @@ class ToolExecutor:
         scheduling: Scheduling = DEFAULT_SCHEDULING,
         journal: Journal | None = None,
         activate: Callable[[Iterable[str]], None] = _activate_nothing,
+        add_tools: AddTools = _add_nothing,
         scribe: Scribe | None = None,
         defers: bool = False,
     ) -> None:
@@ -70,7 +78,11 @@ class ToolExecutor:
         self._thread = threading.get_ident()
         self._now = self._loop.time
         self._pipeline = Pipeline(
-            pool, rails, store, activate, Desk(self._now, self._progress, self._rescheduled, self._deferrable, scribe)
+            pool,
+            rails,
+            store,
+            activate,
+            Desk(self._now, self._progress, self._rescheduled, self._deferrable, add_tools, scribe),
         )
         self._sibling_errors = scheduling.sibling_errors
         self._journal = journal
@@ -140,13 +152,16 @@ class ToolExecutor:
         self._tell_alone()
         self._unfinished += 1
         if self._events is not None:
-            self._events.put(CallQueued(whole, self._now()))
+            self._events.put(CallQueued(whole, self._now(), self._cards(call)))
         if isinstance(use, BrokenToolUse):
             self._complete(call, rejected_input(whole, Cause.INCOMPLETE, f"{use.name} was not run: {use.problem}"))
             return
         call.tool = self._pool.find(use.name)
         if call.tool is None:
             self._complete(call, self._pipeline.unknown(whole))
+            return
+        if not enabled(call.tool):
+            self._complete(call, self._pipeline.disabled(whole))
             return
         call.args, call.problem = parse(call.tool, use.input)
         call.read_only = call.problem is None and flag(call.tool.is_read_only, call.args)
@@ -218,11 +233,6 @@ class ToolExecutor:
         """The ids of running calls."""
         return frozenset(call.use.id for call in self._executing.values())
 
-    @property
-    def interruptible(self) -> bool:
-        """Whether a running call would give way to a new message."""
-        return any(call.stops_on_submit for call in self._executing.values())
-
     def _next_ready(self) -> Outcome | None:
         if self._discarded or self._yielded == len(self._calls):
             return None
@@ -247,7 +257,7 @@ class ToolExecutor:
         call.move(State.EXECUTING)
         self._executing[call.number] = call
         if self._events is not None:
-            self._events.put(CallStarted(call.use, self._now()))
+            self._events.put(CallStarted(call.use, self._now(), self._cards(call), call.stops_on_submit))
         if call.problem:
             self._complete(call, self._pipeline.invalid(call.use, call.tool, call.problem))
             return
@@ -320,7 +330,7 @@ class ToolExecutor:
             else:
                 self._scribe.ended(outcome.result)
         if self._events is not None:
-            self._events.put(CallFinished(outcome, self._now()))
+            self._events.put(CallFinished(outcome, self._now(), self._cards(call), call.progress))
         self._wake()
         if outcome.status is Status.ERROR and _really_failed(outcome):
             self._cancel_siblings(call)
@@ -331,12 +341,10 @@ class ToolExecutor:
 
     def _change_context(self, call: Call, outcome: Outcome) -> Outcome:
         """Honoured only for calls that ran alone: nobody else was looking at the context."""
-        assert outcome.output is not None
-        assert outcome.output.context_change is not None
         if not call.alone:
             return outcome
         before = self.run.cwd
-        self.run, problem = self._pipeline.changed_context(outcome.output.context_change, self.run)
+        self.run, problem = self._pipeline.changed_context(call, outcome, self.run)
         if self._scribe is not None and self.run.cwd != before:
             self._scribe.moved(str(self.run.cwd))
         return failed(call.use, Cause.CRASHED, problem, outcome.timings) if problem else outcome
@@ -391,7 +399,14 @@ class ToolExecutor:
         if threading.get_ident() != self._thread:
             from_thread(self._loop, self._progress, call, progress)
         elif call.state is State.EXECUTING and self._events is not None:
-            self._events.put(CallProgress(call.use, progress, self._now()))
+            call.progress = (*call.progress[1 - MAX_PROGRESS :], progress)
+            self._events.put(CallProgress(call.use, progress, self._now(), self._cards(call), call.progress))
+
+    def _cards(self, call: Call) -> CallCards:
+        """What draws the call, made for the first event about it."""
+        if call.cards is None:
+            call.cards = ToolCards(call)
+        return call.cards
 
 
 def _is_cancelled() -> bool:

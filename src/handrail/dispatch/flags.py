@@ -10,6 +10,7 @@ from handrail.tools.abort import AbortReason, AbortSignal
 from handrail.tools.access import EXCLUSIVE, Access
 from handrail.tools.context import RunContext
 from handrail.tools.pool import AnyTool
+from handrail.tools.tool import PromptView
 
 log = logging.getLogger(__name__)
 
@@ -20,6 +21,15 @@ def flag(question: Callable[[Any], bool], args: Any) -> bool:
         return question(args) is True
     except Exception:
         log.exception("%s raised; the careful answer is used", getattr(question, "__qualname__", question))
+        return False
+
+
+def enabled(tool: AnyTool) -> bool:
+    """Whether the tool says that it can be used now."""
+    try:
+        return bool(tool.is_enabled())
+    except Exception:
+        log.exception("%s.is_enabled raised; the tool is not used", tool.name)
         return False
 
 
@@ -63,6 +73,24 @@ def short(tool: AnyTool, args: Any) -> str:
         return str(tool.summary(args))
     except Exception:
         log.exception("%s.summary raised; the name is used", tool.name)
+        return tool.name
+
+
+def describe(tool: AnyTool, args: Any, view: PromptView) -> str:
+    """One line about the call for the person who decides on it; the call in short, if the tool cannot say."""
+    try:
+        return str(tool.description(args, view))
+    except Exception:
+        log.exception("%s.description raised; the summary is used", tool.name)
+        return short(tool, args)
+
+
+def display_name(tool: AnyTool, args: Any) -> str:
+    """The name that people see; the tool's own, if the tool cannot say."""
+    try:
+        return str(tool.display_name(args))
+    except Exception:
+        log.exception("%s.display_name raised; the name is used", tool.name)
         return tool.name
 
 

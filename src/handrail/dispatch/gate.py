@@ -11,20 +11,32 @@ from handrail.conversation.blocks import Json, ToolUse
 from handrail.dispatch.flags import declaration, flag, short
 from handrail.records import record
 from handrail.tools.access import Access
-from handrail.tools.context import ToolContext
-from handrail.tools.output import Output
-from handrail.tools.permission import NO_OPINION, Check, Decision, Opinion, Strength, Verdict, fold
+from handrail.tools.context import RunContext, ToolContext
+from handrail.tools.output import ContextChange, Output
+from handrail.tools.permission import (
+    NO_OPINION,
+    NO_RULES,
+    Check,
+    Decision,
+    Opinion,
+    PermissionSnapshot,
+    Strength,
+    Verdict,
+    fold,
+)
 from handrail.tools.pool import AnyTool
 
 
 class Request:
     """One call that wants to run: the tool, its checked input, and what the tool declares about that input."""
 
-    __slots__ = ("access", "args", "ctx", "read_only", "tool", "use")
+    __slots__ = ("access", "args", "ctx", "policy", "read_only", "tool", "use")
 
     def __init__(
         self, use: ToolUse, tool: AnyTool, args: Any, ctx: ToolContext, *, read_only: bool, access: Access
     ) -> None:
+        self.policy: PermissionSnapshot | None = None
+        """What the gate decided on; None = it has no policy."""
         self.use = use
         self.tool = tool
         self.args = args
@@ -98,6 +110,31 @@ class Gate(Protocol):
 
     async def decide(self, request: Request, evidence: Evidence) -> Decision: ...
 
+    def snapshot(self, run: RunContext) -> PermissionSnapshot:
+        """The policy in force for the calls of a run."""
+        ...
+
+    def adopt(self, change: ContextChange, run: RunContext, *, consented: bool) -> str:
+        """
+        Change the policy as a call wants it for the calls after it; why that cannot be, or nothing.
+
+        `consented`: a person agreed to the call, so that it may also widen what is permitted.
+        """
+        ...
+
+
+class WithoutPolicy:
+    """The part of a gate that has no rules and no mode."""
+
+    def snapshot(self, _run: RunContext) -> PermissionSnapshot:
+        """The empty snapshot."""
+        return NO_RULES
+
+    def adopt(self, change: ContextChange, _run: RunContext, *, consented: bool) -> str:
+        """The current folder may change; there is no mode and no working folder that could."""
+        changes = change.mode or change.leave_plan or change.add_directories
+        return "this run has no permission mode and no working folders" if changes else ""
+
 
 class Approver(Protocol):
     """Somebody who can be asked."""
@@ -106,7 +143,7 @@ class Approver(Protocol):
 
 
 @record
-class CarefulGate:
+class CarefulGate(WithoutPolicy):
     """
     The gate without rules: what only reads may pass, the rest is asked for, and with nobody to ask it is refused.
 

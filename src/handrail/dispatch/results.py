@@ -3,8 +3,9 @@
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import field
 from hashlib import sha256
 from pathlib import Path
 
@@ -22,6 +23,10 @@ class Limits:
 
     quota_bytes: int = 2_000_000_000
     retention_days: int = 30
+    max_chars: int | None = None
+    """How many characters of any result stay in the conversation at most. None = as many as its tool says."""
+    max_chars_by_tool: Mapping[str, int] = field(default_factory=dict)
+    """The same for the named tools, whatever they say themselves."""
 
 
 DEFAULT_LIMITS = Limits()
@@ -42,6 +47,15 @@ class ResultStore:
         self._lock = threading.Lock()
         self._by_name: dict[str, str] = {}
         self._by_call: dict[str, str] = {}
+
+    def limit_of(self, tool: str, own: int | None) -> int | None:
+        """How many characters of a result stay in the conversation; `own` is what its tool says, None = all."""
+        limits = self._limits
+        if limits is DEFAULT_LIMITS:
+            return own
+        if tool in limits.max_chars_by_tool:
+            return limits.max_chars_by_tool[tool]
+        return own if own is None or limits.max_chars is None else min(own, limits.max_chars)
 
     @property
     def replaced(self) -> dict[str, str]:

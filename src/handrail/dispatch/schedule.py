@@ -12,11 +12,14 @@ newest group is always enough. So a call costs what the depth of its paths costs
 import heapq
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import field
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from handrail.dispatch.footprint import Footprint, Place
 from handrail.errors import HandrailError
 from handrail.records import record
+
+EarlyStart: TypeAlias = Literal["safe", "all", "off"]
+SiblingErrors: TypeAlias = Literal["shell-chain", "isolate", "all"]
 
 
 @record
@@ -33,10 +36,10 @@ class Scheduling:
     all_read_only: batch path only; calls run side by side only if all calls of the answer are read-only.
     """
 
-    early_start: Literal["safe", "all", "off"] = "safe"
+    early_start: EarlyStart = "safe"
     max_parallel: int = 10
     max_parallel_by_tool: Mapping[str, int] = field(default_factory=dict)
-    sibling_errors: Literal["shell-chain", "isolate", "all"] = "shell-chain"
+    sibling_errors: SiblingErrors = "shell-chain"
     all_read_only: bool = False
 
     def __post_init__(self) -> None:

@@ -11,6 +11,8 @@ from handrail.dispatch.footprint import WORLD, WRITES_WORLD, Footprint
 from handrail.errors import HandrailError
 from handrail.tools.abort import AbortReason, AbortSignal
 from handrail.tools.access import EXCLUSIVE, Access
+from handrail.tools.context import Progress
+from handrail.tools.events import CallCards
 from handrail.tools.outcome import Outcome, Timings
 from handrail.tools.pool import AnyTool
 
@@ -41,12 +43,14 @@ class Call:
         "args",
         "began",
         "blame",
+        "cards",
         "entered",
         "footprint",
         "marks",
         "number",
         "outcome",
         "problem",
+        "progress",
         "put_off",
         "read_only",
         "resume",
@@ -84,6 +88,10 @@ class Call:
         self.stop_reason: AbortReason | None = None
         self.blame = ""
         self.outcome: Outcome | None = None
+        self.progress: tuple[Progress, ...] = ()
+        """Its latest progress."""
+        self.cards: CallCards | None = None
+        """What draws it, once an event about it was told."""
 
     def move(self, to: State) -> None:
         """Go along one of the drawn arrows."""

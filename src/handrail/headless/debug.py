@@ -1,14 +1,27 @@
 """What `--debug` and `--verbose` tell on standard error or in a file: requests, the cache prefix, calls, money."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TextIO
 
 from handrail.conversation.plain import plain
 from handrail.errors import HandrailError
-from handrail.loop.events import Compacted, LoopEvent, MessageComplete, Notice, RequestSent, RunEnded
-from handrail.tools.events import CallFinished, CallStarted
+from handrail.loop.events import (
+    Compacted,
+    LoopEvent,
+    MessageComplete,
+    Notice,
+    RequestSent,
+    ResultsComplete,
+    RunEnded,
+)
+from handrail.tools.cards import Card, Tone
+from handrail.tools.events import CallFinished, CallProgress, CallQueued, CallStarted, group_card
+
+BODY_LINES = 5
+"""So much of what a card holds is told."""
+SIGNS: dict[Tone, str] = {"plain": " ", "good": "+", "warning": "?", "bad": "!"}
 
 
 class DebugPrinter:
@@ -27,12 +40,37 @@ class DebugPrinter:
         self._everything = everything
         self._notices = notices
         self._prefix = ""
+        self._queued: list[CallQueued] = []
+        self._progress: dict[str, str] = {}
 
     def hear(self, event: LoopEvent) -> None:
-        text = self._line(event)
-        if text:
-            self._out.write(f"handrail: {plain(self._clean(text))}\n")
-            self._out.flush()
+        for line in self._lines(event):
+            self._out.write(f"handrail: {plain(self._clean(line))}\n")
+        self._out.flush()
+
+    def _lines(self, event: LoopEvent) -> list[str]:
+        match event:
+            case CallQueued():
+                self._queued.append(event)
+                return []
+            case CallStarted(use):
+                waits = "" if event.interruptible else ", and a new message waits for it"
+                return [f"{use.name} started ({use.id}){waits}", *_inside(event.card)]
+            case CallProgress(use):
+                card, before = event.card, self._progress.get(use.id)
+                self._progress[use.id] = card.line
+                return [] if card.line == before else [f"{use.name} goes on ({use.id})", *_inside(card)]
+            case CallFinished(outcome):
+                self._progress.pop(outcome.use.id, None)
+                took = f"{outcome.timings.ran * 1000:.1f} ms"
+                ended = f"{outcome.use.name} {outcome.status.value} after {took} ({outcome.use.id})"
+                return [ended, *_inside(event.card)]
+            case ResultsComplete():
+                queued, self._queued = self._queued, []
+                return [card.line for card in _groups(queued)]
+            case _:
+                line = self._line(event)
+                return [line] if line else []
 
     def _line(self, event: LoopEvent) -> str:
         match event:
@@ -43,11 +81,6 @@ class DebugPrinter:
                     f"answer {event.turn}: {usage.fresh_input} tokens in, {usage.whole_output} out, "
                     f"{usage.cache_read_tokens or 0} from the cache"
                 )
-            case CallStarted(use):
-                return f"{use.name} started ({use.id})"
-            case CallFinished(outcome):
-                seconds = outcome.timings.ran
-                return f"{outcome.use.name} {outcome.status.value} after {seconds * 1000:.1f} ms ({outcome.use.id})"
             case Compacted():
                 return f"the history was shortened ({event.kind}): {event.note}"
             case Notice() if self._notices:
@@ -66,6 +99,20 @@ class DebugPrinter:
             f"request {event.turn}.{event.attempt} to {event.request.model}: {event.messages} messages, "
             f"{len(event.request.tools)} tools, prefix {prefix} {state}, chain {event.chain.id[:8]}/{event.chain.depth}"
         )
+
+
+def _inside(card: Card) -> list[str]:
+    """The card below the line that says what happened."""
+    first, *rest = card.lines(BODY_LINES)
+    return [f"{SIGNS[card.tone]} {first}", *(f"  {line}" for line in rest)]
+
+
+def _groups(queued: Sequence[CallQueued]) -> Iterator[Card]:
+    """Calls of an answer that are better seen together."""
+    for name in dict.fromkeys(event.use.name for event in queued):
+        card = group_card([event for event in queued if event.use.name == name])
+        if card is not None:
+            yield card
 
 
 def open_debug_file(name: str | None) -> AbstractContextManager[TextIO | None]:

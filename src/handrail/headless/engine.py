@@ -123,6 +123,8 @@ class Asking:
                 blocked_path=question.blocked_path or None,
                 decision_reason=question.reason,
                 title=question.summary,
+                display_name=question.name,
+                description=question.description,
                 agent_id=None if question.agent.id == "main" else question.agent.id,
             )
         except ControlError as error:

@@ -14,6 +14,7 @@ from handrail.loop.usage import ModelUsage
 from handrail.loop.windows import window_of
 from handrail.sessions.scribe import new_id
 from handrail.tools.outcome import Outcome
+from handrail.tools.output import Output
 
 Line = dict[str, Any]
 
@@ -79,8 +80,9 @@ def model_failure(failure: StreamFailure, text: str) -> Line:
 def tool_result(outcome: Outcome) -> Line:
     """The result of a call, and its data for programs."""
     line = user([outcome.result])
-    data = outcome.output.data if outcome.output else None
-    line["tool_use_result"] = f"Error: {outcome.result.text}" if outcome.result.is_error else jsonable(data)
+    line["tool_use_result"] = (
+        f"Error: {outcome.result.text}" if outcome.result.is_error else result_data(outcome.output)
+    )
     return line
 
 
@@ -189,3 +191,12 @@ def _model_usage(model: str, spent: ModelUsage) -> Line:
         "costUSD": spent.dollars,
         "contextWindow": window_of(model),
     }
+
+
+def result_data(output: Output | None) -> Any:
+    """What a program gets of a result, with what an MCP server sent beside its content."""
+    data = jsonable(output.data) if output else None
+    if output is None or output.mcp is None or not isinstance(data, dict):
+        return data
+    beside = {"_meta": output.mcp.meta or None, "structuredContent": output.mcp.structured_content}
+    return {**data, **{name: jsonable(value) for name, value in beside.items() if value is not None}}

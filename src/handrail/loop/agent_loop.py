@@ -76,7 +76,7 @@ class AgentLoop:
         self._queue = EventQueue(conversation)
         self._emit, self._add = self._queue.emit, self._queue.add
         self._hooks = RunHooks(config, conversation, signal, self._emit)
-        self._tools = ToolDefinitions(config.view)
+        self._tools = ToolDefinitions()
         self._progress = RunProgress(config)
         self._journal = TurnJournal()
         self._cwd = str(conversation.context.cwd)
@@ -322,7 +322,8 @@ class AgentLoop:
         self._attempt_number = number = self._attempt_number + 1
         history = self._conversation.history
         request = build_request(self._config, self._conversation, self._tools)
-        turn = TurnRequest(request, self.state.turn + 1, number > 1, number >= self._config.stream_attempts)
+        budget = self._progress.usage.left(self.state.turn, self._clock.seconds_left)
+        turn = TurnRequest(request, self.state.turn + 1, number > 1, number >= self._config.stream_attempts, budget)
         attempt = Attempt(self._config, self._conversation, turn, self._signal, self._journal)
         self._emit(
             RequestSent(request, turn.turn, self.state.why, number, turn.plain, len(history.messages), history.filled)

@@ -15,6 +15,8 @@ from handrail.hooks.news import HookNews
 from handrail.tools.abort import AbortReason
 from handrail.tools.catalog import Catalog
 from handrail.tools.context import RunContext
+from handrail.tools.stand_in import Listed
+from handrail.tools.tool import PromptView
 
 MAX_WAKE_UPS = 8
 """How often hooks in the background may keep a run from ending."""
@@ -96,6 +98,10 @@ class ConversationState:
     chain: Chain = field(default_factory=new_chain)
     attempt_task: asyncio.Task[None] | None = None
     """The attempt that may still write to the history."""
+    view: PromptView | None = None
+    """What the prompts of tools depend on, as it was at the first request."""
+    definitions: dict[str, tuple[Listed, bytes]] = field(default_factory=dict)
+    """The tools that were sent, by name, with the bytes they were sent as: part of the cached prefix."""
     session_started: bool = False
     """Whether hooks know that the session has started."""
     start_source: str = ""
@@ -113,6 +119,10 @@ class ConversationState:
         last = self.history.messages[-1] if self.deferred_call and self.history.messages else None
         ids = isinstance(last, UserMessage) and [getattr(block, "tool_use_id", "") for block in last.content]
         return self.deferred_call if self.deferred_call and ids == [self.deferred_call.id] else None
+
+    def refresh_tools(self) -> tuple[str, ...]:
+        """Have tools that are left out asked again; the names of all tools of the next request."""
+        return tuple(tool.name for tool in self.catalog.refresh().listed)
 
     def replace_history(self, messages: Iterable[Message]) -> None:
         """Put these in the place of the history; a deferred call is not retried any more."""

@@ -4,52 +4,55 @@ from handrail.conversation.request import Request, ToolDefinition
 from handrail.loop.conversation_state import ConversationState
 from handrail.loop.run_config import RunConfig
 from handrail.tools.pool import Pool, definition_json
-from handrail.tools.tool import PromptView
+from handrail.tools.stand_in import Listed
 
 
 class ToolDefinitions:
     """The tool definitions of a request, built once per pool."""
 
-    def __init__(self, view: PromptView) -> None:
-        self._view = view
+    def __init__(self) -> None:
         self._pool: Pool | None = None
         self._definitions: tuple[ToolDefinition, ...] = ()
         self._activated: tuple[str, ...] = ()
 
-    def for_pool(self, pool: Pool) -> tuple[tuple[ToolDefinition, ...], tuple[str, ...]]:
+    def for_pool(
+        self, pool: Pool, conversation: ConversationState
+    ) -> tuple[tuple[ToolDefinition, ...], tuple[str, ...]]:
         """
         All definitions and the names of deferred tools that were found.
 
         What is sent in full stands first, in the pool's order; what is or was held back follows, also in the pool's
-        order, so that finding a tool moves nothing.
+        order, so that finding a tool moves nothing; what came while the conversation went on stands last.
         """
         if pool is not self._pool:
             self._pool = pool
-            self._activated = tuple(name for name in pool.activated if name in _activated_later(pool))
+            self._activated = tuple(name for name in pool.activated if name in pool.held)
             held = set(pool.deferred) | set(self._activated)
-            ahead = [tool for tool in pool.active if tool.name not in held]
+            ahead = [tool for tool in pool.active if tool.name not in held and tool.name not in pool.late]
             behind = [tool for tool in pool.listed if tool.name in held]
-            view = self._view
+            late = [tool for tool in pool.active if tool.name in pool.late]
             self._definitions = (
-                *(ToolDefinition(tool.name, definition_json(tool, view)) for tool in ahead),
-                *(ToolDefinition(tool.name, definition_json(tool, view), deferred=True) for tool in behind),
+                *(ToolDefinition(tool.name, _definition(tool, conversation)) for tool in ahead),
+                *(ToolDefinition(tool.name, _definition(tool, conversation), deferred=True) for tool in behind),
+                *(ToolDefinition(tool.name, _definition(tool, conversation)) for tool in late),
             )
         return self._definitions, self._activated
 
 
-def _activated_later(pool: Pool) -> frozenset[str]:
-    """Activated tools that had been held back: they stand at the end of the active ones."""
-    names = [tool.name for tool in pool.active]
-    found = [name for name in pool.activated if name in names]
-    while found and names[-len(found) :] != found:
-        found.pop(0)
-    return frozenset(found)
+def _definition(tool: Listed, conversation: ConversationState) -> bytes:
+    """The tool as the conversation has sent it before, whatever its prompt depends on has become since."""
+    known = conversation.definitions.get(tool.name)
+    if known is None or known[0] != tool:
+        if conversation.view is None:
+            conversation.view = conversation.catalog.pool.view(conversation.context)
+        known = conversation.definitions[tool.name] = tool, definition_json(tool, conversation.view)
+    return known[1]
 
 
 def build_request(config: RunConfig, conversation: ConversationState, tools: ToolDefinitions) -> Request:
     """The next request. Nothing here grows with the history."""
-    pool = conversation.catalog.pool
-    definitions, activated = tools.for_pool(pool)
+    pool = conversation.catalog.refresh()
+    definitions, activated = tools.for_pool(pool, conversation)
     options = config.options
     return Request(
         model=config.model_name,

@@ -18,7 +18,6 @@ from handrail.records import record
 from handrail.tools.access import DeclaredUse
 from handrail.tools.context import RunContext
 from handrail.tools.outcome import Outcome
-from handrail.tools.tool import PLAIN_VIEW, PromptView
 
 if TYPE_CHECKING:
     from handrail.hooks.answers import Answer
@@ -108,7 +107,6 @@ class RunConfig:
     model_name: str
     system: tuple[str, ...] = ()
     options: RequestOptions = RequestOptions()
-    view: PromptView = PLAIN_VIEW
     rails: Rails = DEFAULT_RAILS
     scheduling: Scheduling = DEFAULT_SCHEDULING
     limits: Limits = NO_LIMITS

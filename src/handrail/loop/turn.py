@@ -37,6 +37,7 @@ from handrail.loop.run_config import RunConfig, Stream
 from handrail.loop.state import Why
 from handrail.records import record
 from handrail.tools.abort import AbortReason, AbortSignal
+from handrail.tools.context import NO_BUDGET, Budget, message_of_one_call
 from handrail.tools.outcome import Outcome, Status
 
 GO_ON = Text("Go on.")
@@ -51,6 +52,7 @@ class TurnRequest:
     turn: int
     plain: bool = False
     is_last: bool = False
+    budget: Budget = NO_BUDGET
 
 
 class Attempt:
@@ -70,12 +72,20 @@ class Attempt:
         self.signal = signal.child()
         self._executor = ToolExecutor(
             conversation.catalog.pool,
-            replace(conversation.context, abort=self.signal, history=conversation.history.messages),
+            replace(
+                conversation.context,
+                abort=self.signal,
+                history=conversation.history.messages,
+                budget=turn.budget,
+                message=self._message_of,
+                refresh_tools=conversation.refresh_tools,
+            ),
             conversation.store,
             rails=config.rails,
             scheduling=config.scheduling,
             journal=journal,
             activate=conversation.catalog.activate,
+            add_tools=conversation.catalog.add,
             scribe=conversation.history.scribe,
             defers=config.can_defer and conversation.context.agent.is_main,
         )
@@ -286,10 +296,18 @@ class Attempt:
 
     # The history
 
+    def _keep_context(self) -> None:
+        """The context as the calls left it, without what belongs to this attempt."""
+        self._conversation.context = replace(self._executor.run, message=message_of_one_call, budget=NO_BUDGET)
+
+    def _message_of(self, _use: ToolUse) -> AssistantMessage:
+        """The answer that asks for a call, as far as it has arrived."""
+        return self.answer or self._partial.to_message("")
+
     def _settle(self) -> None:
         """The executor is closed, so every call has an outcome. There is no await in here, so nothing comes between."""
         self.is_settled = True
-        self._conversation.context = self._executor.run
+        self._keep_context()
         if self.is_discarded:
             self._discard_saved()
             return
@@ -347,10 +365,15 @@ class DeferredCallAttempt(Attempt):
             async for _ in self._executor.rest():
                 pass
 
+    def _message_of(self, use: ToolUse) -> AssistantMessage:
+        """The answer that asked for the call, which is in the history."""
+        said = (each for each in reversed(self._conversation.history.messages) if isinstance(each, AssistantMessage))
+        return next((each for each in said if any(call.id == use.id for call in each.calls)), AssistantMessage((use,)))
+
     def _settle(self) -> None:
         """Its result takes the place of the one that stood for it, unless it was deferred once more."""
         self.is_settled = True
-        self._conversation.context = self._executor.run
+        self._keep_context()
         self.outcomes = self._executor.outcomes
         if all(outcome.status is Status.DEFERRED for outcome in self.outcomes):
             return

@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from handrail.conversation.stream import Usage
-from handrail.loop.limits import Limits
+from handrail.loop.limits import NO_LIMITS, Limits
 from handrail.loop.state import Why
 from handrail.records import record
+from handrail.tools.context import NO_BUDGET, Budget
 
 Cost: TypeAlias = Callable[[str, Usage], float | None]
 """Dollars for one answer of a model; None = no known price."""
@@ -97,6 +98,19 @@ class UsageMeter:
         return (
             f"The limit of {self._limits.dollars:g} dollars cannot be kept: the price of {unknown} is not known. "
             "Limit turns, tokens or seconds instead."
+        )
+
+    def left(self, turns: int, seconds: float | None) -> Budget:
+        """What is left of the limits after so many turns, with so many seconds left."""
+        limits, usages = self._limits, self.by_model.values()
+        if limits is NO_LIMITS:
+            return NO_BUDGET
+        dollars, tokens = sum(usage.dollars or 0.0 for usage in usages), sum(usage.tokens for usage in usages)
+        return Budget(
+            None if limits.turns is None else max(0, limits.turns - turns),
+            None if limits.dollars is None else max(0.0, limits.dollars - dollars),
+            None if limits.tokens is None else max(0, limits.tokens - tokens),
+            None if seconds is None else max(0.0, seconds),
         )
 
     def limit_reached(self, turns: int) -> Why | None:

@@ -1,19 +1,25 @@
 """A connected MCP server: the handshake, its tools, and calls of them."""
 
 import base64
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, TypeVar
 
 from handrail.conversation.blocks import Image, ResultBlock, Text
 from handrail.errors import McpError
 from handrail.mcp.peer import OnProgress, Peer
 from handrail.records import record
+from handrail.tools.context import McpResource
 from handrail.tools.output import McpMeta, Output
+
+Found = TypeVar("Found")
 
 PROTOCOL = "2025-11-25"
 MAX_PAGES = 100
 MAX_TOOLS = 10_000
 MAX_BLOCKS = 500
+MAX_WORDS = 2_000
+"""How many characters of what a server says about a resource are kept."""
 MAX_IMAGE = 5 * 1024 * 1024
 IMAGES = {"image/png": b"\x89PNG", "image/jpeg": b"\xff\xd8\xff", "image/gif": b"GIF8", "image/webp": b"RIFF"}
 """What models take, and how each begins. One that they refuse would stay in the conversation and spoil all requests."""
@@ -37,6 +43,8 @@ class Server:
         self.name = name
         self.info = info
         self.tools: tuple[RemoteTool, ...] = ()
+        self.resources: tuple[McpResource, ...] = ()
+        """What it offers to read, as it was when it was connected."""
         self._peer = peer
         self._patience = call_patience
 
@@ -70,21 +78,34 @@ async def connect(name: str, peer: Peer, *, patience: float = 30.0, call_patienc
     server = Server(name, peer, info if isinstance(info, Mapping) else {}, call_patience=call_patience)
     capabilities = answer.get("capabilities")
     if isinstance(capabilities, Mapping) and "tools" in capabilities:
-        server.tools = await _listed(peer, patience)
+        server.tools = await _list(peer, "tools", remote_tool, patience)
+    if isinstance(capabilities, Mapping) and "resources" in capabilities:
+        with suppress(McpError):  # its tools can be used without them
+            server.resources = await _list(peer, "resources", resource, patience)
     return server
 
 
-async def _listed(peer: Peer, patience: float) -> tuple[RemoteTool, ...]:
-    found: list[RemoteTool] = []
+async def _list(peer: Peer, kind: str, parse: Callable[[object], Found | None], patience: float) -> tuple[Found, ...]:
+    found: list[Found] = []
     cursor: object = None
     for _ in range(MAX_PAGES):
-        page = await peer.request("tools/list", {} if cursor is None else {"cursor": cursor}, patience=patience)
-        listed = page.get("tools")
-        found += [tool for value in (listed if isinstance(listed, Sequence) else ()) if (tool := remote_tool(value))]
+        page = await peer.request(f"{kind}/list", {} if cursor is None else {"cursor": cursor}, patience=patience)
+        listed = page.get(kind)
+        found += [each for value in (listed if isinstance(listed, Sequence) else ()) if (each := parse(value))]
         cursor = page.get("nextCursor")
         if not cursor or len(found) > MAX_TOOLS:
             return tuple(found[:MAX_TOOLS])
-    raise McpError(f"The list of tools has more than {MAX_PAGES} pages.")
+    raise McpError(f"The list of {kind} has more than {MAX_PAGES} pages.")
+
+
+def resource(value: object) -> McpResource | None:
+    """A resource from a server's list; None = it has no address."""
+    match value:
+        case {"uri": str(uri), **rest}:
+            texts = (rest.get(key) for key in ("name", "description", "mimeType"))
+            return McpResource(uri, *(text[:MAX_WORDS] if isinstance(text, str) else "" for text in texts))
+        case _:
+            return None
 
 
 def remote_tool(value: object) -> RemoteTool | None:

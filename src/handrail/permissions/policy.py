@@ -14,6 +14,7 @@ from handrail.permissions.modes import MODE_ALIASES, MODES
 from handrail.permissions.patterns import Anchors
 from handrail.permissions.rules import Behaviour, Rule, RuleProblem, Source, parse_rule
 from handrail.records import record
+from handrail.tools.permission import RulesBySource
 from handrail.tools.tool import McpInfo
 
 # A parent in one of these hands its mode on, whatever a sub-agent's definition says.
@@ -24,14 +25,10 @@ Indexes = Mapping[Behaviour, RuleIndex]
 
 @record
 class Flags:
-    """What the surroundings permit and ask for."""
+    """What the surroundings permit."""
 
     bypass_available: bool = False
     auto_available: bool = False
-    avoid_prompts: bool = False
-    """Nobody should be asked: a background agent has no person in front of it."""
-    await_automated_checks: bool = False
-    """Hooks and classifier answer before a person is bothered."""
 
 
 NO_FLAGS = Flags()
@@ -130,6 +127,38 @@ class Policy:
         """The rules grouped by where they are written."""
         names = dict.fromkeys(rule.source.name for rule in self.rules)
         return MappingProxyType({name: tuple(r for r in self.rules if r.source.name == name) for name in names})
+
+    @property
+    def allow_rules(self) -> RulesBySource:
+        """The texts of the allow rules by source, as tools may know them."""
+        return self._texts(Behaviour.ALLOW)
+
+    @property
+    def ask_rules(self) -> RulesBySource:
+        """The texts of the ask rules by source."""
+        return self._texts(Behaviour.ASK)
+
+    @property
+    def deny_rules(self) -> RulesBySource:
+        """The texts of the deny rules by source."""
+        return self._texts(Behaviour.DENY)
+
+    @property
+    def bypass_available(self) -> bool:
+        """Whether the mode bypassPermissions could be entered."""
+        return self.flags.bypass_available
+
+    @property
+    def auto_available(self) -> bool:
+        """Whether the mode auto could be entered."""
+        return self.flags.auto_available
+
+    def _texts(self, behaviour: Behaviour) -> RulesBySource:
+        found: dict[str, tuple[str, ...]] = {}
+        for rule in self.rules:
+            if rule.behaviour is behaviour:
+                found[rule.source.name] = (*found.get(rule.source.name, ()), rule.text)
+        return MappingProxyType(found)
 
     def denies_tool(self, name: str, mcp: McpInfo | None = None) -> bool:
         """Whether a rule denies a whole tool, which then does not exist for the model (a `tools.pool.Denied`)."""

@@ -9,10 +9,11 @@ Only the policy in memory changes here; writing a destination's file is for whoe
 from collections.abc import Mapping
 from typing import Any
 
-from handrail.permissions.modes import MODE_ALIASES, MODES
+from handrail.permissions.modes import MODE_ALIASES, MODES, stricter
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import Behaviour, Rule, RuleProblem, Source, parse_rule
 from handrail.records import record
+from handrail.tools.output import ContextChange
 
 DESTINATIONS = {
     "session": "session",
@@ -42,6 +43,39 @@ def apply_update(policy: Policy, update: Mapping[str, Any]) -> Policy | UpdatePr
     if kind in ("addDirectories", "removeDirectories"):
         return change_directories(policy, str(kind), update.get("directories"))
     return UpdateProblem(f"there is no update of type {kind!r}")
+
+
+def change_policy(policy: Policy, change: ContextChange, *, consented: bool) -> Policy | UpdateProblem:
+    """
+    The policy after a change that a call wants for the calls after it. Folders are real paths.
+
+    What lets more pass than before needs consent; the current folder has to lie in a working folder.
+    """
+    after: Policy | UpdateProblem = policy.leaving_plan() if change.leave_plan else policy
+    updates: list[Mapping[str, Any]] = []
+    if change.mode:
+        updates.append({"type": "setMode", "mode": change.mode})
+    if change.add_directories:
+        updates.append({"type": "addDirectories", "directories": change.add_directories})
+    for update in updates:
+        after = after if isinstance(after, UpdateProblem) else apply_update(after, update)
+    if isinstance(after, UpdateProblem):
+        return after
+    if change.mode and after.mode != MODE_ALIASES.get(change.mode, change.mode):
+        return UpdateProblem(f"the mode {change.mode!r} cannot be entered here; {policy.mode!r} stays")
+    if not consented and (wider := widened(policy, after)):
+        return UpdateProblem(f"{wider} widens what is permitted, which only a person can agree to when asked")
+    if change.cwd is not None and after.prefixes and not f"{change.cwd}/".startswith(after.prefixes):
+        return UpdateProblem(f"{str(change.cwd)!r} is outside the working folders")
+    return after
+
+
+def widened(before: Policy, after: Policy) -> str:
+    """What of a changed policy lets more pass than before; empty if nothing does."""
+    if after.mode != before.mode and not stricter(after.mode, before.mode):
+        return f"going from the mode {before.mode} to {after.mode}"
+    new = [folder for folder in after.working_dirs if not f"{folder}/".startswith(before.prefixes)]
+    return f"the working folder {new[0]!r}" if new else ""
 
 
 def change_rules(policy: Policy, kind: str, update: Mapping[str, Any]) -> Policy | UpdateProblem:

@@ -1,12 +1,13 @@
 """The catalog: the one changing thing about tools in a run. It makes a new pool only when something changed."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from handrail.errors import ToolDefinitionError
 from handrail.tools.pool import SEARCH_TOOL, AnyTool, Ingredients, Pool, assemble, with_activated
 from handrail.tools.search import Searchable, SearchIndex
-from handrail.tools.tool import PLAIN_VIEW
+from handrail.tools.tool import PLAIN_VIEW, Tool
 
 MAX_ANNOUNCED = 200
 
@@ -26,22 +27,43 @@ class Catalog:
             self._pool = assemble(self._ingredients)
         return self._pool
 
-    def refresh(self, *, mcp: tuple[AnyTool, ...]) -> Pool:
+    def refresh(self, *, mcp: tuple[AnyTool, ...] | None = None) -> Pool:
         """
-        Take over the tools that MCP servers offer now.
+        Ask the tools that were left out whether they can be used now, and take over what MCP servers offer, if given.
 
-        What the model has been sent in full stays so. Holding back, once begun, goes on, because a server that
-        comes and goes must not move the others around.
+        What can be used from now on is appended; what cannot any more keeps its place. What the model has been sent in
+        full stays so. Holding back, once begun, goes on, because a server that comes and goes must not move the others
+        around.
         """
-        if mcp == self._ingredients.mcp:
+        if self.pool.disabled and (ready := self._ready()):
+            self._append(ready)
+        if mcp is None or mcp == self._ingredients.mcp:
             return self.pool
         before, self._index = self.pool, None
-        self._renew(replace(self._ingredients, mcp=mcp))
+        self._renew(replace(self._ingredients, mcp=mcp, shown=_names(before)))
         if before.held or self.pool.held:
             sent = self._ingredients.sent if before.held else frozenset(tool.name for tool in before.active)
             deferral = replace(self._ingredients.deferral, mode="on")
             self._renew(replace(self._ingredients, sent=sent, deferral=deferral))
         return self.pool
+
+    def add(self, tools: Sequence[AnyTool]) -> None:
+        """
+        Append tools, from the next request on.
+
+        Raises:
+            ToolDefinitionError: a name is taken, or it is no tool.
+        """
+        taken = set(self.pool.names())
+        for tool in tools:
+            if not isinstance(tool, Tool):
+                raise ToolDefinitionError(f"{tool!r} is no tool.")
+            if names := taken.intersection((tool.name, *tool.aliases)):
+                raise ToolDefinitionError(f"there is a tool {names.pop()!r} already. Give the new one another name.")
+            taken.add(tool.name)
+        ingredients = self._ingredients
+        self._ingredients = replace(ingredients, custom=(*ingredients.custom, *tools))
+        self._append([tool.name for tool in tools])
 
     def search(self, query: str, limit: int) -> list[str]:
         """Names of tools that fit, best first, from all that wait or waited behind the search."""
@@ -61,9 +83,22 @@ class Catalog:
         if new:
             self._renew(with_activated(self._ingredients, new))
 
+    def _ready(self) -> list[str]:
+        """Names of the tools that were left out and can be used now."""
+        taken, usable = self.pool.names(), self._ingredients.usable
+        return [tool.name for tool in self.pool.disabled if tool.name not in taken and usable(tool)]
+
+    def _append(self, names: Sequence[str]) -> None:
+        what, self._index = with_activated(self._ingredients, names), None
+        self._renew(replace(what, late=what.late.union(names), shown=_names(self.pool)))
+
     def _renew(self, ingredients: Ingredients) -> None:
         self._ingredients = ingredients
         self._pool = None
+
+
+def _names(pool: Pool) -> frozenset[str]:
+    return frozenset(tool.name for tool in pool.listed)
 
 
 def announcement(pool: Pool) -> str:

@@ -7,11 +7,11 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from handrail.conversation.blocks import ToolUse
-from handrail.conversation.messages import Message
+from handrail.conversation.messages import AssistantMessage, Message
 from handrail.files.memory import FileMemory
 from handrail.records import record
 from handrail.tools.abort import AbortSignal
-from handrail.tools.permission import Decision, NoRules, PermissionSnapshot
+from handrail.tools.permission import NO_RULES, Decision, PermissionSnapshot
 
 if TYPE_CHECKING:
     from handrail.files.paths import Place
@@ -48,17 +48,59 @@ class AgentIdentity:
 
 
 @record
+class AgentType:
+    """A type of sub-agents, and what it is for."""
+
+    name: str
+    description: str = ""
+
+
+@record
+class McpResource:
+    """A resource that an MCP server offers, as the server describes it."""
+
+    uri: str
+    name: str = ""
+    description: str = ""
+    mime_type: str = ""
+
+
+def _nothing_by_name() -> Mapping[str, Any]:
+    return {}
+
+
+@record
 class RunOptions:
-    """What was chosen for the whole run."""
+    """
+    What was chosen for the run, and what its session offers. What may change while it runs is a function to be called.
+
+    `tools` gives names, `commands` and `agents` give descriptions too; `mcp_servers` gives the status of each server by
+    its name (`connected`, `pending`, `failed`, `disabled`), `mcp_resources` what each connected server offers to read.
+    """
 
     model: str = ""
     thinking: str = ""
     interactive: bool = False
     debug: bool = False
     verbose: bool = False
-    tools: tuple[str, ...] = ()
-    commands: tuple[str, ...] = ()
-    agents: tuple[str, ...] = ()
+    tools: Callable[[], tuple[str, ...]] = tuple
+    commands: Callable[[], Mapping[str, str]] = _nothing_by_name
+    agents: Callable[[], tuple[AgentType, ...]] = tuple
+    mcp_servers: Callable[[], Mapping[str, str]] = _nothing_by_name
+    mcp_resources: Callable[[], Mapping[str, tuple[McpResource, ...]]] = _nothing_by_name
+
+
+@record
+class Budget:
+    """What is left of the limits of the run when the model was asked. None = there is no such limit."""
+
+    turns: int | None = None
+    dollars: float | None = None
+    tokens: int | None = None
+    seconds: float | None = None
+
+
+NO_BUDGET = Budget()
 
 
 class StateStore:
@@ -78,18 +120,39 @@ class StateStore:
             self._state = change(self._state)
 
 
+def no_rules(_run: "RunContext") -> PermissionSnapshot:
+    """The policy of a run without one."""
+    return NO_RULES
+
+
+def message_of_one_call(use: ToolUse) -> AssistantMessage:
+    """The message of a call that no model asked for."""
+    return AssistantMessage((use,))
+
+
 @record
 class RunContext:
-    """What all calls of a run share. An exclusive call may hand back a changed one for the calls after it."""
+    """What all calls of a run share. An exclusive call may change some of it for the calls after it."""
 
     cwd: Path
     files: FileMemory = field(default_factory=FileMemory)
     state: StateStore = field(default_factory=StateStore)
-    permissions: PermissionSnapshot = field(default_factory=NoRules)
+    policy: "Callable[[RunContext], PermissionSnapshot]" = no_rules
+    """Gives the policy in force for this run."""
     agent: AgentIdentity = field(default_factory=AgentIdentity)
     options: RunOptions = field(default_factory=RunOptions)
     history: Sequence[Message] = ()
     abort: AbortSignal = field(default_factory=AbortSignal)
+    budget: Budget = NO_BUDGET
+    message: Callable[[ToolUse], AssistantMessage] = message_of_one_call
+    """Gives the answer of the model that holds a call, as far as it has arrived."""
+    refresh_tools: Callable[[], tuple[str, ...]] = tuple
+    """Has every tool asked again whether it is enabled; the names of all tools of the next request."""
+
+    @property
+    def permissions(self) -> PermissionSnapshot:
+        """The policy in force now."""
+        return self.policy(self)
 
 
 MayUse: TypeAlias = Callable[[ToolUse, RunContext], Awaitable[Decision]]
@@ -98,7 +161,7 @@ MayUse: TypeAlias = Callable[[ToolUse, RunContext], Awaitable[Decision]]
 class ToolContext:
     """What one call gets besides its input."""
 
-    __slots__ = ("_may_use", "abort", "decision", "progress", "run", "use")
+    __slots__ = ("_may_use", "_permissions", "abort", "decision", "progress", "run", "use")
 
     def __init__(
         self,
@@ -109,6 +172,7 @@ class ToolContext:
         may_use: MayUse,
         *,
         decision: Decision | None = None,
+        permissions: PermissionSnapshot | None = None,
     ) -> None:
         self.run = run
         self.use = use
@@ -117,6 +181,7 @@ class ToolContext:
         self._may_use = may_use
         self.decision = decision
         """Why the call may run; None while that is still being found out."""
+        self._permissions = permissions
 
     def varied(
         self,
@@ -124,8 +189,9 @@ class ToolContext:
         use: ToolUse | None = None,
         progress: ProgressCallback | None = None,
         decision: Decision | None = None,
+        permissions: PermissionSnapshot | None = None,
     ) -> "ToolContext":
-        """The same context for a changed request, another listener, or once it was decided."""
+        """The same context for a changed request, another listener, or once it was decided on a policy."""
         return ToolContext(
             self.run,
             use or self.use,
@@ -133,6 +199,7 @@ class ToolContext:
             progress or self.progress,
             self._may_use,
             decision=decision or self.decision,
+            permissions=permissions or self._permissions,
         )
 
     def decided_place(self, spelling: str) -> "Place | None":
@@ -157,8 +224,8 @@ class ToolContext:
 
     @property
     def permissions(self) -> PermissionSnapshot:
-        """The rules in force when the call was decided."""
-        return self.run.permissions
+        """The policy that the call was decided on; while it is not decided yet, the policy in force."""
+        return self._permissions or self.run.permissions
 
     @property
     def agent(self) -> AgentIdentity:
@@ -174,6 +241,20 @@ class ToolContext:
     def history(self) -> Sequence[Message]:
         """The conversation up to the answer that asked for this call."""
         return self.run.history
+
+    @property
+    def message(self) -> AssistantMessage:
+        """The answer that asked for this call, as far as it has arrived."""
+        return self.run.message(self.use)
+
+    @property
+    def budget(self) -> Budget:
+        """What is left of the limits of the run."""
+        return self.run.budget
+
+    def refresh_tools(self) -> tuple[str, ...]:
+        """Have every tool asked again whether it is enabled; the names of all tools of the next request."""
+        return self.run.refresh_tools()
 
     async def may_use(self, use: ToolUse) -> Decision:
         """Whether this tool may use another one; the answer comes from the same rails."""

@@ -1,18 +1,34 @@
 """What a tool returns, and how it is written down for a model."""
 
 import json
-from collections.abc import Callable
 from dataclasses import field
-from typing import Any, TypeAlias
+from pathlib import Path
+from typing import Any
 
 from handrail.conversation.blocks import Json, ResultBlock
 from handrail.conversation.messages import Message
 from handrail.conversation.stream import Usage
 from handrail.records import record
 from handrail.tools.cards import Card
-from handrail.tools.context import RunContext
 
-ContextChange: TypeAlias = Callable[[RunContext], RunContext]
+
+@record
+class ContextChange:
+    """
+    What a call changes for the calls after it: the current folder, the mode, working folders, tools.
+
+    `leave_plan` restores the mode before plan mode. `add_tools` are appended to the tools of the next request. What
+    widens permission (a wider mode, another working folder) is only done if a person agreed to the call and the tool
+    has `requires_user_interaction`, so that no rule could have agreed instead; the rules of the session have the last
+    word.
+    """
+
+    cwd: Path | None = None
+    mode: str = ""
+    leave_plan: bool = False
+    add_directories: tuple[str, ...] = ()
+    add_tools: tuple[Any, ...] = ()
+    """Each is a `Tool`; that module knows this one, so the type cannot say it."""
 
 
 @record

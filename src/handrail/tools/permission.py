@@ -6,6 +6,7 @@ Layers give opinions, the fold picks the strongest, a Decision keeps them all. T
 
 from collections.abc import Mapping
 from enum import Enum, IntEnum
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from handrail.conversation.blocks import Json, ResultBlock
@@ -123,14 +124,47 @@ def fold(opinions: tuple[Opinion, ...], version: int) -> Decision:
     return Decision(winner.verdict, winner.reason, opinions, version)
 
 
+RulesBySource: TypeAlias = Mapping[str, tuple[str, ...]]
+"""Rules as they are written, by the source that they are written in: policy, cli, local, project, user, session."""
+
+
 class PermissionSnapshot(Protocol):
-    """What a tool may know of the rules in force: which snapshot, and which mode."""
+    """What a tool may know of the policy in force. A snapshot never changes; each change makes one of a new version."""
 
     @property
     def version(self) -> int: ...
 
     @property
     def mode(self) -> str: ...
+
+    @property
+    def pre_plan_mode(self) -> str:
+        """The mode that leaving plan mode restores; empty outside of plan mode."""
+        ...
+
+    @property
+    def working_dirs(self) -> tuple[str, ...]:
+        """Real paths of the working folders, the project first."""
+        ...
+
+    @property
+    def allow_rules(self) -> RulesBySource: ...
+
+    @property
+    def ask_rules(self) -> RulesBySource: ...
+
+    @property
+    def deny_rules(self) -> RulesBySource: ...
+
+    @property
+    def bypass_available(self) -> bool:
+        """Whether the mode bypassPermissions could be entered."""
+        ...
+
+    @property
+    def auto_available(self) -> bool:
+        """Whether the mode auto could be entered."""
+        ...
 
 
 @record
@@ -139,3 +173,13 @@ class NoRules:
 
     version: int = 0
     mode: str = "default"
+    pre_plan_mode: str = ""
+    working_dirs: tuple[str, ...] = ()
+    allow_rules: RulesBySource = MappingProxyType({})
+    ask_rules: RulesBySource = MappingProxyType({})
+    deny_rules: RulesBySource = MappingProxyType({})
+    bypass_available: bool = False
+    auto_available: bool = False
+
+
+NO_RULES = NoRules()

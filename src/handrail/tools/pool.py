@@ -8,6 +8,7 @@ Assembling is a pure function of what is handed in. A pool never changes; activa
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
+from functools import partial
 from json import JSONEncoder
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple
@@ -82,23 +83,53 @@ class Pool(Sequence[AnyTool]):
     Looking at it as a sequence, or finding a tool in it, loads the tool; `listed` and `active` load none.
     """
 
-    __slots__ = ("_by_name", "_definitions", "_own", "activated", "active", "deferred", "held", "listed", "own_count")
+    __slots__ = (
+        "_by_name",
+        "_definitions",
+        "_own",
+        "activated",
+        "active",
+        "deferred",
+        "disabled",
+        "held",
+        "late",
+        "listed",
+        "own_count",
+    )
 
-    def __init__(self, own: Sequence[Listed], mcp: Sequence[Listed], held: frozenset[str], activated: tuple[str, ...]):
+    def __init__(
+        self,
+        own: Sequence[Listed],
+        mcp: Sequence[Listed],
+        *,
+        held: frozenset[str] = frozenset(),
+        appended: tuple[str, ...] = (),
+        late: frozenset[str] = frozenset(),
+        disabled: tuple[Listed, ...] = (),
+    ) -> None:
         self.listed: tuple[Listed, ...] = (*own, *mcp)
         self.held = held
         """Names of the tools that wait, or waited, to be searched for."""
         self._own = frozenset(tool.name for tool in own)
         self._by_name: dict[str, Listed] = {alias: tool for tool in reversed(self.listed) for alias in tool.aliases}
         self._by_name |= {tool.name: tool for tool in self.listed}
-        self.activated = tuple(name for name in activated if name in self._by_name)
+        appended = tuple(name for name in appended if name in self._by_name)
+        self.activated = tuple(name for name in appended if name not in late)
         """Names of deferred tools that were found, in the order they were found."""
-        ahead = [tool for tool in own if tool.name not in held]
+        self.late = tuple(name for name in appended if name in late)
+        """Names of tools that came while the conversation went on: they stand at the end, so that nothing moves."""
+        self.disabled = disabled
+        """Tools that are left out because they could not be used when the pool was made."""
+        apart = held | late if late else held
+        ahead = [tool for tool in own if tool.name not in apart]
         self.own_count = len(ahead)
         """How many of `active` are own tools: the cache breakpoint stands after them."""
-        behind = [tool for tool in mcp if tool.name not in held] if held else mcp
-        appended = [self._by_name[name] for name in self.activated if name in held]
-        self.active: tuple[Listed, ...] = (*ahead, *behind, *appended)
+        behind = [tool for tool in mcp if tool.name not in apart] if apart else mcp
+        self.active: tuple[Listed, ...] = (
+            *ahead,
+            *behind,
+            *(self._by_name[name] for name in appended if name in apart),
+        )
         waiting = held.difference(self.activated)
         self.deferred: tuple[str, ...] = (
             tuple(tool.name for tool in self.listed if tool.name in waiting) if waiting else ()
@@ -118,6 +149,10 @@ class Pool(Sequence[AnyTool]):
         found = self._by_name.get(name)
         return found.load() if isinstance(found, StandIn) else found
 
+    def find_listed(self, name: str) -> Listed | None:
+        """The same without loading it."""
+        return self._by_name.get(name)
+
     def modules(self) -> tuple[str, ...]:
         """What will be fetched when its tools are called. Fetching it ahead spares the first call the wait."""
         return tuple(dict.fromkeys(tool.module for tool in self.listed if isinstance(tool, StandIn)))
@@ -128,7 +163,7 @@ class Pool(Sequence[AnyTool]):
 
     def view(self, run: RunContext) -> PromptView:
         """What the texts of these tools may depend on in a run. MCP tools come and go, so they are not in it."""
-        return PromptView(run.options.interactive, run.permissions.mode, self._own, run.options.agents)
+        return PromptView(run.options.interactive, self._own, run.options.agents(), partial(run.policy, run))
 
     def definitions(self, view: PromptView) -> tuple[Definition, ...]:
         """The active tools as the model sees them. Computed once per view."""
@@ -161,6 +196,11 @@ def nothing_denied(_name: str, _mcp: McpInfo | None) -> bool:
     return False
 
 
+def is_enabled(tool: Listed) -> bool:
+    """Whether a tool can be used now, as it says itself."""
+    return tool.is_enabled()
+
+
 @record
 class Ingredients:
     """Everything a pool is made from."""
@@ -171,7 +211,13 @@ class Ingredients:
     environment: Environment = Environment()
     denied: Denied = nothing_denied
     deferral: Deferral = NO_DEFERRAL
-    activated: tuple[str, ...] = ()
+    appended: tuple[str, ...] = ()
+    """Names of tools that were activated or came late, in the order in which they did."""
+    late: frozenset[str] = frozenset()
+    """Those of them that came while the conversation went on."""
+    usable: Callable[[Listed], bool] = is_enabled
+    shown: frozenset[str] = frozenset()
+    """Names of tools that were in the pool before: they keep their places, even if they cannot be used any more."""
     sent: frozenset[str] = frozenset()
     """Names of tools that the model was sent in full before holding back began: they keep their places."""
 
@@ -179,17 +225,19 @@ class Ingredients:
 def assemble(what: Ingredients) -> Pool:
     """The one way to a pool: gates, conditions, simple mode, deny filter, enabled, no doubles, sorted, deferred."""
     loaded = [_loaded(entry) for entry in what.entries if _wanted(entry, what)]
-    own = _chosen((*loaded, *what.custom), what.denied, frozenset())
-    mcp = _chosen(what.mcp, what.denied, {name for tool in own for name in (tool.name, *tool.aliases)})
+    disabled: list[Listed] = []
+    own = _chosen((*loaded, *what.custom), what, frozenset(), disabled)
+    mcp = _chosen(what.mcp, what, {name for tool in own for name in (tool.name, *tool.aliases)}, disabled)
     if what.deferral.mode != "off" and not any(map(_can_wait, (*own, *mcp))):
         own = [tool for tool in own if tool.name != SEARCH_TOOL]  # there is nothing to search for
     held = _held_back(own, mcp, what)
-    return Pool(sorted(own, key=BY_NAME), sorted(mcp, key=BY_NAME), held, what.activated)
+    own, mcp = sorted(own, key=BY_NAME), sorted(mcp, key=BY_NAME)
+    return Pool(own, mcp, held=held, appended=what.appended, late=what.late, disabled=tuple(disabled))
 
 
 def with_activated(what: Ingredients, names: Iterable[str]) -> Ingredients:
     """The same ingredients with more tools activated, after those that already are."""
-    return replace(what, activated=tuple(dict.fromkeys((*what.activated, *names))))
+    return replace(what, appended=tuple(dict.fromkeys((*what.appended, *names))))
 
 
 def _wanted(entry: Entry, what: Ingredients) -> bool:
@@ -210,15 +258,18 @@ def _loaded(entry: Entry) -> Listed:
     return tool
 
 
-def _chosen(tools: Iterable[Listed], denied: Denied, taken: Collection[str]) -> list[Listed]:
+def _chosen(tools: Iterable[Listed], what: Ingredients, taken: Collection[str], disabled: list[Listed]) -> list[Listed]:
     """
-    Tools that are allowed, enabled and of a name that is not taken, one of each name.
+    Tools that are allowed, usable and of a name that is not taken, one of each name; `disabled` gets the others.
 
     The first one wins; of two MCP tools the one whose server comes first in the alphabet, whoever connected first.
     """
     kept: dict[str, Listed] = {}
     for tool in tools:
-        if tool.name in taken or denied(tool.name, tool.mcp) or not tool.is_enabled():
+        if tool.name in taken or what.denied(tool.name, tool.mcp):
+            continue
+        if tool.name not in what.shown and not what.usable(tool):
+            disabled.append(tool)
             continue
         other = kept.setdefault(tool.name, tool)
         if other is not tool and tool.mcp and other.mcp and tool.mcp < other.mcp:
@@ -230,7 +281,8 @@ def _held_back(own: Sequence[Listed], mcp: Sequence[Listed], what: Ingredients) 
     deferral = what.deferral
     if deferral.mode == "off" or all(tool.name != SEARCH_TOOL for tool in own):
         return frozenset()
-    waiting = [tool for tool in (*own, *mcp) if tool.name not in what.sent and _can_wait(tool)]
+    sent = what.sent | what.late
+    waiting = [tool for tool in (*own, *mcp) if tool.name not in sent and _can_wait(tool)]
     names = frozenset(tool.name for tool in waiting)
     if deferral.mode == "on" or len(waiting) > deferral.count:
         return names

@@ -18,9 +18,9 @@ from handrail.errors import ToolDefinitionError
 from handrail.records import record
 from handrail.tools.access import EXCLUSIVE, SHARED, Access
 from handrail.tools.cards import Card
-from handrail.tools.context import Progress, RunContext, ToolContext
+from handrail.tools.context import AgentType, Progress, RunContext, ToolContext
 from handrail.tools.output import Output, json_text, sendable
-from handrail.tools.permission import NO_OPINION, Ask, Check, Refuse
+from handrail.tools.permission import NO_OPINION, Ask, Check, NoRules, PermissionSnapshot, Refuse
 from handrail.tools.search import words
 from handrail.tools.wording import cut, shown
 
@@ -51,16 +51,21 @@ class McpInfo:
 @record
 class PromptView:
     """
-    What a tool's texts may depend on. `Pool.view` makes it.
+    What a tool's texts may depend on. `Pool.view` makes it, for prompts once in a conversation.
 
-    What changes during a run (the mode) or with a server (MCP tools) may change a description, which a person reads;
-    a prompt that depends on it would cost the prompt cache.
+    `permissions` gives the policy in force. It changes during a run, so a description, which a person reads, may depend
+    on it; a prompt that does is sent as it was at the first request. MCP tools come and go and are not in `tools`.
     """
 
     interactive: bool = False
-    mode: str = "default"
     tools: frozenset[str] = frozenset()
-    agents: tuple[str, ...] = ()
+    agents: tuple[AgentType, ...] = ()
+    permissions: Callable[[], PermissionSnapshot] = NoRules
+
+    @property
+    def mode(self) -> str:
+        """The permission mode."""
+        return self.permissions().mode
 
 
 PLAIN_VIEW = PromptView()
@@ -211,7 +216,11 @@ class Tool(ABC, Generic[In]):
 
     def progress_card(self, progress: Sequence[Progress]) -> Card:
         """The running call: by default its latest news."""
-        return Card(title=self.display_name(), detail=progress[-1].message if progress else "")
+        if not progress:
+            return Card(title=self.display_name())
+        latest = progress[-1]
+        done = "" if latest.fraction is None else f"{latest.fraction:.0%}"
+        return Card(title=self.display_name(), detail=" ".join(filter(None, (latest.message, done))))
 
     def result_card(self, output: Output, progress: Sequence[Progress]) -> Card:
         """The finished call: by default the card of the output, else what the model gets."""

@@ -189,7 +189,9 @@ async def test_a_task_that_writes_too_much_is_stopped_and_that_is_told(tmp_path:
     ended = await session.use("TaskOutput", {"task_id": task})
     again = Tasks(session.outfit.state).get(task)
 
-    assert ended.result.text.startswith(f"Task {task}: killed, exit code 143\ny")
+    told, notice, first, *_ = ended.result.text.split("\n")
+    assert (told, first) == (f"Task {task}: killed, exit code 143", "y")
+    assert notice.startswith("The output is too large: 100,000 bytes in 50,000 lines. All of it is in ")
     assert ended.result.text.endswith("\n(it was stopped because it wrote more than 100,000 bytes)")
     assert again is not None
     assert again.note == "it was stopped because it wrote more than 100,000 bytes"

@@ -244,7 +244,6 @@ async def test_half_a_character_is_refused(ctx: ToolContext, outfit: Outfit) -> 
     assert path.read_bytes() == before
 
 
-@pytest.mark.proves("C12")
 async def test_it_is_loaded_on_demand_and_writes_one_file(run: RunContext, outfit: Outfit) -> None:
     tool = NotebookEdit(outfit)
     args = tool.parse({"notebook_path": "n.ipynb", "new_source": ""})

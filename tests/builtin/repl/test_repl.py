@@ -190,7 +190,8 @@ async def test_of_much_output_the_ends_come_back_and_all_of_it_stays_on_disk(ses
     path = Path(outcome.output.data["persistedOutputPath"])
 
     assert len(outcome.result.text) < 11_000
-    assert outcome.result.text.startswith("0\n1\n2\n")
+    assert outcome.result.text.startswith("The output is too large: 588,890 bytes in 100,000 lines. All of it is in ")
+    assert outcome.result.text.partition("its end:\n")[2].startswith("0\n1\n2\n")
     assert path.read_text() == "".join(f"{n}\n" for n in range(100_000))
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 

@@ -78,7 +78,7 @@ def name_slowly(pattern: str, name: str) -> bool:
 NAMES = st.text("ab", min_size=1, max_size=4)
 
 
-@settings(max_examples=500)
+@settings(max_examples=3 * settings().max_examples)
 @given(
     st.lists(
         st.just("**") | st.text("ab*?", min_size=1, max_size=4).filter(lambda part: "**" not in part),
@@ -162,7 +162,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@settings(max_examples=150)
+@settings(max_examples=2 * settings().max_examples)
 @given(
     pattern=st.lists(
         st.text("ab*?é.{},[]!-^\\ d#", min_size=1, max_size=5) | st.just("**"), min_size=1, max_size=3

@@ -38,11 +38,11 @@ EVENTS = ["person", "hooks", "classifier", "abort", "rule"]
 class Play:
     """One question, and those who have something to do with it, each at its turn."""
 
-    def __init__(self, folder: Path, answers: dict[str, Any], *, waits: bool) -> None:
+    def __init__(self, folder: Path, answers: dict[str, Any]) -> None:
         self.person, self.hooks, self.judge = Someone(), HookAnswers(), Classifier()
         self.signal = AbortSignal()
         self.answers = answers
-        flags = Flags(bypass_available=True, auto_available=True, await_automated_checks=waits)
+        flags = Flags(bypass_available=True, auto_available=True)
         self.desk = Desk(
             folder,
             mode="auto",
@@ -81,14 +81,13 @@ class Play:
     order=st.permutations(EVENTS),
     hooks=st.sampled_from(ANSWERS),
     person=st.sampled_from(ANSWERS),
-    waits=st.booleans(),
 )
 def test_no_order_of_answers_runs_what_a_rule_denies(
-    tmp_path_factory: pytest.TempPathFactory, order: list[str], hooks: Any, person: Any, waits: bool
+    tmp_path_factory: pytest.TempPathFactory, order: list[str], hooks: Any, person: Any
 ) -> None:
     folder = tmp_path_factory.getbasetemp()
 
-    decision = asyncio.run(Play(folder, {"hooks": hooks, "person": person}, waits=waits).run(HARMLESS, list(order)))
+    decision = asyncio.run(Play(folder, {"hooks": hooks, "person": person}).run(HARMLESS, list(order)))
 
     runs = decision.updated_input or {"command": HARMLESS}
     assert decision.verdict is Verdict.DENY or runs["command"] != DENIED
@@ -100,12 +99,11 @@ def test_no_order_of_answers_runs_what_a_rule_denies(
     order=st.permutations(EVENTS),
     hooks=st.sampled_from(ANSWERS),
     person=st.sampled_from(ANSWERS),
-    waits=st.booleans(),
 )
 def test_a_rule_that_comes_before_the_answer_holds(
-    tmp_path_factory: pytest.TempPathFactory, order: list[str], hooks: Any, person: Any, waits: bool
+    tmp_path_factory: pytest.TempPathFactory, order: list[str], hooks: Any, person: Any
 ) -> None:
     first = ["rule", *(event for event in order if event != "rule")]
-    play = Play(tmp_path_factory.getbasetemp(), {"hooks": hooks, "person": person}, waits=waits)
+    play = Play(tmp_path_factory.getbasetemp(), {"hooks": hooks, "person": person})
 
     assert asyncio.run(play.run("npm publish", first)).verdict is Verdict.DENY

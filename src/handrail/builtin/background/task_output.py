@@ -53,11 +53,9 @@ class TaskOutput(Tool[TaskOutputInput]):
         if status != "running":
             task.tell()
         code = "" if task.code is None else f", exit code {task.code}"
-        text = f"Task {task.id}: {status}{code}\n{spoken.text.rstrip()}".rstrip()
-        if spoken.cut:
-            text += f"\nThe whole output is in {task.output}."
-        if task.note:
-            text += f"\n({task.note})"
+        notice = spoken.notice(str(task.output)) if spoken.cut else ""
+        note = f"({task.note})" if task.note else ""
+        text = "\n".join(filter(None, (f"Task {task.id}: {status}{code}", notice, spoken.text.rstrip(), note)))
         return Output(
             text=text,
             blocks=(spoken.image,) if spoken.image else (),

@@ -39,9 +39,9 @@ def result(done: Finished, change: ContextChange | None) -> Output:
     longer = f". {LONGER}" if done.end.why == "timeout" else ""
     notices = [*(f"{each}{longer}" for each in endings(done.end, done.seconds)), *meant, *done.notices]
     parts = [f"Exit code {code}"] if failed else []
-    parts.append(done.said.text.rstrip("\n"))
     if done.path:
-        parts.append(f"The whole output is in {done.path}. Use Read with offset and limit, or Grep, for what you need.")
+        parts.append(done.said.notice(str(done.path)))
+    parts.append(done.said.text.rstrip("\n"))
     parts += [f"({notice})" for notice in notices]
     text = "\n".join(part for part in parts if part)
     return Output(

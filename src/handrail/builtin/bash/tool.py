@@ -3,8 +3,6 @@
 import asyncio
 import os
 from collections.abc import Callable
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -172,7 +170,7 @@ class Bash(Tool[BashInput]):
         if now != str(start) and not self._shell.inside(os.path.realpath(now)):
             notices.append(f"the working folder is {start} again, because {now} lies outside the working folders")
             now = str(start)
-        return partial(_in_folder, folder=Path(now)), notices
+        return ContextChange(cwd=Path(now)), notices
 
     def seconds(self, args: BashInput) -> float:
         """How long the command may take."""
@@ -216,10 +214,6 @@ class Bash(Tool[BashInput]):
 
     def tag(self, args: BashInput) -> str:
         return "background" if args.run_in_background else f"{args.timeout / 1000:g} s" if args.timeout else ""
-
-
-def _in_folder(run: RunContext, folder: Path) -> RunContext:
-    return replace(run, cwd=folder)
 
 
 class _Report:

@@ -1,6 +1,7 @@
 """Read: what a file holds, in a form that a model can take in."""
 
 import os
+from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -12,7 +13,7 @@ from handrail.builtin.read.formats import HEAD, kind_of
 from handrail.builtin.read.opening import Opened
 from handrail.builtin.read.text import Wanted, show
 from handrail.builtin.read.unchanged import stub
-from handrail.conversation.blocks import ResultBlock, Text
+from handrail.conversation.blocks import Json, ResultBlock, Text
 from handrail.errors import ToolError
 from handrail.files.paths import Kind
 from handrail.files.text import detect
@@ -64,6 +65,9 @@ class Read(Tool[ReadInput]):
     def summary(self, args: ReadInput) -> str:
         return f"Read({args.file_path})"
 
+    def group_card(self, inputs: Sequence[Json]) -> Card | None:
+        return Card(title="Read", detail=several(len(inputs), "file"), body="\n".join(map(path_of, inputs)))
+
     def is_quick(self, args: ReadInput, ctx: ToolContext) -> bool:
         """A small text: threads that take turns with the event loop cost more than reading it."""
         place = ctx.decided_place(args.file_path)
@@ -86,6 +90,11 @@ class Read(Tool[ReadInput]):
         if read_before:
             return stub(file, output, ctx) or output
         return output
+
+
+def path_of(raw: Json) -> str:
+    """The file of a call, as far as it is known."""
+    return str(raw.get("file_path", "?"))
 
 
 def _remember(file: Opened, ctx: ToolContext) -> None:

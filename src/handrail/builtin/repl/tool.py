@@ -70,9 +70,7 @@ class REPL(Tool[ReplInput]):
 
     def _output(self, args: ReplInput, answer: Answer, shown: Said, path: str) -> Output:
         failed = bool(answer.error or answer.why)
-        parts = [shown.text.rstrip("\n"), answer.value, answer.error]
-        if path:
-            parts.append(f"The whole output is in {path}. Use Read with offset and limit for what you need.")
+        parts = [shown.notice(path) if path else "", shown.text.rstrip("\n"), answer.value, answer.error]
         parts += [f"({notice})" for notice in self._notices(answer, args.timeout / 1000, shown)]
         text = "\n".join(part for part in parts if part)
         return Output(

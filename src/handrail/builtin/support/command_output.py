@@ -5,6 +5,7 @@ import binascii
 import os
 import re
 from pathlib import Path
+from typing import BinaryIO
 
 from handrail.conversation.blocks import Image
 from handrail.conversation.plain import plain
@@ -13,6 +14,8 @@ from handrail.records import record
 DEFAULT_CHARS = 30_000
 MOST_CHARS = 150_000
 MAX_IMAGE_BYTES = 3_750_000
+MAX_COUNTED_BYTES = 200_000_000
+"""Counting the lines of more would keep the model waiting."""
 ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_][^\x1b]*\x1b\\|[ -/]*[0-~])")
 MAGIC = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -25,11 +28,21 @@ DATA_URI = re.compile(r"data:(image/(?:png|jpeg|gif|webp));base64,([A-Za-z0-9+/=
 
 @record
 class Said:
-    """The output as the model gets it. `cut`: not all of it is shown."""
+    """The output as the model gets it. `cut`: not all of it is shown; `size` and `lines` are those of all of it."""
 
     text: str
     cut: bool = False
     image: Image | None = None
+    size: int = 0
+    lines: int = 0
+
+    def notice(self, path: str) -> str:
+        """What stands before output that is not shown whole: how much there is, and how to read on."""
+        counted = f"{self.size:,} bytes in {self.lines:,} lines" if self.lines else f"{self.size:,} bytes"
+        return (
+            f"The output is too large: {counted}. All of it is in {path}. Use Read with offset and limit, or Grep, for "
+            "the part you need. These are its beginning and its end:"
+        )
 
 
 def limit_of(value: str) -> int:
@@ -49,14 +62,23 @@ def said(path: Path, size: int, whole: int, part: int) -> Said:
             if image := picture(data):
                 return Said("", image=image)
             text = readable(data.decode("utf-8", "replace"))
-            return Said(text) if len(text) <= whole else Said(ends(text, text, part, size), cut=True)
+            if len(text) <= whole:
+                return Said(text)
+            return Said(ends(text, text, part, size), cut=True, size=size, lines=data.count(b"\n"))
         head = file.read(4 * part)
         if size <= MAX_IMAGE_BYTES and head.startswith(tuple(magic for magic, _ in MAGIC)):
             return Said("", image=picture(head + file.read()))
         file.seek(-min(4 * part, size), os.SEEK_END)
         tail = file.read().lstrip(bytes(range(0x80, 0xC0)))  # the rest of a character that was cut in two
+        lines = count_lines(file) if size <= MAX_COUNTED_BYTES else 0
     first, last = (readable(data.decode("utf-8", "replace")) for data in (head, tail))
-    return Said(ends(first, last, part, size), cut=True)
+    return Said(ends(first, last, part, size), cut=True, size=size, lines=lines)
+
+
+def count_lines(file: BinaryIO) -> int:
+    """How many lines a file has."""
+    file.seek(0)
+    return sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
 
 
 def ends(first: str, last: str, chars: int, size: int) -> str:

@@ -116,19 +116,9 @@ def diff_card(name: str, spelling: str, patch: Sequence[Hunk]) -> Card:
     return Card(title=f"{name} {spelling}", detail=f"+{added} -{removed}", body=unified(patch), body_kind="diff")
 
 
-def numbered(patch: Sequence[Hunk]) -> str:
-    """The changed regions as they are now, with line numbers; cut where the model has seen enough."""
-    shown: list[str] = []
-    for hunk in patch:
-        number = hunk.new_start
-        if shown:
-            shown.append("...")
-        for line in hunk.lines:
-            if line[0] not in " +":
-                continue
-            text = line[1:] if len(line) <= MAX_SHOWN_CHARS else f"{line[1:MAX_SHOWN_CHARS]}..."
-            shown.append(f"{number}\t{text}")
-            number += 1
-        if len(shown) > MAX_SHOWN_LINES:
-            return "\n".join([*shown[:MAX_SHOWN_LINES], "..."])
-    return "\n".join(shown)
+def diff_text(patch: Sequence[Hunk]) -> str:
+    """The change as the model sees it: a diff, cut where it has seen enough."""
+    lines = [
+        line if len(line) <= MAX_SHOWN_CHARS else f"{line[:MAX_SHOWN_CHARS]}..." for line in unified(patch).split("\n")
+    ]
+    return "\n".join(lines if len(lines) <= MAX_SHOWN_LINES else [*lines[:MAX_SHOWN_LINES], "..."])

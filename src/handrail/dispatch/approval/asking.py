@@ -1,4 +1,4 @@
-"""Asking about a call: hooks, a classifier and a handler race, or the automatic ones go first."""
+"""Asking about a call: hooks, a classifier and a handler race."""
 
 import json
 from collections import OrderedDict
@@ -20,7 +20,6 @@ from handrail.tools.permission import Allow, Decision, Strength
 Outcome: TypeAlias = Answer | Decision
 """An answer, or what the rules say after they were changed."""
 
-NOBODY = "nobody"
 AUTOMATIC = frozenset(("hooks", "classifier"))
 MAX_RULINGS = 256
 
@@ -50,35 +49,31 @@ class Asking:
 
     async def ask(self, pending: Pending) -> None:
         """Ask until there is an answer; without one, nobody had any."""
-        flags = pending.case.policy.flags
-        handler = None if flags.avoid_prompts else self._handler
-        notes: list[str] = []
-        racers = self._automatic(pending, notes)
-        if handler is None or flags.await_automated_checks:
+        handler = self._handler
+        racers = self._automatic(pending)
+        if handler is None:
             await race(pending.once, racers, watcher=pending.rules)
-            if handler is None or pending.once.is_resolved:
-                return
-            racers = {}
-        if self._hooks is not None and handler.who != NOBODY:
+            return
+        if self._hooks is not None:
             self._hooks.about_to_ask(pending.request, pending.decision.reason)
-        racers[handler.who] = partial(handler.ask, replace(pending.question, note="; ".join(notes)))
+        racers[handler.who] = partial(handler.ask, pending.question)
         await race(pending.once, racers, watcher=pending.rules, must_answer=handler.who)
 
-    def _automatic(self, pending: Pending, notes: list[str]) -> dict[str, Racer[Outcome]]:
+    def _automatic(self, pending: Pending) -> dict[str, Racer[Outcome]]:
         racers: dict[str, Racer[Outcome]] = {}
         if self._hooks is not None:
             racers["hooks"] = partial(self._ask_hooks, self._hooks, pending)
         if self._judge is None or pending.case.policy.mode != "auto" or not is_left_open(pending.decision):
             return racers
         if text := classifier_text(pending.request):
-            racers["classifier"] = partial(self._ask_classifier, self._judge, text, pending.question, notes)
+            racers["classifier"] = partial(self._ask_classifier, self._judge, text, pending.question)
         return racers
 
     async def _ask_hooks(self, hooks: PermissionHooks, pending: Pending) -> Answer | None:
         answer = await hooks.permission_request(pending.request, pending.question.suggestions)
         return None if isinstance(answer, Allow) and needs_person(pending.request, pending.decision) else answer
 
-    async def _ask_classifier(self, judge: Judge, text: str, question: Question, notes: list[str]) -> Answer | None:
+    async def _ask_classifier(self, judge: Judge, text: str, question: Question) -> Answer | None:
         ruling = self._rulings.get(text) or await ask_judge(judge, text)
         if ruling is not None:
             self._rulings[text] = ruling
@@ -86,9 +81,9 @@ class Asking:
                 self._rulings.popitem(last=False)
             if ruling.safe:
                 return Allow()
-        notes.append(f"the classifier did not allow it: {ruling.reason}" if ruling else "the classifier had no answer")
+        note = f"the classifier did not allow it: {ruling.reason}" if ruling else "the classifier had no answer"
         if self._handler is not None:
-            self._handler.update(replace(question, note="; ".join(notes)))
+            self._handler.update(replace(question, note=note))
         return None
 
     def ruling_on(self, request: Request) -> tuple[str, str]:

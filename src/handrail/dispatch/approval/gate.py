@@ -14,6 +14,7 @@ import time
 from dataclasses import replace
 from functools import partial
 from itertools import count
+from pathlib import Path
 
 from handrail.conversation.blocks import Json, Text, ToolUse
 from handrail.dispatch.approval.asking import AUTOMATIC, Asking, Outcome, Pending, classifier_text, needs_person
@@ -31,7 +32,8 @@ from handrail.permissions.modes import narrowed
 from handrail.permissions.policy import Policy
 from handrail.records import record
 from handrail.tools.abort import AbortReason
-from handrail.tools.context import AgentIdentity
+from handrail.tools.context import AgentIdentity, RunContext
+from handrail.tools.output import ContextChange
 from handrail.tools.permission import Allow, Decision, Deny, Opinion, Strength, Update, Verdict
 
 MAIN = AgentIdentity()
@@ -39,7 +41,6 @@ NAMES = {
     "person": "the user",
     "hooks": "a hook",
     "callback": "the program that runs this agent",
-    "coordinator": "the coordinator",
 }
 TO_SUBAGENT = Text(
     "You are a sub-agent: go on with what else you can do, and tell the agent that started you what was refused."
@@ -109,7 +110,7 @@ class PolicyGate:
         return settled.decision
 
     async def _judged(self, request: Request, evidence: Evidence) -> tuple[Case, Decision]:
-        policy = self._policy_for(str(request.ctx.cwd), request.ctx.agent.mode)
+        request.policy = policy = self._policy_for(str(request.ctx.cwd), request.ctx.agent.mode)
         return await judge_request(request, evidence, policy, self._conditions)
 
     def _policy_for(self, folder: str, mode: str) -> Policy:
@@ -123,6 +124,22 @@ class PolicyGate:
             moved = moved.with_mode(narrowed(policy.mode, mode))
             self._seen = seen = (policy, folder, mode, replace(moved, version=policy.version))
         return seen[3]
+
+    def snapshot(self, run: RunContext) -> Policy:
+        """The policy in force for the calls of a run."""
+        return self._policy_for(str(run.cwd), run.agent.mode)
+
+    def adopt(self, change: ContextChange, run: RunContext, *, consented: bool) -> str:
+        """Change the policy of the session as a call wants it; why that cannot be, or nothing."""
+        if not run.agent.is_main and (change.mode or change.leave_plan or change.add_directories):
+            return "a sub-agent cannot change the mode or the working folders of the session"
+        real = replace(
+            change,
+            cwd=change.cwd and Path(os.path.realpath(change.cwd)),
+            add_directories=tuple(map(os.path.realpath, change.add_directories)),
+        )
+        missing = [folder for folder in real.add_directories if not os.path.isdir(folder)]  # noqa: PTH112
+        return f"{missing[0]!r} is not a folder" if missing else self.policy.adopt(real, consented=consented)
 
     # Questions and answers
 
@@ -184,7 +201,10 @@ class PolicyGate:
         ctx = request.ctx.varied(use=use)
         # What hooks said was about another input, and the doubts of validation are settled by whoever changed it.
         said = Evidence(check=await tool.check_permission(args, ctx))
-        return (await self._judged(Request.of(use, tool, args, ctx), said))[1]
+        other = Request.of(use, tool, args, ctx)
+        decision = (await self._judged(other, said))[1]
+        request.policy = other.policy
+        return decision
 
     async def _changed_rules(self, request: Request, evidence: Evidence) -> Decision:
         """The policy's own answer, as soon as a change of it gives one."""

@@ -10,7 +10,8 @@ from handrail.dispatch.threads import in_thread
 from handrail.errors import HandrailError
 from handrail.permissions.modes import MODE_ALIASES
 from handrail.permissions.policy import Policy
-from handrail.permissions.update import UpdateProblem, apply_update
+from handrail.permissions.update import UpdateProblem, apply_update, change_policy
+from handrail.tools.output import ContextChange
 from handrail.tools.permission import Update
 
 log = logging.getLogger(__name__)
@@ -82,6 +83,17 @@ class LivePolicy:
             log.warning("a change of permissions was not made or not kept: %s", problem)
         return tuple(problems)
 
+    def adopt(self, change: ContextChange, *, consented: bool) -> str:
+        """Change the policy for this session as a call wants it; why that cannot be, or nothing."""
+        update = {"type": "addDirectories", "directories": change.add_directories}
+        if change.add_directories and self._persist and (refusal := self._persist.refuses(update)):
+            return refusal
+        tried = change_policy(self(), change, consented=consented)
+        if isinstance(tried, UpdateProblem):
+            return tried.message
+        self.apply(partial(_adopted, change))
+        return ""
+
     def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Be told when there is a new snapshot, until the function that is returned is called."""
         self._listeners.append(listener)
@@ -126,6 +138,11 @@ def says(policy: Policy, update: Update) -> bool:
             return set(update.get("directories") or ()) <= set(policy.working_dirs)
         case _:
             return False
+
+
+def _adopted(change: ContextChange, policy: Policy) -> Policy:
+    changed = change_policy(policy, change, consented=True)
+    return policy if isinstance(changed, UpdateProblem) else changed
 
 
 def _updated(update: Update, policy: Policy) -> Policy:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
 from handrail.conversation.blocks import Json, ToolUse
+from handrail.dispatch.flags import describe, display_name
 from handrail.dispatch.gate import Request
 from handrail.permissions.case import Case
 from handrail.permissions.risk import Risk, risk
@@ -12,6 +13,7 @@ from handrail.records import record
 from handrail.tools.access import EXCLUSIVE, Access
 from handrail.tools.context import AgentIdentity
 from handrail.tools.permission import Allow, Decision, Deny, Opinion, Update
+from handrail.tools.tool import PromptView
 
 Answer: TypeAlias = Allow | Deny
 
@@ -34,6 +36,10 @@ class Question:
     summary: str
     reason: str
     risk: Risk
+    name: str = ""
+    """The name of the tool for people."""
+    description: str = ""
+    """What the call would do, in a line for people."""
     proposals: tuple[Proposal, ...] = ()
     blocked_path: str = ""
     agent: AgentIdentity = AgentIdentity()
@@ -139,6 +145,8 @@ def make_question(
         summary=request.summary,
         reason=decision.reason,
         risk=risk(case),
+        name=display_name(request.tool, request.args),
+        description=describe(request.tool, request.args, _view(request, case)),
         proposals=tuple(proposal(each, persist) for each in suggest(case)),
         blocked_path=blocked,
         agent=request.ctx.agent,
@@ -148,6 +156,11 @@ def make_question(
         access=case.access,
         read_only=case.read_only,
     )
+
+
+def _view(request: Request, case: Case) -> PromptView:
+    options = request.ctx.options
+    return PromptView(options.interactive, frozenset(options.tools()), options.agents(), lambda: case.policy)
 
 
 def proposal(suggestion: Suggestion, persist: Persist | None) -> Proposal:

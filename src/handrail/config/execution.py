@@ -1,0 +1,106 @@
+"""
+How the calls of a session are run: which tool families there are, how calls overlap, how long results may be.
+
+    policy files > variables (HANDRAIL_MAX_PARALLEL ...) > other settings files > defaults
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar, cast, get_args
+
+from handrail.builtin.table import USUAL_FEATURES
+from handrail.config.snapshot import Settings
+from handrail.dispatch.results import DEFAULT_LIMITS, Limits
+from handrail.dispatch.schedule import EarlyStart, Scheduling, SiblingErrors
+from handrail.errors import SettingsError
+
+Value = TypeVar("Value")
+
+DEFAULT_FEATURES = USUAL_FEATURES | {"agents"}
+"""The tool families of a session, unless settings switch them off."""
+
+
+def features_of(settings: Settings, env: Mapping[str, str]) -> frozenset[str]:
+    """The tool families that there are. HANDRAIL_FEATURES names them, those that are switched off with a minus."""
+    chosen: dict[str, bool] = dict.fromkeys(DEFAULT_FEATURES, True)
+    chosen |= settings.get("features") or {}
+    for word in env.get("HANDRAIL_FEATURES", "").split(","):
+        if name := word.strip():
+            chosen[name.removeprefix("-")] = not name.startswith("-")
+    chosen |= settings.managed("features") or {}
+    return frozenset(name for name, on in chosen.items() if on)
+
+
+class _Section:
+    """One section of the settings and the variables that go before it."""
+
+    def __init__(self, name: str, settings: Settings, env: Mapping[str, str]) -> None:
+        self._name = name
+        self._settings = settings
+        self._env = env
+
+    def value(self, key: str, variable: str, read: Callable[[str, str], Value], otherwise: Value) -> Value:
+        """What counts for a key; `read` makes it from the text of its variable."""
+        managed: Any = self._settings.managed(self._name, key)
+        if managed is not None:
+            return cast("Value", managed)
+        if text := self._env.get(variable):
+            return read(variable, text)
+        written: Any = self._settings.get(self._name, key)
+        return otherwise if written is None else cast("Value", written)
+
+
+def scheduling_of(settings: Settings, env: Mapping[str, str]) -> Scheduling:
+    """
+    How calls may overlap.
+
+    Raises:
+        SettingsError: a variable cannot be used.
+    """
+    usual, section = Scheduling(), _Section("scheduling", settings, env)
+    early, sibling = _one_of(get_args(EarlyStart)), _one_of(get_args(SiblingErrors))
+    return Scheduling(
+        early_start=section.value("earlyStart", "HANDRAIL_EARLY_START", early, usual.early_start),
+        max_parallel=section.value("maxParallel", "HANDRAIL_MAX_PARALLEL", _number, usual.max_parallel),
+        max_parallel_by_tool=section.value("maxParallelByTool", "HANDRAIL_MAX_PARALLEL_BY_TOOL", _numbers, {}),
+        sibling_errors=section.value("siblingErrors", "HANDRAIL_SIBLING_ERRORS", sibling, usual.sibling_errors),
+    )
+
+
+def result_limits(settings: Settings, env: Mapping[str, str]) -> Limits:
+    """
+    How long results may be, and how much of the long ones is kept.
+
+    Raises:
+        SettingsError: a variable cannot be used.
+    """
+    usual, section = DEFAULT_LIMITS, _Section("results", settings, env)
+    made = Limits(
+        quota_bytes=section.value("quotaBytes", "HANDRAIL_RESULT_QUOTA", _number, usual.quota_bytes),
+        retention_days=section.value("retentionDays", "HANDRAIL_RESULT_DAYS", _number, usual.retention_days),
+        max_chars=section.value("maxChars", "HANDRAIL_MAX_RESULT_CHARS", _number, 0) or None,
+        max_chars_by_tool=section.value("maxCharsByTool", "HANDRAIL_MAX_RESULT_CHARS_BY_TOOL", _numbers, {}),
+    )
+    return usual if made == usual else made
+
+
+def _number(variable: str, text: str) -> int:
+    if not text.strip().isdecimal() or int(text) < 1:
+        raise SettingsError(f"the variable {variable} is {text!r}. Give a whole number, 1 or more.")
+    return int(text)
+
+
+def _numbers(variable: str, text: str) -> Mapping[str, int]:
+    """`Bash=2,Read=8`."""
+    pairs = [word.partition("=") for word in text.split(",") if word.strip()]
+    if not all(name.strip() and sign for name, sign, _ in pairs):
+        raise SettingsError(f"the variable {variable} is {text!r}. Write it like Bash=2,Read=8.")
+    return {name.strip(): _number(variable, number) for name, _, number in pairs}
+
+
+def _one_of(known: tuple[Any, ...]) -> Callable[[str, str], Any]:
+    def read(variable: str, text: str) -> Any:
+        if text not in known:
+            raise SettingsError(f"the variable {variable} is {text!r}. Use one of {', '.join(known)}.")
+        return text
+
+    return read

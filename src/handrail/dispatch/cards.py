@@ -1,0 +1,66 @@
+"""The cards of a call, made by its tool. What a tool cannot draw is shown by its name."""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from handrail.conversation.blocks import Json
+from handrail.dispatch.tracked import Call
+from handrail.tools.cards import Card
+from handrail.tools.context import Progress
+from handrail.tools.outcome import Outcome, Status
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class ToolCards:
+    """Draws one call by the card methods of its tool."""
+
+    __slots__ = ("_call",)
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+
+    def use(self) -> Card:
+        call, tool = self._call, self._call.tool
+        if tool is None:
+            return self._plain()
+        card = _drawn(lambda: tool.use_card(call.use.input), self._plain())
+        tag = "" if call.problem else _drawn(lambda: tool.tag(call.args), "")
+        return replace(card, tag=tag) if tag else card
+
+    def progress(self, so_far: Sequence[Progress]) -> Card:
+        tool = self._call.tool
+        return _drawn(lambda: tool.progress_card(so_far), self._plain()) if tool else self._plain()
+
+    def end(self, outcome: Outcome, progress: Sequence[Progress]) -> Card:
+        tool, use, text = self._call.tool, self._call.use, outcome.result.text
+        plain = replace(self._plain(), detail=outcome.status.value, body=text)
+        if tool is None:
+            return plain
+        if outcome.status is Status.DENIED:
+            reason = outcome.decision.reason if outcome.decision else text
+            return _drawn(lambda: tool.rejected_card(use.input, reason), plain)
+        output = outcome.output
+        if output is not None and (outcome.status is Status.OK or output.card is not None):
+            return _drawn(lambda: tool.result_card(output, progress), plain)
+        return _drawn(lambda: tool.error_card(text), plain) if outcome.status is Status.ERROR else plain
+
+    def group(self, inputs: Sequence[Json]) -> Card | None:
+        tool = self._call.tool
+        return _drawn(lambda: tool.group_card(inputs), None) if tool else None
+
+    def _plain(self) -> Card:
+        return Card(self._call.use.name)
+
+
+def _drawn(make: Callable[[], T], otherwise: T) -> T:
+    """What the tool makes, or the plain form if it raises: a picture is never a reason to stop."""
+    try:
+        return make()
+    except Exception:
+        log.exception("a card could not be drawn; the plain one is shown")
+        return otherwise

@@ -1,0 +1,118 @@
+"""What the rails decide about one call, seen from the command line: real settings, real hooks, the audit log."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.forked import program
+
+NOBODY_ASKED = "nobody is here to be asked"
+
+
+class Place:
+    """A project, a home and a state folder of one person."""
+
+    def __init__(self, folder: Path) -> None:
+        self.project, self.home, self.state = folder / "project", folder / "home", folder / "state"
+        self.project.mkdir()
+        self.home.mkdir()
+
+    def call(self, tool: str, *flags: str, env: dict[str, str] | None = None, **values: Any) -> dict[str, Any]:
+        """The outcome of a call, as `--json` gives it."""
+        ran = subprocess.run(
+            [program(), "call", "--json", *flags, tool, json.dumps(values)],
+            cwd=self.project,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+            env={
+                **os.environ,
+                "HOME": str(self.home),
+                "HANDRAIL_STATE_DIR": str(self.state),
+                "IS_SANDBOX": "1",
+                **(env or {}),
+            },
+        )
+        outcome: dict[str, Any] = json.loads(ran.stdout)
+        return outcome
+
+    def audited(self) -> list[dict[str, Any]]:
+        """Every decision in the audit log."""
+        files = [path for path in (self.state / "audit").rglob("*") if path.is_file()]
+        return [json.loads(line) for path in files for line in path.read_text().splitlines()]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+def layers(outcome: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(opinion["layer"], opinion["verdict"]) for opinion in outcome["decision"]["opinions"]]
+
+
+@pytest.mark.proves("G24")
+def test_in_plan_mode_reads_run_and_changes_do_not_whatever_allows_them(place: Place) -> None:
+    (place.project / "a").write_text("one\n")
+    plan = ("--permission-mode", "plan")
+
+    assert place.call("Read", *plan, file_path="a")["status"] == "ok"
+    assert place.call("Bash", *plan, command="cat a")["status"] == "ok"
+    changes: dict[str, dict[str, Any]] = {"Write": {"file_path": "b", "content": "x"}, "Bash": {"command": "touch b"}}
+    for tool, values in changes.items():
+        assert place.call(tool, *plan, f"--allowedTools={tool}", **values)["status"] == "denied"
+    assert [path.name for path in place.project.iterdir()] == ["a"]
+
+
+@pytest.mark.proves("G26")
+def test_bypassing_lifts_questions_but_no_rule_and_no_critical_path(place: Place) -> None:
+    bypass = "--dangerously-skip-permissions"
+    (place.project / ".git").mkdir()
+    (place.home / "kept").write_text("x")
+
+    assert place.call("Write", bypass, file_path=".git/config", content="x")["status"] == "ok"
+    assert place.call("Bash", bypass, command="touch made")["status"] == "ok"
+    refused = place.call("Bash", bypass, "--disallowedTools=Bash(touch *)", command="touch more")
+    assert (refused["status"], ("deny rule", "deny") in layers(refused)) == ("denied", True)
+    asked = place.call("Bash", bypass, "--settings", '{"permissions":{"ask":["Bash(touch *)"]}}', command="touch more")
+    assert (asked["status"], asked["decision"]["reason"].endswith(NOBODY_ASKED)) == ("denied", True)
+    assert place.call("Bash", bypass, command="rm -rf ~")["status"] == "denied"
+    assert (place.home / "kept").exists()
+    assert not (place.project / "more").exists()
+
+
+@pytest.mark.proves("G1", "G37")
+def test_hooks_speak_first_and_the_decision_says_who_thought_what(place: Place) -> None:
+    hook = {"type": "command", "command": "echo 'not today' >&2; exit 2"}
+    settings = json.dumps({"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [hook]}]}})
+
+    refused = place.call("Bash", "--settings", settings, "--allowedTools=Bash(touch *)", command="touch a")
+
+    assert (refused["status"], refused["decision"]["verdict"]) == ("denied", "deny")
+    assert "not today" in refused["decision"]["reason"]
+    first, *others = layers(refused)
+    assert first == ("hooks", "deny")
+    assert ("allow rule", "allow") in others
+    assert not (place.project / "a").exists()
+
+
+@pytest.mark.proves("G33")
+def test_every_decision_of_a_call_is_in_the_audit_log(place: Place) -> None:
+    place.call("Read", file_path="missing")
+    place.call("Bash", command="touch a")
+
+    assert sorted((each["tool"], each["decision"]) for each in place.audited()) == [("Bash", "deny"), ("Read", "allow")]
+
+
+@pytest.mark.proves("I1")
+def test_the_output_of_a_command_is_bounded_by_what_is_set(place: Place) -> None:
+    def shown(**env: str) -> int:
+        [text] = place.call("Bash", command="seq 1000000 1005000", env=env)["content"]
+        return len(text["text"])
+
+    assert 10_000 < shown() <= 30_000
+    assert shown(BASH_MAX_OUTPUT_LENGTH="600") < 600
