@@ -15,13 +15,13 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 
-from handrail.app.gate import FolderGate
-from handrail.app.state import plain_outfit
-from handrail.app.tools import make_catalog
 from handrail.conversation.blocks import ToolUse
 from handrail.dispatch.executor import ToolExecutor
 from handrail.dispatch.gate import CarefulGate, Gate, Rails
 from handrail.dispatch.results import ResultStore
+from handrail.session.gate import FolderGate
+from handrail.session.state_folder import default_services
+from handrail.session.tools import make_catalog
 from handrail.tools.catalog import Catalog
 from handrail.tools.context import RunContext
 from handrail.tools.outcome import Outcome
@@ -45,8 +45,8 @@ class Bench:
         env = {**os.environ, "HANDRAIL_STATE_DIR": str(folder / "state")}
         self.work = Path(os.path.realpath(folder / "work"))
         self.work.mkdir()
-        outfit = plain_outfit(env, self.work)
-        self.catalog: Catalog = make_catalog(variables=env, outfit=lambda: outfit)
+        services = default_services(env, self.work)
+        self.catalog: Catalog = make_catalog(variables=env, services=lambda: services)
         self.careful = FolderGate(self.work, env)
         self.store = ResultStore(folder / "results")
 

@@ -19,12 +19,12 @@ import time
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from handrail.app.state import plain_outfit
 from handrail.builtin.edit import Edit
 from handrail.conversation.blocks import ToolUse
 from handrail.dispatch.executor import ToolExecutor
 from handrail.dispatch.gate import CarefulGate, Rails
 from handrail.dispatch.results import ResultStore
+from handrail.session.state_folder import default_services
 from handrail.testing import FixedApprover
 from handrail.tools.context import RunContext
 from handrail.tools.outcome import Outcome, Status
@@ -62,8 +62,8 @@ class Bench:
     def __init__(self, folder: Path) -> None:
         self.path = folder / "file.py"
         self.run = RunContext(folder)
-        outfit = plain_outfit({"HANDRAIL_STATE_DIR": str(folder / "state")}, folder)
-        self._pool = assemble(Ingredients(custom=(Edit(outfit),)))
+        services = default_services({"HANDRAIL_STATE_DIR": str(folder / "state")}, folder)
+        self._pool = assemble(Ingredients(custom=(Edit(services),)))
         self._store = ResultStore(folder / "results")
         self._rails = Rails(CarefulGate(FixedApprover(allow=True)))
 

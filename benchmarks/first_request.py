@@ -7,12 +7,12 @@ from handrail.conversation.blocks import Text
 from handrail.conversation.messages import UserMessage
 from handrail.conversation.request import History, Request
 from handrail.conversation.stream import Delta
-from handrail.providers.choose import Wishes, choose, open_provider
+from handrail.providers.choose import ModelOptions, choose, open_provider
 
 
 async def main(url: str) -> None:
     """Ask once."""
-    choice = choose(Wishes(provider="anthropic", base_url=url, model="m"), {})
+    choice = choose(ModelOptions(provider="anthropic", base_url=url, model="m"), {})
     provider = open_provider(choice, {})
     answer = provider.stream(Request(choice.model, History([UserMessage((Text("Hi"),))])))
     texts = [event.text async for event in answer if isinstance(event, Delta)]

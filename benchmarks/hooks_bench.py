@@ -15,12 +15,12 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from handrail import CarefulGate, Hooks, Rails, ResultStore, RunContext, ToolExecutor, ToolUse, tool
-from handrail.app.late_hooks import LateHooks
-from handrail.app.live import Live, live_settings
-from handrail.config.asked import NOTHING_ASKED
+from handrail.config.flags import NO_FLAGS_GIVEN
 from handrail.dispatch.gate import Evidence, Request, WithoutPolicy
 from handrail.dispatch.hooking import CallHooks
 from handrail.hooks.asking import Surroundings
+from handrail.session.late_hooks import LateHooks
+from handrail.session.session_settings import SessionSettings, open_settings
 from handrail.tools.permission import Decision
 from handrail.tools.pool import Ingredients, Pool, assemble
 
@@ -38,7 +38,7 @@ async def nothing() -> str:
 class LookingGate(WithoutPolicy):
     """Looks whether settings have changed, as sessions do, and lets pass what only reads."""
 
-    def __init__(self, live: Live) -> None:
+    def __init__(self, live: SessionSettings) -> None:
         self._live = live
         self._gate = CarefulGate()
 
@@ -98,7 +98,7 @@ async def main() -> None:
         one = Rails(CarefulGate(), CallHooks(hooks("PreToolUse", COMMAND)))
         many = Rails(CarefulGate(), CallHooks(hooks("PreToolUse", *(f"{COMMAND}; true {n}" for n in range(5)))))
 
-        live = live_settings(folder, {"HOME": made}, folder / "state", NOTHING_ASKED, print)
+        live = open_settings(folder, {"HOME": made}, folder / "state", NO_FLAGS_GIVEN, print)
         live.policy()
         looking = Rails(LookingGate(live))
         late = Rails(LookingGate(live), LateHooks(live, Hooks, print))

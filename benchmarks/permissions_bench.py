@@ -16,7 +16,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from handrail.app.state import plain_outfit
 from handrail.builtin.read import Read
 from handrail.cli.permissions.calls import tool_called
 from handrail.conversation.blocks import ToolUse
@@ -33,6 +32,7 @@ from handrail.permissions.layers import decide
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import Behaviour, Source
 from handrail.permissions.touch import Lookup
+from handrail.session.state_folder import default_services
 from handrail.tools.abort import AbortSignal
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.permission import Decision
@@ -105,7 +105,7 @@ def gates(folder: str, policy: Policy) -> None:
 
 async def gate_cost(folder: str, policy: Policy, audit: Audit | None) -> float:
     gate = PolicyGate(LivePolicy(lambda: policy), audit=audit)
-    tool, use = Read(plain_outfit({}, Path(folder))), USES["Read, inside"]
+    tool, use = Read(default_services({}, Path(folder))), USES["Read, inside"]
     ctx = ToolContext(RunContext(Path(folder)), use, AbortSignal(), lambda _: None, refuse)
     request = Request.of(use, tool, tool.parse(use.input), ctx)
     samples = []

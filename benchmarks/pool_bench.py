@@ -14,8 +14,8 @@ import statistics
 import time
 from collections.abc import Callable
 
-from handrail.app.state import plain_outfit
 from handrail.builtin.table import base_tools
+from handrail.session.state_folder import default_services
 from handrail.tools.catalog import Catalog
 from handrail.tools.pool import AnyTool, Deferral, Ingredients, assemble, serialise
 from handrail.tools.raw import RawTool
@@ -56,7 +56,9 @@ def many_tools(count: int) -> tuple[AnyTool, ...]:
 
 
 def catalog(mcp: tuple[AnyTool, ...], deferral: Deferral) -> Catalog:
-    made = Catalog(Ingredients(entries=base_tools(lambda: made, lambda: plain_outfit({})), mcp=mcp, deferral=deferral))
+    made = Catalog(
+        Ingredients(entries=base_tools(lambda: made, lambda: default_services({})), mcp=mcp, deferral=deferral)
+    )
     return made
 
 
@@ -71,7 +73,7 @@ def measure(count: int) -> dict[str, float]:
     tools = many_tools(count)
     off, on = Deferral(mode="off"), Deferral(mode="on")
     kept = catalog(tools, off)
-    what = Ingredients(entries=base_tools(lambda: kept, lambda: plain_outfit({})), mcp=tools)
+    what = Ingredients(entries=base_tools(lambda: kept, lambda: default_services({})), mcp=tools)
     assemble(what)  # imports the built-in tools, once in the life of a process
     whole = [seconds(lambda: serialise(assemble(what).definitions(PLAIN_VIEW))) for _ in range(7)]
     kept.pool.definitions(PLAIN_VIEW)

@@ -17,10 +17,6 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from handrail.app.gate import FolderGate
-from handrail.app.sandboxing import protected_names
-from handrail.app.state import plain_outfit
-from handrail.app.tools import make_catalog
 from handrail.conversation.blocks import ToolUse
 from handrail.dispatch.executor import ToolExecutor
 from handrail.dispatch.gate import Rails
@@ -28,6 +24,10 @@ from handrail.dispatch.results import ResultStore
 from handrail.processes.sandbox.choose import Tried, tried
 from handrail.processes.sandbox.confine import Sandbox
 from handrail.processes.sandbox.settings import read_settings
+from handrail.session.gate import FolderGate
+from handrail.session.sandbox import protected_names
+from handrail.session.state_folder import default_services
+from handrail.session.tools import make_catalog
 from handrail.tools.context import RunContext
 
 ROUNDS, SLEEPS = 40, 8
@@ -38,9 +38,9 @@ class Session:
 
     def __init__(self, project: Path, state: Path, sandbox: Sandbox | None) -> None:
         env = {**os.environ, "HANDRAIL_STATE_DIR": str(state)}
-        outfit = replace(plain_outfit(env, project), sandbox=sandbox)
+        services = replace(default_services(env, project), sandbox=sandbox)
         self.project = project
-        self.catalog = make_catalog(variables=env, outfit=lambda: outfit)
+        self.catalog = make_catalog(variables=env, services=lambda: services)
         self.rails = Rails(FolderGate(project, env))
         self.store = ResultStore(state / "results")
 

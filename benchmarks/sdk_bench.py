@@ -31,9 +31,9 @@ from typing import Any
 import claude_agent_sdk
 from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient
 
-from handrail.app.work import Work
 from handrail.conversation.blocks import Text
 from handrail.headless.embed import serve
+from handrail.session.work import Work
 from handrail.testing.model_server import ModelServer, Reply
 
 STARTS, TURNS, CONVERSATIONS = 7, 4, 500

@@ -20,11 +20,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from handrail.app.calling import call_once
-from handrail.app.state import plain_outfit
-from handrail.app.tools import make_catalog
 from handrail.builtin.support.ripgrep import searcher
 from handrail.conversation.blocks import Json
+from handrail.session.single_call import call_once
+from handrail.session.state_folder import default_services
+from handrail.session.tools import make_catalog
 
 FILES = 30_000
 ROUNDS = 15
@@ -82,8 +82,8 @@ def main() -> None:
         root = Path(os.path.realpath(sys.argv[1] if sys.argv[1:] else folder))
         print(f"{grow(root):,} files" if not sys.argv[1:] else root)
         env = dict(os.environ)
-        rg = searcher(plain_outfit(env, root))
-        catalog = make_catalog(variables=env, outfit=lambda: plain_outfit(env, root))
+        rg = searcher(default_services(env, root))
+        catalog = make_catalog(variables=env, services=lambda: default_services(env, root))
 
         def tool(name: str, raw: Json) -> Callable[[], object]:
             def call() -> str:

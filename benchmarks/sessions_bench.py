@@ -22,15 +22,15 @@ from handrail.conversation.blocks import Image, Text, ToolResult, ToolUse
 from handrail.conversation.messages import AssistantMessage, UserMessage
 from handrail.conversation.redact import make_redactor
 from handrail.conversation.request import History
-from handrail.sessions.scribe import SessionScribe
-from handrail.sessions.store import Store
+from handrail.transcripts.scribe import TranscriptWriter
+from handrail.transcripts.store import TranscriptStore
 
 TURNS, ROUNDS, MESSAGES, SIZE, SESSIONS = 2_000, 7, 10_000, 50_000_000, 10_000
 ENV = {f"SERVICE_{n}_API_KEY": f"key-{n:08}-{n * 7919:08}" for n in range(5)}
 RESULT = "def total(items): return sum(item.price * item.count for item in items)  # as it was\n" * 24
 
 
-def turn(scribe: SessionScribe, number: int, result: str, picture: str = "") -> None:
+def turn(scribe: TranscriptWriter, number: int, result: str, picture: str = "") -> None:
     """One turn as the loop writes it down."""
     call = ToolUse(f"toolu_{number:08}", "Read", {"file_path": f"/home/somebody/project/src/module_{number}.py"})
     words = Text(f"I look at module {number} next, because the total is computed there.")
@@ -56,7 +56,7 @@ def timed(action: Callable[[], object]) -> float:
 
 
 def writing(folder: Path) -> None:
-    opened = Store(folder, make_redactor(ENV)).create("/proj")
+    opened = TranscriptStore(folder, make_redactor(ENV)).create("/proj")
     samples: list[float] = []
     work: list[float] = []
     for number in range(TURNS):
@@ -69,7 +69,7 @@ def writing(folder: Path) -> None:
 
 
 def resuming(folder: Path, name: str, turns: int, picture: int = 0) -> None:
-    store = Store(folder, make_redactor(ENV))
+    store = TranscriptStore(folder, make_redactor(ENV))
     opened = store.create("/proj", name)
     opened.scribe.message(UserMessage((Text("Go through everything."),)))
     text = RESULT * (SIZE // turns // len(RESULT)) if not picture else RESULT
@@ -96,7 +96,7 @@ def resuming(folder: Path, name: str, turns: int, picture: int = 0) -> None:
 
 
 def listing(folder: Path) -> None:
-    store = Store(folder, make_redactor({}))
+    store = TranscriptStore(folder, make_redactor({}))
     opened = store.create("/proj", "one")
     opened.scribe.message(UserMessage((Text("What is here?"),)))
     turn(opened.scribe, 1, RESULT)

@@ -4,8 +4,8 @@ import asyncio
 import json
 from pathlib import Path
 
-from handrail.app.work import Work
 from handrail.headless.embed import StreamLines, StreamOut, serve
+from handrail.session.work import Work
 
 
 async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

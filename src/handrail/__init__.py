@@ -9,8 +9,6 @@ TYPE_CHECKING = False  # as type checkers know it; the typing module would cost 
 if TYPE_CHECKING:
     from typing import Any
 
-    from handrail.app.agent import Agent, query
-    from handrail.app.answers import Answer
     from handrail.conversation.blocks import BrokenToolUse, Document, Image, Text, ToolResult, ToolUse
     from handrail.dispatch.approval.question import Question
     from handrail.dispatch.executor import ToolExecutor
@@ -25,6 +23,8 @@ if TYPE_CHECKING:
     from handrail.loop.events import LoopEvent, RunEnded
     from handrail.loop.limits import Limits
     from handrail.permissions.policy import Policy
+    from handrail.session.agent import Agent, query
+    from handrail.session.answer import Answer
     from handrail.tools.abort import AbortReason, AbortSignal
     from handrail.tools.access import Access
     from handrail.tools.cards import Card
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
-    "app.agent": ("Agent", "query"),
-    "app.answers": ("Answer",),
+    "session.agent": ("Agent", "query"),
+    "session.answer": ("Answer",),
     "conversation.blocks": ("BrokenToolUse", "Document", "Image", "Text", "ToolResult", "ToolUse"),
     "dispatch.approval.question": ("Question",),
     "dispatch.executor": ("ToolExecutor",),

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from handrail.app.state import plain_outfit
-from handrail.builtin.outfit import Outfit
+from handrail.builtin.services import ToolServices
+from handrail.session.state_folder import default_services
 from handrail.tools.context import ToolContext
 
 
@@ -30,14 +30,14 @@ def closed() -> Iterator[Path]:
     shutil.rmtree(base)
 
 
-def made(cwd: Path, **env: str) -> Outfit:
+def made(cwd: Path, **env: str) -> ToolServices:
     state = str(cwd.with_name(f"{cwd.name}-state"))
-    return plain_outfit(
+    return default_services(
         {"PATH": os.environ["PATH"], "HOME": str(cwd / "home"), "HANDRAIL_STATE_DIR": state, **env}, cwd
     )
 
 
 @pytest.fixture
-def outfit(ctx: ToolContext) -> Outfit:
+def services(ctx: ToolContext) -> ToolServices:
     """What tools get."""
     return made(ctx.cwd)

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from handrail.app.state import plain_outfit
 from handrail.builtin.edit import Edit
 from handrail.builtin.read import Read
 from handrail.conversation.blocks import Text, ToolUse
@@ -18,6 +17,7 @@ from handrail.dispatch.gate import CarefulGate, Rails
 from handrail.dispatch.results import ResultStore
 from handrail.errors import ToolError
 from handrail.files.restore import go_back
+from handrail.session.state_folder import default_services
 from handrail.testing import FixedApprover
 from handrail.tools.abort import AbortReason
 from handrail.tools.access import Access
@@ -29,7 +29,7 @@ from handrail.tools.pool import Ingredients, assemble
 
 @pytest.fixture
 def tool(ctx: ToolContext, tmp_path: Path) -> Edit:
-    return Edit(plain_outfit({"HANDRAIL_STATE_DIR": str(tmp_path / "state"), "HOME": str(tmp_path)}, ctx.cwd))
+    return Edit(default_services({"HANDRAIL_STATE_DIR": str(tmp_path / "state"), "HOME": str(tmp_path)}, ctx.cwd))
 
 
 def put(ctx: ToolContext, content: bytes | str, name: str = "f") -> Path:
@@ -254,7 +254,7 @@ def test_a_file_must_have_been_read(tool: Edit, ctx: ToolContext) -> None:
     with pytest.raises(ToolError, match=r"^refused: 'f' has not been read yet\. Read it first, then change it\.$"):
         edit(tool, ctx, "one", "two")
 
-    reader = Read(plain_outfit({}, ctx.cwd))
+    reader = Read(default_services({}, ctx.cwd))
     reader.call_blocking(reader.parse({"file_path": "f"}), ctx)
     edit(tool, ctx, "one", "two")
     assert (ctx.cwd / "f").read_text() == "two"
@@ -386,7 +386,7 @@ async def test_edits_of_one_file_follow_each_other_and_each_sees_the_one_before(
 ) -> None:
     for name in ("a", "b"):
         (run.cwd / name).write_text("0")
-    pool = assemble(Ingredients(custom=(tool, Read(plain_outfit({}, run.cwd)))))
+    pool = assemble(Ingredients(custom=(tool, Read(default_services({}, run.cwd)))))
     rails = Rails(CarefulGate(FixedApprover()))
     async with ToolExecutor(pool, run, ResultStore(tmp_path / "results"), rails=rails) as executor:
         for name in ("a", "b"):

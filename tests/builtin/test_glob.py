@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from handrail.builtin.glob import MAX_FILES, Glob
-from handrail.builtin.outfit import Outfit
+from handrail.builtin.services import ToolServices
 from handrail.builtin.support.ripgrep import packaged_rg
 from handrail.errors import ToolError
 from handrail.files.paths import resolve
@@ -20,8 +20,8 @@ from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.permission import Decision, Verdict
 
 
-def search(ctx: ToolContext, outfit: Outfit, pattern: str, **rest: Any) -> list[str]:
-    tool = Glob(outfit)
+def search(ctx: ToolContext, services: ToolServices, pattern: str, **rest: Any) -> list[str]:
+    tool = Glob(services)
     return tool.call_blocking(tool.parse({"pattern": pattern, **rest}), ctx).text.split("\n")
 
 
@@ -35,23 +35,23 @@ def grow(root: Path, *names: str) -> None:
 
 
 @pytest.mark.proves("N6")
-def test_files_come_newest_first_and_as_read_takes_them(ctx: ToolContext, outfit: Outfit) -> None:
+def test_files_come_newest_first_and_as_read_takes_them(ctx: ToolContext, services: ToolServices) -> None:
     grow(ctx.cwd, "z.py", "sub/a.py", "sub/deep/m.py")
 
-    assert search(ctx, outfit, "**/*.py") == ["z.py", "sub/a.py", "sub/deep/m.py"]
-    assert search(ctx, outfit, "*.py", path="sub") == ["sub/a.py"]
-    assert search(ctx, outfit, "sub/*.py") == ["sub/a.py"]
-    assert search(ctx, outfit, "sub/deep/m.py") == ["sub/deep/m.py"]
-    assert search(ctx, outfit, "*.py", path="sub/../sub") == ["sub/a.py"]
-    assert search(ctx, outfit, "*.py", path=str(ctx.cwd / "sub")) == ["sub/a.py"]
-    assert search(ctx, outfit, "*.txt") == ["No file matches."]
-    assert search(ctx, outfit, "nowhere/*.py") == ["No file matches."]
+    assert search(ctx, services, "**/*.py") == ["z.py", "sub/a.py", "sub/deep/m.py"]
+    assert search(ctx, services, "*.py", path="sub") == ["sub/a.py"]
+    assert search(ctx, services, "sub/*.py") == ["sub/a.py"]
+    assert search(ctx, services, "sub/deep/m.py") == ["sub/deep/m.py"]
+    assert search(ctx, services, "*.py", path="sub/../sub") == ["sub/a.py"]
+    assert search(ctx, services, "*.py", path=str(ctx.cwd / "sub")) == ["sub/a.py"]
+    assert search(ctx, services, "*.txt") == ["No file matches."]
+    assert search(ctx, services, "nowhere/*.py") == ["No file matches."]
 
 
-def test_what_programs_get_says_how_many_there_are(ctx: ToolContext, outfit: Outfit) -> None:
+def test_what_programs_get_says_how_many_there_are(ctx: ToolContext, services: ToolServices) -> None:
     grow(ctx.cwd, *(f"{number:03}" for number in range(MAX_FILES + 7)))
 
-    data = Glob(outfit).call_blocking(Glob(outfit).parse({"pattern": "*"}), ctx).data
+    data = Glob(services).call_blocking(Glob(services).parse({"pattern": "*"}), ctx).data
 
     assert data.pop("durationMs") >= 0
     assert data == {
@@ -67,7 +67,7 @@ def test_what_programs_get_says_how_many_there_are(ctx: ToolContext, outfit: Out
     "pattern",
     ["**/*.{py,md}", "[!a]*", "*", "**", "d/**/*", "?.py", "**/a*", "{a,d/e}*/**", "**/.*", "[a-c].*", "*.py"],
 )
-def test_it_finds_what_ripgrep_finds(ctx: ToolContext, outfit: Outfit, pattern: str) -> None:
+def test_it_finds_what_ripgrep_finds(ctx: ToolContext, services: ToolServices, pattern: str) -> None:
     grow(ctx.cwd, "a.py", "b.md", "c", ".h", "d/a.py", "d/e/b.md", "d/e/.x", "abc/d", "d/é.py", "ab/c.md")
     anchored = ["/" + pattern] if "," not in pattern else [f"/{p}" for p in spelled_out(pattern)]
 
@@ -79,7 +79,7 @@ def test_it_finds_what_ripgrep_finds(ctx: ToolContext, outfit: Outfit, pattern: 
         check=False,
     )
 
-    found = search(ctx, outfit, pattern)
+    found = search(ctx, services, pattern)
     assert sorted(found) == sorted(listed.stdout.splitlines() or ["No file matches."])
 
 
@@ -90,64 +90,70 @@ def spelled_out(pattern: str) -> list[str]:
 
 
 @pytest.mark.proves("N8")
-def test_without_a_pattern_the_folder_is_listed(ctx: ToolContext, outfit: Outfit) -> None:
+def test_without_a_pattern_the_folder_is_listed(ctx: ToolContext, services: ToolServices) -> None:
     grow(ctx.cwd, "b.txt", "a.txt", ".hidden", "z/inside")
-    tool = Glob(outfit)
+    tool = Glob(services)
     assert "LS" in tool.aliases
 
     assert tool.call_blocking(tool.parse({}), ctx).text.split("\n") == ["z/", ".hidden", "a.txt", "b.txt"]
     assert tool.call_blocking(tool.parse({"path": str(ctx.cwd / "z")}), ctx).text == "z/inside"
 
 
-def test_names_that_are_kept_occupied_while_commands_run_are_not_listed(ctx: ToolContext, outfit: Outfit) -> None:
+def test_names_that_are_kept_occupied_while_commands_run_are_not_listed(
+    ctx: ToolContext, services: ToolServices
+) -> None:
     grow(ctx.cwd, "a.txt")
     occupied = Occupied()
     occupied.take([str(ctx.cwd / ".vscode"), str(ctx.cwd / ".mcp.json")])
 
-    assert search(ctx, outfit, "") == ["a.txt"]
+    assert search(ctx, services, "") == ["a.txt"]
     occupied.close()
 
 
 def test_an_absolute_pattern_brings_its_own_folder(
-    ctx: ToolContext, outfit: Outfit, run: RunContext, tmp_path: Path
+    ctx: ToolContext, services: ToolServices, run: RunContext, tmp_path: Path
 ) -> None:
     grow(tmp_path, "there/a.py", "there/b/c.py")
 
     there = [str(tmp_path / "there/a.py"), str(tmp_path / "there/b/c.py")]
-    assert search(ctx, outfit, f"{tmp_path}/there/**/*.py") == there
-    assert search(ctx, outfit, f"{tmp_path}/there/a.py") == there[:1]
-    tool = Glob(outfit)
+    assert search(ctx, services, f"{tmp_path}/there/**/*.py") == there
+    assert search(ctx, services, f"{tmp_path}/there/a.py") == there[:1]
+    tool = Glob(services)
     args = tool.parse({"pattern": f"{tmp_path}/there/*.py"})
     assert tool.access(args, run) == Access.of(walks=(".", f"{tmp_path}/there"), filtered=True)
 
 
-def test_a_pattern_may_start_further_up_or_at_home(ctx: ToolContext, outfit: Outfit) -> None:
+def test_a_pattern_may_start_further_up_or_at_home(ctx: ToolContext, services: ToolServices) -> None:
     grow(ctx.cwd, "a.py", "sub/b.py", "home/notes.md")
 
-    assert search(ctx, outfit, "../*.py", path="sub") == ["a.py"]
-    assert search(ctx, outfit, "sub/../*.py") == ["a.py"]
-    assert search(ctx, outfit, "~/*.md") == ["home/notes.md"]
+    assert search(ctx, services, "../*.py", path="sub") == ["a.py"]
+    assert search(ctx, services, "sub/../*.py") == ["a.py"]
+    assert search(ctx, services, "~/*.md") == ["home/notes.md"]
 
 
 @pytest.mark.parametrize("pattern", ["*/../b", "{..,a}/x", "a*/../../b"])
-def test_a_pattern_cannot_lead_upwards_behind_a_wildcard(ctx: ToolContext, outfit: Outfit, pattern: str) -> None:
+def test_a_pattern_cannot_lead_upwards_behind_a_wildcard(
+    ctx: ToolContext, services: ToolServices, pattern: str
+) -> None:
     with pytest.raises(ToolError, match="leads upwards"):
-        search(ctx, outfit, pattern)
+        search(ctx, services, pattern)
 
 
 @pytest.mark.parametrize(
     ("path", "problem"),
     [("nowhere", "No such file"), ("file", "Not a directory"), ("loop", "symbolic links"), ("nul\0", "cannot")],
 )
-def test_a_folder_that_cannot_be_searched_is_told(ctx: ToolContext, outfit: Outfit, path: str, problem: str) -> None:
+def test_a_folder_that_cannot_be_searched_is_told(
+    ctx: ToolContext, services: ToolServices, path: str, problem: str
+) -> None:
     grow(ctx.cwd, "file")
     (ctx.cwd / "loop").symlink_to("loop")
 
     with pytest.raises(ToolError, match=f"cannot be searched: .*{problem}.*Give another folder"):
-        search(ctx, outfit, "*", path=path)
+        search(ctx, services, "*", path=path)
 
 
-def test_links_are_neither_listed_nor_followed(ctx: ToolContext, outfit: Outfit, tmp_path: Path) -> None:
+def test_links_are_neither_listed_nor_followed(ctx: ToolContext, services: ToolServices, tmp_path: Path) -> None:
     grow(ctx.cwd, "real/file")
     grow(tmp_path, "secret/key")
     (ctx.cwd / "to_file").symlink_to("real/file")
@@ -156,52 +162,52 @@ def test_links_are_neither_listed_nor_followed(ctx: ToolContext, outfit: Outfit,
     (ctx.cwd / "broken").symlink_to("nowhere")
     (ctx.cwd / "loop").symlink_to("loop")
 
-    assert search(ctx, outfit, "**") == ["real/file"]
-    assert search(ctx, outfit, "to_folder/*") == ["No file matches."]
+    assert search(ctx, services, "**") == ["real/file"]
+    assert search(ctx, services, "to_folder/*") == ["No file matches."]
 
 
-def test_a_link_given_as_the_folder_is_followed(ctx: ToolContext, outfit: Outfit) -> None:
+def test_a_link_given_as_the_folder_is_followed(ctx: ToolContext, services: ToolServices) -> None:
     grow(ctx.cwd, "real/file")
     (ctx.cwd / "link").symlink_to("real")
 
-    assert search(ctx, outfit, "*", path="link") == ["link/file"]
+    assert search(ctx, services, "*", path="link") == ["link/file"]
 
 
-def test_odd_names_stand_on_one_line_each_and_can_be_encoded(ctx: ToolContext, outfit: Outfit) -> None:
+def test_odd_names_stand_on_one_line_each_and_can_be_encoded(ctx: ToolContext, services: ToolServices) -> None:
     for name in (b"two\nlines", b"bad\xff", b"esc\x1b[31m", "snow ☃".encode(), b"-dash", b"!not"):
         (ctx.cwd / os.fsdecode(name)).write_text("")
 
-    lines = search(ctx, outfit, "*")
+    lines = search(ctx, services, "*")
 
     assert sorted(lines) == sorted(["'two\\nlines'", "'bad\\udcff'", "'esc\\x1b[31m'", "snow ☃", "-dash", "!not"])
     "\n".join(lines).encode()
-    assert search(ctx, outfit, "two\nl*") == ["'two\\nlines'"]
+    assert search(ctx, services, "two\nl*") == ["'two\\nlines'"]
 
 
 @pytest.mark.proves("R6")
-def test_more_matches_than_shown_are_counted(ctx: ToolContext, outfit: Outfit) -> None:
+def test_more_matches_than_shown_are_counted(ctx: ToolContext, services: ToolServices) -> None:
     grow(ctx.cwd, *(f"{number:03}" for number in range(MAX_FILES + 7)))
 
-    lines = search(ctx, outfit, "*")
+    lines = search(ctx, services, "*")
 
     assert lines[:-1] == [f"{number:03}" for number in range(MAX_FILES)]
     assert lines[-1] == "(7 more files match. Use a narrower pattern to see them.)"
 
 
 def test_ignored_files_are_found_unless_told_otherwise_and_version_control_is_not(
-    ctx: ToolContext, outfit: Outfit
+    ctx: ToolContext, services: ToolServices
 ) -> None:
     grow(ctx.cwd, "kept.py", "made.py", "build/out.py", ".git/HEAD", ".git/hooks/pre.py")
     (ctx.cwd / ".gitignore").write_text("made.py\nbuild/\n")
-    careful = replace(outfit, env={**outfit.env, "CLAUDE_CODE_GLOB_NO_IGNORE": "false"})
+    careful = replace(services, env={**services.env, "CLAUDE_CODE_GLOB_NO_IGNORE": "false"})
 
-    assert search(ctx, outfit, "**/*.py") == ["kept.py", "made.py", "build/out.py"]
+    assert search(ctx, services, "**/*.py") == ["kept.py", "made.py", "build/out.py"]
     assert search(ctx, careful, "**/*.py") == ["kept.py"]
-    assert search(ctx, outfit, ".git/hooks/*") == [".git/hooks/pre.py"]
-    assert search(ctx, outfit, "**/.git/hooks/*") == [".git/hooks/pre.py"]
+    assert search(ctx, services, ".git/hooks/*") == [".git/hooks/pre.py"]
+    assert search(ctx, services, "**/.git/hooks/*") == [".git/hooks/pre.py"]
 
 
-def test_what_a_rule_hides_is_not_found(ctx: ToolContext, outfit: Outfit) -> None:
+def test_what_a_rule_hides_is_not_found(ctx: ToolContext, services: ToolServices) -> None:
     grow(ctx.cwd, "open.txt", "sub/secret.txt", "sub/open.txt")
     real = os.path.realpath(ctx.cwd)
     asked: list[str] = []
@@ -210,7 +216,7 @@ def test_what_a_rule_hides_is_not_found(ctx: ToolContext, outfit: Outfit) -> Non
         asked.append(path)
         return "secret" in path
 
-    careful = replace(outfit, hidden=hidden)
+    careful = replace(services, hidden=hidden)
 
     assert search(ctx, careful, "**/*.txt") == ["open.txt", "sub/open.txt"]
     assert search(ctx, careful, "sub/*.txt") == ["sub/open.txt"]
@@ -218,27 +224,29 @@ def test_what_a_rule_hides_is_not_found(ctx: ToolContext, outfit: Outfit) -> Non
     assert set(asked) == {f"{real}/{name}" for name in ("open.txt", "sub/secret.txt", "sub/open.txt")}
 
 
-def test_a_closed_folder_is_counted_below_and_told_as_the_root(ctx: ToolContext, outfit: Outfit, closed: Path) -> None:
+def test_a_closed_folder_is_counted_below_and_told_as_the_root(
+    ctx: ToolContext, services: ToolServices, closed: Path
+) -> None:
     (closed.parent / "open").mkdir(mode=0o755)
     (closed.parent / "seen").write_text("")
 
-    assert search(ctx, outfit, "**", path=str(closed.parent)) == [
+    assert search(ctx, services, "**", path=str(closed.parent)) == [
         str(closed.parent / "seen"),
         "(1 folder could not be read.)",
     ]
     with pytest.raises(ToolError, match="cannot be searched: Permission denied"):
-        search(ctx, outfit, "**", path=str(closed))
+        search(ctx, services, "**", path=str(closed))
 
 
-def test_an_aborted_search_stops(ctx: ToolContext, outfit: Outfit) -> None:
+def test_an_aborted_search_stops(ctx: ToolContext, services: ToolServices) -> None:
     grow(ctx.cwd, "a")
     ctx.abort.abort(AbortReason.USER)
 
-    assert search(ctx, outfit, "*") == ["No file matches."]
+    assert search(ctx, services, "*") == ["No file matches."]
 
 
 def test_a_folder_swapped_for_a_link_since_the_decision_is_refused(
-    ctx: ToolContext, outfit: Outfit, tmp_path: Path
+    ctx: ToolContext, services: ToolServices, tmp_path: Path
 ) -> None:
     grow(tmp_path, "key")
     (ctx.cwd / "sub").mkdir()
@@ -247,11 +255,11 @@ def test_a_folder_swapped_for_a_link_since_the_decision_is_refused(
     (ctx.cwd / "sub").symlink_to(tmp_path)
 
     with pytest.raises(ToolError, match="is a link now"):
-        search(decided, outfit, "*", path="sub")
+        search(decided, services, "*", path="sub")
 
 
-def test_it_declares_what_it_touches_and_that_it_only_reads(run: RunContext, outfit: Outfit) -> None:
-    tool = Glob(outfit)
+def test_it_declares_what_it_touches_and_that_it_only_reads(run: RunContext, services: ToolServices) -> None:
+    tool = Glob(services)
     args = tool.parse({"pattern": "*", "path": "sub"})
 
     assert tool.is_read_only(args)
@@ -261,6 +269,6 @@ def test_it_declares_what_it_touches_and_that_it_only_reads(run: RunContext, out
 
 
 @pytest.mark.parametrize("pattern", ["\0", "a\0b*", "**/\0"])
-def test_a_pattern_that_no_name_can_fit_is_told(ctx: ToolContext, outfit: Outfit, pattern: str) -> None:
+def test_a_pattern_that_no_name_can_fit_is_told(ctx: ToolContext, services: ToolServices, pattern: str) -> None:
     with pytest.raises(ToolError, match="NUL"):
-        search(ctx, outfit, pattern)
+        search(ctx, services, pattern)

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from handrail.app.tools import make_catalog
 from handrail.builtin.powershell import PowerShell, Pwsh
 from handrail.errors import ToolError
+from handrail.session.tools import make_catalog
 from handrail.tools.outcome import Status
 from tests.builtin.bash.session import Session
 
@@ -57,7 +57,7 @@ async def test_the_line_is_handed_over_without_profile_and_questions(installed: 
 @pytest.mark.parametrize("command", ["ls", "Get-ChildItem", "echo hello"])
 async def test_nothing_is_read_only_and_all_is_asked_about(installed: Path, tmp_path: Path, command: str) -> None:
     session = Session(tmp_path, {"PATH": f"{installed}:/usr/bin:/bin"})
-    tool = PowerShell(session.outfit)
+    tool = PowerShell(session.services)
     args = tool.parse({"command": command})
     outcome = await session.use("PowerShell", {"command": command}, session.rules())
 
@@ -70,7 +70,7 @@ def test_without_it_a_call_would_say_so(tmp_path: Path) -> None:
     session = Session(tmp_path, {"PATH": "/nowhere"})
 
     with pytest.raises(ToolError, match="pwsh is not installed here"):
-        Pwsh(session.outfit).prepared("Get-Date", str(session.project), None, inside=False)
+        Pwsh(session.services).prepared("Get-Date", str(session.project), None, inside=False)
 
 
 @pytest.mark.needs("pwsh")

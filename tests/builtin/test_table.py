@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from handrail.app.state import plain_outfit
-from handrail.app.tools import make_catalog
 from handrail.builtin.definitions import FILE, is_fixed, written
 from handrail.builtin.table import USUAL_FEATURES, base_tools
 from handrail.config.execution import DEFAULT_FEATURES
+from handrail.session.state_folder import default_services
+from handrail.session.tools import make_catalog
 from handrail.tools.catalog import Catalog
 from handrail.tools.context import AgentType
 from handrail.tools.permission import NoRules
@@ -40,7 +40,7 @@ def everything() -> Pool:
     """All tools, also those that this machine or this environment would leave out."""
     entries = tuple(
         replace(entry, when=lambda _environment: True)
-        for entry in base_tools(lambda: catalog, lambda: plain_outfit({}))
+        for entry in base_tools(lambda: catalog, lambda: default_services({}))
     )
     catalog = Catalog(Ingredients(entries=entries, environment=EVERY, deferral=AUTO))
     return catalog.pool
@@ -130,7 +130,7 @@ def test_every_field_of_every_tool_is_described_and_nothing_else_is_accepted(too
 
 def names(**environment: Any) -> list[str]:
     what = Ingredients(
-        entries=base_tools(lambda: Catalog(Ingredients()), lambda: plain_outfit({})),
+        entries=base_tools(lambda: Catalog(Ingredients()), lambda: default_services({})),
         environment=Environment(USUAL_FEATURES, **environment),
     )
     return [tool.name for tool in assemble(what)]

@@ -2,11 +2,11 @@
 
 import pytest
 
-from handrail.app.state import plain_outfit
 from handrail.builtin.table import base_tools
 from handrail.builtin.tool_search import ToolSearch
 from handrail.conversation.blocks import Text, ToolReference
 from handrail.errors import InputError
+from handrail.session.state_folder import default_services
 from handrail.tools.catalog import Catalog, announcement
 from handrail.tools.context import ToolContext
 from handrail.tools.pool import Deferral, Ingredients
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture
 def catalog() -> Catalog:
     made = Catalog(
-        Ingredients(entries=base_tools(lambda: made, lambda: plain_outfit({})), deferral=Deferral(mode="on"))
+        Ingredients(entries=base_tools(lambda: made, lambda: default_services({})), deferral=Deferral(mode="on"))
     )
     return made
 

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.app.state import plain_outfit
 from handrail.builtin import write as module
 from handrail.builtin.write import Write
 from handrail.conversation.blocks import ToolUse
 from handrail.errors import ToolError
 from handrail.files.restore import go_back
+from handrail.session.state_folder import default_services
 from handrail.tools.abort import AbortSignal
 from handrail.tools.access import Access
 from handrail.tools.cards import Card
@@ -23,7 +23,7 @@ from handrail.tools.output import Output
 
 @pytest.fixture
 def tool(ctx: ToolContext, tmp_path: Path) -> Write:
-    return Write(plain_outfit({"HANDRAIL_STATE_DIR": str(tmp_path / "state"), "HOME": str(tmp_path)}, ctx.cwd))
+    return Write(default_services({"HANDRAIL_STATE_DIR": str(tmp_path / "state"), "HOME": str(tmp_path)}, ctx.cwd))
 
 
 def put(ctx: ToolContext, content: bytes) -> Path:
@@ -177,7 +177,7 @@ def test_what_is_written_is_what_is_there_and_undo_brings_everything_back(
     contents: list[str], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     folder = tmp_path_factory.mktemp("round")
-    tool = Write(plain_outfit({"HANDRAIL_STATE_DIR": str(folder / "state"), "HOME": str(folder)}, folder))
+    tool = Write(default_services({"HANDRAIL_STATE_DIR": str(folder / "state"), "HOME": str(folder)}, folder))
     use = ToolUse("call-1", "Write", {})
     ctx = ToolContext(RunContext(folder), use, AbortSignal(), lambda _progress: None, lambda *_: pytest.fail("asked"))
     held: list[bytes] = []

@@ -17,8 +17,8 @@ from handrail.cli.main import run
 from handrail.conversation.redact import make_redactor
 from handrail.dispatch.approval.audit import Audit
 from handrail.dispatch.gate import NOTHING_SAID, Evidence, Request
-from handrail.sessions.store import Store
 from handrail.tools.permission import Allow, Deny, Opinion, Strength, Verdict
+from handrail.transcripts.store import TranscriptStore
 
 SETTINGS = {
     "permissions": {
@@ -496,7 +496,7 @@ HEARD = [
 
 
 def session_in(state: Path, cwd: Path, name: str) -> None:
-    opened = Store(state / "sessions", make_redactor({})).create(str(cwd), name)
+    opened = TranscriptStore(state / "sessions", make_redactor({})).create(str(cwd), name)
     opened.scribe.close()
     lines = [{"type": "assistant", "message": {"content": SAID}}, {"type": "user", "message": {"content": HEARD}}]
     with opened.path.open("a") as file:

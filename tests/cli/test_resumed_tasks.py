@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.processes.seen import noted, stay, wait_for_end
-from tests.sessions.killing import ran, victim
+from tests.transcripts.killing import ran, victim
 
 from handrail.conversation.blocks import Text, ToolUse
 from handrail.testing.model_server import Reply

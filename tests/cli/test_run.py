@@ -415,7 +415,7 @@ def test_the_first_request_waits_for_nothing_that_it_does_not_need(tmp_path: Pat
     assert not {name for name in loaded if name.startswith("handrail.permissions")}
     assert {name for name in loaded if name.startswith("handrail.builtin.")} <= {
         "handrail.builtin.definitions",
-        "handrail.builtin.outfit",
+        "handrail.builtin.services",
         "handrail.builtin.table",
     }
     assert not loaded & {

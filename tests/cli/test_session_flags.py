@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.sessions.killing import Ended, ran, said, text_of, victim
+from tests.transcripts.killing import Ended, ran, said, text_of, victim
 
 from handrail.conversation.blocks import Text, ToolUse
 from handrail.testing.model_server import Reply

@@ -10,8 +10,8 @@ from handrail.cli.main import run
 from handrail.conversation.blocks import Text, ToolUse
 from handrail.conversation.messages import AssistantMessage, Attachment, UserMessage
 from handrail.conversation.redact import Redactor
-from handrail.sessions.log import Log
-from handrail.sessions.store import Store
+from handrail.transcripts.log import Log
+from handrail.transcripts.store import TranscriptStore
 
 ASKED = UserMessage((Text("What is\nhere?"),))
 REPLY = AssistantMessage((Text("Two files."),), "some-model", "end_turn")
@@ -33,15 +33,15 @@ FOREIGN = (
 
 
 @pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TranscriptStore:
     (tmp_path / "proj").mkdir()
     monkeypatch.chdir(tmp_path / "proj")
     monkeypatch.setenv("HANDRAIL_STATE_DIR", str(tmp_path / "state"))
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    return Store(tmp_path / "state" / "sessions", Redactor())
+    return TranscriptStore(tmp_path / "state" / "sessions", Redactor())
 
 
-def made(store: Store, name: str, cwd: Path | None = None, *, torn: bool = False) -> Path:
+def made(store: TranscriptStore, name: str, cwd: Path | None = None, *, torn: bool = False) -> Path:
     opened = store.create(str(cwd or Path.cwd()), name)
     opened.scribe.message(ASKED)
     opened.scribe.message(REPLY)
@@ -67,7 +67,7 @@ def value(capsys: Out, *arguments: str, code: int = 0) -> Any:
     return json.loads(said(capsys, *arguments, "--json", code=code))
 
 
-def test_sessions_are_listed_by_folder_the_newest_first(store: Store, tmp_path: Path, capsys: Out) -> None:
+def test_sessions_are_listed_by_folder_the_newest_first(store: TranscriptStore, tmp_path: Path, capsys: Out) -> None:
     made(store, "first")
     made(store, "second")
     made(store, "elsewhere", tmp_path)
@@ -80,13 +80,13 @@ def test_sessions_are_listed_by_folder_the_newest_first(store: Store, tmp_path: 
     assert (entry["title"], entry["model"], entry["cwd"]) == ("What is here?", "some-model", str(Path.cwd()))
 
 
-def test_an_empty_list_says_so(store: Store, capsys: Out) -> None:
+def test_an_empty_list_says_so(store: TranscriptStore, capsys: Out) -> None:
     assert run(["sessions", "list"]) == 0
     assert "no sessions" in capsys.readouterr().err
     assert value(capsys, "list") == []
 
 
-def test_the_list_comes_back_when_its_index_is_gone_or_broken(store: Store, capsys: Out) -> None:
+def test_the_list_comes_back_when_its_index_is_gone_or_broken(store: TranscriptStore, capsys: Out) -> None:
     made(store, "one")
     before = said(capsys, "list")
 
@@ -97,7 +97,7 @@ def test_the_list_comes_back_when_its_index_is_gone_or_broken(store: Store, caps
     assert said(capsys, "list") == before
 
 
-def test_half_a_character_in_a_prompt_spoils_no_list(store: Store, capsys: Out) -> None:
+def test_half_a_character_in_a_prompt_spoils_no_list(store: TranscriptStore, capsys: Out) -> None:
     opened = store.create(str(Path.cwd()), "odd")
     opened.scribe.message(UserMessage((Text("caf\udce9 \ud83d"),)))
     opened.scribe.close()
@@ -108,7 +108,7 @@ def test_half_a_character_in_a_prompt_spoils_no_list(store: Store, capsys: Out) 
     assert "caf? ?" in said(capsys, "list")
 
 
-def test_a_session_is_shown_to_people_and_programs(store: Store, capsys: Out) -> None:
+def test_a_session_is_shown_to_people_and_programs(store: TranscriptStore, capsys: Out) -> None:
     made(store, "one")
 
     shown = said(capsys, "show", "one")
@@ -116,7 +116,7 @@ def test_a_session_is_shown_to_people_and_programs(store: Store, capsys: Out) ->
     assert [message["role"] for message in value(capsys, "show", "one")["messages"]] == ["user", "assistant"]
 
 
-def test_a_torn_session_is_found_out_and_mended_once(store: Store, capsys: Out) -> None:
+def test_a_torn_session_is_found_out_and_mended_once(store: TranscriptStore, capsys: Out) -> None:
     path = made(store, "torn", torn=True)
 
     checked = value(capsys, "check", "torn", code=1)
@@ -129,7 +129,7 @@ def test_a_torn_session_is_found_out_and_mended_once(store: Store, capsys: Out) 
     assert "nothing to mend" in said(capsys, "repair", "torn")
 
 
-def test_what_is_exported_comes_back(store: Store, tmp_path: Path, capsys: Out) -> None:
+def test_what_is_exported_comes_back(store: TranscriptStore, tmp_path: Path, capsys: Out) -> None:
     opened = store.create(str(Path.cwd()), "one")
     opened.scribe.note("title", title="Two files")
     for message in (Attachment("context", (Text("Folder: x"),)), ASKED, REPLY):
@@ -146,7 +146,9 @@ def test_what_is_exported_comes_back(store: Store, tmp_path: Path, capsys: Out) 
     assert "exists. Give another name" in capsys.readouterr().err
 
 
-def test_a_transcript_of_another_program_becomes_a_sound_session(store: Store, tmp_path: Path, capsys: Out) -> None:
+def test_a_transcript_of_another_program_becomes_a_sound_session(
+    store: TranscriptStore, tmp_path: Path, capsys: Out
+) -> None:
     file = tmp_path / "foreign.jsonl"
     file.write_text("".join(json.dumps(line) + "\n" for line in FOREIGN))
 
@@ -160,7 +162,7 @@ def test_a_transcript_of_another_program_becomes_a_sound_session(store: Store, t
 
 @pytest.mark.proves("R10")
 def test_an_import_leaves_out_secrets_by_the_patterns_of_the_settings(
-    store: Store, tmp_path: Path, capsys: Out
+    store: TranscriptStore, tmp_path: Path, capsys: Out
 ) -> None:
     (tmp_path / "home" / ".handrail").mkdir(parents=True)
     (tmp_path / "home" / ".handrail" / "settings.json").write_text('{"redact": ["he..o"]}')
@@ -172,7 +174,7 @@ def test_an_import_leaves_out_secrets_by_the_patterns_of_the_settings(
     assert "hello" not in Path(taken["path"]).read_text()
 
 
-def test_sessions_are_deleted_unless_they_are_in_use(store: Store, capsys: Out) -> None:
+def test_sessions_are_deleted_unless_they_are_in_use(store: TranscriptStore, capsys: Out) -> None:
     gone, used = made(store, "gone"), made(store, "used")
     log = Log(used)
 
@@ -184,7 +186,7 @@ def test_sessions_are_deleted_unless_they_are_in_use(store: Store, capsys: Out) 
 
 
 @pytest.mark.parametrize("what", ["show", "check", "repair", "export", "rm"])
-def test_a_wrong_id_is_said_with_the_way_to_the_right_one(store: Store, capsys: Out, what: str) -> None:
+def test_a_wrong_id_is_said_with_the_way_to_the_right_one(store: TranscriptStore, capsys: Out, what: str) -> None:
     made(store, "abcd-1")
     made(store, "abcd-2")
 
@@ -194,7 +196,7 @@ def test_a_wrong_id_is_said_with_the_way_to_the_right_one(store: Store, capsys: 
 
 
 def test_what_was_brought_from_elsewhere_is_listed_by_its_first_words(
-    store: Store, tmp_path: Path, capsys: Out
+    store: TranscriptStore, tmp_path: Path, capsys: Out
 ) -> None:
     long = {**FOREIGN[1], "uuid": "3", "message": {"role": "user", "content": "a long talk " * 20_000}}
     file = tmp_path / "theirs.jsonl"
@@ -207,13 +209,13 @@ def test_what_was_brought_from_elsewhere_is_listed_by_its_first_words(
     assert (titles[taken["id"]], titles[fork.scribe.session_id]) == ("hello", "What is here?")
 
 
-def test_a_limit_that_is_no_number_of_sessions_is_refused(store: Store, capsys: Out) -> None:
+def test_a_limit_that_is_no_number_of_sessions_is_refused(store: TranscriptStore, capsys: Out) -> None:
     with pytest.raises(SystemExit, match="2"):
         run(["sessions", "list", "--limit", "-1"])
     assert "not a whole number above 0" in capsys.readouterr().err
 
 
-def test_a_file_that_is_no_transcript_is_not_imported(store: Store, tmp_path: Path, capsys: Out) -> None:
+def test_a_file_that_is_no_transcript_is_not_imported(store: TranscriptStore, tmp_path: Path, capsys: Out) -> None:
     (tmp_path / "x").write_text("hello\n")
 
     assert "holds no conversation" in value(capsys, "import", str(tmp_path / "x"), code=1)["error"]
@@ -232,7 +234,7 @@ def test_a_file_that_is_no_transcript_is_not_imported(store: Store, tmp_path: Pa
     ],
 )
 def test_a_run_that_cannot_go_on_says_why_and_leaves_nothing(
-    store: Store, tmp_path: Path, capsys: Out, arguments: list[str], says: str
+    store: TranscriptStore, tmp_path: Path, capsys: Out, arguments: list[str], says: str
 ) -> None:
     kept = made(store, "known", tmp_path).read_bytes()
 
@@ -243,6 +245,6 @@ def test_a_run_that_cannot_go_on_says_why_and_leaves_nothing(
     assert path.read_bytes() == kept
 
 
-def test_a_resume_without_an_id_is_a_slip(store: Store) -> None:
+def test_a_resume_without_an_id_is_a_slip(store: TranscriptStore) -> None:
     with pytest.raises(SystemExit, match="2"):
         run(["-p", "hello", "--resume="])

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handrail.app.live import Live
-from handrail.config.asked import Wideners
+from handrail.config.flags import Wideners
+from handrail.session.session_settings import SessionSettings
 from tests.config.world import World
 
 HOOK = {"SessionStart": [{"hooks": [{"type": "command", "command": "touch marker"}]}]}
@@ -27,7 +27,7 @@ WIDE: dict[str, Any] = {
 SERVERS = {"mcpServers": {"x": {"command": "touch", "args": ["marker"]}}}
 
 
-def allowed(live: Live) -> list[str]:
+def allowed(live: SessionSettings) -> list[str]:
     return [rule.text for rule in live.policy().rules if rule.behaviour.value == "allow"]
 
 

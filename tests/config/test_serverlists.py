@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.app.servers import Servers
 from handrail.config.document import document_of
 from handrail.config.places import Spot
 from handrail.config.serverlists import refusal
 from handrail.config.snapshot import Layer, Settings
 from handrail.errors import HandrailError
+from handrail.session.mcp_servers import Servers
 from tests.config.world import World
 
 DB = {"command": "uvx", "args": ["db-mcp"]}

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.config import needs_trust
-from handrail.config.asked import Wanted
+from handrail.config.flags import FileFlags
 from handrail.config.keys import KEYS
 from handrail.config.load import load_settings
 from handrail.config.needs_trust import Item, split
@@ -233,7 +233,7 @@ def test_trust_belongs_to_one_real_folder(world: World) -> None:
 
     assert [record.folder for record in world.store.all()] == [world.places.cwd]
     inner = replace(world.places, cwd=world.places.cwd + "/inner")
-    assert load_settings(inner, world.env, Wanted()).trust == "untrusted"
+    assert load_settings(inner, world.env, FileFlags()).trust == "untrusted"
     assert world.store.revoke(world.places.cwd)
     assert not world.store.revoke(world.places.cwd)
     assert world.gather().trust == "untrusted"

@@ -5,14 +5,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from handrail.app.live import Live
-from handrail.app.settings import Loaded, load
-from handrail.config.asked import Asked, Wanted
+from handrail.config.flags import FileFlags, SettingsFlags
 from handrail.config.load import load_settings
 from handrail.config.managed import PolicySource
 from handrail.config.places import Places
 from handrail.config.snapshot import Settings
 from handrail.config.trust import TrustStore
+from handrail.session.load_settings import LoadedSettings, load
+from handrail.session.session_settings import SessionSettings
 
 FILES = {
     "policy": "etc/handrail/managed-settings.json",
@@ -65,14 +65,14 @@ class World:
         **wanted: Any,
     ) -> Settings:
         held = frozenset(held)
-        return load_settings(self.places, self.env, Wanted(**wanted), before=before, held=held, policies=policies)
+        return load_settings(self.places, self.env, FileFlags(**wanted), before=before, held=held, policies=policies)
 
-    def load(self, **asked: Any) -> Loaded:
-        return load(self.places, self.env, Asked(**asked))
+    def load(self, **asked: Any) -> LoadedSettings:
+        return load(self.places, self.env, SettingsFlags(**asked))
 
-    def live(self, told: list[str] | None = None, heard: list[str] | None = None, **asked: Any) -> Live:
+    def live(self, told: list[str] | None = None, heard: list[str] | None = None, **asked: Any) -> SessionSettings:
         notes, sources = [] if told is None else told, [] if heard is None else heard
-        return Live(self.places, self.env, Asked(**asked), told=notes.append, heard=sources.append)
+        return SessionSettings(self.places, self.env, SettingsFlags(**asked), told=notes.append, heard=sources.append)
 
     def trust(self) -> None:
         """As `handrail trust` does it."""

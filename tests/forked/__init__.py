@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 
 HERE = Path(__file__).parent
-MODULES = ("handrail", "pytest", "tests.sessions.cutting")
+MODULES = ("handrail", "pytest", "tests.transcripts.cutting")
 
 
 class Server:

@@ -12,9 +12,9 @@ from typing import Any
 import anyio
 
 from handrail import builtin, dispatch, files, hooks, permissions, shell
-from handrail.app.sessions import SessionWish
-from handrail.app.work import Work
 from handrail.headless.embed import serve
+from handrail.session.transcript import TranscriptOptions
+from handrail.session.work import Work
 from handrail.testing.model_server import ModelServer, Reply
 
 # handrail loads what calls need in a thread, and this interpreter's parser, which pytest uses when it loads a module,
@@ -84,7 +84,7 @@ class Peer:
 
 @asynccontextmanager
 async def peer(
-    folder: Path, replies: Iterable[Reply] = (), *, session: SessionWish | None = None, **options: Any
+    folder: Path, replies: Iterable[Reply] = (), *, session: TranscriptOptions | None = None, **options: Any
 ) -> AsyncIterator[Peer]:
     """A conversation in the folder `work`, with a home and a state folder beside it."""
     work = folder / "work"
@@ -94,7 +94,7 @@ async def peer(
             env = {"HOME": str(folder / "home"), "HANDRAIL_STATE_DIR": str(folder / "state"), "PATH": "/usr/bin:/bin"}
             env |= {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "test-key"}
             end = Peer(server)
-            job = Work(cwd=work, session=session or SessionWish(), **options.pop("work", {}))
+            job = Work(cwd=work, session=session or TranscriptOptions(), **options.pop("work", {}))
             serving = asyncio.create_task(serve(end, end, job, env=env, **options))
             try:
                 yield end

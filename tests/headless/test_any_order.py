@@ -14,9 +14,6 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import tests.headless.in_process  # noqa: F401  # loads what calls need, before threads do
-from handrail.app import work as working
-from handrail.app.sessions import SessionWish
-from handrail.app.work import Work
 from handrail.conversation.blocks import Text, ToolResult
 from handrail.conversation.messages import UserMessage
 from handrail.conversation.request import Request
@@ -24,6 +21,9 @@ from handrail.conversation.stream import StreamEvent
 from handrail.errors import ClosedError
 from handrail.headless.engine import Spec, open_conversation
 from handrail.headless.serve import Service, Serving
+from handrail.session import work as working
+from handrail.session.transcript import TranscriptOptions
+from handrail.session.work import Work
 from handrail.testing import GatedTool, ScriptedModel, gate, say, use
 
 Line = dict[str, Any]
@@ -164,7 +164,9 @@ async def play(steps: list[Step], end: str, folder: Path) -> None:
     model, program = Model(), Program()
     tools = (GatedTool("Open"), GatedTool("Asked", shared=False))
     env = {"HOME": str(folder), "HANDRAIL_STATE_DIR": str(folder / "state"), "PATH": "", "ENABLE_TOOL_SEARCH": "0"}
-    job = Work(cwd=folder, session=SessionWish(), servers={"s": {"type": "sdk", "name": "s"}}, told=lambda _text: None)
+    job = Work(
+        cwd=folder, session=TranscriptOptions(), servers={"s": {"type": "sdk", "name": "s"}}, told=lambda _text: None
+    )
     spec = Spec(job, {"tools": tools}, ask="stdio")
     with pytest.MonkeyPatch.context() as patch, anyio.fail_after(20):
         patch.setattr(working, "open_model", lambda *_: (model, "scripted"))

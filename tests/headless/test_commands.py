@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from handrail.app.sessions import SessionWish
 from handrail.conversation.blocks import Text, ToolUse
+from handrail.session.transcript import TranscriptOptions
 from handrail.testing.model_server import Reply
 from tests.headless.in_process import Line, of, peer
 
@@ -161,5 +161,5 @@ async def test_a_cleared_conversation_begins_anew_and_so_does_its_session(tmp_pa
         assert ("about roses" in said, "tulips" in said) == (True, False)
 
 
-def _resumed(session: str) -> SessionWish:
-    return SessionWish(resume=session)
+def _resumed(session: str) -> TranscriptOptions:
+    return TranscriptOptions(resume=session)

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from handrail.app.sessions import SessionWish
 from handrail.conversation.blocks import Text, ToolUse
-from handrail.sessions.log import read
-from handrail.sessions.rebuild import rebuild
+from handrail.session.transcript import TranscriptOptions
 from handrail.testing.model_server import Reply
+from handrail.transcripts.log import read
+from handrail.transcripts.rebuild import rebuild
 from tests.headless.in_process import peer
 
 pytestmark = pytest.mark.anyio
@@ -39,7 +39,7 @@ async def test_what_a_stopped_sub_agent_used_is_on_the_bill_and_what_it_said_is_
 
 async def test_without_a_session_nothing_of_a_sub_agent_is_kept(tmp_path: Path) -> None:
     replies = [Reply((TASK,)), Reply((Text("Nothing."),)), Reply((Text("Done."),))]
-    async with peer(tmp_path, replies, session=SessionWish(keep=False)) as p:
+    async with peer(tmp_path, replies, session=TranscriptOptions(keep=False)) as p:
         assert (await p.turn("go"))[-1]["result"] == "Done."
 
     assert [*(tmp_path / "state").rglob("agent-*")] == []

@@ -8,10 +8,10 @@ from typing import Any
 
 import anyio
 
-from handrail.app.work import Work, Worker
 from handrail.conversation.blocks import Text
 from handrail.loop.events import LoopEvent
-from handrail.providers.choose import Wishes
+from handrail.providers.choose import ModelOptions
+from handrail.session.work import Work, Worker
 from handrail.testing.model_server import ModelServer, Reply
 
 DONE = Reply((Text("Done."),))
@@ -59,8 +59,8 @@ class Place:
         """A session with these prompts; `between` is awaited after each."""
         with anyio.fail_after(30):
             async with ModelServer(replies, strict=True) as server:
-                wishes = Wishes(provider="anthropic", model="m", base_url=server.url)
-                worker = Worker(Work(self.project, wishes, told=self.notes.append, **work), self.env)
+                options = ModelOptions(provider="anthropic", model="m", base_url=server.url)
+                worker = Worker(Work(self.project, options, told=self.notes.append, **work), self.env)
                 try:
                     for prompt in prompts or ("go",):
                         async for event in worker.agent.run(prompt):

@@ -10,8 +10,6 @@ import anyio
 import pytest
 
 from handrail import Agent, Hooks
-from handrail.app.sessions import SessionWish
-from handrail.app.work import Worker
 from handrail.conversation.blocks import Text, ToolUse
 from handrail.conversation.messages import Attachment
 from handrail.hooks.news import HookNews
@@ -19,6 +17,8 @@ from handrail.loop.conversation_state import Mailbox
 from handrail.loop.events import LoopEvent, RunEnded, RunStarted
 from handrail.loop.run_hooks import Expansion
 from handrail.loop.state import Why
+from handrail.session.transcript import TranscriptOptions
+from handrail.session.work import Worker
 from handrail.testing import ScriptedModel, say
 from handrail.testing.model_server import Reply
 from handrail.tools.permission import Allow, Deny
@@ -282,7 +282,7 @@ async def test_a_session_may_begin_with_words_of_a_hook_and_get_a_name(place: Pl
         assert worker.session is not None
         kept.append(worker.session.path)
 
-    server = await place.run(iter([DONE]), "Then go.", between=look, session=SessionWish(keep=True))
+    server = await place.run(iter([DONE]), "Then go.", between=look, session=TranscriptOptions(keep=True))
 
     said = words(server, 0)
     assert 0 < said.index("First look around.") < said.index("Then go.")

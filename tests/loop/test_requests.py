@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail import tool
-from handrail.app.tools import make_catalog
 from handrail.conversation.request import Request
 from handrail.dispatch.results import ResultStore
 from handrail.loop.conversation_state import ConversationState
 from handrail.loop.requests import ToolDefinitions, build_request
 from handrail.loop.run_config import RunConfig
+from handrail.session.tools import make_catalog
 from handrail.testing import ScriptedModel
 from handrail.tools.catalog import Catalog
 from handrail.tools.context import RunContext

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from handrail.app.state import plain_outfit
 from handrail.builtin.table import base_tools
 from handrail.conversation.blocks import Json, ToolUse
 from handrail.dispatch.approval.gate import PolicyGate
@@ -24,6 +23,7 @@ from handrail.permissions.modes import MODES
 from handrail.permissions.policy import Policy
 from handrail.permissions.risk import Level
 from handrail.permissions.rules import Behaviour, Source
+from handrail.session.state_folder import default_services
 from handrail.tools.access import Access
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.function import tool
@@ -97,8 +97,8 @@ def function(kind: str) -> AnyTool:
 
 
 def builtin(name: str, folder: Path) -> AnyTool:
-    outfit = plain_outfit({"HOME": str(folder.parent)}, folder)
-    entries = {entry.name: entry for entry in base_tools(no_catalog, lambda: outfit)}
+    services = default_services({"HOME": str(folder.parent)}, folder)
+    entries = {entry.name: entry for entry in base_tools(no_catalog, lambda: services)}
     return loaded(entries[name].load())
 
 
@@ -255,9 +255,9 @@ def test_no_declared_read_or_change_of_a_denied_file_gets_through(
 
 def test_every_shipped_tool_that_touches_files_declares_it(folder: Path) -> None:
     """What is not declared is listed here, with the reason."""
-    outfit = plain_outfit({}, folder)
+    services = default_services({}, folder)
     undeclared = []
-    for entry in base_tools(no_catalog, lambda: outfit):
+    for entry in base_tools(no_catalog, lambda: services):
         if entry.name == "ToolSearch":
             continue  # made from a catalog; it only keeps books
         kind = type(loaded(entry.load()))

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from handrail.errors import ProviderSetupError
-from handrail.providers.choose import DEFAULT_MODELS, Choice, Wishes, choose, open_provider
+from handrail.providers.choose import DEFAULT_MODELS, Choice, ModelOptions, choose, open_provider
 from handrail.providers.client import Provider
 from tests.forked import unmeasured
 
@@ -15,106 +15,113 @@ ANTHROPIC_URL, OPENAI_URL = "https://api.anthropic.com", "https://api.openai.com
 
 
 @pytest.mark.parametrize(
-    ("wishes", "env", "expected"),
+    ("options", "env", "expected"),
     [
         pytest.param(
-            Wishes(), {"ANTHROPIC_API_KEY": "k"}, Choice("anthropic", CLAUDE, ANTHROPIC_URL, "k"), id="anthropic key"
+            ModelOptions(),
+            {"ANTHROPIC_API_KEY": "k"},
+            Choice("anthropic", CLAUDE, ANTHROPIC_URL, "k"),
+            id="anthropic key",
         ),
         pytest.param(
-            Wishes(),
+            ModelOptions(),
             {"ANTHROPIC_API_KEY": " k\n"},
             Choice("anthropic", CLAUDE, ANTHROPIC_URL, "k"),
             id="a key with a line end",
         ),
         pytest.param(
-            Wishes(),
+            ModelOptions(),
             {"ANTHROPIC_AUTH_TOKEN": "t"},
             Choice("anthropic", CLAUDE, ANTHROPIC_URL, "t", bearer=True),
             id="anthropic token",
         ),
         pytest.param(
-            Wishes(),
+            ModelOptions(),
             {"OPENAI_API_KEY": "k"},
             Choice("openai", GPT, OPENAI_URL, "k", bearer=True),
             id="openai key alone",
         ),
         pytest.param(
-            Wishes(),
+            ModelOptions(),
             {"OPENAI_BASE_URL": "http://localhost:11434/v1", "OPENAI_MODEL": "qwen"},
             Choice("openai", "qwen", "http://localhost:11434/v1", "", bearer=True),
             id="a local server needs no key",
         ),
         pytest.param(
-            Wishes(),
+            ModelOptions(),
             {"ANTHROPIC_BASE_URL": "http://localhost:1", "ANTHROPIC_MODEL": "glm"},
             Choice("anthropic", "glm", "http://localhost:1", "", bearer=True),
             id="a local server in anthropic's words",
         ),
         pytest.param(
-            Wishes(model="gpt-4o"),
+            ModelOptions(model="gpt-4o"),
             {"ANTHROPIC_API_KEY": "a", "OPENAI_API_KEY": "o"},
             Choice("openai", "gpt-4o", OPENAI_URL, "o", bearer=True),
             id="the model's name decides between two keys",
         ),
         pytest.param(
-            Wishes(model="sonnet"),
+            ModelOptions(model="sonnet"),
             {"ANTHROPIC_API_KEY": "a", "OPENAI_API_KEY": "o"},
             Choice("anthropic", "claude-sonnet-4-6", ANTHROPIC_URL, "a"),
             id="a short name",
         ),
         pytest.param(
-            Wishes(model="claude-x"),
+            ModelOptions(model="claude-x"),
             {"OPENAI_BASE_URL": "http://proxy/v1"},
             Choice("openai", "claude-x", "http://proxy/v1", "", bearer=True),
             id="any model through the one server there is",
         ),
         pytest.param(
-            Wishes(provider="openai-responses"),
+            ModelOptions(provider="openai-responses"),
             {"OPENAI_API_KEY": "o", "ANTHROPIC_API_KEY": "a"},
             Choice("openai-responses", GPT, OPENAI_URL, "o", bearer=True),
             id="the provider's name decides",
         ),
         pytest.param(
-            Wishes(base_url="http://127.0.0.1:9/v1"),
+            ModelOptions(base_url="http://127.0.0.1:9/v1"),
             {"ANTHROPIC_API_KEY": "a"},
             Choice("openai", GPT, "http://127.0.0.1:9/v1", "", bearer=True),
             id="an unknown server speaks the chat format",
         ),
         pytest.param(
-            Wishes(base_url="https://api.deepseek.com/anthropic", api_key="d"),
+            ModelOptions(base_url="https://api.deepseek.com/anthropic", api_key="d"),
             {},
             Choice("anthropic", CLAUDE, "https://api.deepseek.com/anthropic", "d"),
             id="a path that names the format",
         ),
         pytest.param(
-            Wishes(model="m", fallback_models=("haiku", "x")),
+            ModelOptions(model="m", fallback_models=("haiku", "x")),
             {"OPENAI_API_KEY": "o"},
             Choice("openai", "m", OPENAI_URL, "o", bearer=True, fallback_models=("claude-haiku-4-5", "x")),
             id="fallback models",
         ),
     ],
 )
-def test_choice(wishes: Wishes, env: dict[str, str], expected: Choice) -> None:
-    assert choose(wishes, env) == expected
+def test_choice(options: ModelOptions, env: dict[str, str], expected: Choice) -> None:
+    assert choose(options, env) == expected
 
 
 @pytest.mark.proves("R12")
 @pytest.mark.parametrize(
-    ("wishes", "env", "words"),
+    ("options", "env", "words"),
     [
-        pytest.param(Wishes(), {}, ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", CLAUDE], id="nothing set"),
-        pytest.param(Wishes(model="gpt-4o"), {}, ["OPENAI_API_KEY", "OPENAI_BASE_URL", "gpt-4o"], id="no openai key"),
-        pytest.param(Wishes(provider="gemini"), {}, ["'gemini'", "openai-responses"], id="unknown provider"),
-        pytest.param(Wishes(base_url="localhost:1"), {}, ["'localhost:1'", "https://"], id="not a URL"),
-        pytest.param(Wishes(base_url="http://h:x/"), {}, ["'http://h:x/'"], id="not a port"),
-        pytest.param(Wishes(base_url="http://me:pw@h/"), {}, ["user name", "OPENAI_API_KEY"], id="a user name"),
-        pytest.param(Wishes(), {"ANTHROPIC_API_KEY": "sk\u2013x"}, ["Copy it again"], id="a dash that is none"),
-        pytest.param(Wishes(), {"ANTHROPIC_API_KEY": "sk\nx"}, ["Copy it again"], id="a key of two lines"),
+        pytest.param(ModelOptions(), {}, ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", CLAUDE], id="nothing set"),
+        pytest.param(
+            ModelOptions(model="gpt-4o"), {}, ["OPENAI_API_KEY", "OPENAI_BASE_URL", "gpt-4o"], id="no openai key"
+        ),
+        pytest.param(ModelOptions(provider="gemini"), {}, ["'gemini'", "openai-responses"], id="unknown provider"),
+        pytest.param(ModelOptions(base_url="localhost:1"), {}, ["'localhost:1'", "https://"], id="not a URL"),
+        pytest.param(ModelOptions(base_url="http://h:x/"), {}, ["'http://h:x/'"], id="not a port"),
+        pytest.param(ModelOptions(base_url="http://me:pw@h/"), {}, ["user name", "OPENAI_API_KEY"], id="a user name"),
+        pytest.param(ModelOptions(), {"ANTHROPIC_API_KEY": "sk\u2013x"}, ["Copy it again"], id="a dash that is none"),
+        pytest.param(ModelOptions(), {"ANTHROPIC_API_KEY": "sk\nx"}, ["Copy it again"], id="a key of two lines"),
     ],
 )
-def test_what_is_missing_is_said_with_how_to_set_it(wishes: Wishes, env: dict[str, str], words: list[str]) -> None:
+def test_what_is_missing_is_said_with_how_to_set_it(
+    options: ModelOptions, env: dict[str, str], words: list[str]
+) -> None:
     with pytest.raises(ProviderSetupError) as caught:
-        choose(wishes, env)
+        choose(options, env)
 
     assert all(word in str(caught.value) for word in words)
     assert "pw" not in str(caught.value)
@@ -166,28 +173,28 @@ BOTH = {"ANTHROPIC_API_KEY": "a", "OPENAI_API_KEY": "o"}
 
 
 def test_the_first_of_the_available_models_is_the_default() -> None:
-    chosen = choose(Wishes(available=("gpt-4o", "sonnet")), BOTH)
+    chosen = choose(ModelOptions(available=("gpt-4o", "sonnet")), BOTH)
 
     assert (chosen.provider, chosen.model) == ("openai", "gpt-4o")
-    assert choose(Wishes(model="sonnet", available=("gpt-4o", CLAUDE)), BOTH).model == CLAUDE
+    assert choose(ModelOptions(model="sonnet", available=("gpt-4o", CLAUDE)), BOTH).model == CLAUDE
 
 
 @pytest.mark.parametrize(
-    ("wishes", "env"),
+    ("options", "env"),
     [
-        pytest.param(Wishes(model="opus", available=("sonnet",)), {}, id="by name"),
-        pytest.param(Wishes(available=("sonnet",)), {"ANTHROPIC_MODEL": "opus"}, id="by a variable"),
-        pytest.param(Wishes(available=("sonnet",), fallback_models=("opus",)), {}, id="as a fallback"),
+        pytest.param(ModelOptions(model="opus", available=("sonnet",)), {}, id="by name"),
+        pytest.param(ModelOptions(available=("sonnet",)), {"ANTHROPIC_MODEL": "opus"}, id="by a variable"),
+        pytest.param(ModelOptions(available=("sonnet",), fallback_models=("opus",)), {}, id="as a fallback"),
     ],
 )
-def test_a_model_that_is_not_available_is_refused(wishes: Wishes, env: dict[str, str]) -> None:
+def test_a_model_that_is_not_available_is_refused(options: ModelOptions, env: dict[str, str]) -> None:
     with pytest.raises(ProviderSetupError, match="'opus' may not be used: availableModels in the settings names son"):
-        choose(wishes, BOTH | env)
+        choose(options, BOTH | env)
 
 
 def test_a_server_may_know_models_by_other_names() -> None:
     overrides = {CLAUDE: "prod-sonnet", "haiku": "prod-haiku"}
-    wishes = Wishes(model="sonnet", fallback_models=("haiku", "opus"), overrides=overrides)
-    chosen = choose(wishes, BOTH)
+    options = ModelOptions(model="sonnet", fallback_models=("haiku", "opus"), overrides=overrides)
+    chosen = choose(options, BOTH)
 
     assert (chosen.model, chosen.fallback_models) == ("prod-sonnet", ("prod-haiku", "claude-opus-4-6"))

@@ -4,13 +4,13 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
-from handrail.app.agent import Agent
 from handrail.conversation.messages import AssistantMessage, Attachment, Message, UserMessage
 from handrail.conversation.request import History, Request
 from handrail.loop.events import LoopEvent, RunEnded
 from handrail.loop.run import Run
 from handrail.providers.anthropic import AnthropicWriter
 from handrail.providers.quirks import ANTHROPIC
+from handrail.session.agent import Agent
 from handrail.testing.model import ScriptedModel
 from handrail.testing.pairing import pairing_problem
 from handrail.tools.pool import AnyTool

@@ -19,17 +19,17 @@ from handrail.loop.compaction.plan import Compaction, CompactionRequest
 from handrail.loop.events import RequestSent, ResultsComplete
 from handrail.loop.limits import Limits
 from handrail.loop.state import Why
-from handrail.sessions.log import read
-from handrail.sessions.rebuild import NEVER_STARTED, UNKNOWN, rebuild
-from handrail.sessions.store import Opened, Store
 from handrail.testing import gate, say, use
 from handrail.testing.model_server import Reply
 from handrail.tools.context import AgentIdentity
 from handrail.tools.events import CallFinished, CallProgress
 from handrail.tools.outcome import Status
+from handrail.transcripts.log import read
+from handrail.transcripts.rebuild import NEVER_STARTED, UNKNOWN, rebuild
+from handrail.transcripts.store import OpenTranscript, TranscriptStore
 from tests.scenarios.playing import an_agent, ending, only, played, refused, roles, scripted
-from tests.sessions.cutting import Cut
-from tests.sessions.killing import Ended, ran, said, text_of
+from tests.transcripts.cutting import Cut
+from tests.transcripts.killing import Ended, ran, said, text_of
 
 pytestmark = pytest.mark.anyio
 
@@ -78,11 +78,11 @@ def till() -> Till:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "sessions", Redactor())
+def store(tmp_path: Path) -> TranscriptStore:
+    return TranscriptStore(tmp_path / "sessions", Redactor())
 
 
-async def put_off(till: Till, store: Store) -> Opened:
+async def put_off(till: Till, store: TranscriptStore) -> OpenTranscript:
     """A session that ended before a call."""
     opened = store.create("/proj", "one")
     agent = till.agent(till.hooks(DEFER), [say("I pay."), PAY], session=opened)
@@ -148,7 +148,7 @@ async def test_nothing_needs_to_be_said_to_take_it_up(till: Till) -> None:
         agent.run(())
 
 
-async def test_it_can_be_put_off_again_and_the_prompt_is_not_taken(till: Till, store: Store) -> None:
+async def test_it_can_be_put_off_again_and_the_prompt_is_not_taken(till: Till, store: TranscriptStore) -> None:
     opened = await put_off(till, store)
     again = store.resume(opened.path, "/proj")
     agent = till.agent(till.hooks(DEFER, DEFER, ALLOW), [say("Done.")], session=again)
@@ -165,7 +165,7 @@ async def test_it_can_be_put_off_again_and_the_prompt_is_not_taken(till: Till, s
 
 
 @pytest.mark.proves("H2", "R1", "R13")
-async def test_a_resumed_session_takes_it_up_once(till: Till, store: Store) -> None:
+async def test_a_resumed_session_takes_it_up_once(till: Till, store: TranscriptStore) -> None:
     opened = await put_off(till, store)
     assert "tool_result" not in opened.path.read_text()
     again = store.resume(opened.path, "/proj")
@@ -181,7 +181,7 @@ async def test_a_resumed_session_takes_it_up_once(till: Till, store: Store) -> N
 
 
 @pytest.mark.proves("R1", "R2")
-async def test_without_the_hooks_it_has_to_be_asked_for(till: Till, store: Store) -> None:
+async def test_without_the_hooks_it_has_to_be_asked_for(till: Till, store: TranscriptStore) -> None:
     opened = await put_off(till, store)
     agent = till.agent(None, [say("Pity.")], session=store.resume(opened.path, "/proj"))
     events = await played(agent.run("Well?"))
@@ -193,7 +193,7 @@ async def test_without_the_hooks_it_has_to_be_asked_for(till: Till, store: Store
 
 
 @pytest.mark.proves("R1")
-async def test_whoever_interrupts_while_it_is_decided_about_has_it_answered(till: Till, store: Store) -> None:
+async def test_whoever_interrupts_while_it_is_decided_about_has_it_answered(till: Till, store: TranscriptStore) -> None:
     opened = await put_off(till, store)
     again = store.resume(opened.path, "/proj")
     deciding = asyncio.Event()
@@ -217,7 +217,7 @@ async def test_whoever_interrupts_while_it_is_decided_about_has_it_answered(till
 
 
 @pytest.mark.proves("R1")
-async def test_a_fork_answers_it_and_leaves_it_to_the_first_session(till: Till, store: Store) -> None:
+async def test_a_fork_answers_it_and_leaves_it_to_the_first_session(till: Till, store: TranscriptStore) -> None:
     opened = await put_off(till, store)
     started: list[str] = []
     hooks = till.hooks(ALLOW, SessionStart=[lambda event: started.append(event["source"])])
@@ -237,7 +237,9 @@ async def only_the_end(request: CompactionRequest) -> Compaction | None:
 
 @pytest.mark.proves("R1")
 @pytest.mark.parametrize("given_up", ["clear", "compact"])
-async def test_a_conversation_that_is_made_anew_does_not_take_it_up(till: Till, store: Store, given_up: str) -> None:
+async def test_a_conversation_that_is_made_anew_does_not_take_it_up(
+    till: Till, store: TranscriptStore, given_up: str
+) -> None:
     opened = await put_off(till, store)
     again = store.resume(opened.path, "/proj")
     agent = till.agent(till.hooks(ALLOW), [say("Done.")], session=again, compact=only_the_end)
@@ -299,7 +301,7 @@ async def test_a_call_that_lost_a_secret_in_the_session_is_not_taken_up(tmp_path
         sent.append(text)
         return "sent"
 
-    store = Store(tmp_path / "sessions", make_redactor({"MY_TOKEN": "very-secret-token"}))
+    store = TranscriptStore(tmp_path / "sessions", make_redactor({"MY_TOKEN": "very-secret-token"}))
     till = Till()
     opened = store.create("/proj", "one")
     secret = use("1", "send", text="very-secret-token")
@@ -314,7 +316,7 @@ async def test_a_call_that_lost_a_secret_in_the_session_is_not_taken_up(tmp_path
 
 
 @pytest.mark.proves("R1", "R13")
-async def test_a_file_that_ends_anywhere_runs_it_at_most_once(till: Till, store: Store) -> None:
+async def test_a_file_that_ends_anywhere_runs_it_at_most_once(till: Till, store: TranscriptStore) -> None:
     opened = await put_off(till, store)
     again = store.resume(opened.path, "/proj")
     await played(till.agent(till.hooks(ALLOW), [say("Done.")], session=again).run("Well?"))
@@ -368,7 +370,7 @@ async def test_hooks_that_were_asked_and_have_nothing_to_say_leave_it_to_the_rul
     assert (till.paid, ending(events).why) == ([5], Why.COMPLETED)  # taking it up was no turn
 
 
-async def test_a_session_that_took_it_up_can_be_summarised_and_resumed(till: Till, store: Store) -> None:
+async def test_a_session_that_took_it_up_can_be_summarised_and_resumed(till: Till, store: TranscriptStore) -> None:
     opened = await put_off(till, store)
     again = store.resume(opened.path, "/proj")
     answers = ([say("Done.")], [say("Yes.")])

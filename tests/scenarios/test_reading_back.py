@@ -11,10 +11,10 @@ import anyio
 import pytest
 
 from handrail import Agent, tool
-from handrail.app.sessions import SessionWish
-from handrail.app.work import Work, Worker
 from handrail.conversation.blocks import Text, ToolUse
-from handrail.providers.choose import Wishes
+from handrail.providers.choose import ModelOptions
+from handrail.session.transcript import TranscriptOptions
+from handrail.session.work import Work, Worker
 from handrail.testing.model_server import ModelServer, Reply
 
 pytestmark = pytest.mark.anyio
@@ -74,8 +74,8 @@ async def test_a_worker_reads_back_what_was_kept(tmp_path: Path, env: dict[str, 
     replies = story(lambda: server, use)
     with anyio.fail_after(30):
         async with ModelServer(replies, strict=True) as server:
-            wishes = Wishes(provider="anthropic", model="m", base_url=server.url)
-            work = Work(tmp_path / "project", wishes, session=SessionWish(keep=kept))
+            wishes = ModelOptions(provider="anthropic", model="m", base_url=server.url)
+            work = Work(tmp_path / "project", wishes, session=TranscriptOptions(keep=kept))
             env["BASH_MAX_OUTPUT_LENGTH"] = "2000"
             worker = Worker(work, env, tools=[long_list])
             try:

@@ -13,12 +13,12 @@ from handrail.conversation.stream import StreamFailure
 from handrail.dispatch.gate import CarefulGate
 from handrail.errors import SessionError
 from handrail.loop.events import BlockComplete
-from handrail.sessions.log import read
-from handrail.sessions.rebuild import rebuild
-from handrail.sessions.scribe import message_value
-from handrail.sessions.store import Store
 from handrail.testing import say, use
 from handrail.tools.events import CallFinished
+from handrail.transcripts.log import read
+from handrail.transcripts.rebuild import rebuild
+from handrail.transcripts.scribe import message_value
+from handrail.transcripts.store import TranscriptStore
 from tests.scenarios.playing import an_agent, played, refused, scripted
 
 pytestmark = pytest.mark.anyio
@@ -27,8 +27,8 @@ TRUSTING = Rails(CarefulGate(trusting=True))
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "sessions", Redactor())
+def store(tmp_path: Path) -> TranscriptStore:
+    return TranscriptStore(tmp_path / "sessions", Redactor())
 
 
 @tool
@@ -38,7 +38,7 @@ async def note(text: str) -> str:
 
 
 @pytest.mark.proves("R13")
-async def test_the_next_run_goes_on_with_the_same_conversation(store: Store) -> None:
+async def test_the_next_run_goes_on_with_the_same_conversation(store: TranscriptStore) -> None:
     opened = store.create("/proj", "one")
     model = scripted([[say("I note it."), use("a", "note", text="x")], [say("Done.")]])
     agent = an_agent(model, note, rails=TRUSTING, session=opened)
@@ -57,7 +57,7 @@ async def test_the_next_run_goes_on_with_the_same_conversation(store: Store) -> 
 
 
 @pytest.mark.proves("R13")
-async def test_whatever_is_shown_has_been_written_before(store: Store) -> None:
+async def test_whatever_is_shown_has_been_written_before(store: TranscriptStore) -> None:
     opened = store.create("/proj", "one")
     model = scripted(
         [[say("first words"), use("a", "note", text="x"), use("b", "note", text="y")], [say("last words")]]
@@ -87,7 +87,7 @@ async def test_whatever_is_shown_has_been_written_before(store: Store) -> None:
 
 
 @pytest.mark.proves("R13", "R1")
-async def test_a_file_that_ends_at_any_byte_still_holds_what_was_shown_by_then(store: Store) -> None:
+async def test_a_file_that_ends_at_any_byte_still_holds_what_was_shown_by_then(store: TranscriptStore) -> None:
     opened = store.create("/proj", "one")
     failure = StreamFailure("cut", "gone", retryable=True)
     script = [
@@ -125,7 +125,7 @@ async def test_a_file_that_ends_at_any_byte_still_holds_what_was_shown_by_then(s
 
 
 async def test_a_session_that_cannot_be_written_stops_the_run_before_anything_more_is_shown_or_done(
-    store: Store,
+    store: TranscriptStore,
 ) -> None:
     ran: list[str] = []
 
@@ -146,7 +146,7 @@ async def test_a_session_that_cannot_be_written_stops_the_run_before_anything_mo
     assert ran == []
 
 
-async def test_an_answer_that_is_asked_for_again_leaves_no_trace_of_its_words(store: Store) -> None:
+async def test_an_answer_that_is_asked_for_again_leaves_no_trace_of_its_words(store: TranscriptStore) -> None:
     opened = store.create("/proj", "one")
     failure = StreamFailure("cut", "gone", retryable=True)
     model = scripted([[say("half"), use("a", "note", text="x"), failure], [say("whole")], [say("end")]])
@@ -157,7 +157,7 @@ async def test_an_answer_that_is_asked_for_again_leaves_no_trace_of_its_words(st
     assert rebuild(read(opened.path)).messages == tuple(agent.messages)
 
 
-async def test_a_kept_conversation_costs_one_line_for_each_thing_that_happened(store: Store) -> None:
+async def test_a_kept_conversation_costs_one_line_for_each_thing_that_happened(store: TranscriptStore) -> None:
     opened = store.create("/proj", "one")
     agent = an_agent(scripted([[use("a", "note", text="x")], [say("Done.")]]), note, rails=TRUSTING, session=opened)
 

@@ -7,10 +7,10 @@ from typing import Any
 import anyio
 import pytest
 
-from handrail.app.work import Work, Worker
 from handrail.conversation.blocks import Text, ToolUse
 from handrail.hooks.specs import HookCallback
-from handrail.providers.choose import Wishes
+from handrail.providers.choose import ModelOptions
+from handrail.session.work import Work, Worker
 from handrail.testing.model_server import ModelServer, Reply
 
 pytestmark = pytest.mark.anyio
@@ -29,7 +29,7 @@ async def worked(
     env = {"HOME": str(folder / "home"), "HANDRAIL_STATE_DIR": str(folder / "state"), "PATH": "/nonexistent"}
     with anyio.fail_after(20):
         async with ModelServer(replies, strict=True) as server:
-            wishes = Wishes(provider="anthropic", model="m", base_url=server.url)
+            wishes = ModelOptions(provider="anthropic", model="m", base_url=server.url)
             worker = Worker(Work(folder, wishes, callbacks=callbacks), env)
             try:
                 answer = await worker.agent.ask("go")

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from handrail.builtin.outfit import Outfit
+from handrail.builtin.services import ToolServices
 from handrail.conversation.blocks import Text
 from handrail.tools.access import Access
 from handrail.tools.cards import Card
@@ -33,8 +33,8 @@ class Agent(Tool[AgentInput]):
     always_load = True
     interrupt = "cancel"
 
-    def __init__(self, outfit: Outfit) -> None:
-        self._delegate: Delegate | None = outfit.delegate
+    def __init__(self, services: ToolServices) -> None:
+        self._delegate: Delegate | None = services.delegate
 
     def summary(self, args: AgentInput) -> str:
         return f"Agent({args.subagent_type}: {args.description})"

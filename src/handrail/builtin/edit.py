@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from handrail.builtin.outfit import Outfit
+from handrail.builtin.services import ToolServices
 from handrail.builtin.support.file_changes import (
     access_to,
     check_wanted,
@@ -56,11 +56,11 @@ class Edit(Tool[EditInput]):
     always_load = True
     blocking = True
 
-    def __init__(self, outfit: Outfit) -> None:
-        self._outfit = outfit
+    def __init__(self, services: ToolServices) -> None:
+        self._services = services
 
     def access(self, args: EditInput, run: RunContext) -> Access:
-        return access_to(args.file_path, run, self._outfit)
+        return access_to(args.file_path, run, self._services)
 
     def summary(self, args: EditInput) -> str:
         return f"Edit({args.file_path})"
@@ -76,7 +76,7 @@ class Edit(Tool[EditInput]):
         return Card(title="Edit", detail=path if isinstance(path, str) else "", body=body, body_kind="diff")
 
     async def validate(self, args: EditInput, ctx: ToolContext) -> Refuse | None:
-        place = place_of(args.file_path, ctx, self._outfit)
+        place = place_of(args.file_path, ctx, self._services)
         if one_line_end(args.old_string) == one_line_end(args.new_string):
             only = "" if args.old_string == args.new_string else " but for line ends, which Edit keeps as they are"
             return Refuse(f"old_string and new_string are equal{only}. Nothing would change in {args.file_path!r}.")
@@ -89,7 +89,7 @@ class Edit(Tool[EditInput]):
 
     def call_blocking(self, args: EditInput, ctx: ToolContext) -> Output:
         note = Note(self.name, ctx.use.id)
-        with Target(place_of(args.file_path, ctx, self._outfit)) as target:
+        with Target(place_of(args.file_path, ctx, self._services)) as target:
             if not target.exists:
                 return self._create(args, ctx, target, note)
             digest = known_digest(target, ctx.files)
@@ -99,7 +99,7 @@ class Edit(Tool[EditInput]):
             edits = make_edits(source, encoding, found, (args.old_string, args.new_string), args.file_path)
             before = original(target, encoding)
             check_wanted(ctx, args.file_path)
-            written = target.write(edits.pieces, digest, self._outfit.undo, note)
+            written = target.write(edits.pieces, digest, self._services.undo, note)
             ctx.files.note(Path(target.place.real), written.stat, written.digest)
             return result(args, target, edits, found, before=before, notice=written.notice)
 
@@ -111,7 +111,7 @@ class Edit(Tool[EditInput]):
         content = UTF8.encode(args.new_string, args.file_path)
         edits = Edits(Source.of(b""), UTF8, [(0, 0)], [content])
         check_wanted(ctx, args.file_path)
-        written = target.write(edits.pieces, "", self._outfit.undo, note)
+        written = target.write(edits.pieces, "", self._services.undo, note)
         ctx.files.note(Path(target.place.real), written.stat, written.digest)
         return result(args, target, edits, Found([(0, 0)]), before=None, notice=written.notice)
 

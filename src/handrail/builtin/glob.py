@@ -9,7 +9,7 @@ from itertools import chain
 
 from pydantic import Field
 
-from handrail.builtin.outfit import Outfit, nothing_hidden
+from handrail.builtin.services import ToolServices, nothing_hidden
 from handrail.builtin.support.name_patterns import fixed_start, for_ripgrep, matcher
 from handrail.builtin.support.ripgrep import VERSION_CONTROL, Folder, Program, newest_first, one_line, seen_from
 from handrail.errors import ToolError
@@ -55,8 +55,8 @@ class Glob(Tool[GlobInput]):
     always_load = True
     blocking = True
 
-    def __init__(self, outfit: Outfit) -> None:
-        self._outfit = outfit
+    def __init__(self, services: ToolServices) -> None:
+        self._services = services
 
     def is_read_only(self, args: GlobInput) -> bool:
         return True
@@ -76,7 +76,7 @@ class Glob(Tool[GlobInput]):
     def call_blocking(self, args: GlobInput, ctx: ToolContext) -> Output:
         began = time.monotonic()
         spelling, pattern = place_to_search(args)
-        place = ctx.decided_place(spelling) or resolve(spelling, str(ctx.cwd), self._outfit.home)
+        place = ctx.decided_place(spelling) or resolve(spelling, str(ctx.cwd), self._services.home)
         folder = Folder.at(place)
         if folder.real != place.real:
             folder.close()
@@ -104,12 +104,12 @@ class Glob(Tool[GlobInput]):
         globs, exact = for_ripgrep(rest)
         if not globs:
             return Found([])
-        with Program(self._arguments(globs, rest), folder, self._outfit, ctx.abort) as program:
+        with Program(self._arguments(globs, rest), folder, self._services, ctx.abort) as program:
             names: Iterator[bytes] = chain.from_iterable(program.pieces(b"\0"))
             if not exact or self._respects_ignore_files:
                 fits = matcher(rest)
                 names = (name for name in names if fits(tuple(os.fsdecode(name[2:]).split("/"))))
-            if self._outfit.hidden is not nothing_hidden:
+            if self._services.hidden is not nothing_hidden:
                 names = filter(partial(self._shows, folder), names)
             newest, total = newest_first(folder, names, MAX_FILES)
             if program.complaint and not program.unreadable:
@@ -127,7 +127,7 @@ class Glob(Tool[GlobInput]):
 
     @property
     def _respects_ignore_files(self) -> bool:
-        return self._outfit.env.get(NO_IGNORE, "").lower() in OFF
+        return self._services.env.get(NO_IGNORE, "").lower() in OFF
 
     def _entries(self, folder: Folder) -> Found:
         """What lies directly in the folder, folders first and with a slash."""
@@ -137,7 +137,7 @@ class Glob(Tool[GlobInput]):
         return Found([name if file else f"{name}/" for file, name in shown[:MAX_ENTRIES]], len(shown))
 
     def _shows(self, folder: Folder, name: bytes) -> bool:
-        return not self._outfit.hidden(f"{folder.real.rstrip('/')}/{os.fsdecode(name.removeprefix(b'./'))}")
+        return not self._services.hidden(f"{folder.real.rstrip('/')}/{os.fsdecode(name.removeprefix(b'./'))}")
 
 
 def _stands_in(entry: os.DirEntry[str]) -> bool:

@@ -19,7 +19,7 @@ class Pwsh(Shell):
     tells_folder = False
 
     def found(self) -> str:
-        return shutil.which("pwsh", path=self._outfit.env.get("PATH")) or ""
+        return shutil.which("pwsh", path=self._services.env.get("PATH")) or ""
 
     def analysed(self, text: str) -> Analysis:
         return Analysis(text, text, problems=(NOT_ANALYSED,))

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from handrail.builtin.definitions import stand_in
-from handrail.builtin.outfit import Outfit
+from handrail.builtin.services import ToolServices
 from handrail.tools.pool import AnyTool, Entry, Environment
 from handrail.tools.search import Searching
 from handrail.tools.stand_in import Listed, fetch
@@ -17,42 +17,48 @@ USUAL_FEATURES = frozenset({"background", "task-list"})
 
 def base_tools(
     catalog: Callable[[], Searching],
-    outfit: Callable[[], Outfit],
+    services: Callable[[], ToolServices],
 ) -> tuple[Entry, ...]:
     """
     Every tool there is, gated or not; the pool decides which of them a request gets.
 
-    What tools are handed is asked for late: the catalog is made from this list, and an outfit may cost something.
+    What tools are handed is asked for late: the catalog is made from this list, and making it may cost something.
     After adding or changing a tool run `make definitions`; one that is not in that file is loaded with the pool.
     """
-    outfit = cache(outfit)  # the tools of a session share it
+    services = cache(services)  # the tools of a session share it
     return (
-        Entry("Agent", _made("agent", "Agent", outfit), feature="agents"),
-        Entry("Bash", _made("bash.tool", "Bash", outfit), simple=True, when=_not_by_repl),
-        Entry("Edit", _made("edit", "Edit", outfit), simple=True),
-        Entry("Glob", _made("glob", "Glob", outfit), simple=True, when=_has_search),
-        Entry("Grep", _made("grep.tool", "Grep", outfit), simple=True, when=_has_search),
-        Entry("Monitor", _made("background.monitor", "Monitor", outfit), feature="background", when=_has_background),
-        Entry("NotebookEdit", _made("notebook_edit.tool", "NotebookEdit", outfit)),
-        Entry("PowerShell", _made("powershell", "PowerShell", outfit), when=_has_pwsh),
-        Entry("REPL", _made("repl.tool", "REPL", outfit), simple=True, when=_has_repl),
-        Entry("Read", _made("read.tool", "Read", outfit), simple=True),
+        Entry("Agent", _made("agent", "Agent", services), feature="agents"),
+        Entry("Bash", _made("bash.tool", "Bash", services), simple=True, when=_not_by_repl),
+        Entry("Edit", _made("edit", "Edit", services), simple=True),
+        Entry("Glob", _made("glob", "Glob", services), simple=True, when=_has_search),
+        Entry("Grep", _made("grep.tool", "Grep", services), simple=True, when=_has_search),
+        Entry("Monitor", _made("background.monitor", "Monitor", services), feature="background", when=_has_background),
+        Entry("NotebookEdit", _made("notebook_edit.tool", "NotebookEdit", services)),
+        Entry("PowerShell", _made("powershell", "PowerShell", services), when=_has_pwsh),
+        Entry("REPL", _made("repl.tool", "REPL", services), simple=True, when=_has_repl),
+        Entry("Read", _made("read.tool", "Read", services), simple=True),
         Entry("Sleep", _made("sleep", "Sleep")),
         Entry(
-            "TaskCreate", _made("task_list.task_create", "TaskCreate", outfit), feature="task-list", when=_has_task_list
+            "TaskCreate",
+            _made("task_list.task_create", "TaskCreate", services),
+            feature="task-list",
+            when=_has_task_list,
         ),
-        Entry("TaskGet", _made("task_list.task_get", "TaskGet", outfit), feature="task-list", when=_has_task_list),
-        Entry("TaskList", _made("task_list.task_list", "TaskList", outfit), feature="task-list", when=_has_task_list),
-        Entry("TaskOutput", _made("background.task_output", "TaskOutput", outfit), feature="background"),
-        Entry("TaskStop", _made("background.task_stop", "TaskStop", outfit), feature="background"),
+        Entry("TaskGet", _made("task_list.task_get", "TaskGet", services), feature="task-list", when=_has_task_list),
+        Entry("TaskList", _made("task_list.task_list", "TaskList", services), feature="task-list", when=_has_task_list),
+        Entry("TaskOutput", _made("background.task_output", "TaskOutput", services), feature="background"),
+        Entry("TaskStop", _made("background.task_stop", "TaskStop", services), feature="background"),
         Entry(
-            "TaskUpdate", _made("task_list.task_update", "TaskUpdate", outfit), feature="task-list", when=_has_task_list
+            "TaskUpdate",
+            _made("task_list.task_update", "TaskUpdate", services),
+            feature="task-list",
+            when=_has_task_list,
         ),
         Entry(
-            "TodoWrite", _made("task_list.todo_write", "TodoWrite", outfit), feature="task-list", when=_has_todo_list
+            "TodoWrite", _made("task_list.todo_write", "TodoWrite", services), feature="task-list", when=_has_todo_list
         ),
         Entry("ToolSearch", _made("tool_search", "ToolSearch", catalog)),
-        Entry("Write", _made("write", "Write", outfit), simple=True),
+        Entry("Write", _made("write", "Write", services), simple=True),
     )
 
 

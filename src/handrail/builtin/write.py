@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from handrail.builtin.outfit import Outfit
+from handrail.builtin.services import ToolServices
 from handrail.builtin.support.file_changes import (
     access_to,
     check_wanted,
@@ -48,11 +48,11 @@ class Write(Tool[WriteInput]):
     always_load = True
     blocking = True
 
-    def __init__(self, outfit: Outfit) -> None:
-        self._outfit = outfit
+    def __init__(self, services: ToolServices) -> None:
+        self._services = services
 
     def access(self, args: WriteInput, run: RunContext) -> Access:
-        return access_to(args.file_path, run, self._outfit)
+        return access_to(args.file_path, run, self._services)
 
     def summary(self, args: WriteInput) -> str:
         return f"Write({args.file_path})"
@@ -71,11 +71,11 @@ class Write(Tool[WriteInput]):
                 f"content has {len(args.content):,} characters; {MAX_CONTENT_CHARS:,} is the most for one call. Write "
                 "the file in parts with a program."
             )
-        return refusal(place_of(args.file_path, ctx, self._outfit), ctx.files)
+        return refusal(place_of(args.file_path, ctx, self._services), ctx.files)
 
     def call_blocking(self, args: WriteInput, ctx: ToolContext) -> Output:
         note = Note(self.name, ctx.use.id)
-        with Target(place_of(args.file_path, ctx, self._outfit)) as target:
+        with Target(place_of(args.file_path, ctx, self._services)) as target:
             digest, encoding, before, content = "", UTF8, None, args.content
             patch: list[Hunk] = []
             if target.exists:
@@ -89,7 +89,7 @@ class Write(Tool[WriteInput]):
                 patch = hunks([], split(content))
             data = encoding.mark + encoding.encode(content.removeprefix("\ufeff"), args.file_path)
             check_wanted(ctx, args.file_path)
-            written = target.write(lambda: iter((data,)), digest, self._outfit.undo, note)
+            written = target.write(lambda: iter((data,)), digest, self._services.undo, note)
             ctx.files.note(Path(target.place.real), written.stat, written.digest)
         return result(args, target, patch, before, encoding, update=bool(digest), notice=written.notice)
 

@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from handrail.app.state import state_folder
-from handrail.config.asked import Wanted
 from handrail.config.check import checked, shown
 from handrail.config.document import read_document
+from handrail.config.flags import FileFlags
 from handrail.config.json_paths import dotted
 from handrail.config.keys import find, tree
 from handrail.config.load import load_settings
@@ -24,6 +23,7 @@ from handrail.config.write import edit
 from handrail.conversation.plain import plain
 from handrail.errors import SettingsError
 from handrail.permissions.rules import Behaviour, RuleProblem, parse_rule
+from handrail.session.state_folder import state_folder
 
 MISSING = 1
 
@@ -36,7 +36,7 @@ def run(chosen: argparse.Namespace) -> int:
     places = places_for(Path.cwd(), os.environ, state_folder(os.environ))
     if chosen.way in ("set", "unset"):
         return change(chosen, places)
-    settings = load_settings(places, os.environ, Wanted())
+    settings = load_settings(places, os.environ, FileFlags())
     for problem in settings.problems:
         sys.stderr.write(f"handrail: {plain(str(problem))}\n")
     if chosen.scope:
@@ -122,7 +122,7 @@ def change(chosen: argparse.Namespace, places: Places) -> int:
     else:
         value = fitting(path, chosen.value)
         edit(spot, places, lambda text: set_value(text, path, value))
-    ignored = load_settings(places, os.environ, Wanted()).ignored
+    ignored = load_settings(places, os.environ, FileFlags()).ignored
     waits = any(item.source == spot.source and item.name.startswith(chosen.key) for item in ignored)
     note = " It counts when the folder is trusted: handrail trust." if waits else ""
     if chosen.way == "set" and path[0] not in tree():

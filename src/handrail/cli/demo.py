@@ -13,18 +13,18 @@ from functools import partial
 from importlib import resources
 from pathlib import Path
 
-from handrail.app.agent import Agent
-from handrail.app.gate import GATE_MODULES, FolderGate
-from handrail.app.live import Live, outfit_of
-from handrail.app.state import state_folder
 from handrail.cli.demo_project import FILES, RULES, Ground, lay_out
-from handrail.cli.demo_watch import Watch, wrapped
-from handrail.config.asked import Asked
+from handrail.cli.demo_view import Watch, wrapped
+from handrail.config.flags import SettingsFlags
 from handrail.config.places import places_for
 from handrail.dispatch.gate import Rails
 from handrail.loop.run_config import Model
 from handrail.providers.cassette.opening import open_replayed_provider, open_replayer, surroundings_of
-from handrail.providers.choose import Wishes
+from handrail.providers.choose import ModelOptions
+from handrail.session.agent import Agent
+from handrail.session.gate import GATE_MODULES, FolderGate
+from handrail.session.session_settings import SessionSettings, tool_services
+from handrail.session.state_folder import state_folder
 from handrail.tools.stand_in import fetch
 from handrail.tui.timeline import RUNNING, STREAMING, WAITING
 
@@ -54,7 +54,7 @@ def run(chosen: argparse.Namespace) -> int:
         with resources.as_file(resources.files("handrail.cli") / CASSETTE) as cassette:
             replayer = open_replayer(cassette, surroundings_of(ground.project, ground.env), speed=1.0, in_order=True)
             try:
-                watched = asyncio.run(play(open_replayed_provider(replayer, Wishes()), ground, width))
+                watched = asyncio.run(play(open_replayed_provider(replayer, ModelOptions()), ground, width))
             except asyncio.CancelledError:
                 return TERMINATED
         say(f"\nWhen everything happened:\n\n{drawable(watched.timeline(), sys.stdout.encoding)}")
@@ -67,7 +67,7 @@ async def play(model: Model, ground: Ground, width: int) -> Watch:
     """Let the agent work on the prompt; words and calls are said as they come."""
     watched = Watch(say, width)
     places = replace(places_for(ground.project, ground.env, state_folder(ground.env)), policy=())
-    live = Live(places, ground.env, Asked(trust=True))
+    live = SessionSettings(places, ground.env, SettingsFlags(trust=True))
     agent = Agent(
         model,
         builtin_tools=TOOLS,
@@ -75,7 +75,7 @@ async def play(model: Model, ground: Ground, width: int) -> Watch:
         cwd=ground.project,
         rails=Rails(FolderGate(ground.project, ground.env, in_force=live.in_force)),
         env=ground.env,
-        outfit=outfit_of(live),
+        services=tool_services(live),
         model_name="demo",
     )
     for module in (*agent.tools.modules(), *GATE_MODULES):

@@ -16,12 +16,6 @@ from enum import Enum
 from importlib.util import find_spec
 from pathlib import Path
 
-from handrail.app.hooks import in_order, sources_of
-from handrail.app.hooks import wishes_of as hook_wishes
-from handrail.app.live import Live
-from handrail.app.settings import ignored_note
-from handrail.app.state import state_folder
-from handrail.app.wishes import wishes_of
 from handrail.builtin.support.ripgrep import packaged_rg
 from handrail.config.places import places_for
 from handrail.conversation.plain import plain
@@ -30,8 +24,13 @@ from handrail.hooks.runner import Hooks
 from handrail.processes.sandbox.choose import best, tried
 from handrail.processes.sandbox.limits import EVERYWHERE, LIMITS, PROTECTS
 from handrail.processes.sandbox.settings import read_settings
-from handrail.providers.choose import Wishes, choose
+from handrail.providers.choose import ModelOptions, choose
 from handrail.records import record
+from handrail.session.hooks import hook_options, in_order, sources_of
+from handrail.session.load_settings import ignored_note
+from handrail.session.model_options import model_options
+from handrail.session.session_settings import SessionSettings
+from handrail.session.state_folder import state_folder
 
 
 class State(Enum):
@@ -72,9 +71,9 @@ class Here:
         self.refusal = ""
         """Why the settings cannot be used at all; then `live` is None."""
         env = {**variables, "HOME": str(home)}
-        self.live: Live | None = None
+        self.live: SessionSettings | None = None
         try:
-            self.live = Live(places_for(cwd, env, state_folder(variables)), env, told=self.rules.append)
+            self.live = SessionSettings(places_for(cwd, env, state_folder(variables)), env, told=self.rules.append)
             self.live.policy()
         except SettingsError as error:
             self.refusal = str(error)
@@ -154,7 +153,7 @@ def model(here: Here) -> Iterator[Finding]:
     loaded = here.live.loaded
     helped = bool(loaded.settings.get("apiKeyHelper"))
     try:
-        choice = choose(wishes_of(loaded, Wishes(api_key="from apiKeyHelper" if helped else "")), loaded.env)
+        choice = choose(model_options(loaded, ModelOptions(api_key="from apiKeyHelper" if helped else "")), loaded.env)
     except ProviderSetupError as error:
         yield Finding("model", "none", State.OFF, f"{error} handrail demo needs no model.")
         return
@@ -219,7 +218,7 @@ def settings(here: Here) -> Iterator[Finding]:
         yield Finding("settings", "file", State.NOTE if problem.hint else State.PROBLEM, str(problem))
     for rule in here.rules:
         yield Finding("settings", "rule", State.PROBLEM, rule)
-    for wrong_hook in Hooks(sources=in_order(sources_of(here.live.loaded), hook_wishes(here.live.loaded))).problems:
+    for wrong_hook in Hooks(sources=in_order(sources_of(here.live.loaded), hook_options(here.live.loaded))).problems:
         level = State.PROBLEM if wrong_hook.kind == "malformed" else State.NOTE
         yield Finding("settings", "hook", level, str(wrong_hook))
 

@@ -4,7 +4,7 @@ import argparse
 import sys
 from importlib import import_module
 
-from handrail.config.asked import Asked
+from handrail.config.flags import SettingsFlags
 from handrail.config.places import chosen_sources
 from handrail.conversation.plain import plain
 
@@ -46,9 +46,9 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def asked_for(chosen: argparse.Namespace) -> Asked:
+def settings_flags(chosen: argparse.Namespace) -> SettingsFlags:
     """What these flags ask for."""
-    return Asked(
+    return SettingsFlags(
         settings=chosen.settings,
         sources=chosen_sources(chosen.setting_sources),
         trust=chosen.trust,

@@ -15,11 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from handrail.app.sessions import SessionWish, mirrored
-from handrail.app.tools import builtin_names
-from handrail.app.work import Work, Worker
 from handrail.cli.flags import Flags, read_flags
-from handrail.cli.permission_flags import asked_for, warn
+from handrail.cli.permission_flags import settings_flags, warn
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import UserMessage
 from handrail.conversation.plain import plain
@@ -30,7 +27,10 @@ from handrail.headless.lines import Lines, kept_ids
 from handrail.headless.printer import Printer, printer_for
 from handrail.loop.events import LoopEvent, RequestSent, RunEnded
 from handrail.loop.limits import Limits
-from handrail.providers.choose import Wishes
+from handrail.providers.choose import ModelOptions
+from handrail.session.tools import builtin_names
+from handrail.session.transcript import TranscriptOptions, mirror_folder
+from handrail.session.work import Work, Worker
 from handrail.tools.pool import NO_DEFERRAL
 
 if TYPE_CHECKING:
@@ -142,9 +142,9 @@ def led_by(chosen: argparse.Namespace, work: Work, options: Mapping[str, Any]) -
     """Work and options as the agent of --agent changes them, if there is one."""
     if not chosen.agent:
         return work, options
-    from handrail.cli.leading import led  # noqa: PLC0415  # only those who name one pay for it
+    from handrail.session.with_agent import with_agent  # noqa: PLC0415  # only those who name one pay for it
 
-    return led(work, options, chosen.agent, os.environ)
+    return with_agent(work, options, chosen.agent, os.environ)
 
 
 def on_signals(stop: Callable[[], None]) -> Callable[[], int | None]:
@@ -212,7 +212,7 @@ def mirror_of(out: "Out", work: Work) -> "MirroredOut":
     """Lines for a program that keeps sessions itself."""
     from handrail.headless.mirror import MirroredOut  # noqa: PLC0415
 
-    return MirroredOut(out, mirrored(work.cwd, os.environ))
+    return MirroredOut(out, mirror_folder(work.cwd, os.environ))
 
 
 def events(prompt: str, chosen: argparse.Namespace, worker: Worker) -> AsyncIterator[LoopEvent]:
@@ -222,7 +222,7 @@ def events(prompt: str, chosen: argparse.Namespace, worker: Worker) -> AsyncIter
     message = UserMessage((Text(prompt),) if prompt else ())  # a call that was put off needs no words
     if chosen.disable_slash_commands or not prompt.startswith("/"):
         return worker.agent.run(message)
-    from handrail.app.prompts import Prompts  # noqa: PLC0415  # few prompts are commands
+    from handrail.session.prompts import Prompts  # noqa: PLC0415  # few prompts are commands
 
     return Prompts(worker).run(message)
 
@@ -231,7 +231,7 @@ def work_for(chosen: argparse.Namespace) -> Work:
     """Where to work, with which model, and what to tell it."""
     return Work(
         cwd=Path.cwd(),
-        wishes=Wishes(chosen.provider, chosen.model, chosen.base_url, "", chosen.fallback_model),
+        wishes=ModelOptions(chosen.provider, chosen.model, chosen.base_url, "", chosen.fallback_model),
         system=chosen.system_prompt if chosen.system_prompt_file is None else text_of(chosen.system_prompt_file),
         addition="\n\n".join(
             part
@@ -241,7 +241,7 @@ def work_for(chosen: argparse.Namespace) -> Work:
             )
             if part
         ),
-        session=SessionWish(
+        session=TranscriptOptions(
             keep=not chosen.no_session_persistence and not chosen.replay,
             session_id=chosen.session_id,
             resume=chosen.resume or "",
@@ -250,14 +250,14 @@ def work_for(chosen: argparse.Namespace) -> Work:
             upto=chosen.resume_session_at,
             dropped=chosen.resume_drops_turn,
             name=chosen.name,
-            mirrored=chosen.session_mirror,
+            mirror_folder=chosen.session_mirror,
         ),
         agents=chosen.agents,
         servers=servers_for(chosen),
         strict_servers=chosen.strict_mcp_config,
         record=chosen.record and Path(chosen.record),
         replay=chosen.replay and Path(chosen.replay),
-        asked=asked_for(chosen),
+        asked=settings_flags(chosen),
         told=warn,
         debug=bool(chosen.debug or chosen.debug_file),
         verbose=chosen.verbose,
@@ -268,7 +268,7 @@ def servers_for(chosen: argparse.Namespace) -> dict[str, Any]:
     """The MCP servers of the command line."""
     servers: dict[str, Any] = {}
     for config in chosen.mcp_config:
-        from handrail.app.servers import read_servers  # noqa: PLC0415  # only those who have some pay for it
+        from handrail.session.mcp_servers import read_servers  # noqa: PLC0415  # only those who have some pay for it
 
         servers |= read_servers(config, Path.cwd())
     return servers
@@ -335,7 +335,7 @@ def debugging(chosen: argparse.Namespace, worker: Worker) -> DebugPrinter:
 
 def facts(worker: Worker, chosen: argparse.Namespace) -> dict[str, Any]:
     """What the first line of a stream tells."""
-    from handrail.app.prompts import Prompts  # noqa: PLC0415  # other forms do not tell it
+    from handrail.session.prompts import Prompts  # noqa: PLC0415  # other forms do not tell it
 
     return Prompts(worker, slash=not chosen.disable_slash_commands).facts()
 

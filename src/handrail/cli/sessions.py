@@ -7,18 +7,18 @@ import sys
 import time
 from pathlib import Path
 
-from handrail.app.live import live_settings
-from handrail.app.secrets import redactor_for
-from handrail.app.state import session_store, state_folder
 from handrail.cli.permission_flags import warn
-from handrail.config.asked import NOTHING_ASKED
+from handrail.config.flags import NO_FLAGS_GIVEN
 from handrail.conversation.plain import plain
 from handrail.errors import SessionError
-from handrail.sessions.log import read
-from handrail.sessions.rebuild import Rebuilt, rebuild
-from handrail.sessions.repair import as_lines, as_text, repair, take_in
-from handrail.sessions.scribe import message_value
-from handrail.sessions.store import Store
+from handrail.session.redactor import redactor_for
+from handrail.session.session_settings import open_settings
+from handrail.session.state_folder import session_store, state_folder
+from handrail.transcripts.log import read
+from handrail.transcripts.rebuild import RebuiltTranscript, rebuild
+from handrail.transcripts.repair import as_lines, as_text, repair, take_in
+from handrail.transcripts.scribe import message_value
+from handrail.transcripts.store import TranscriptStore
 
 
 def run(chosen: argparse.Namespace) -> int:
@@ -33,7 +33,7 @@ def run(chosen: argparse.Namespace) -> int:
         return 1
 
 
-def _list(chosen: argparse.Namespace, store: Store, cwd: str) -> int:
+def _list(chosen: argparse.Namespace, store: TranscriptStore, cwd: str) -> int:
     found = [entry for entry in store.entries() if chosen.all or entry.cwd == cwd]
     found = found[: chosen.limit or None]
     if chosen.json:
@@ -49,24 +49,24 @@ def _list(chosen: argparse.Namespace, store: Store, cwd: str) -> int:
     return 0
 
 
-def _loaded(chosen: argparse.Namespace, store: Store, cwd: str) -> tuple[Path, Rebuilt]:
+def _loaded(chosen: argparse.Namespace, store: TranscriptStore, cwd: str) -> tuple[Path, RebuiltTranscript]:
     path = store.find(chosen.id, cwd)
     return path, rebuild(read(path))
 
 
-def _show(chosen: argparse.Namespace, store: Store, cwd: str) -> int:
+def _show(chosen: argparse.Namespace, store: TranscriptStore, cwd: str) -> int:
     path, rebuilt = _loaded(chosen, store, cwd)
     print(_as_json(path, rebuilt) if chosen.json else plain(as_text(rebuilt)), end="" if not chosen.json else "\n")
     return 0
 
 
-def _as_json(path: Path, rebuilt: Rebuilt) -> str:
+def _as_json(path: Path, rebuilt: RebuiltTranscript) -> str:
     facts = {name: getattr(rebuilt, name) for name in ("cwd", "title", "model", "repairs", "problems")}
     messages = [message_value(message) for message in rebuilt.messages]
     return json.dumps({"id": path.stem, "path": str(path), **facts, "messages": messages})
 
 
-def _check(chosen: argparse.Namespace, store: Store, cwd: str) -> int:
+def _check(chosen: argparse.Namespace, store: TranscriptStore, cwd: str) -> int:
     path, rebuilt = _loaded(chosen, store, cwd)
     sound = not rebuilt.repairs and not rebuilt.problems
     if chosen.json:
@@ -78,14 +78,14 @@ def _check(chosen: argparse.Namespace, store: Store, cwd: str) -> int:
     return 0 if sound else 1
 
 
-def _tell(rebuilt: Rebuilt) -> None:
+def _tell(rebuilt: RebuiltTranscript) -> None:
     for text in rebuilt.problems:
         print(plain(f"  not understood: {text}"))
     for text in rebuilt.repairs:
         print(plain(f"  mended on resume: {text}"))
 
 
-def _repair(chosen: argparse.Namespace, store: Store, cwd: str) -> int:
+def _repair(chosen: argparse.Namespace, store: TranscriptStore, cwd: str) -> int:
     path = store.find(chosen.id, cwd)
     before = repair(path)
     changed = bool(before.repairs or before.problems)
@@ -98,7 +98,7 @@ def _repair(chosen: argparse.Namespace, store: Store, cwd: str) -> int:
     return 0
 
 
-def _export(chosen: argparse.Namespace, store: Store, cwd: str) -> int:
+def _export(chosen: argparse.Namespace, store: TranscriptStore, cwd: str) -> int:
     path, rebuilt = _loaded(chosen, store, cwd)
     kind = "json" if chosen.json else chosen.format
     match kind:
@@ -119,8 +119,8 @@ def _export(chosen: argparse.Namespace, store: Store, cwd: str) -> int:
     return 0
 
 
-def _import(chosen: argparse.Namespace, _store: Store, cwd: str) -> int:
-    live = live_settings(Path(cwd), os.environ, state_folder(os.environ), NOTHING_ASKED, warn)
+def _import(chosen: argparse.Namespace, _store: TranscriptStore, cwd: str) -> int:
+    live = open_settings(Path(cwd), os.environ, state_folder(os.environ), NO_FLAGS_GIVEN, warn)
     patterns = live.loaded.settings.get("redact") or ()
     store = session_store(live.loaded.env, redactor_for(live.loaded.env, patterns))
     made = take_in(store, Path(chosen.file), cwd)
@@ -133,7 +133,7 @@ def _import(chosen: argparse.Namespace, _store: Store, cwd: str) -> int:
     return 0
 
 
-def _remove(chosen: argparse.Namespace, store: Store, cwd: str) -> int:
+def _remove(chosen: argparse.Namespace, store: TranscriptStore, cwd: str) -> int:
     paths = [store.find(each, cwd) for each in chosen.ids]
     for path in paths:
         store.remove(path)

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from handrail.app.tools import make_catalog, whatever_the_input
+from handrail.session.tools import make_catalog, whatever_the_input
 from handrail.tools.access import EXCLUSIVE, SHARED
 from handrail.tools.context import RunContext
 from handrail.tools.pool import AnyTool, Pool

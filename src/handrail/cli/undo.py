@@ -9,11 +9,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from handrail.app.state import session_store, undo_folder
 from handrail.conversation.plain import plain
 from handrail.errors import SessionError, UndoError
 from handrail.files.restore import go_back, latest, number_of
 from handrail.files.undo import INDEX, Entry, History, read
+from handrail.session.state_folder import session_store, undo_folder
 
 
 def run(chosen: argparse.Namespace) -> int:

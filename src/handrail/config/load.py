@@ -12,8 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from handrail.config.asked import Wanted, Wideners
 from handrail.config.document import Document, decoded, document_of, parsed, read_bytes, read_document
+from handrail.config.flags import FileFlags, Wideners
 from handrail.config.keys import KEYS
 from handrail.config.managed import PolicySource, read_policy
 from handrail.config.merge import merged
@@ -33,7 +33,7 @@ OWN_LIMITS = ("redact", "allowedMcpServers")
 def load_settings(
     places: Places,
     env: Mapping[str, str],
-    wanted: Wanted,
+    wanted: FileFlags,
     *,
     policies: Iterable[PolicySource] = (),
     before: Settings | None = None,
@@ -116,7 +116,7 @@ def _file(spot: Spot, before: Settings | None, held: frozenset[str]) -> Document
     return next((layer.document for layer in before.layers if layer.document.spot == spot), None)
 
 
-def _flags(wanted: Wanted, places: Places, before: Settings | None) -> list[Document]:
+def _flags(wanted: FileFlags, places: Places, before: Settings | None) -> list[Document]:
     """The settings of the command line. They are read once: the agent itself may be able to write such a file."""
     if before is not None:
         return [layer.document for layer in before.layers if layer.source == "flag"]
@@ -197,7 +197,7 @@ def _limits(document: Document, kept: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _judge(
-    places: Places, wanted: Wanted, items: "tuple[Item, ...]", before: Settings | None
+    places: Places, wanted: FileFlags, items: "tuple[Item, ...]", before: Settings | None
 ) -> "tuple[str, Record | None]":
     """Whether the items are trusted, and what --trust agreed to: what was there when the session began."""
     from handrail.config.trust import TrustStore, covers, record_for, together  # noqa: PLC0415  # few folders need it

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TypeAlias
 
-from handrail.config.asked import Wanted
+from handrail.config.flags import FileFlags
 from handrail.config.places import DROP_INS, MANAGED, Places
 from handrail.processes.sandbox.placeholder_marks import stands_in
 
@@ -15,7 +15,7 @@ Stamp: TypeAlias = tuple[int, int, int] | None
 class Watch:
     """The state of all files that settings come from, as it was when somebody last looked."""
 
-    def __init__(self, places: Places, wanted: Wanted) -> None:
+    def __init__(self, places: Places, wanted: FileFlags) -> None:
         self._files = tuple((source, str(file)) for source, file in _files(places, wanted))
         self._stamps = self._look()
 
@@ -46,7 +46,7 @@ class Watch:
         return [_stamp(file) for _, file in self._files]
 
 
-def _files(places: Places, wanted: Wanted) -> Iterable[tuple[str, Path]]:
+def _files(places: Places, wanted: FileFlags) -> Iterable[tuple[str, Path]]:
     for folder in places.policy:
         yield "policy", folder / MANAGED
         yield "policy", folder / DROP_INS

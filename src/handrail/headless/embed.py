@@ -11,11 +11,11 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from handrail.app.work import Work
 from handrail.errors import ClosedError
 from handrail.headless.engine import Spec, open_conversation
 from handrail.headless.serve import PLAIN_SERVING, Service, Serving
 from handrail.headless.streams import Lines, Out, line_bytes
+from handrail.session.work import Work
 
 
 class StreamLines:

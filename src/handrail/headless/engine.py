@@ -9,16 +9,16 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from handrail.app.prompts import Prompts
-from handrail.app.work import Work, Worker
 from handrail.errors import ControlError, HandrailError
 from handrail.headless.control import Control, Handler, Payload
 from handrail.headless.delegated import ended
 from handrail.headless.lines import Lines, kept_ids
-from handrail.headless.serve import Prompt, Wishes
+from handrail.headless.serve import ClientOptions, Prompt
 from handrail.headless.wire import system
 from handrail.loop.events import LoopEvent, RequestSent
 from handrail.records import record
+from handrail.session.prompts import Prompts
+from handrail.session.work import Work, Worker
 from handrail.tools.events import CallFinished
 from handrail.tools.pool import definition_json
 from handrail.tools.tool import PLAIN_VIEW
@@ -65,7 +65,9 @@ class Spec:
     listener: Callable[[Worker], Hear | None] = nobody_listens
 
 
-async def open_conversation(spec: Spec, env: Mapping[str, str], wishes: Wishes, control: Control) -> "Conversation":
+async def open_conversation(
+    spec: Spec, env: Mapping[str, str], wishes: ClientOptions, control: Control
+) -> "Conversation":
     """
     A conversation whose permissions, hooks and servers reach the program around it.
 

@@ -21,10 +21,10 @@ from handrail.loop.events import (
     RunStarted,
     Summarising,
 )
-from handrail.sessions.scribe import SessionScribe, new_id
 from handrail.tools.delegation import AgentNews
 from handrail.tools.events import CallFinished, CallProgress
 from handrail.tools.outcome import Outcome, Status
+from handrail.transcripts.scribe import TranscriptWriter, new_id
 
 ALWAYS_TOLD = frozenset({"SessionStart", "Setup"})
 """Hooks of these events are told of without being asked for."""
@@ -40,7 +40,7 @@ def fresh(_block: object) -> str:
     return new_id()
 
 
-def kept_ids(scribe: SessionScribe | None) -> Callable[[object], str]:
+def kept_ids(scribe: TranscriptWriter | None) -> Callable[[object], str]:
     """The id under which a block or result is kept in the session, so that one can go on from it; else a new one."""
     if scribe is None:
         return fresh

@@ -27,7 +27,7 @@ from handrail.headless.streams import MAX_INCOMING, Lines, Out
 from handrail.headless.wire import failed, system
 from handrail.loop.events import LoopEvent, RunEnded, RunStarted
 from handrail.records import record
-from handrail.sessions.scribe import new_id
+from handrail.transcripts.scribe import new_id
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ PROMPT = re.compile(rb'\s*{\s*"type"\s*:\s*"user"')
 
 
 @record
-class Wishes:
+class ClientOptions:
     """What the program asked for when it said hello."""
 
     hooks: Mapping[str, Any]
@@ -43,7 +43,7 @@ class Wishes:
     fields: Mapping[str, Any]
 
 
-NOTHING_WISHED = Wishes({}, {}, {})
+NO_CLIENT_OPTIONS = ClientOptions({}, {}, {})
 
 
 @record
@@ -83,7 +83,7 @@ class Engine(Protocol):
     async def aclose(self) -> None: ...
 
 
-OpenEngine: TypeAlias = Callable[[Wishes, Control], Awaitable[Engine]]
+OpenEngine: TypeAlias = Callable[[ClientOptions, Control], Awaitable[Engine]]
 
 
 @record
@@ -116,7 +116,7 @@ class Service:
         self._news = asyncio.Event()
         self._ended = False
         self._stopping = False
-        self._wishes = NOTHING_WISHED
+        self._wishes = NO_CLIENT_OPTIONS
         self._code = 0
         self._state = "idle"
         self._beginning = False
@@ -299,7 +299,7 @@ class Service:
         if self._engine is not None or self._opening.locked():
             raise HandrailError("The conversation has begun already; say initialize first.")
         # they stay, also if it cannot be begun now: no prompt is worked on without the hooks that were asked for
-        self._wishes = Wishes(
+        self._wishes = ClientOptions(
             hooks if isinstance(hooks, Mapping) else {}, agents if isinstance(agents, Mapping) else {}, request
         )
         return (await self.engine()).greeting()

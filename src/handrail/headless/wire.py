@@ -4,7 +4,6 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from handrail.app.answers import WHAT_HAPPENED
 from handrail.conversation.coding import OWN, Block, block_value
 from handrail.conversation.stream import StreamFailure, Usage
 from handrail.loop.events import SYNTHETIC, BlockComplete, RunEnded
@@ -12,9 +11,10 @@ from handrail.loop.run_hooks import failure_kind
 from handrail.loop.state import Why
 from handrail.loop.usage import ModelUsage
 from handrail.loop.windows import window_of
-from handrail.sessions.scribe import new_id
+from handrail.session.answer import WHAT_HAPPENED
 from handrail.tools.outcome import Outcome
 from handrail.tools.output import Output
+from handrail.transcripts.scribe import new_id
 
 Line = dict[str, Any]
 

@@ -44,7 +44,7 @@ ANTHROPIC_MODELS = ("claude", "anthropic/", "anthropic.")
 
 
 @record
-class Wishes:
+class ModelOptions:
     """
     What flags and settings say; empty = nothing.
 
@@ -75,32 +75,32 @@ class Choice:
         return f"Choice({self.provider!r}, {self.model!r}, {self.base_url!r})"
 
 
-def choose(wishes: Wishes, env: Mapping[str, str]) -> Choice:
+def choose(options: ModelOptions, env: Mapping[str, str]) -> Choice:
     """
     The provider, model and endpoint to use.
 
     Raises:
         ProviderSetupError: a name or URL is wrong, or the vendor's own server is to be asked without a key.
     """
-    if wishes.available and not any((wishes.model, env.get("ANTHROPIC_MODEL"), env.get("OPENAI_MODEL"))):
-        wishes = replace(wishes, model=wishes.available[0])
-    provider = _provider(wishes, env)
+    if options.available and not any((options.model, env.get("ANTHROPIC_MODEL"), env.get("OPENAI_MODEL"))):
+        options = replace(options, model=options.available[0])
+    provider = _provider(options, env)
     prefix = "ANTHROPIC" if provider == "anthropic" else "OPENAI"
-    base_url = wishes.base_url or env.get(f"{prefix}_BASE_URL") or DEFAULT_URLS[provider]
+    base_url = options.base_url or env.get(f"{prefix}_BASE_URL") or DEFAULT_URLS[provider]
     if _target(base_url).credentials:
         raise ProviderSetupError(f"The base URL holds a user name. Leave it out, and set {prefix}_API_KEY instead.")
-    model = _permitted(wishes.model or env.get(f"{prefix}_MODEL") or DEFAULT_MODELS[provider], wishes)
-    key, bearer = _key(provider, wishes, env)
+    model = _permitted(options.model or env.get(f"{prefix}_MODEL") or DEFAULT_MODELS[provider], options)
+    key, bearer = _key(provider, options, env)
     key = key.strip()
     if not (key.isascii() and key.isprintable()):
         raise ProviderSetupError(f"The key for {base_url} holds characters no key has. Copy it again.")
     if not key and base_url.rstrip("/") == DEFAULT_URLS[provider]:
-        either = ("ANTHROPIC", "OPENAI") if not (wishes.provider or wishes.model or wishes.base_url) else (prefix,)
+        either = ("ANTHROPIC", "OPENAI") if not (options.provider or options.model or options.base_url) else (prefix,)
         keys, urls = (" or ".join(f"{name}_{what}" for name in either) for what in ("API_KEY", "BASE_URL"))
         raise ProviderSetupError(
             f"There is no key for {base_url} (model {model!r}). Set {keys}, or set {urls} to a server that needs none."
         )
-    fallbacks = tuple(_permitted(name, wishes) for name in wishes.fallback_models)
+    fallbacks = tuple(_permitted(name, options) for name in options.fallback_models)
     return Choice(provider, model, base_url, key, bearer, fallbacks)
 
 
@@ -123,14 +123,14 @@ def open_provider(choice: Choice, env: Mapping[str, str], transport: "Transport 
     return cast("Provider", client.Provider(api, endpoint, transport, fallback_models=choice.fallback_models))
 
 
-def _provider(wishes: Wishes, env: Mapping[str, str]) -> ProviderName:
-    if wishes.provider:
-        if wishes.provider not in ADAPTERS:
-            raise ProviderSetupError(f"{wishes.provider!r} is not a provider. Choose one of {', '.join(ADAPTERS)}.")
-        return wishes.provider
-    if wishes.base_url:
-        return _by_url(wishes.base_url) or _by_model(wishes.model) or "openai"
-    named = _by_model(wishes.model)
+def _provider(options: ModelOptions, env: Mapping[str, str]) -> ProviderName:
+    if options.provider:
+        if options.provider not in ADAPTERS:
+            raise ProviderSetupError(f"{options.provider!r} is not a provider. Choose one of {', '.join(ADAPTERS)}.")
+        return options.provider
+    if options.base_url:
+        return _by_url(options.base_url) or _by_model(options.model) or "openai"
+    named = _by_model(options.model)
     if named:
         # a model of any name may be served by the one server the environment points at
         other: ProviderName = "openai" if named == "anthropic" else "anthropic"
@@ -168,22 +168,22 @@ def _by_model(model: str) -> ProviderName | None:
     return "anthropic" if model.startswith(ANTHROPIC_MODELS) or model in ALIASES else "openai"
 
 
-def _permitted(model: str, wishes: Wishes) -> str:
+def _permitted(model: str, options: ModelOptions) -> str:
     """The name that goes to the server."""
-    if wishes.available and _full(model) not in map(_full, wishes.available):
+    if options.available and _full(model) not in map(_full, options.available):
         raise ProviderSetupError(
-            f"The model {model!r} may not be used: availableModels in the settings names {', '.join(wishes.available)}."
+            f"The model {model!r} may not be used: availableModels in the settings has {', '.join(options.available)}."
         )
-    return wishes.overrides.get(model) or wishes.overrides.get(_full(model)) or _full(model)
+    return options.overrides.get(model) or options.overrides.get(_full(model)) or _full(model)
 
 
 def _full(model: str) -> str:
     return ALIASES.get(model, model)
 
 
-def _key(provider: ProviderName, wishes: Wishes, env: Mapping[str, str]) -> tuple[str, bool]:
-    if wishes.api_key:
-        return wishes.api_key, False
+def _key(provider: ProviderName, options: ModelOptions, env: Mapping[str, str]) -> tuple[str, bool]:
+    if options.api_key:
+        return options.api_key, False
     if provider != "anthropic":
         return env.get("OPENAI_API_KEY", ""), True
     if env.get("ANTHROPIC_API_KEY"):

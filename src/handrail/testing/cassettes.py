@@ -9,7 +9,7 @@ from handrail.http.transport import HttpRequest, Response
 from handrail.providers.cassette.opening import open_replayed_provider, open_replayer, surroundings_of
 from handrail.providers.cassette.record import Recorder
 from handrail.providers.cassette.replay import Replayer
-from handrail.providers.choose import Wishes, choose, open_provider
+from handrail.providers.choose import ModelOptions, choose, open_provider
 from handrail.providers.client import Provider
 
 
@@ -63,10 +63,10 @@ class TestCassette:
         Raises:
             ProviderSetupError: a real model is to be asked, and a key is missing.
         """
-        wishes = Wishes(provider, model, base_url, api_key)
+        options = ModelOptions(provider, model, base_url, api_key)
         if isinstance(self._tape, Replayer):
-            return open_replayed_provider(self._tape, wishes)
-        return open_provider(choose(wishes, os.environ), os.environ, self)
+            return open_replayed_provider(self._tape, options)
+        return open_provider(choose(options, os.environ), os.environ, self)
 
     async def send(self, outgoing: HttpRequest) -> Response:
         """The answer, recorded or replayed."""

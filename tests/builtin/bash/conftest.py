@@ -11,4 +11,4 @@ from tests.builtin.bash.session import Session
 async def session(tmp_path: Path) -> AsyncIterator[Session]:
     made = Session(tmp_path)
     yield made
-    await close_tasks(made.outfit)
+    await close_tasks(made.services)

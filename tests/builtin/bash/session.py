@@ -6,8 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from handrail.app.tools import make_catalog
-from handrail.builtin.outfit import Outfit
+from handrail.builtin.services import ToolServices
 from handrail.builtin.support.background_tasks import Tasks, tasks_of
 from handrail.conversation.blocks import ToolUse
 from handrail.dispatch.approval.gate import PolicyGate
@@ -17,6 +16,7 @@ from handrail.dispatch.executor import ToolExecutor
 from handrail.dispatch.gate import CarefulGate, Gate, Rails
 from handrail.dispatch.results import ResultStore
 from handrail.permissions.policy import Policy
+from handrail.session.tools import make_catalog
 from handrail.tools.context import Progress, RunContext
 from handrail.tools.events import CallProgress
 from handrail.tools.outcome import Outcome
@@ -28,29 +28,29 @@ TRUSTING = CarefulGate(trusting=True)
 class Session:
     """The tools of one session; the working folder is kept from call to call."""
 
-    def __init__(self, folder: Path, env: Mapping[str, str] | None = None, **outfit: Any) -> None:
+    def __init__(self, folder: Path, env: Mapping[str, str] | None = None, **services: Any) -> None:
         base = Path(os.path.realpath(folder))
         self.project, self.home, self.state = base / "project", base / "home", base / "state"
         self.project.mkdir(exist_ok=True)
         self.home.mkdir(exist_ok=True)
-        self.outfit = Outfit(
+        self.services = ToolServices(
             env={"PATH": os.environ["PATH"], "HOME": str(self.home), **(env or {})},
             home=str(self.home),
             working_dirs=lambda: (str(self.project),),
             state=self.state,
-            **outfit,
+            **services,
         )
         self.run = RunContext(self.project)
         self.progress: list[Progress] = []
         self._base = base
         self._catalog = make_catalog(
-            variables=self.outfit.env, outfit=lambda: self.outfit, deferral=Deferral(mode="off")
+            variables=self.services.env, services=lambda: self.services, deferral=Deferral(mode="off")
         )
         self._count = 0
 
     @property
     def tasks(self) -> Tasks:
-        return tasks_of(self.outfit)
+        return tasks_of(self.services)
 
     def rules(self, mode: str = "default") -> Gate:
         """The gate of the project, with nobody to ask."""

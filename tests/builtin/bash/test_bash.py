@@ -183,7 +183,7 @@ DANGEROUS = {
 
 def test_a_command_that_only_reads_gets_a_clean_environment(tmp_path: Path) -> None:
     session = Session(tmp_path, {**DANGEROUS, "PATH": ".::bin:/usr/bin:/bin:", "LANG": "C.UTF-8", "LC_ALL": "C"})
-    found = Shell(session.outfit).prepared("ls", "/", None, inside=False).command.env
+    found = Shell(session.services).prepared("ls", "/", None, inside=False).command.env
 
     assert set(found) & {*DANGEROUS} == set()
     assert (found["HOME"], found["LANG"], found["LC_ALL"]) == (str(session.home), "C.UTF-8", "C")
@@ -268,7 +268,7 @@ async def test_a_command_that_takes_too_long_is_stopped_with_all_it_started(sess
 async def test_time_limits_come_from_the_call_and_the_environment(
     tmp_path: Path, env: dict[str, str], given: dict[str, Any], seconds: float
 ) -> None:
-    tool = Bash(Session(tmp_path, env).outfit)
+    tool = Bash(Session(tmp_path, env).services)
 
     assert tool.seconds(tool.parse({"command": "true", **given})) == seconds
 
@@ -388,7 +388,7 @@ async def test_what_it_says_is_told_while_it_runs(session: Session, ctx: ToolCon
             threading.Thread(target=(session.project / "go").write_text, args=("",)).start()
         news.append(progress)
 
-    tool = Bash(session.outfit)
+    tool = Bash(session.services)
     args = tool.parse(
         {"command": f"cd {session.project}; echo first; echo second; cat go; echo third", "timeout": 20_000}
     )
@@ -468,7 +468,7 @@ async def test_a_file_that_changes_meanwhile_does_not_count(session: Session) ->
 def test_what_a_call_is_depends_on_the_command(
     tmp_path: Path, command: str, read_only: bool, safe: bool, destructive: bool
 ) -> None:
-    tool = Bash(Session(tmp_path).outfit)
+    tool = Bash(Session(tmp_path).services)
     args = tool.parse({"command": command})
 
     assert (tool.is_read_only(args), tool.is_concurrency_safe(args), tool.is_destructive(args)) == (

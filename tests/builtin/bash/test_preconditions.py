@@ -136,16 +136,16 @@ async def test_a_repository_that_reaches_beyond_the_workspace_is_asked_about(ses
     repository(session, {}, "")
     inner = session.project / "inner"
     inner.mkdir()
-    narrow = replace(session.outfit, working_dirs=lambda: (str(inner),))
+    narrow = replace(session.services, working_dirs=lambda: (str(inner),))
 
     assert await Needs(narrow)(analyse("git status"), str(inner)) == (
         "the top of the working tree lies outside the workspace",
     )
-    assert await Needs(session.outfit)(analyse("git status"), str(inner)) == ()
+    assert await Needs(session.services)(analyse("git status"), str(inner)) == ()
 
 
 async def test_outside_of_a_repository_there_is_nothing_to_fear(session: Session) -> None:
-    assert await Needs(session.outfit)(analyse("git status"), str(session.project)) == ()
+    assert await Needs(session.services)(analyse("git status"), str(session.project)) == ()
 
 
 async def test_a_program_of_the_project_is_not_taken_for_the_real_one(tmp_path: Path) -> None:
@@ -175,7 +175,9 @@ async def test_who_works_at_home_may_have_programs_there(tmp_path: Path) -> None
     tools.mkdir()
     (tools / "ls").write_text("#!/bin/sh\n")
     (tools / "ls").chmod(0o755)
-    at_home = replace(session.outfit, env={"PATH": f"{tools}:/usr/bin:/bin"}, working_dirs=lambda: (str(session.home),))
+    at_home = replace(
+        session.services, env={"PATH": f"{tools}:/usr/bin:/bin"}, working_dirs=lambda: (str(session.home),)
+    )
 
     assert await Needs(at_home)(analyse("ls"), str(session.home)) == ()
 
@@ -196,7 +198,7 @@ async def test_file_names_that_could_be_something_else_are_looked_for(
     (session.project / name).touch()
 
     assert analyse(command).verdict is Verdict.READ_ONLY
-    assert (await Needs(session.outfit)(analyse(command), str(session.project)) == ()) is holds
+    assert (await Needs(session.services)(analyse(command), str(session.project)) == ()) is holds
 
 
 @pytest.mark.parametrize("command", ["gh pr list", "kubectl get pods"])
@@ -204,4 +206,4 @@ async def test_what_would_use_the_users_credentials_is_asked_about(session: Sess
     analysis = analyse(command)
 
     assert analysis.verdict is Verdict.READ_ONLY
-    assert await Needs(session.outfit)(analysis, str(session.project))
+    assert await Needs(session.services)(analysis, str(session.project))

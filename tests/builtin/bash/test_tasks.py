@@ -187,7 +187,7 @@ async def test_a_task_that_writes_too_much_is_stopped_and_that_is_told(tmp_path:
     session = Session(tmp_path, output_quota=lambda: 100_000)
     task = await begun(session, "yes")
     ended = await session.use("TaskOutput", {"task_id": task})
-    again = Tasks(session.outfit.state).get(task)
+    again = Tasks(session.services.state).get(task)
 
     told, notice, first, *_ = ended.result.text.split("\n")
     assert (told, first) == (f"Task {task}: killed, exit code 143", "y")
@@ -221,7 +221,7 @@ async def test_tasks_end_with_their_session(session: Session) -> None:
     os.mkfifo(session.project / "ready")
     await begun(session, LASTING.format(stay=stay(session.project)))
     await asyncio.to_thread((session.project / "ready").read_text)
-    await close_tasks(session.outfit)
+    await close_tasks(session.services)
 
     assert noted(session.project)
     assert not [pid for pid in noted(session.project) if alive(pid)]

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from handrail.builtin.notebook_edit import NotebookEdit
 from handrail.builtin.notebook_edit.cells import Sheet
-from handrail.builtin.outfit import Outfit
 from handrail.builtin.read import Read
+from handrail.builtin.services import ToolServices
 from handrail.errors import ToolError
 from handrail.files.restore import go_back
 from handrail.tools.access import Access
@@ -36,12 +36,12 @@ def book(*cells: Any, minor: int = 5) -> dict[str, Any]:
 PAGE = book(cell("a", ["one\n", "two"]), cell("b", ["# T"], "markdown"), cell("c", "x = 'é'"))
 
 
-async def edit(ctx: ToolContext, outfit: Outfit, source: str = "", *, read: bool = True, **given: Any) -> Any:
+async def edit(ctx: ToolContext, services: ToolServices, source: str = "", *, read: bool = True, **given: Any) -> Any:
     """Read, validate, change; a refusal is given back as text."""
     given = {"notebook_path": "n.ipynb", "new_source": source, **given}
     if read:
-        Read(outfit).call_blocking(Read(outfit).parse({"file_path": given["notebook_path"]}), ctx)
-    tool = NotebookEdit(outfit)
+        Read(services).call_blocking(Read(services).parse({"file_path": given["notebook_path"]}), ctx)
+    tool = NotebookEdit(services)
     args = tool.parse(given)
     problem = await tool.validate(args, ctx)
     return problem.message if isinstance(problem, Refuse) else tool.call_blocking(args, ctx)
@@ -54,10 +54,12 @@ def save(ctx: ToolContext, notebook: Any, **how: Any) -> Path:
 
 
 @pytest.mark.proves("N9")
-async def test_a_replaced_cell_loses_its_outputs_and_nothing_else_changes(ctx: ToolContext, outfit: Outfit) -> None:
+async def test_a_replaced_cell_loses_its_outputs_and_nothing_else_changes(
+    ctx: ToolContext, services: ToolServices
+) -> None:
     path = save(ctx, PAGE)
 
-    output = await edit(ctx, outfit, "new\ncode", cell_id="a")
+    output = await edit(ctx, services, "new\ncode", cell_id="a")
 
     wanted = book(cell("a", ["new\n", "code"], execution_count=None, outputs=[]), *PAGE["cells"][1:])
     assert path.read_text() == json.dumps(wanted, indent=1, ensure_ascii=False) + "\n"
@@ -68,11 +70,11 @@ async def test_a_replaced_cell_loses_its_outputs_and_nothing_else_changes(ctx: T
 
 
 @pytest.mark.proves("N9")
-async def test_a_cell_is_inserted_behind_another_or_first(ctx: ToolContext, outfit: Outfit) -> None:
+async def test_a_cell_is_inserted_behind_another_or_first(ctx: ToolContext, services: ToolServices) -> None:
     path = save(ctx, PAGE)
 
-    await edit(ctx, outfit, "# second", cell_id="a", edit_mode="insert", cell_type="markdown")
-    output = await edit(ctx, outfit, "first", edit_mode="insert", cell_type="code", read=False)
+    await edit(ctx, services, "# second", cell_id="a", edit_mode="insert", cell_type="markdown")
+    output = await edit(ctx, services, "first", edit_mode="insert", cell_type="code", read=False)
 
     cells = json.loads(path.read_text())["cells"]
     assert [each["source"] for each in cells] == [["first"], ["one\n", "two"], ["# second"], ["# T"], "x = 'é'"]
@@ -90,20 +92,20 @@ async def test_a_cell_is_inserted_behind_another_or_first(ctx: ToolContext, outf
 
 @pytest.mark.proves("N9")
 @pytest.mark.parametrize("name", ["a", "b", "c"])
-async def test_a_cell_is_deleted(ctx: ToolContext, outfit: Outfit, name: str) -> None:
+async def test_a_cell_is_deleted(ctx: ToolContext, services: ToolServices, name: str) -> None:
     path = save(ctx, PAGE)
 
-    await edit(ctx, outfit, cell_id=name, edit_mode="delete")
+    await edit(ctx, services, cell_id=name, edit_mode="delete")
 
     wanted = book(*(each for each in PAGE["cells"] if each["id"] != name))
     assert path.read_text() == json.dumps(wanted, indent=1, ensure_ascii=False) + "\n"
 
 
-async def test_a_cell_may_become_another_kind(ctx: ToolContext, outfit: Outfit) -> None:
+async def test_a_cell_may_become_another_kind(ctx: ToolContext, services: ToolServices) -> None:
     path = save(ctx, PAGE)
 
-    await edit(ctx, outfit, "# text", cell_id="a", cell_type="markdown")
-    await edit(ctx, outfit, "code", cell_id="b", cell_type="code", read=False)
+    await edit(ctx, services, "# text", cell_id="a", cell_type="markdown")
+    await edit(ctx, services, "code", cell_id="b", cell_type="code", read=False)
 
     first, second, _ = json.loads(path.read_text())["cells"]
     assert first == {"cell_type": "markdown", "id": "a", "metadata": {}, "source": ["# text"]}
@@ -111,12 +113,12 @@ async def test_a_cell_may_become_another_kind(ctx: ToolContext, outfit: Outfit) 
     assert path.read_text() == json.dumps(json.loads(path.read_text()), indent=1, ensure_ascii=False) + "\n"
 
 
-async def test_older_formats_have_no_ids_and_cells_are_counted(ctx: ToolContext, outfit: Outfit) -> None:
+async def test_older_formats_have_no_ids_and_cells_are_counted(ctx: ToolContext, services: ToolServices) -> None:
     old = [{key: value for key, value in each.items() if key != "id"} for each in PAGE["cells"]]
     path = save(ctx, book(*old, minor=4))
 
-    await edit(ctx, outfit, "# changed", cell_id="cell-1")
-    output = await edit(ctx, outfit, "end", cell_id="cell-2", edit_mode="insert", cell_type="code", read=False)
+    await edit(ctx, services, "# changed", cell_id="cell-1")
+    output = await edit(ctx, services, "end", cell_id="cell-2", edit_mode="insert", cell_type="code", read=False)
 
     cells = json.loads(path.read_text())["cells"]
     assert [each["source"] for each in cells] == [["one\n", "two"], ["# changed"], "x = 'é'", ["end"]]
@@ -170,39 +172,39 @@ def test_any_edit_is_the_edit_of_the_notebook_written_in_the_same_manner(
 
 
 @pytest.mark.proves("R7")
-async def test_odd_but_legal_files_keep_their_ways(ctx: ToolContext, outfit: Outfit) -> None:
+async def test_odd_but_legal_files_keep_their_ways(ctx: ToolContext, services: ToolServices) -> None:
     path = ctx.cwd / "n.ipynb"
     head = b'\xef\xbb\xbf{ "nbformat":4,\r\n"nbformat_minor" :5, "cells": [ {"source":'
     tail = b' , "id":"x", "cell_type":"raw"} ] ,\r\n "metadata": {"b": 1.0e5, "b": "\\u00e9" } }  \r\n'
     path.write_bytes(head + b'["a"]' + tail)
-    await edit(ctx, outfit, "n\nm", cell_id="x")
+    await edit(ctx, services, "n\nm", cell_id="x")
     assert path.read_bytes() == head + b'["n\\n", "m"]' + tail
 
     head, tail = b'{"cells":[{"cell_type":"code","id":"x"', b'}],"nbformat":4}'
     path.write_bytes(head + tail)
-    await edit(ctx, outfit, "n", cell_id="x")
+    await edit(ctx, services, "n", cell_id="x")
     assert path.read_bytes() == head + b',"source":["n"],"outputs":[],"execution_count":null' + tail
 
 
-async def test_an_empty_notebook_gets_its_first_cell(ctx: ToolContext, outfit: Outfit) -> None:
+async def test_an_empty_notebook_gets_its_first_cell(ctx: ToolContext, services: ToolServices) -> None:
     path = save(ctx, book())
 
-    output = await edit(ctx, outfit, "x", edit_mode="insert", cell_type="code")
+    output = await edit(ctx, services, "x", edit_mode="insert", cell_type="code")
 
     wanted = book(cell(output.data["cell_id"], ["x"], execution_count=None, outputs=[]))
     assert path.read_text() == json.dumps(wanted, indent=1, ensure_ascii=False) + "\n"
-    await edit(ctx, outfit, cell_id=output.data["cell_id"], edit_mode="delete", read=False)
+    await edit(ctx, services, cell_id=output.data["cell_id"], edit_mode="delete", read=False)
     assert path.read_text() == json.dumps(book(), indent=1, ensure_ascii=False) + "\n"
 
 
-async def test_an_edit_can_be_undone(ctx: ToolContext, outfit: Outfit) -> None:
+async def test_an_edit_can_be_undone(ctx: ToolContext, services: ToolServices) -> None:
     path = save(ctx, PAGE)
     before = path.read_bytes()
-    await edit(ctx, outfit, "x", cell_id="a")
+    await edit(ctx, services, "x", cell_id="a")
     assert path.read_bytes() != before
 
-    assert outfit.undo
-    go_back(outfit.undo.folder, 1)
+    assert services.undo
+    go_back(services.undo.folder, 1)
 
     assert path.read_bytes() == before
 
@@ -210,42 +212,44 @@ async def test_an_edit_can_be_undone(ctx: ToolContext, outfit: Outfit) -> None:
 # What keeps it from being done
 
 
-async def test_what_is_missing_is_told(ctx: ToolContext, outfit: Outfit) -> None:
+async def test_what_is_missing_is_told(ctx: ToolContext, services: ToolServices) -> None:
     save(ctx, PAGE)
 
-    assert "has not been read yet" in await edit(ctx, outfit, "x", cell_id="a", read=False)
-    assert "is not a .ipynb file" in await edit(ctx, outfit, "x", cell_id="a", notebook_path="n.py", read=False)
-    assert "does not exist" in await edit(ctx, outfit, "x", cell_id="a", notebook_path="no.ipynb", read=False)
-    assert "give its cell_type" in await edit(ctx, outfit, "x", cell_id="a", edit_mode="insert")
-    assert "say which cell to delete" in await edit(ctx, outfit, edit_mode="delete")
+    assert "has not been read yet" in await edit(ctx, services, "x", cell_id="a", read=False)
+    assert "is not a .ipynb file" in await edit(ctx, services, "x", cell_id="a", notebook_path="n.py", read=False)
+    assert "does not exist" in await edit(ctx, services, "x", cell_id="a", notebook_path="no.ipynb", read=False)
+    assert "give its cell_type" in await edit(ctx, services, "x", cell_id="a", edit_mode="insert")
+    assert "say which cell to delete" in await edit(ctx, services, edit_mode="delete")
     for wrong in ("d", "cell-9", "cell-x"):
         with pytest.raises(ToolError, match=f"has no cell '{wrong}'; it has 3 cells.*Read it to see the ids"):
-            await edit(ctx, outfit, "x", cell_id=wrong)
+            await edit(ctx, services, "x", cell_id=wrong)
 
 
 @pytest.mark.proves("J6")
-async def test_a_notebook_that_changed_since_it_was_read_is_left_alone(ctx: ToolContext, outfit: Outfit) -> None:
+async def test_a_notebook_that_changed_since_it_was_read_is_left_alone(
+    ctx: ToolContext, services: ToolServices
+) -> None:
     path = save(ctx, PAGE)
-    Read(outfit).call_blocking(Read(outfit).parse({"file_path": "n.ipynb"}), ctx)
+    Read(services).call_blocking(Read(services).parse({"file_path": "n.ipynb"}), ctx)
     save(ctx, book(cell("a", ["other"])))
     before = path.read_bytes()
 
     with pytest.raises(ToolError, match="has changed since you read it"):
-        await edit(ctx, outfit, "x", cell_id="a", read=False)
+        await edit(ctx, services, "x", cell_id="a", read=False)
     assert path.read_bytes() == before
 
 
-async def test_half_a_character_is_refused(ctx: ToolContext, outfit: Outfit) -> None:
+async def test_half_a_character_is_refused(ctx: ToolContext, services: ToolServices) -> None:
     path = save(ctx, PAGE)
     before = path.read_bytes()
 
     with pytest.raises(ToolError, match="cannot be written"):
-        await edit(ctx, outfit, "\ud800", cell_id="a")
+        await edit(ctx, services, "\ud800", cell_id="a")
     assert path.read_bytes() == before
 
 
-async def test_it_is_loaded_on_demand_and_writes_one_file(run: RunContext, outfit: Outfit) -> None:
-    tool = NotebookEdit(outfit)
+async def test_it_is_loaded_on_demand_and_writes_one_file(run: RunContext, services: ToolServices) -> None:
+    tool = NotebookEdit(services)
     args = tool.parse({"notebook_path": "n.ipynb", "new_source": ""})
 
     assert tool.should_defer

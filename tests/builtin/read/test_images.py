@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.builtin.outfit import Outfit
 from handrail.builtin.read import Read, images
 from handrail.builtin.read.formats import media_type
+from handrail.builtin.services import ToolServices
 from handrail.conversation.blocks import Image, ResultBlock, Text
 from handrail.errors import ToolError
 from handrail.tools.context import ToolContext
@@ -31,9 +31,9 @@ def picture(kind: str, size: tuple[int, int], mode: str = "RGB", **options: Any)
     return out.getvalue()
 
 
-def look(ctx: ToolContext, outfit: Outfit, data: bytes, name: str = "p.png") -> tuple[ResultBlock, ...]:
+def look(ctx: ToolContext, services: ToolServices, data: bytes, name: str = "p.png") -> tuple[ResultBlock, ...]:
     (ctx.cwd / name).write_bytes(data)
-    tool = Read(outfit)
+    tool = Read(services)
     return tool.result_blocks(tool.call_blocking(tool.parse({"file_path": name}), ctx))
 
 
@@ -46,10 +46,10 @@ def opened(block: ResultBlock) -> PIL.Image.Image:
 
 @pytest.mark.proves("N3")
 @pytest.mark.parametrize("kind", FORMATS)
-def test_a_small_image_is_shown_as_it_is(ctx: ToolContext, outfit: Outfit, kind: str) -> None:
+def test_a_small_image_is_shown_as_it_is(ctx: ToolContext, services: ToolServices, kind: str) -> None:
     data = picture(kind, (40, 30))
 
-    note, block = look(ctx, outfit, data)
+    note, block = look(ctx, services, data)
 
     assert note == Text(f"p.png: {kind}, 40 x 30 pixels.")
     assert isinstance(block, Image)
@@ -58,8 +58,8 @@ def test_a_small_image_is_shown_as_it_is(ctx: ToolContext, outfit: Outfit, kind:
 
 @pytest.mark.proves("N3", "R6")
 @pytest.mark.parametrize("kind", FORMATS)
-def test_a_large_image_is_made_smaller(ctx: ToolContext, outfit: Outfit, kind: str) -> None:
-    note, block = look(ctx, outfit, picture(kind, (4000, 100)))
+def test_a_large_image_is_made_smaller(ctx: ToolContext, services: ToolServices, kind: str) -> None:
+    note, block = look(ctx, services, picture(kind, (4000, 100)))
 
     assert note == Text(
         f"p.png: {kind}, 4000 x 100 pixels, shown as 1568 x 39; multiply coordinates by 2.55 for the original."
@@ -69,24 +69,24 @@ def test_a_large_image_is_made_smaller(ctx: ToolContext, outfit: Outfit, kind: s
 
 @pytest.mark.proves("R6")
 def test_an_image_of_too_many_bytes_is_made_smaller_and_keeps_what_is_seen_through(
-    ctx: ToolContext, outfit: Outfit, monkeypatch: pytest.MonkeyPatch
+    ctx: ToolContext, services: ToolServices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _, block = look(ctx, outfit, picture("PNG", (2000, 30), "RGBA"))
+    _, block = look(ctx, services, picture("PNG", (2000, 30), "RGBA"))
     assert opened(block).mode == "RGBA"
 
     monkeypatch.setattr(images, "MAX_BYTES", 100_000)
     data = picture("PNG", (400, 400), "RGBA")
     assert len(data) > images.MAX_BYTES
-    _, block = look(ctx, outfit, data)
+    _, block = look(ctx, services, data)
     assert opened(block).format == "JPEG"
     assert isinstance(block, Image)
     assert len(b64decode(block.data)) <= images.MAX_BYTES
 
 
-def test_a_turned_photograph_is_shown_upright(ctx: ToolContext, outfit: Outfit) -> None:
+def test_a_turned_photograph_is_shown_upright(ctx: ToolContext, services: ToolServices) -> None:
     exif = PIL.Image.Exif()
     exif[0x0112] = 6
-    _, block = look(ctx, outfit, picture("JPEG", (3000, 1000), exif=exif))
+    _, block = look(ctx, services, picture("JPEG", (3000, 1000), exif=exif))
 
     assert opened(block).size == (523, 1568)
 
@@ -103,10 +103,10 @@ def bomb(width: int, height: int) -> bytes:
     )
 
 
-def test_an_image_that_unpacks_to_far_too_much_is_refused(ctx: ToolContext, outfit: Outfit) -> None:
+def test_an_image_that_unpacks_to_far_too_much_is_refused(ctx: ToolContext, services: ToolServices) -> None:
     for size in ((50_000, 50_000), (9_000, 9_000), (2**31 - 1, 1)):
         with pytest.raises(ToolError, match="more than the 80,000,000 pixels"):
-            look(ctx, outfit, bomb(*size))
+            look(ctx, services, bomb(*size))
 
 
 @given(st.sampled_from(FORMATS), st.data())
@@ -127,10 +127,10 @@ def test_a_broken_image_is_refused_or_shown_but_nothing_else_happens(kind: str, 
 
 
 def test_without_pillow_small_images_are_shown_and_large_ones_explained(
-    ctx: ToolContext, outfit: Outfit, monkeypatch: pytest.MonkeyPatch
+    ctx: ToolContext, services: ToolServices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(images, "WITH_PILLOW", False)
 
-    assert len(look(ctx, outfit, picture("PNG", (3000, 10)))) == 2
+    assert len(look(ctx, services, picture("PNG", (3000, 10)))) == 2
     with pytest.raises(ToolError, match=r"install handrail\[images\]"):
-        look(ctx, outfit, picture("PNG", (9000, 10)))
+        look(ctx, services, picture("PNG", (9000, 10)))

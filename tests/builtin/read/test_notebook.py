@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.builtin.outfit import Outfit
 from handrail.builtin.read import Read, notebook
 from handrail.builtin.read.text import MAX_BYTES, Wanted
+from handrail.builtin.services import ToolServices
 from handrail.conversation.blocks import Image, ResultBlock, Text
 from handrail.errors import ToolError
 from handrail.tools.context import ToolContext
@@ -28,14 +28,14 @@ def code(source: Any, *outputs: Any, **more: Any) -> dict[str, Any]:
     return {"cell_type": "code", "source": source, "outputs": list(outputs), **more}
 
 
-def read(ctx: ToolContext, outfit: Outfit, cells: list[Any], **rest: Any) -> tuple[ResultBlock, ...]:
+def read(ctx: ToolContext, services: ToolServices, cells: list[Any], **rest: Any) -> tuple[ResultBlock, ...]:
     (ctx.cwd / "n.ipynb").write_text(json.dumps({"cells": cells, "nbformat": 4, "nbformat_minor": 5, "metadata": {}}))
-    tool = Read(outfit)
+    tool = Read(services)
     return tool.result_blocks(tool.call_blocking(tool.parse({"file_path": "n.ipynb", **rest}), ctx))
 
 
 @pytest.mark.proves("N3")
-def test_cells_come_with_their_ids_and_outputs(ctx: ToolContext, outfit: Outfit) -> None:
+def test_cells_come_with_their_ids_and_outputs(ctx: ToolContext, services: ToolServices) -> None:
     cells = [
         {"cell_type": "markdown", "id": "intro", "source": ["# Title\n", "text"]},
         code(
@@ -45,7 +45,7 @@ def test_cells_come_with_their_ids_and_outputs(ctx: ToolContext, outfit: Outfit)
         code("1/0", {"output_type": "error", "traceback": ["\x1b[31mZeroDivisionError\x1b[0m", "line 1"]}, id="z"),
     ]
 
-    before, picture, after = read(ctx, outfit, cells)
+    before, picture, after = read(ctx, services, cells)
 
     assert before == Text(
         '<cell id="intro" type="markdown">\n# Title\ntext\n</cell>\n'
@@ -59,12 +59,12 @@ def test_cells_come_with_their_ids_and_outputs(ctx: ToolContext, outfit: Outfit)
 
 
 @pytest.mark.proves("R6", "I8")
-def test_a_large_notebook_comes_in_parts_of_whole_cells(ctx: ToolContext, outfit: Outfit) -> None:
+def test_a_large_notebook_comes_in_parts_of_whole_cells(ctx: ToolContext, services: ToolServices) -> None:
     cells = [code(f"cell {number} " + "x" * 9_000) for number in range(1, 31)]
 
     seen, offset = [], 1
     while offset:
-        [block] = read(ctx, outfit, cells, offset=offset)
+        [block] = read(ctx, services, cells, offset=offset)
         assert isinstance(block, Text)
         assert len(block.text) < MAX_BYTES + 500
         seen += [int(line.split()[1]) for line in block.text.split("\n") if line.startswith("cell ")]
@@ -72,27 +72,27 @@ def test_a_large_notebook_comes_in_parts_of_whole_cells(ctx: ToolContext, outfit
         offset = int(notice.partition("offset=")[2].rstrip(".") or 0) if notice.startswith("PARTIAL") else 0
 
     assert seen == list(range(1, 31))
-    [block] = read(ctx, outfit, cells, offset=3, limit=1)
+    [block] = read(ctx, services, cells, offset=3, limit=1)
     assert isinstance(block, Text)
     assert block.text.startswith('<cell id="cell-2">\ncell 3 ')
-    assert read(ctx, outfit, cells, offset=99) == (Text("n.ipynb has 30 cells, none of them from cell 99 on."),)
+    assert read(ctx, services, cells, offset=99) == (Text("n.ipynb has 30 cells, none of them from cell 99 on."),)
 
 
 @pytest.mark.proves("R6")
-def test_long_outputs_and_many_pictures_are_bounded(ctx: ToolContext, outfit: Outfit) -> None:
+def test_long_outputs_and_many_pictures_are_bounded(ctx: ToolContext, services: ToolServices) -> None:
     many = [{"output_type": "display_data", "data": {"image/png": png()}} for _ in range(30)]
-    blocks = read(ctx, outfit, [code("x", {"output_type": "stream", "text": "y" * 50_000}), code("z", *many)])
+    blocks = read(ctx, services, [code("x", {"output_type": "stream", "text": "y" * 50_000}), code("z", *many)])
 
     assert sum(isinstance(block, Image) for block in blocks) == notebook.MAX_PICTURES
     [text, *_] = blocks
     assert isinstance(text, Text)
     assert "[40,000 more characters]" in text.text
-    huge = read(ctx, outfit, [code("x" * 3 * MAX_BYTES)])
+    huge = read(ctx, services, [code("x" * 3 * MAX_BYTES)])
     assert sum(len(block.text) for block in huge if isinstance(block, Text)) < MAX_BYTES
 
 
-def test_what_is_no_notebook_is_told(ctx: ToolContext, outfit: Outfit) -> None:
-    tool = Read(outfit)
+def test_what_is_no_notebook_is_told(ctx: ToolContext, services: ToolServices) -> None:
+    tool = Read(services)
     for content, told in [
         ("{", "is not a notebook: it is not JSON"),
         ("[" * 100_000, "is not a notebook: it is not JSON"),

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handrail.builtin.outfit import Outfit
 from handrail.builtin.read import Read, images, pdf, pdf_process
+from handrail.builtin.services import ToolServices
 from handrail.conversation.blocks import Image, ResultBlock, Text
 from handrail.errors import ToolError
 from handrail.tools.abort import AbortReason, AbortSignal
@@ -41,15 +41,15 @@ def document(pages: int, size: tuple[int, int] = (300, 400), extra: bytes = b"")
     return out + b"xref\n0 %d\n0000000000 65535 f \n" % count + table + trailer
 
 
-def read(ctx: ToolContext, outfit: Outfit, data: bytes, **rest: Any) -> tuple[ResultBlock, ...]:
+def read(ctx: ToolContext, services: ToolServices, data: bytes, **rest: Any) -> tuple[ResultBlock, ...]:
     (ctx.cwd / "d.pdf").write_bytes(data)
-    tool = Read(outfit)
+    tool = Read(services)
     return tool.result_blocks(tool.call_blocking(tool.parse({"file_path": "d.pdf", **rest}), ctx))
 
 
 @pytest.mark.proves("N3", "I8")
-def test_a_page_comes_as_text_and_as_a_picture(ctx: ToolContext, outfit: Outfit) -> None:
-    first, picture, second, _ = read(ctx, outfit, document(2))
+def test_a_page_comes_as_text_and_as_a_picture(ctx: ToolContext, services: ToolServices) -> None:
+    first, picture, second, _ = read(ctx, services, document(2))
 
     assert first == Text("Page 1 of 2:\nThis is page 1")
     assert second == Text("Page 2 of 2:\nThis is page 2")
@@ -61,8 +61,8 @@ def test_a_page_comes_as_text_and_as_a_picture(ctx: ToolContext, outfit: Outfit)
 @pytest.mark.parametrize(
     ("pages", "shown"), [("3", [3]), ("2-4", [2, 3, 4]), (" 11 - 99 ", [11, 12]), ("11-", [11, 12]), ("12-12", [12])]
 )
-def test_pages_are_chosen_by_range(ctx: ToolContext, outfit: Outfit, pages: str, shown: list[int]) -> None:
-    texts = [block for block in read(ctx, outfit, document(12), pages=pages) if isinstance(block, Text)]
+def test_pages_are_chosen_by_range(ctx: ToolContext, services: ToolServices, pages: str, shown: list[int]) -> None:
+    texts = [block for block in read(ctx, services, document(12), pages=pages) if isinstance(block, Text)]
 
     assert texts == [Text(f"Page {number} of 12:\nThis is page {number}") for number in shown]
 
@@ -81,17 +81,17 @@ def test_pages_are_chosen_by_range(ctx: ToolContext, outfit: Outfit, pages: str,
     ],
 )
 def test_too_many_or_no_such_pages_are_refused(
-    ctx: ToolContext, outfit: Outfit, count: int, pages: str, told: str
+    ctx: ToolContext, services: ToolServices, count: int, pages: str, told: str
 ) -> None:
     with pytest.raises(ToolError) as caught:
-        read(ctx, outfit, document(count), pages=pages)
+        read(ctx, services, document(count), pages=pages)
     assert told in str(caught.value)
 
 
 @pytest.mark.proves("R6")
-def test_pages_of_any_size_give_pictures_of_one_size(ctx: ToolContext, outfit: Outfit) -> None:
+def test_pages_of_any_size_give_pictures_of_one_size(ctx: ToolContext, services: ToolServices) -> None:
     for size in ((14_400, 14_400), (1, 14_400), (10, 10)):
-        for block in read(ctx, outfit, document(1, size)):
+        for block in read(ctx, services, document(1, size)):
             if isinstance(block, Image):
                 assert max(PIL.Image.open(BytesIO(b64decode(block.data))).size) <= 1101
 
@@ -111,13 +111,13 @@ def test_text_and_pictures_are_bounded_together(monkeypatch: pytest.MonkeyPatch)
     assert sum(isinstance(block, Image) for block in blocks) == 1
 
 
-def test_locked_and_broken_documents_are_explained(ctx: ToolContext, outfit: Outfit) -> None:
+def test_locked_and_broken_documents_are_explained(ctx: ToolContext, services: ToolServices) -> None:
     key = b"<%b>" % (b"41" * 32)
     locked = b"/Encrypt<</Filter/Standard/V 1/R 2/Length 40/P -44/O%b/U%b>>/ID[<00><00>]" % (key, key)
     with pytest.raises(ToolError, match="encrypted and needs a password"):
-        read(ctx, outfit, document(1, extra=locked))
+        read(ctx, services, document(1, extra=locked))
     with pytest.raises(ToolError, match=r"'d\.pdf' is a broken PDF"):
-        read(ctx, outfit, b"%PDF-1.4\nnothing of the kind")
+        read(ctx, services, b"%PDF-1.4\nnothing of the kind")
 
 
 @settings(max_examples=40)
@@ -154,17 +154,17 @@ def test_without_the_libraries_it_says_what_to_install(monkeypatch: pytest.Monke
     ],
 )
 def test_a_document_that_breaks_the_library_or_never_ends_is_told(
-    ctx: ToolContext, outfit: Outfit, monkeypatch: pytest.MonkeyPatch, program: str, told: str
+    ctx: ToolContext, services: ToolServices, monkeypatch: pytest.MonkeyPatch, program: str, told: str
 ) -> None:
     monkeypatch.setattr(pdf_process, "START", (sys.executable, "-I", "-c", program))
     if "sleep" in program:
         monkeypatch.setattr(pdf_process, "MAX_SECONDS", 0.3)
 
     with pytest.raises(ToolError, match=told):
-        read(ctx, outfit, document(1))
+        read(ctx, services, document(1))
 
 
-def test_an_abort_ends_it_at_once(ctx: ToolContext, outfit: Outfit, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_abort_ends_it_at_once(ctx: ToolContext, services: ToolServices, monkeypatch: pytest.MonkeyPatch) -> None:
     gate = ctx.cwd / "gate"
     os.mkfifo(gate)
     endless = f"import time; open({str(gate)!r}, 'w'); time.sleep(1000)"
@@ -178,7 +178,7 @@ def test_an_abort_ends_it_at_once(ctx: ToolContext, outfit: Outfit, monkeypatch:
     stopper = threading.Thread(target=stop)
     stopper.start()
     with pytest.raises(ToolError, match=r"'d\.pdf' cannot be shown"):
-        read(ctx, outfit, document(1))
+        read(ctx, services, document(1))
     stopper.join()
 
 

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.builtin.outfit import Outfit
 from handrail.builtin.read import Read
 from handrail.builtin.read.text import MAX_BYTES, Wanted
 from handrail.builtin.read.text import show as lines_of
+from handrail.builtin.services import ToolServices
 from handrail.conversation.blocks import Text
 from handrail.dispatch.footprint import footprint
 from handrail.errors import ToolError
@@ -28,8 +28,8 @@ from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.permission import Decision, Verdict
 
 
-def show(ctx: ToolContext, outfit: Outfit, path: str, **rest: Any) -> str:
-    tool = Read(outfit)
+def show(ctx: ToolContext, services: ToolServices, path: str, **rest: Any) -> str:
+    tool = Read(services)
     return tool.call_blocking(tool.parse({"file_path": path, **rest}), ctx).text
 
 
@@ -57,11 +57,11 @@ def show(ctx: ToolContext, outfit: Outfit, path: str, **rest: Any) -> str:
     ],
 )
 def test_a_file_is_shown_line_by_line(
-    ctx: ToolContext, outfit: Outfit, content: bytes, options: dict[str, int], expected: str
+    ctx: ToolContext, services: ToolServices, content: bytes, options: dict[str, int], expected: str
 ) -> None:
     (ctx.cwd / "f").write_bytes(content)
 
-    assert show(ctx, outfit, "f", **options) == expected
+    assert show(ctx, services, "f", **options) == expected
 
 
 @given(
@@ -90,11 +90,11 @@ def test_any_part_of_any_text_is_what_splitting_gives(
             assert part.lines == len(wanted)
 
 
-def test_reading_is_remembered_by_the_real_path(ctx: ToolContext, outfit: Outfit) -> None:
+def test_reading_is_remembered_by_the_real_path(ctx: ToolContext, services: ToolServices) -> None:
     (ctx.cwd / "f").write_bytes(b"one\n")
     (ctx.cwd / "link").symlink_to("f")
 
-    tool = Read(outfit)
+    tool = Read(services)
     output = tool.call_blocking(tool.parse({"file_path": "link"}), ctx)
 
     record = ctx.files.get(Path(os.path.realpath(ctx.cwd)) / "f")
@@ -114,28 +114,28 @@ def test_reading_is_remembered_by_the_real_path(ctx: ToolContext, outfit: Outfit
     ],
 )
 def test_programs_get_the_lines_without_numbers(
-    ctx: ToolContext, outfit: Outfit, options: dict[str, int], content: str
+    ctx: ToolContext, services: ToolServices, options: dict[str, int], content: str
 ) -> None:
     (ctx.cwd / "f").write_bytes(b"one\r\ntwo\r\n\r\nfour")
 
-    tool = Read(outfit)
+    tool = Read(services)
     output = tool.call_blocking(tool.parse({"file_path": "f", **options}), ctx)
 
     assert output.data["file"]["content"] == content
 
 
-def test_programs_get_of_a_long_file_what_is_shown(ctx: ToolContext, outfit: Outfit) -> None:
+def test_programs_get_of_a_long_file_what_is_shown(ctx: ToolContext, services: ToolServices) -> None:
     lines = [f"line {number} {'x' * 90}" for number in range(5000)]
     (ctx.cwd / "long").write_text("\n".join(lines))
 
-    tool = Read(outfit)
+    tool = Read(services)
     file = tool.call_blocking(tool.parse({"file_path": "long"}), ctx).data["file"]
 
     assert file["content"].split("\n") == lines[: file["numLines"]]
     assert 0 < file["numLines"] < file["totalLines"] == 5000
 
 
-def test_what_cannot_be_read_is_told_with_the_next_move(ctx: ToolContext, outfit: Outfit) -> None:
+def test_what_cannot_be_read_is_told_with_the_next_move(ctx: ToolContext, services: ToolServices) -> None:
     (ctx.cwd / "folder").mkdir()
     (ctx.cwd / "settings.json").write_text("{}")
     (ctx.cwd / "binary").write_bytes(b"\x7fELF\0\0\1\2\3\0\0")
@@ -156,29 +156,29 @@ def test_what_cannot_be_read_is_told_with_the_next_move(ctx: ToolContext, outfit
         ("binary/x", "'binary/x' does not exist"),
     ]:
         with pytest.raises(ToolError) as caught:
-            show(ctx, outfit, path)
+            show(ctx, services, path)
         assert problem in str(caught.value), path
 
 
 def test_names_that_a_rule_hides_or_that_lie_elsewhere_are_not_suggested(
-    ctx: ToolContext, outfit: Outfit, tmp_path: Path
+    ctx: ToolContext, services: ToolServices, tmp_path: Path
 ) -> None:
     (ctx.cwd / "secret.env").write_text("")
     (tmp_path / "other.txt").write_text("")
-    careful = replace(outfit, hidden=lambda path: "secret" in path)
+    careful = replace(services, hidden=lambda path: "secret" in path)
 
     for path in ("secret.en", str(tmp_path / "other.tx")):
         with pytest.raises(ToolError, match=r"does not exist\. Use Glob"):
             show(ctx, careful, path)
 
 
-def test_a_file_in_a_closed_folder_is_told(ctx: ToolContext, outfit: Outfit, closed: Path) -> None:
+def test_a_file_in_a_closed_folder_is_told(ctx: ToolContext, services: ToolServices, closed: Path) -> None:
     with pytest.raises(ToolError, match="cannot be read: Permission denied"):
-        show(ctx, outfit, str(closed / "inside"))
+        show(ctx, services, str(closed / "inside"))
 
 
 def test_pipes_sockets_and_devices_are_refused_at_once(
-    ctx: ToolContext, outfit: Outfit, monkeypatch: pytest.MonkeyPatch
+    ctx: ToolContext, services: ToolServices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     os.mkfifo(ctx.cwd / "pipe")
     with socket.socket(socket.AF_UNIX) as listening:
@@ -186,11 +186,11 @@ def test_pipes_sockets_and_devices_are_refused_at_once(
         listening.bind("socket")
         for path in ("pipe", "socket", "/dev/zero", "/dev/null"):
             with pytest.raises(ToolError, match="is a pipe, socket or device"):
-                show(ctx, outfit, path)
+                show(ctx, services, path)
 
 
 def test_what_took_the_place_of_the_file_since_the_decision_is_refused(
-    ctx: ToolContext, outfit: Outfit, tmp_path: Path
+    ctx: ToolContext, services: ToolServices, tmp_path: Path
 ) -> None:
     path = ctx.cwd / "f"
     path.write_text("x")
@@ -199,32 +199,34 @@ def test_what_took_the_place_of_the_file_since_the_decision_is_refused(
 
     os.mkfifo(path)
     with pytest.raises(ToolError, match="is a pipe, socket or device"):
-        show(decided, outfit, "f")
+        show(decided, services, "f")
     path.unlink()
     (tmp_path / "secret").write_text("hunter2")
     path.symlink_to(tmp_path / "secret")
     with pytest.raises(ToolError, match="is a link now"):
-        show(decided, outfit, "f")
+        show(decided, services, "f")
 
 
-def test_a_file_of_the_kernel_without_a_size_is_read(ctx: ToolContext, outfit: Outfit) -> None:
+def test_a_file_of_the_kernel_without_a_size_is_read(ctx: ToolContext, services: ToolServices) -> None:
     if not Path("/proc/self/status").exists():
         pytest.skip("there is no /proc here")
-    assert show(ctx, outfit, "/proc/self/status").startswith("1\tName:")
+    assert show(ctx, services, "/proc/self/status").startswith("1\tName:")
 
 
 # Bounds
 
 
 @pytest.mark.proves("R6", "I3", "I8")
-def test_a_long_file_is_cut_with_a_notice_that_comes_first_and_leads_on(ctx: ToolContext, outfit: Outfit) -> None:
+def test_a_long_file_is_cut_with_a_notice_that_comes_first_and_leads_on(
+    ctx: ToolContext, services: ToolServices
+) -> None:
     lines = [f"line {number} {'x' * 90}" for number in range(1, 5001)]
     (ctx.cwd / "long").write_text("\n".join(lines))
 
     seen: list[str] = []
     offset: int | None = 1
     while offset:
-        notice, _, body = show(ctx, outfit, "long", offset=offset).rpartition("PARTIAL: ")[2].partition("\n")
+        notice, _, body = show(ctx, services, "long", offset=offset).rpartition("PARTIAL: ")[2].partition("\n")
         if "read on with offset=" in notice:
             offset = int(notice.partition("offset=")[2].rstrip("."))
         else:
@@ -236,32 +238,32 @@ def test_a_long_file_is_cut_with_a_notice_that_comes_first_and_leads_on(ctx: Too
 
 
 @pytest.mark.proves("I8")
-def test_a_range_that_is_too_much_is_refused_with_one_that_fits(ctx: ToolContext, outfit: Outfit) -> None:
+def test_a_range_that_is_too_much_is_refused_with_one_that_fits(ctx: ToolContext, services: ToolServices) -> None:
     (ctx.cwd / "long").write_text("".join(f"{number} {'é' * 100}\n" for number in range(5000)))
 
     with pytest.raises(ToolError, match=r"Lines 11 to 2,010 of 'long' are more than 25,000 tokens") as caught:
-        show(ctx, outfit, "long", offset=11, limit=2000)
+        show(ctx, services, "long", offset=11, limit=2000)
     fits = int(str(caught.value).rpartition("limit=")[2].partition(" ")[0])
 
-    assert show(ctx, outfit, "long", offset=11, limit=fits).startswith("11\t10 é")
+    assert show(ctx, services, "long", offset=11, limit=fits).startswith("11\t10 é")
     with pytest.raises(ToolError):
-        show(ctx, outfit, "long", offset=11, limit=fits + 1)
+        show(ctx, services, "long", offset=11, limit=fits + 1)
 
 
-def test_a_huge_single_line_is_cut(ctx: ToolContext, outfit: Outfit) -> None:
+def test_a_huge_single_line_is_cut(ctx: ToolContext, services: ToolServices) -> None:
     (ctx.cwd / "wide").write_bytes(b"x" * 3_000_000 + b"\nnext")
 
     for options in ({}, {"limit": 1}):
-        text = show(ctx, outfit, "wide", **options)
+        text = show(ctx, services, "wide", **options)
         assert text.startswith("PARTIAL: line 1 alone is longer than fits; its first 100,000 characters follow. ")
         assert len(text) < MAX_BYTES + 300
-    assert show(ctx, outfit, "wide", offset=2) == "2\tnext"
+    assert show(ctx, services, "wide", offset=2) == "2\tnext"
     (ctx.cwd / "one").write_bytes("é".encode() * 3_000_000)
-    assert len(show(ctx, outfit, "one").encode()) < MAX_BYTES + 300
+    assert len(show(ctx, services, "one").encode()) < MAX_BYTES + 300
 
 
 @pytest.mark.proves("R6")
-def test_a_file_of_a_hundred_megabytes_is_read_in_bounded_memory(ctx: ToolContext, outfit: Outfit) -> None:
+def test_a_file_of_a_hundred_megabytes_is_read_in_bounded_memory(ctx: ToolContext, services: ToolServices) -> None:
     line = b"x" * 99 + b"\n"
     with (ctx.cwd / "huge").open("wb") as file:
         for _ in range(100):
@@ -269,7 +271,7 @@ def test_a_file_of_a_hundred_megabytes_is_read_in_bounded_memory(ctx: ToolContex
         file.write(b"the end\n")
 
     tracemalloc.start()
-    text = show(ctx, outfit, "huge", offset=1_000_001)
+    text = show(ctx, services, "huge", offset=1_000_001)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
 
@@ -280,26 +282,28 @@ def test_a_file_of_a_hundred_megabytes_is_read_in_bounded_memory(ctx: ToolContex
     assert record.size == 100_000_008
 
 
-def test_a_file_without_end_is_refused_at_once(ctx: ToolContext, outfit: Outfit) -> None:
+def test_a_file_without_end_is_refused_at_once(ctx: ToolContext, services: ToolServices) -> None:
     with (ctx.cwd / "sparse").open("wb") as file:
         file.write(b"text\n" * 10_000)
         file.truncate(10 << 40)
 
     with pytest.raises(ToolError, match=r"'sparse' has 10,995,116,277,760 bytes; .* Use a program such as head"):
-        show(ctx, outfit, "sparse", limit=5)
+        show(ctx, services, "sparse", limit=5)
 
 
-def test_odd_names_can_be_read_and_told(ctx: ToolContext, outfit: Outfit) -> None:
+def test_odd_names_can_be_read_and_told(ctx: ToolContext, services: ToolServices) -> None:
     name = os.fsdecode(b"a\nb\xff")
     (ctx.cwd / name).write_bytes(b"")
 
-    tool = Read(outfit)
+    tool = Read(services)
     [block] = tool.result_blocks(tool.call_blocking(tool.parse({"file_path": name}), ctx))
     assert block == Text("a\nb\\udcff exists and is empty.")
 
 
-def test_only_a_small_text_that_was_decided_on_is_read_without_a_thread(ctx: ToolContext, outfit: Outfit) -> None:
-    tool = Read(outfit)
+def test_only_a_small_text_that_was_decided_on_is_read_without_a_thread(
+    ctx: ToolContext, services: ToolServices
+) -> None:
+    tool = Read(services)
     for name, content in {"small": b"x", "large": b"x" * 100_000, "p.png": b"x", "n.ipynb": b"{}"}.items():
         (ctx.cwd / name).write_bytes(content)
 
@@ -312,15 +316,15 @@ def test_only_a_small_text_that_was_decided_on_is_read_without_a_thread(ctx: Too
     assert not tool.is_quick(tool.parse({"file_path": "small"}), ctx)
 
 
-def test_pages_are_for_documents(ctx: ToolContext, outfit: Outfit) -> None:
+def test_pages_are_for_documents(ctx: ToolContext, services: ToolServices) -> None:
     (ctx.cwd / "f").write_text("x")
 
     with pytest.raises(ToolError, match="'f' is no PDF, so it has no pages"):
-        show(ctx, outfit, "f", pages="1")
+        show(ctx, services, "f", pages="1")
 
 
-def test_it_declares_what_it_touches_and_that_it_only_reads(run: RunContext, outfit: Outfit) -> None:
-    tool = Read(outfit)
+def test_it_declares_what_it_touches_and_that_it_only_reads(run: RunContext, services: ToolServices) -> None:
+    tool = Read(services)
     (run.cwd / "link").symlink_to("real")
     args = tool.parse({"file_path": "link"})
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from handrail.builtin.outfit import Outfit
 from handrail.builtin.read import Read
+from handrail.builtin.services import ToolServices
 from handrail.conversation.blocks import Text
 from handrail.dispatch.results import ResultStore
 from handrail.tools.context import ToolContext
@@ -15,13 +15,13 @@ BIG = "".join(f"line {n} \x1b[31m ☃\n" for n in range(1, 20_001))
 
 
 @pytest.mark.proves("I7")
-def test_a_stored_result_is_read_in_parts(ctx: ToolContext, outfit: Outfit, tmp_path: Path) -> None:
+def test_a_stored_result_is_read_in_parts(ctx: ToolContext, services: ToolServices, tmp_path: Path) -> None:
     [block] = ResultStore(tmp_path / "results").fit("call-1", (Text(BIG),), 5_000)
     assert isinstance(block, Text)
     found = re.search(r"The whole text is in (.*)\. Use Read with offset and limit", block.text)
     assert found
 
-    tool = Read(outfit)
+    tool = Read(services)
     args = tool.parse({"file_path": found[1], "offset": 12_345, "limit": 2})
     [shown] = tool.result_blocks(tool.call_blocking(args, ctx))
 

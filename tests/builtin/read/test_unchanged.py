@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from handrail.builtin.outfit import Outfit
 from handrail.builtin.read import Read
+from handrail.builtin.services import ToolServices
 from handrail.conversation.blocks import Text, ToolResult, ToolUse
 from handrail.conversation.messages import AssistantMessage, Message, UserMessage
 from handrail.tools.context import RunContext, ToolContext
@@ -17,9 +17,9 @@ LONG = "".join(f"line {number} of a file\n" for number in range(100))
 class Conversation:
     """Calls of Read and their results, one after the other."""
 
-    def __init__(self, ctx: ToolContext, outfit: Outfit) -> None:
+    def __init__(self, ctx: ToolContext, services: ToolServices) -> None:
         self._ctx = ctx
-        self._tool = Read(outfit)
+        self._tool = Read(services)
         self.history: list[Message] = []
 
     def read(self, **given: Any) -> str:
@@ -35,9 +35,9 @@ class Conversation:
 
 
 @pytest.fixture
-def talk(ctx: ToolContext, outfit: Outfit) -> Conversation:
+def talk(ctx: ToolContext, services: ToolServices) -> Conversation:
     (ctx.cwd / "f").write_text(LONG)
-    return Conversation(ctx, outfit)
+    return Conversation(ctx, services)
 
 
 @pytest.mark.proves("N3")

@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
-from handrail.app.tools import make_catalog
 from handrail.builtin.powershell import PowerShell
 from handrail.builtin.repl.interpreter import close_interpreter
 from handrail.builtin.repl.tool import REPL
 from handrail.builtin.support.live_output import ShellProgress
 from handrail.errors import ToolError
 from handrail.processes.sandbox_contract import UNCONFINED, Standing, Where
+from handrail.session.tools import make_catalog
 from handrail.tools.abort import AbortReason
 from handrail.tools.context import Progress, ToolContext
 from handrail.tools.outcome import Cause, Outcome, Status
@@ -41,7 +41,7 @@ LOST = "What the interpreter knew is lost; the next call starts a new one"
 async def session(tmp_path: Path) -> AsyncIterator[Session]:
     made = Session(tmp_path, ON)
     yield made
-    await close_interpreter(made.outfit)
+    await close_interpreter(made.services)
 
 
 async def repl(session: Session, code: str, **given: Any) -> Outcome:
@@ -236,7 +236,7 @@ async def test_what_it_says_is_told_while_it_runs(session: Session, ctx: ToolCon
             threading.Thread(target=(session.project / "go").write_text, args=("",)).start()
         news.append(progress)
 
-    tool = REPL(session.outfit)
+    tool = REPL(session.services)
     args = tool.parse({"code": f"print('first')\nprint('second')\nopen('{session.project}/go').read()\nprint('third')"})
     output = await tool.call(args, ctx.varied(progress=heard))
 
@@ -258,7 +258,7 @@ async def test_it_has_the_users_environment_without_the_keys_of_the_model(tmp_pa
     code = "import os\n[os.environ.get(name) for name in ('ANTHROPIC_API_KEY', 'OPENAI_API_KEY', 'MINE', 'PAGER')]"
 
     assert await text(session, code) == "[None, None, 'yes', 'cat']"
-    await close_interpreter(session.outfit)
+    await close_interpreter(session.services)
 
 
 async def test_modules_of_the_project_can_be_imported_and_stand_in_for_no_others(session: Session) -> None:
@@ -279,7 +279,7 @@ async def test_it_runs_in_the_sandbox_and_its_refusals_are_explained(tmp_path: P
     assert await text(session, "import os; os.environ['BOXED'] + os.environ['FROM_BOX']") == "'1yes'"
     assert (await text(session, "raise OSError('Permission denied')")).endswith("(the sandbox kept it from the file)")
     assert box.closed == 0
-    await close_interpreter(session.outfit)
+    await close_interpreter(session.services)
     assert box.closed == 1
 
 
@@ -305,11 +305,11 @@ async def test_it_runs_where_the_settings_of_the_sandbox_say_at_the_time(tmp_pat
     assert (await session.use("REPL", {"code": "1"}, session.rules())).status is Status.DENIED
     box.now = Standing(Where.REFUSED, reason="it cannot be confined")
     assert (await repl(session, "open('evil', 'w')")).status is Status.DENIED
-    tool = REPL(session.outfit)
+    tool = REPL(session.services)
     with pytest.raises(ToolError, match=r"Nothing was run: it cannot be confined\."):
         await tool.call(tool.parse({"code": "open('evil', 'w')"}), ctx)
     assert list(session.project.iterdir()) == []
-    await close_interpreter(session.outfit)
+    await close_interpreter(session.services)
 
 
 @pytest.mark.parametrize(
@@ -327,7 +327,7 @@ async def test_the_sandbox_spares_no_question_about_what_is_not_understood(
 ) -> None:
     box = Switched()
     box.now = standing
-    tool = kind(Session(tmp_path, sandbox=box).outfit)
+    tool = kind(Session(tmp_path, sandbox=box).services)
     args = tool.parse({"code" if kind is REPL else "command": "ls"})
     check = await tool.check_permission(args, ctx)  # type: ignore[arg-type]  # each gets its own input
 
@@ -344,7 +344,7 @@ async def test_a_real_sandbox_holds_it(tmp_path: Path) -> None:
         assert await text(session, "import os; os.getcwd()") == repr(str(made.project))
         assert await text(session, "open('mine', 'w').write('x')") == "1"
         assert "Error" in await text(session, f"open({str(made.outside / 'file.txt')!r}, 'w').write('new')")
-        await close_interpreter(session.outfit)
+        await close_interpreter(session.services)
 
     assert (made.project / "mine").read_text() == "x"
     assert (made.outside / "file.txt").read_text() == "old\n"
@@ -381,7 +381,7 @@ async def test_it_ends_with_the_session_also_while_it_runs(session: Session) -> 
     os.mkfifo(session.project / "ready")
     call = asyncio.ensure_future(repl(session, "open('ready', 'w').close()\nwhile True: pass"))
     await asyncio.to_thread((session.project / "ready").read_text)
-    await close_interpreter(session.outfit)
+    await close_interpreter(session.services)
 
     assert not alive(kernel)
     assert "(the interpreter ended by SIG" in (await call).result.text
@@ -419,7 +419,7 @@ def test_it_ends_when_the_program_is_killed(tmp_path: Path) -> None:
 
 
 def test_cards_and_lines_about_a_call(tmp_path: Path) -> None:
-    tool = REPL(Session(tmp_path).outfit)
+    tool = REPL(Session(tmp_path).services)
     args = tool.parse({"code": "first()\nsecond()", "timeout": 60_000})
 
     assert (tool.summary(args), tool.tag(args), tool.classifier_text(args)) == ("REPL(first()...)", "60 s", args.code)

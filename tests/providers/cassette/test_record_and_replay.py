@@ -27,7 +27,7 @@ from handrail.providers.cassette.opening import (
 from handrail.providers.cassette.record import Recorder
 from handrail.providers.cassette.replay import Replayer
 from handrail.providers.cassette.tape import Cassette, load
-from handrail.providers.choose import Wishes
+from handrail.providers.choose import ModelOptions
 from handrail.providers.client import Endpoint, Provider
 from handrail.testing.model_server import ModelServer, Reply
 from handrail.testing.virtual_clock import VirtualClock
@@ -64,7 +64,7 @@ class Studio:
         )
 
     def replaying(self, cwd: Path | None = None, **options: Any) -> Provider:
-        return open_replayed_provider(self.replayer(cwd, **options), Wishes())
+        return open_replayed_provider(self.replayer(cwd, **options), ModelOptions())
 
 
 @pytest.fixture
@@ -304,7 +304,7 @@ async def test_a_timed_recording_keeps_its_pauses_and_speed_changes_them(studio:
         slept.append(seconds)
 
     player = Replayer(load(studio.path), surroundings_of(studio.second, {}), speed=2.0, sleep=sleep)
-    await everything(open_replayed_provider(player, Wishes()), question())
+    await everything(open_replayed_provider(player, ModelOptions()), question())
 
     assert slept
     assert set(slept[: len(load(studio.path).entries[0].chunks)]) == {0.25}
@@ -331,14 +331,14 @@ async def test_a_cassette_knows_whom_it_was_recorded_from(studio: Studio) -> Non
     await record(studio, "openai", [Reply((Text("a"),))], question())
     cassette = load(studio.path)
 
-    choice = replayed_choice(cassette, Wishes())
+    choice = replayed_choice(cassette, ModelOptions())
 
     assert (choice.provider, choice.model, choice.key) == ("openai", "m", "")
     assert choice.base_url.startswith("http://127.0.0.1:")
     assert choice.base_url.endswith("/v1")
-    assert replayed_choice(cassette, Wishes(model="n")).model == "n"
+    assert replayed_choice(cassette, ModelOptions(model="n")).model == "n"
     with pytest.raises(CassetteError, match="Choose one of anthropic"):
-        replayed_choice(replace(cassette, header=replace(cassette.header, provider="other")), Wishes())
+        replayed_choice(replace(cassette, header=replace(cassette.header, provider="other")), ModelOptions())
 
 
 async def test_two_recordings_of_the_same_answers_are_the_same_file(studio: Studio) -> None:

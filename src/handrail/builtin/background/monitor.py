@@ -9,7 +9,7 @@ from handrail.builtin.bash.background import background
 from handrail.builtin.bash.permission import checked
 from handrail.builtin.bash.preconditions import Needs
 from handrail.builtin.bash.shell import Shell
-from handrail.builtin.outfit import Outfit
+from handrail.builtin.services import ToolServices
 from handrail.builtin.support.background_tasks import tasks_of
 from handrail.tools.access import Access
 from handrail.tools.cards import Card
@@ -39,10 +39,10 @@ class Monitor(Tool[MonitorInput]):
     subject = "command"
     should_defer = True
 
-    def __init__(self, outfit: Outfit) -> None:
-        self._outfit = outfit
-        self._shell = Shell(outfit)
-        self._needs = Needs(outfit)
+    def __init__(self, services: ToolServices) -> None:
+        self._services = services
+        self._shell = Shell(services)
+        self._needs = Needs(services)
 
     def classifier_text(self, args: MonitorInput) -> str:
         return args.command or ""
@@ -67,7 +67,7 @@ class Monitor(Tool[MonitorInput]):
     async def call(self, args: MonitorInput, ctx: ToolContext) -> Output:
         task = await background(
             self._shell,
-            tasks_of(self._outfit),
+            tasks_of(self._services),
             "monitor",
             args.command or "",
             ctx,

@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import Field
 
-from handrail.builtin.outfit import Outfit
+from handrail.builtin.services import ToolServices
 from handrail.builtin.support.background_tasks import Task, Tasks, tasks_of
 from handrail.builtin.support.command_output import Said, limit_of, said
 from handrail.errors import ToolError
@@ -32,8 +32,8 @@ class TaskOutput(Tool[TaskOutputInput]):
     max_result_chars = None
     should_defer = True
 
-    def __init__(self, outfit: Outfit) -> None:
-        self._outfit = outfit
+    def __init__(self, services: ToolServices) -> None:
+        self._services = services
 
     def is_read_only(self, args: TaskOutputInput) -> bool:
         return True
@@ -45,9 +45,9 @@ class TaskOutput(Tool[TaskOutputInput]):
         return Access.bookkeeping(width="shared")
 
     async def call(self, args: TaskOutputInput, ctx: ToolContext) -> Output:
-        task = found(tasks_of(self._outfit), args.task_id)
+        task = found(tasks_of(self._services), args.task_id)
         status = await task.wait(args.timeout / 1000) if args.block else task.look()
-        limit = limit_of(self._outfit.env.get("BASH_MAX_OUTPUT_LENGTH", ""))
+        limit = limit_of(self._services.env.get("BASH_MAX_OUTPUT_LENGTH", ""))
         size = task.output.stat().st_size if task.output.exists() else 0
         spoken = said(task.output, size, limit, limit // 3) if size else EMPTY
         if status != "running":

@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from handrail.builtin.background.task_output import found
-from handrail.builtin.outfit import Outfit
+from handrail.builtin.services import ToolServices
 from handrail.builtin.support.background_tasks import tasks_of
 from handrail.tools.access import Access
 from handrail.tools.cards import Card
@@ -26,8 +26,8 @@ class TaskStop(Tool[TaskStopInput]):
     input_model = TaskStopInput
     should_defer = True
 
-    def __init__(self, outfit: Outfit) -> None:
-        self._outfit = outfit
+    def __init__(self, services: ToolServices) -> None:
+        self._services = services
 
     def access(self, args: TaskStopInput, run: RunContext) -> Access:
         return Access.bookkeeping(width="exclusive")
@@ -38,7 +38,7 @@ class TaskStop(Tool[TaskStopInput]):
         return None
 
     async def call(self, args: TaskStopInput, ctx: ToolContext) -> Output:
-        task = found(tasks_of(self._outfit), args.task_id or args.shell_id or "")
+        task = found(tasks_of(self._services), args.task_id or args.shell_id or "")
         running = task.look() == "running"
         await task.stop()
         task.tell()

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from handrail.builtin.bash.environment import as_hooks_left_it, clean, settings_of
-from handrail.builtin.outfit import Outfit
+from handrail.builtin.services import ToolServices
 from handrail.files.paths import expand
 from handrail.processes.run import run
 from handrail.shell.analysis import analyse
@@ -48,8 +48,8 @@ ODD_NAME = re.compile(r"""[\s'"\\]|\A-""")
 class Needs:
     """Says which conditions of a command do not hold in a folder."""
 
-    def __init__(self, outfit: Outfit) -> None:
-        self._outfit = outfit
+    def __init__(self, services: ToolServices) -> None:
+        self._services = services
 
     async def __call__(self, analysis: Analysis, cwd: str) -> tuple[str, ...]:
         """What does not hold, in words. Empty = the command does what its analysis says."""
@@ -78,9 +78,9 @@ class Needs:
 
         Who works in the home folder itself has programs of their own there.
         """
-        home = self._outfit.home
-        inside = tuple(f"{top}/" for top in self._outfit.working_dirs() if not f"{home}/".startswith(f"{top}/"))
-        entries = clean(as_hooks_left_it(self._outfit.env), ())["PATH"].split(":")
+        home = self._services.home
+        inside = tuple(f"{top}/" for top in self._services.working_dirs() if not f"{home}/".startswith(f"{top}/"))
+        entries = clean(as_hooks_left_it(self._services.env), ())["PATH"].split(":")
         for name in segment.names:
             found = next((path for entry in entries if os.access(path := os.path.join(entry, name), os.X_OK)), "")  # noqa: PTH118
             if found and os.path.realpath(found).startswith(inside):
@@ -90,7 +90,7 @@ class Needs:
     async def _git(self, folder: str | None, needs: tuple[Requirement, ...]) -> list[str]:
         if folder is None:
             return ["it is not known in which repository git would work"]
-        env = {**clean(as_hooks_left_it(self._outfit.env), needs), "LC_ALL": "C"}
+        env = {**clean(as_hooks_left_it(self._services.env), needs), "LC_ALL": "C"}
         try:
             listed, top = await asyncio.gather(
                 _asked(("config", "--list", "-z", "--show-scope"), folder, env),
@@ -108,7 +108,7 @@ class Needs:
 
     def _in_workspace(self, top: bytes) -> bool:
         real = os.path.realpath(os.fsdecode(top).removesuffix("\n"))
-        return any(real == folder or real.startswith(f"{folder}/") for folder in self._outfit.working_dirs())
+        return any(real == folder or real.startswith(f"{folder}/") for folder in self._services.working_dirs())
 
 
 async def _asked(words: tuple[str, ...], folder: str, env: Mapping[str, str]) -> tuple[int, bytes, bytes]:

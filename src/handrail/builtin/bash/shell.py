@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from handrail.builtin.bash.environment import as_hooks_left_it, clean, ordinary
-from handrail.builtin.outfit import Outfit
+from handrail.builtin.services import ToolServices
 from handrail.errors import SandboxError, ToolError
 from handrail.processes.sandbox_contract import UNCONFINED, Sandbox, Standing
 from handrail.processes.spawn import Command
@@ -36,8 +36,8 @@ class Shell:
     tells_folder: ClassVar[bool] = True
     """Whether it can report the folder that a command line ends in."""
 
-    def __init__(self, outfit: Outfit) -> None:
-        self._outfit = outfit
+    def __init__(self, services: ToolServices) -> None:
+        self._services = services
         self.program = self.found()
 
     def found(self) -> str:
@@ -54,7 +54,7 @@ class Shell:
 
     async def standing(self, text: str, *, wants_out: bool = False) -> Standing:
         """Where a command line would run."""
-        box = self._outfit.sandbox
+        box = self._services.sandbox
         return UNCONFINED if box is None else await box.standing(programs(self.analysed(text)), wants_out=wants_out)
 
     def prepared(
@@ -69,30 +69,30 @@ class Shell:
         if not self.program:
             raise ToolError(f"{self.name} is not installed here. Install it, or use other tools.")
         analysis = self.analysed(text)
-        given = as_hooks_left_it(self._outfit.env)
+        given = as_hooks_left_it(self._services.env)
         env = clean(given, analysis.requires) if only_reads(analysis) else ordinary(given)
         fds = () if report is None else (report,)
         command = Command(self.argv(text, report), cwd, {**env, "PWD": cwd}, seconds, pass_fds=fds)
-        return boxed(command, self._outfit.sandbox if inside else None)
+        return boxed(command, self._services.sandbox if inside else None)
 
     def start_folder(self, cwd: Path) -> Path:
         """Where a command starts: the working folder, or the project if that is wanted or the folder is gone."""
         if self.stays or not cwd.is_dir():
-            return Path(self._outfit.working_dirs()[0])
+            return Path(self._services.working_dirs()[0])
         return cwd
 
     @property
     def stays(self) -> bool:
         """Whether every command starts in the project folder."""
-        return self._outfit.env.get("CLAUDE_BASH_MAINTAIN_PROJECT_WORKING_DIR", "") in {"1", "true"}
+        return self._services.env.get("CLAUDE_BASH_MAINTAIN_PROJECT_WORKING_DIR", "") in {"1", "true"}
 
     def inside(self, folder: str) -> bool:
         """Whether a folder lies in the working folders."""
-        return any(folder == top or folder.startswith(f"{top}/") for top in self._outfit.working_dirs())
+        return any(folder == top or folder.startswith(f"{top}/") for top in self._services.working_dirs())
 
     def milliseconds(self, name: str, default: int) -> int:
         """A time limit from the environment."""
-        value = self._outfit.env.get(name, "")
+        value = self._services.env.get(name, "")
         return int(value) if value.isdecimal() and int(value) else default
 
 

@@ -16,7 +16,7 @@ from handrail.builtin.bash.preconditions import Needs
 from handrail.builtin.bash.reading import glance, remember
 from handrail.builtin.bash.result import Finished, first_line, result
 from handrail.builtin.bash.shell import Prepared, Shell, moves, only_reads
-from handrail.builtin.outfit import Outfit
+from handrail.builtin.services import ToolServices
 from handrail.builtin.support.background_tasks import tasks_of
 from handrail.builtin.support.command_output import limit_of, said
 from handrail.builtin.support.live_output import Kept, followed
@@ -59,10 +59,10 @@ class Bash(Tool[BashInput]):
     shell: ClassVar[type[Shell]] = Shell
     language: ClassVar[Literal["bash", "powershell"]] = "bash"
 
-    def __init__(self, outfit: Outfit) -> None:
-        self._outfit = outfit
-        self._shell = self.shell(outfit)
-        self._needs = Needs(outfit)
+    def __init__(self, services: ToolServices) -> None:
+        self._services = services
+        self._shell = self.shell(services)
+        self._needs = Needs(services)
 
     def description(self, args: BashInput, view: PromptView) -> str:
         return args.description or self.summary(args)
@@ -96,7 +96,7 @@ class Bash(Tool[BashInput]):
             return Refuse("The command is empty. Give a command line.")
         if "\0" in args.command:
             return Refuse("The command holds a NUL character, which no program can be given. Leave it out.")
-        if args.run_in_background and self._outfit.env.get(NO_BACKGROUND, "") in {"1", "true"}:
+        if args.run_in_background and self._services.env.get(NO_BACKGROUND, "") in {"1", "true"}:
             return Refuse(f"Background tasks are switched off ({NO_BACKGROUND}). Run it without run_in_background.")
         return None
 
@@ -111,7 +111,7 @@ class Bash(Tool[BashInput]):
         cwd = self._shell.start_folder(ctx.cwd)
         seen = glance(analysis, cwd)
         seconds = self.seconds(args)
-        kept = Kept(self._outfit.state / "output")
+        kept = Kept(self._services.state / "output")
         report = _Report() if self._shell.tells_folder and moves(analysis) else None
         try:
             prepared = self._shell.prepared(
@@ -124,7 +124,7 @@ class Bash(Tool[BashInput]):
             end = await self._run(prepared, kept.fd, ctx)
             change, notices = self._moved(ctx.cwd, cwd, report.read() if report else "")
             meant = "" if end.why else meaning(analysis, end.code)
-            limit = limit_of(self._outfit.env.get("BASH_MAX_OUTPUT_LENGTH", ""))
+            limit = limit_of(self._services.env.get("BASH_MAX_OUTPUT_LENGTH", ""))
             failed = bool(end.why) or (end.code != 0 and not meant)
             shown = said(kept.path, end.stored, limit // 3 if failed else limit, limit // 3)
             kept.wanted = shown.cut
@@ -134,7 +134,11 @@ class Bash(Tool[BashInput]):
                 report.close()
         if standing.reason and not args.dangerouslyDisableSandbox:
             notices.append(standing.reason)
-        if prepared.sandboxed and self._outfit.sandbox and (why := self._outfit.sandbox.explain(shown.text, end.code)):
+        if (
+            prepared.sandboxed
+            and self._services.sandbox
+            and (why := self._services.sandbox.explain(shown.text, end.code))
+        ):
             notices.append(why)
         if seen and end.code == 0:
             remember(seen, ctx.files)
@@ -145,7 +149,7 @@ class Bash(Tool[BashInput]):
         nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         running: Running | None = None
         try:
-            running = await start_stored(prepared.command, nothing, store, self._outfit.output_quota())
+            running = await start_stored(prepared.command, nothing, store, self._services.output_quota())
             return await followed(running.wait(), store, ctx)
         except OSError as error:
             raise ToolError(
@@ -181,7 +185,7 @@ class Bash(Tool[BashInput]):
     async def _in_background(self, args: BashInput, ctx: ToolContext) -> Output:
         task = await background(
             self._shell,
-            tasks_of(self._outfit),
+            tasks_of(self._services),
             "local_bash",
             args.command,
             ctx,

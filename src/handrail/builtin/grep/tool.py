@@ -14,7 +14,7 @@ from pathlib import Path
 
 from handrail.builtin.grep.lines import Writer, events
 from handrail.builtin.grep.query import GrepInput, choosing, matching, refusal
-from handrail.builtin.outfit import Outfit, nothing_hidden
+from handrail.builtin.services import ToolServices, nothing_hidden
 from handrail.builtin.support.ripgrep import Folder, Held, Program, newest_first, one_line, seen_from
 from handrail.files.paths import Place, resolve
 from handrail.records import record
@@ -44,7 +44,7 @@ class Search:
     folder: Folder
     target: str
     base: str
-    outfit: Outfit
+    services: ToolServices
     ctx: ToolContext
 
     def path(self, name: bytes) -> str:
@@ -58,21 +58,21 @@ class Search:
 
     def shows(self, name: bytes) -> bool:
         """Whether no rule hides the file."""
-        return not self.outfit.hidden(f"{self.folder.real.rstrip('/')}/{os.fsdecode(name.removeprefix(b'./'))}")
+        return not self.services.hidden(f"{self.folder.real.rstrip('/')}/{os.fsdecode(name.removeprefix(b'./'))}")
 
     def visible(self, names: Iterable[bytes]) -> Iterable[bytes]:
         """The names that may be seen."""
-        return names if self.outfit.hidden is nothing_hidden else filter(self.shows, names)
+        return names if self.services.hidden is nothing_hidden else filter(self.shows, names)
 
     def program(self, how: list[str]) -> Program:
         """A run over the whole place."""
         words = [*how, *matching(self.args), *choosing(self.args), "--", self.target]
-        return Program(words, self.folder, self.outfit, self.ctx.abort)
+        return Program(words, self.folder, self.services, self.ctx.abort)
 
     def program_for(self, how: list[str], files: Held) -> Program:
         """A run over some files of it."""
         words = [*how, *matching(self.args), "--", *map(os.fsdecode, files.names)]
-        return Program(words, self.folder, self.outfit, self.ctx.abort, files.descriptors)
+        return Program(words, self.folder, self.services, self.ctx.abort, files.descriptors)
 
 
 class Grep(Tool[GrepInput]):
@@ -84,8 +84,8 @@ class Grep(Tool[GrepInput]):
     always_load = True
     blocking = True
 
-    def __init__(self, outfit: Outfit) -> None:
-        self._outfit = outfit
+    def __init__(self, services: ToolServices) -> None:
+        self._services = services
 
     def is_read_only(self, args: GrepInput) -> bool:
         return True
@@ -100,9 +100,9 @@ class Grep(Tool[GrepInput]):
         return f"Grep({args.pattern[:60]})"
 
     def call_blocking(self, args: GrepInput, ctx: ToolContext) -> Output:
-        place = ctx.decided_place(args.path) or resolve(args.path, str(ctx.cwd), self._outfit.home)
+        place = ctx.decided_place(args.path) or resolve(args.path, str(ctx.cwd), self._services.home)
         with Folder.at(place) as folder:
-            search = _search(args, folder, place, self._outfit, ctx)
+            search = _search(args, folder, place, self._services, ctx)
             if args.output_mode == "count":
                 return counted(search)
             files, notes = matching_files(search)
@@ -111,11 +111,11 @@ class Grep(Tool[GrepInput]):
             return lines_of(search, files, notes)
 
 
-def _search(args: GrepInput, folder: Folder, place: Place, outfit: Outfit, ctx: ToolContext) -> Search:
+def _search(args: GrepInput, folder: Folder, place: Place, services: ToolServices, ctx: ToolContext) -> Search:
     shown = seen_from(ctx.cwd, place)
     if folder.real == place.real:
-        return Search(args, folder, "./", shown, outfit, ctx)
-    return Search(args, folder, f"./{Path(place.real).name}", shown.rpartition("/")[0], outfit, ctx)
+        return Search(args, folder, "./", shown, services, ctx)
+    return Search(args, folder, f"./{Path(place.real).name}", shown.rpartition("/")[0], services, ctx)
 
 
 def matching_files(search: Search) -> tuple[list[bytes], list[str]]:

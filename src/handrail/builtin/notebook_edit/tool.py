@@ -6,8 +6,8 @@ from typing import Literal
 from pydantic import Field
 
 from handrail.builtin.notebook_edit.cells import CellType, Sheet, Written
-from handrail.builtin.outfit import Outfit
 from handrail.builtin.read.notebook import MAX_FILE_BYTES, cells_of, language_of
+from handrail.builtin.services import ToolServices
 from handrail.builtin.support.file_changes import (
     access_to,
     check_wanted,
@@ -53,11 +53,11 @@ class NotebookEdit(Tool[NotebookEditInput]):
     should_defer = True
     blocking = True
 
-    def __init__(self, outfit: Outfit) -> None:
-        self._outfit = outfit
+    def __init__(self, services: ToolServices) -> None:
+        self._services = services
 
     def access(self, args: NotebookEditInput, run: RunContext) -> Access:
-        return access_to(args.notebook_path, run, self._outfit)
+        return access_to(args.notebook_path, run, self._services)
 
     def summary(self, args: NotebookEditInput) -> str:
         return f"NotebookEdit({args.notebook_path})"
@@ -71,7 +71,7 @@ class NotebookEdit(Tool[NotebookEditInput]):
         return Card(title=self.name, detail=detail, body=source if isinstance(source, str) else "", body_kind="code")
 
     async def validate(self, args: NotebookEditInput, ctx: ToolContext) -> Refuse | None:
-        place = place_of(args.notebook_path, ctx, self._outfit)
+        place = place_of(args.notebook_path, ctx, self._services)
         if not args.notebook_path.lower().endswith(".ipynb"):
             return Refuse(f"{args.notebook_path!r} is not a .ipynb file. Use Edit for other files.")
         if args.edit_mode == "insert" and args.cell_type is None:
@@ -83,7 +83,7 @@ class NotebookEdit(Tool[NotebookEditInput]):
         return refusal(place, ctx.files)
 
     def call_blocking(self, args: NotebookEditInput, ctx: ToolContext) -> Output:
-        with Target(place_of(args.notebook_path, ctx, self._outfit)) as target:
+        with Target(place_of(args.notebook_path, ctx, self._services)) as target:
             if not target.exists:
                 raise ToolError(f"{args.notebook_path!r} was removed just now. Look for it with Glob.")
             digest = known_digest(target, ctx.files)
@@ -94,7 +94,7 @@ class NotebookEdit(Tool[NotebookEditInput]):
             done = changed(Sheet(text, args.notebook_path), args)
             after = mark + UTF8.encode(done.text, args.notebook_path)
             check_wanted(ctx, args.notebook_path)
-            written = target.write(lambda: iter((after,)), digest, self._outfit.undo, Note(self.name, ctx.use.id))
+            written = target.write(lambda: iter((after,)), digest, self._services.undo, Note(self.name, ctx.use.id))
             ctx.files.note(Path(target.place.real), written.stat, written.digest)
         return result(args, target, (text, language_of(notebook)), done, written.notice)
 

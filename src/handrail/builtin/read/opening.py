@@ -6,7 +6,7 @@ import stat
 from pathlib import Path
 from typing import NoReturn, Self
 
-from handrail.builtin.outfit import Outfit
+from handrail.builtin.services import ToolServices
 from handrail.errors import ToolError
 from handrail.files.copying import digest
 from handrail.files.paths import Kind, Place, open_decided, resolve
@@ -47,7 +47,7 @@ class Opened:
         return Source.of(b"".join(parts))
 
     @classmethod
-    def decided(cls, spelling: str, ctx: ToolContext, outfit: Outfit) -> "Opened":
+    def decided(cls, spelling: str, ctx: ToolContext, services: ToolServices) -> "Opened":
         """
         The file of a call.
 
@@ -58,16 +58,16 @@ class Opened:
             raise ToolError(
                 f"{spelling!r} cannot be a path: it holds what no file name can hold. Give the name of a file."
             )
-        place = ctx.decided_place(spelling) or resolve(spelling, str(ctx.cwd), outfit.home)
+        place = ctx.decided_place(spelling) or resolve(spelling, str(ctx.cwd), services.home)
         if place.kind in NO_FILE:
             raise ToolError(f"{spelling!r} {NO_FILE[place.kind]}")
         if place.kind is not Kind.FILE:
-            missing(place, outfit)
+            missing(place, services)
         try:
             # somebody may put a pipe in its place now: opening it would wait for a writer
             descriptor = open_decided(place, os.O_RDONLY | os.O_NONBLOCK)
         except FileNotFoundError:
-            missing(place, outfit)
+            missing(place, services)
         except OSError as error:
             unreadable(spelling, error.strerror or str(error), error)
         try:
@@ -94,25 +94,25 @@ def unreadable(spelling: str, problem: str, error: OSError) -> NoReturn:
     raise ToolError(f"{spelling!r} cannot be read: {problem}. Read another file, or ask the user.") from error
 
 
-def missing(place: Place, outfit: Outfit) -> NoReturn:
+def missing(place: Place, services: ToolServices) -> NoReturn:
     """There is no such file; perhaps one of a similar name."""
     if place.problem.startswith("cannot be looked at: "):
         problem = place.problem.partition("] ")[2].partition(": '")[0]
         raise ToolError(f"{place.spelling!r} cannot be read: {problem}. Read another file, or ask the user.")
     folder = Path(place.real).parent
-    near = difflib.get_close_matches(Path(place.real).name, _neighbours(folder, outfit), n=3, cutoff=0.6)
+    near = difflib.get_close_matches(Path(place.real).name, _neighbours(folder, services), n=3, cutoff=0.6)
     hint = f" Did you mean {' or '.join(map(repr, near))} in the same folder?" if near else " Use Glob to find it."
     where = "" if folder.is_dir() else f" Its folder {str(folder)!r} does not exist either."
     raise ToolError(f"{place.spelling!r} does not exist.{where}{hint}")
 
 
-def _neighbours(folder: Path, outfit: Outfit) -> list[str]:
+def _neighbours(folder: Path, services: ToolServices) -> list[str]:
     """Names in a folder of the work that no rule hides; of other folders nothing is told."""
-    if not any(folder == Path(inside) or folder.is_relative_to(inside) for inside in outfit.working_dirs()):
+    if not any(folder == Path(inside) or folder.is_relative_to(inside) for inside in services.working_dirs()):
         return []
     try:
         with os.scandir(folder) as entries:
             names = [entry.name for entry, _ in zip(entries, range(MAX_NEIGHBOURS), strict=False)]
     except OSError:
         return []
-    return [name for name in names if not outfit.hidden(str(folder / name))]
+    return [name for name in names if not services.hidden(str(folder / name))]

@@ -8,11 +8,11 @@ from typing import Any
 
 from pydantic import Field
 
-from handrail.builtin.outfit import Outfit
 from handrail.builtin.read.formats import HEAD, kind_of
 from handrail.builtin.read.opening import Opened
 from handrail.builtin.read.text import Wanted, show
 from handrail.builtin.read.unchanged import stub
+from handrail.builtin.services import ToolServices
 from handrail.conversation.blocks import Json, ResultBlock, Text
 from handrail.errors import ToolError
 from handrail.files.paths import Kind
@@ -50,8 +50,8 @@ class Read(Tool[ReadInput]):
     always_load = True
     blocking = True
 
-    def __init__(self, outfit: Outfit) -> None:
-        self._outfit = outfit
+    def __init__(self, services: ToolServices) -> None:
+        self._services = services
 
     def is_read_only(self, args: ReadInput) -> bool:
         return True
@@ -79,7 +79,7 @@ class Read(Tool[ReadInput]):
             return False
 
     def call_blocking(self, args: ReadInput, ctx: ToolContext) -> Output:
-        with Opened.decided(args.file_path, ctx, self._outfit) as file:
+        with Opened.decided(args.file_path, ctx, self._services) as file:
             head = file.source.read(0, HEAD)
             read_before = ctx.files.get(file.path) is not None
             special = FORMATS.get(kind_of(args.file_path, head))

@@ -16,7 +16,7 @@ from typing import Any
 
 from handrail.builtin.bash.environment import as_hooks_left_it, ordinary
 from handrail.builtin.bash.shell import Prepared, boxed
-from handrail.builtin.outfit import Outfit
+from handrail.builtin.services import ToolServices
 from handrail.builtin.support.live_output import followed
 from handrail.errors import ToolError
 from handrail.processes.sandbox_contract import UNCONFINED, Sandbox, Standing, Where
@@ -51,8 +51,8 @@ class Answer:
 class Interpreter:
     """Runs one piece of code at a time, whichever agent of the session asks."""
 
-    def __init__(self, outfit: Outfit) -> None:
-        self._outfit = outfit
+    def __init__(self, services: ToolServices) -> None:
+        self._services = services
         self._kernel: Kernel | None = None
         self._notice = ""
         self._alone = asyncio.Lock()
@@ -67,7 +67,7 @@ class Interpreter:
         async with self._alone:
             kernel = self._kernel = await self._ready(ctx.cwd)
             notice, self._notice = self._notice, ""
-            pump = _Pump(kernel, store, self._outfit.output_quota())
+            pump = _Pump(kernel, store, self._services.output_quota())
             try:
                 told = await followed(_reply(kernel, code, pump, seconds), store, ctx)
             except TimeoutError:
@@ -99,7 +99,7 @@ class Interpreter:
 
     async def standing(self) -> Standing:
         """Where code would run: what it would start is not known."""
-        box = self._outfit.sandbox
+        box = self._services.sandbox
         return UNCONFINED if box is None else await box.standing(None)
 
     async def _ready(self, cwd: Path) -> "Kernel":
@@ -111,11 +111,11 @@ class Interpreter:
         if self._kernel is not None and self._kernel.confined != inside:
             self._notice = MOVED
             await self._lose(self._kernel)
-        return self._kernel or await self._started(cwd, self._outfit.sandbox if inside else None)
+        return self._kernel or await self._started(cwd, self._services.sandbox if inside else None)
 
     async def _started(self, cwd: Path, sandbox: Sandbox | None) -> "Kernel":
-        folder = str(cwd) if os.path.isdir(cwd) else self._outfit.working_dirs()[0]  # noqa: PTH112, ASYNC240
-        env = {**ordinary(as_hooks_left_it(self._outfit.env)), "PWD": folder}
+        folder = str(cwd) if os.path.isdir(cwd) else self._services.working_dirs()[0]  # noqa: PTH112, ASYNC240
+        env = {**ordinary(as_hooks_left_it(self._services.env)), "PWD": folder}
         prepared = boxed(Command([sys.executable, "-I", KERNEL], folder, env, grace=0.0, hello=0.0), sandbox)
         ours, theirs = socket.socketpair()
         output, end = os.pipe()
@@ -230,12 +230,12 @@ class _Pump:
 _OF_SESSIONS: dict[Path, Interpreter] = {}
 
 
-def interpreter_of(outfit: Outfit) -> Interpreter:
+def interpreter_of(services: ToolServices) -> Interpreter:
     """The one interpreter of a session."""
-    return _OF_SESSIONS.setdefault(outfit.state, Interpreter(outfit))
+    return _OF_SESSIONS.setdefault(services.state, Interpreter(services))
 
 
-async def close_interpreter(outfit: Outfit) -> None:
+async def close_interpreter(services: ToolServices) -> None:
     """End the interpreter of a session that is over."""
-    if (interpreter := _OF_SESSIONS.pop(outfit.state, None)) is not None:
+    if (interpreter := _OF_SESSIONS.pop(services.state, None)) is not None:
         await interpreter.end()

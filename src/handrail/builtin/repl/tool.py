@@ -6,8 +6,8 @@ from pydantic import Field
 
 from handrail.builtin.bash.permission import objection
 from handrail.builtin.bash.result import first_line
-from handrail.builtin.outfit import Outfit
 from handrail.builtin.repl.interpreter import Answer, interpreter_of
+from handrail.builtin.services import ToolServices
 from handrail.builtin.support.command_output import Said, limit_of, said
 from handrail.builtin.support.exit_notes import signal_name
 from handrail.builtin.support.live_output import Kept
@@ -38,8 +38,8 @@ class REPL(Tool[ReplInput]):
     max_result_chars = None
     always_load = True
 
-    def __init__(self, outfit: Outfit) -> None:
-        self._outfit = outfit
+    def __init__(self, services: ToolServices) -> None:
+        self._services = services
 
     def description(self, args: ReplInput, view: PromptView) -> str:
         return args.description or self.summary(args)
@@ -55,13 +55,13 @@ class REPL(Tool[ReplInput]):
         return None if args.code.strip() else Refuse("There is no code. Give Python code to run.")
 
     async def check_permission(self, args: ReplInput, ctx: ToolContext) -> Check:
-        return objection(await interpreter_of(self._outfit).standing()) or NO_OPINION
+        return objection(await interpreter_of(self._services).standing()) or NO_OPINION
 
     async def call(self, args: ReplInput, ctx: ToolContext) -> Output:
-        limit = limit_of(self._outfit.env.get("BASH_MAX_OUTPUT_LENGTH", ""))
-        kept = Kept(self._outfit.state / "output")
+        limit = limit_of(self._services.env.get("BASH_MAX_OUTPUT_LENGTH", ""))
+        kept = Kept(self._services.state / "output")
         try:
-            answer = await interpreter_of(self._outfit).run(args.code, args.timeout / 1000, kept.fd, ctx)
+            answer = await interpreter_of(self._services).run(args.code, args.timeout / 1000, kept.fd, ctx)
             shown = said(kept.path, answer.stored, limit, limit // 3)
             kept.wanted = shown.cut
         finally:
@@ -98,7 +98,7 @@ class REPL(Tool[ReplInput]):
             found.append(f"the interpreter ended {how}. {LOST}")
         if answer.lost and answer.why != "full":
             found.append(f"{answer.lost:,} bytes of output were lost, because they could not be written to the disk")
-        sandbox = self._outfit.sandbox if answer.confined else None
+        sandbox = self._services.sandbox if answer.confined else None
         if sandbox and (answer.error or answer.why) and (why := sandbox.explain(f"{shown.text}\n{answer.error}", 1)):
             found.append(why)
         return found

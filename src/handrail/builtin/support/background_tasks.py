@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from handrail.builtin.outfit import Outfit, usual_quota
+from handrail.builtin.services import ToolServices, usual_quota
 from handrail.builtin.support.command_output import readable
 from handrail.builtin.support.exit_notes import endings
 from handrail.conversation.blocks import Text
@@ -218,14 +218,14 @@ def _nothing() -> None:
 _OF_SESSIONS: dict[Path, Tasks] = {}
 
 
-def tasks_of(outfit: Outfit) -> Tasks:
+def tasks_of(services: ToolServices) -> Tasks:
     """The one list of a session, shared by its tools and by the program that runs it."""
-    return _OF_SESSIONS.setdefault(outfit.state, Tasks(outfit.state, outfit.output_quota))
+    return _OF_SESSIONS.setdefault(services.state, Tasks(services.state, services.output_quota))
 
 
-async def close_tasks(outfit: Outfit) -> None:
+async def close_tasks(services: ToolServices) -> None:
     """End the background tasks of a session that is over, and its sandbox."""
-    if (tasks := _OF_SESSIONS.pop(outfit.state, None)) is not None:
+    if (tasks := _OF_SESSIONS.pop(services.state, None)) is not None:
         await tasks.aclose()
-    if outfit.sandbox is not None:
-        outfit.sandbox.close()
+    if services.sandbox is not None:
+        services.sandbox.close()

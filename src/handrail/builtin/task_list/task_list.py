@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from handrail.builtin.outfit import Outfit
+from handrail.builtin.services import ToolServices
 from handrail.builtin.task_list import store
 from handrail.builtin.task_list.cards import numbers, task_card
 from handrail.builtin.task_list.items import Item, Items
@@ -23,8 +23,8 @@ class TaskList(Tool[TaskListInput]):
     input_model = TaskListInput
     should_defer = True
 
-    def __init__(self, outfit: Outfit) -> None:
-        self._list = store.TaskList(outfit)
+    def __init__(self, services: ToolServices) -> None:
+        self._list = store.TaskList(services)
 
     def is_read_only(self, args: TaskListInput) -> bool:
         return True

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from handrail.builtin.outfit import Outfit
+from handrail.builtin.services import ToolServices
 from handrail.builtin.task_list.cards import task_card
 from handrail.builtin.task_list.items import DELETED, Change, Items, changed, known
 from handrail.builtin.task_list.store import LIST, TaskList
@@ -49,8 +49,8 @@ class TaskUpdate(Tool[TaskUpdateInput]):
     input_model = TaskUpdateInput
     should_defer = True
 
-    def __init__(self, outfit: Outfit) -> None:
-        self._list = TaskList(outfit)
+    def __init__(self, services: ToolServices) -> None:
+        self._list = TaskList(services)
 
     def access(self, args: TaskUpdateInput, run: RunContext) -> Access:
         return Access.bookkeeping(writes=LIST)

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from handrail.builtin.outfit import Outfit
+from handrail.builtin.services import ToolServices
 from handrail.builtin.task_list.cards import Line, checklist
 from handrail.builtin.task_list.items import MAX_ITEMS
 from handrail.builtin.task_list.store import LIST, Content, steps_of
@@ -33,8 +33,8 @@ class TodoWrite(Tool[TodoWriteInput]):
     search_hint = "plan steps checklist progress list"
     input_model = TodoWriteInput
 
-    def __init__(self, outfit: Outfit) -> None:
-        self._shelf = steps_of(outfit)
+    def __init__(self, services: ToolServices) -> None:
+        self._shelf = steps_of(services)
 
     def summary(self, args: TodoWriteInput) -> str:
         return f"TodoWrite({len(args.todos)} steps)"

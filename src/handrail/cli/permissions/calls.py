@@ -11,8 +11,6 @@ from typing import Any
 
 from pydantic import ConfigDict
 
-from handrail.app.policy import current_policy
-from handrail.app.state import plain_outfit
 from handrail.builtin.table import base_tools
 from handrail.conversation.blocks import ToolUse
 from handrail.dispatch.approval.judging import facts_of, imagined, judge
@@ -21,6 +19,8 @@ from handrail.errors import HandrailError
 from handrail.permissions.case import Case, Facts
 from handrail.permissions.policy import Flags, Policy
 from handrail.permissions.rules import ALIASES, Rule
+from handrail.session.policy import current_policy
+from handrail.session.state_folder import default_services
 from handrail.tools.access import Access
 from handrail.tools.catalog import Catalog
 from handrail.tools.context import RunContext
@@ -122,7 +122,7 @@ def tool_called(name: str) -> AnyTool:
 @cache
 def installed() -> Mapping[str, Any]:
     """Name -> how to make the tool. Nothing is loaded before it is made."""
-    entries = base_tools(no_catalog, lambda: plain_outfit(os.environ))
+    entries = base_tools(no_catalog, lambda: default_services(os.environ))
     return {entry.name: entry.load for entry in entries if entry.name != "ToolSearch"}
 
 

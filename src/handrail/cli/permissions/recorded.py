@@ -13,10 +13,10 @@ from handrail.dispatch.approval.audit import FORMAT
 from handrail.errors import HandrailError
 from handrail.permissions.case import Facts
 from handrail.records import record
-from handrail.sessions import log
 from handrail.tools.access import Access
 from handrail.tools.permission import NO_OPINION, Check, Opinion, Strength, Verdict
 from handrail.tools.tool import McpInfo, matches
+from handrail.transcripts import log
 
 REFUSED = " was refused: "
 

@@ -9,7 +9,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from handrail.app.state import session_store, state_folder
 from handrail.cli.permissions.calls import policy_of
 from handrail.cli.permissions.recorded import Recorded, Surroundings, of_session, read
 from handrail.conversation.plain import plain
@@ -19,6 +18,7 @@ from handrail.permissions.layers import outcome, winner
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import Behaviour, Source
 from handrail.permissions.suggest import suggest
+from handrail.session.state_folder import session_store, state_folder
 from handrail.tools.permission import Decision
 
 SAME, DIFFERENT = 0, 1

@@ -8,7 +8,7 @@ from handrail.errors import CassetteError
 from handrail.providers.cassette.replay import ReplayClock, Replayer
 from handrail.providers.cassette.surroundings import Surroundings, make_surroundings
 from handrail.providers.cassette.tape import Cassette, load
-from handrail.providers.choose import ADAPTERS, DEFAULT_URLS, Choice, Wishes, open_provider
+from handrail.providers.choose import ADAPTERS, DEFAULT_URLS, Choice, ModelOptions, open_provider
 from handrail.providers.client import Provider
 
 NO_PLACES: Mapping[str, Path] = {}
@@ -38,22 +38,22 @@ def open_replayer(path: Path, surroundings: Surroundings, *, speed: float = 0.0,
     return Replayer(load(path), surroundings, speed=speed, in_order=in_order)
 
 
-def replayed_choice(cassette: Cassette, wishes: Wishes) -> Choice:
+def replayed_choice(cassette: Cassette, options: ModelOptions) -> Choice:
     """
     The provider and model that were recorded, where nothing else is wished for. No key is needed.
 
     Raises:
         CassetteError: the recording does not name a provider, and none is wished for.
     """
-    provider = wishes.provider or cassette.header.provider
+    provider = options.provider or cassette.header.provider
     if provider not in ADAPTERS:
         raise CassetteError(f"{cassette.path} was recorded from {provider!r}. Choose one of {', '.join(ADAPTERS)}.")
-    base_url = wishes.base_url or cassette.header.base_url or DEFAULT_URLS[provider]
-    return Choice(provider, wishes.model or cassette.header.model, base_url, fallback_models=wishes.fallback_models)
+    base_url = options.base_url or cassette.header.base_url or DEFAULT_URLS[provider]
+    return Choice(provider, options.model or cassette.header.model, base_url, fallback_models=options.fallback_models)
 
 
-def open_replayed_provider(replayer: Replayer, wishes: Wishes) -> Provider:
+def open_replayed_provider(replayer: Replayer, options: ModelOptions) -> Provider:
     """A provider that answers from a cassette and does not wait between attempts."""
-    provider = open_provider(replayed_choice(replayer.cassette, wishes), {}, replayer)
+    provider = open_provider(replayed_choice(replayer.cassette, options), {}, replayer)
     provider.clock = ReplayClock()
     return provider

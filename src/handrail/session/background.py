@@ -1,0 +1,100 @@
+"""What an agent's tools keep running: the model hears of tasks, and all ends with it. Nothing is loaded for nothing."""
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
+from itertools import chain
+from typing import Any
+
+from handrail.builtin.services import ToolServices
+from handrail.conversation.blocks import Json
+from handrail.conversation.messages import Attachment
+from handrail.loop.run_config import TurnAttachments
+from handrail.records import record
+from handrail.tools.outcome import Outcome
+
+TASKS = "handrail.builtin.support.background_tasks"
+REPL = "handrail.builtin.repl.interpreter"
+FOREVER = 1e8
+KINDS = {"local_bash": "shell"}
+MAX_SHOWN = 1_000
+
+
+def with_task_news(
+    attach: TurnAttachments, services: Callable[[], ToolServices], *, resumed: bool = False
+) -> TurnAttachments:
+    """What was to be attached, and what background tasks have to say, also those of a session that is `resumed`."""
+
+    def attached(outcomes: Sequence[Outcome]) -> Iterable[Attachment]:
+        tasks = _loaded(TASKS) or (import_module(TASKS) if resumed and _had_tasks(services()) else None)
+        news: Iterable[Attachment] = tasks.tasks_of(services()).attachments() if tasks else ()
+        return chain(attach(outcomes), news)
+
+    return attached
+
+
+async def end_tasks(services: Callable[[], ToolServices]) -> None:
+    """The session is over: its background tasks end, and its interpreter."""
+    if repl := _loaded(REPL):
+        await repl.close_interpreter(services())
+    if tasks := _loaded(TASKS):
+        await tasks.close_tasks(services())
+
+
+@record
+class TaskFacts:
+    """A background task as programs see it."""
+
+    id: str
+    kind: str
+    description: str
+    status: str
+    output: str
+
+
+def unheard_tasks(services: Callable[[], ToolServices]) -> tuple[TaskFacts, ...]:
+    """Tasks of this run whose end the model does not know yet."""
+    tasks = _loaded(TASKS)
+    return tuple(_facts(task) for task in tasks.tasks_of(services()).all() if not task.told) if tasks else ()
+
+
+def running_tasks(services: Callable[[], ToolServices]) -> list[Json]:
+    """The tasks that run now, as hooks know them."""
+    tasks = _loaded(TASKS)
+    running = [task for task in tasks.tasks_of(services()).all() if task.status == "running"] if tasks else []
+    return [
+        {
+            "id": task.id,
+            "type": KINDS.get(task.kind, task.kind),
+            "status": task.status,
+            "description": _clipped(task.description or task.text),
+            "command": _clipped(task.text),
+        }
+        for task in running
+    ]
+
+
+def _clipped(text: str) -> str:
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}… [+{len(text) - MAX_SHOWN} chars]"
+
+
+async def task_over(services: Callable[[], ToolServices], task_id: str) -> TaskFacts:
+    """The task, when it has ended."""
+    task = _loaded(TASKS).tasks_of(services()).get(task_id)
+    await task.wait(FOREVER)
+    return _facts(task)
+
+
+def _facts(task: Any) -> TaskFacts:
+    return TaskFacts(task.id, task.kind, task.description or task.text[:200], task.status, str(task.output))
+
+
+def _had_tasks(services: ToolServices) -> bool:
+    return (services.state / "tasks").is_dir()
+
+
+def _loaded(name: str) -> Any:
+    """The module, if somebody has loaded it: a thread may be at it right now."""
+    module = sys.modules.get(name)
+    half_made = module is not None and getattr(module.__spec__, "_initializing", False)
+    return None if half_made else module

@@ -1,0 +1,225 @@
+"""
+From settings, flags and environment to what a session works with: mode, folders, variables, hooks.
+
+    for rules           all sources are pooled; deny, then ask, then allow
+    for the mode        --permission-mode > settings
+    for variables       the `env` of settings goes before the environment that handrail was started with
+
+`live` makes the policy from it, `wishes` what is asked of a model.
+"""
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from handrail.config.flags import NO_FLAGS_GIVEN, SettingsFlags
+from handrail.config.places import Places
+from handrail.config.problems import Problem
+from handrail.config.snapshot import Settings
+from handrail.errors import SettingsError
+from handrail.records import record
+
+if TYPE_CHECKING:
+    from handrail.config.managed import PolicySource
+
+BYPASS = "bypassPermissions"
+BEYOND_DEFAULT = ("acceptEdits", "auto", BYPASS)
+NEXT_MOVE = "See them with: handrail trust --show. Trust the folder with: handrail trust, or for one run with --trust."
+
+
+@record
+class HookSection:
+    """The `hooks` of one file, as they are written. `family` is .handrail or .claude."""
+
+    source: str
+    family: str
+    file: str
+    folder: str
+    section: Mapping[str, Any]
+
+
+@record
+class Mode:
+    """The mode of a session, and which other ones it may enter."""
+
+    name: str = "default"
+    bypass_available: bool = False
+    auto_available: bool = True
+
+
+@record
+class LoadedSettings:
+    """What counts now. The policy is not in it: `Live` builds it when it is first needed."""
+
+    settings: Settings
+    mode: Mode
+    folders: tuple[str, ...]
+    """Real paths of the working folders, the project first."""
+    env: Mapping[str, str]
+    hooks: tuple[HookSection, ...]
+    problems: tuple[Problem, ...]
+
+    @property
+    def sandbox(self) -> Mapping[str, Any]:
+        """The section of that name."""
+        section: Mapping[str, Any] = self.settings.get("sandbox") or {}
+        return section
+
+    @property
+    def managed_rules_only(self) -> bool:
+        """Whether policy wants no allow rules but its own."""
+        return bool(self.settings.managed("allowManagedPermissionRulesOnly"))
+
+    def notes(self) -> tuple[str, ...]:
+        """What a person should be told: problems, and what waits for trust."""
+        return (*map(str, self.problems), *ignored_note(self.settings))
+
+
+def load(
+    places: Places,
+    env: Mapping[str, str],
+    asked: SettingsFlags = NO_FLAGS_GIVEN,
+    *,
+    policies: "Iterable[PolicySource]" = (),
+    before: Settings | None = None,
+    held: frozenset[str] = frozenset(),
+) -> LoadedSettings:
+    """
+    What counts in a folder for somebody with this environment. What counted `before` still does for the `held` sources.
+
+    Raises:
+        SettingsError: policy or a flag cannot be used; nothing may run.
+    """
+    settings = gathered(places, env, asked, policies, before, held=held)
+    return loaded_from(settings, places, env, asked, starting=before is None)
+
+
+def gathered(
+    places: Places,
+    env: Mapping[str, str],
+    asked: SettingsFlags,
+    policies: "Iterable[PolicySource]",
+    before: Settings | None,
+    *,
+    held: frozenset[str] = frozenset(),
+) -> Settings:
+    """The settings that count, from all files."""
+    from handrail.config.load import load_settings  # noqa: PLC0415  # who has no settings files does not pay for it
+
+    return load_settings(places, env, asked.wanted, policies=policies, before=before, held=held)
+
+
+def loaded_from(
+    settings: Settings, places: Places, env: Mapping[str, str], asked: SettingsFlags, *, starting: bool = True
+) -> LoadedSettings:
+    """What a session works with under these settings. A session that runs already is not refused, but narrowed."""
+    problems = list(settings.problems)
+    mode = mode_of(settings, asked, env, problems, starting=starting)
+    folders = folders_of(settings, asked, places, problems, starting=starting)
+    variables = {**env, **(settings.get("env") or {})}
+    return LoadedSettings(settings, mode, folders, variables, hooks_of(settings), tuple(problems))
+
+
+def mode_of(
+    settings: Settings, asked: SettingsFlags, env: Mapping[str, str], problems: list[Problem], *, starting: bool
+) -> Mode:
+    """
+    The mode to start in. A mode from settings that cannot be had falls back to default; one that was asked for fails.
+
+    Raises:
+        SettingsError: the command line asks for a mode that is switched off or not safe here.
+    """
+    if not asked.flags_widen and (asked.bypass or asked.allow_bypass or asked.mode in BEYOND_DEFAULT):
+        wider = asked.mode if asked.mode in BEYOND_DEFAULT else BYPASS
+        raise SettingsError(f"the mode {wider} cannot be used with --safe-mode. Leave out one of them.")
+    wished = BYPASS if asked.bypass else asked.mode or settings.get("permissions", "defaultMode") or "default"
+    name = "default" if wished == "manual" else wished
+    obstacles = {BYPASS: bypass_obstacle(settings, env), "auto": auto_obstacle(settings)}
+    bypass = not obstacles[BYPASS] and (asked.allow_bypass or name == BYPASS)
+    if asked.allow_bypass and obstacles[BYPASS]:
+        problems.append(Problem("cli", "--allow-dangerously-skip-permissions", 0, obstacles[BYPASS]))
+    if obstacle := obstacles.get(name, ""):
+        if starting and (asked.bypass or asked.mode):
+            raise SettingsError(f"the mode {name} cannot be used: {obstacle}")
+        problems.append(Problem("", "permissions.defaultMode", 0, f"{name} cannot be used: {obstacle}"))
+        name = "default"
+    if settings.doubtful and name in BEYOND_DEFAULT:
+        problems.append(Problem("", name, 0, "this mode is not used while a settings file is broken."))
+        name = "default"
+    return Mode(name, bypass and not settings.doubtful, not obstacles["auto"])
+
+
+def bypass_obstacle(settings: Settings, env: Mapping[str, str]) -> str:
+    """Why nobody may bypass permissions here; empty if they may."""
+    if settings.get("permissions", "disableBypassPermissionsMode") == "disable":
+        return "disableBypassPermissionsMode is set in the settings."
+    if os.geteuid() == 0 and env.get("IS_SANDBOX") != "1":
+        return "you are root. Use another user, or set IS_SANDBOX=1 if this machine is a sandbox."
+    return ""
+
+
+def auto_obstacle(settings: Settings) -> str:
+    """Why mode auto may not be used; empty if it may."""
+    switched_off = settings.get("permissions", "disableAutoMode") == "disable"
+    return "disableAutoMode is set in the settings." if switched_off else ""
+
+
+def folders_of(
+    settings: Settings, asked: SettingsFlags, places: Places, problems: list[Problem], *, starting: bool
+) -> tuple[str, ...]:
+    """
+    The project, the folders of settings, and those of the command line.
+
+    Raises:
+        SettingsError: --add-dir names no folder.
+    """
+    found = {places.cwd: None}
+    managed_only = bool(settings.managed("allowManagedPermissionRulesOnly"))
+    for layer in settings.layers:
+        if managed_only and layer.source != "policy":
+            continue
+        for name in layer.values.get("permissions", {}).get("additionalDirectories", ()):
+            folder = _folder(name, places)
+            if os.path.isdir(folder):  # noqa: PTH112  # costs less
+                found[folder] = None
+            else:
+                path = ("permissions", "additionalDirectories")
+                problems.append(layer.document.problem(path, f"names {name!r}, which is not a folder."))
+    for name in asked.folders if asked.flags_widen else ():
+        folder = _folder(name, places)
+        if starting and not os.path.isdir(folder):  # noqa: PTH112
+            raise SettingsError(f"--add-dir: {name!r} is not a folder.")
+        found[folder] = None
+    return tuple(found)
+
+
+def _folder(name: str, places: Places) -> str:
+    home = places.home + name[1:] if name == "~" or name.startswith("~/") else name
+    return os.path.realpath(os.path.join(places.cwd, home))  # noqa: PTH118  # may be absolute
+
+
+def hooks_of(settings: Settings) -> tuple[HookSection, ...]:
+    """All hooks that may run, file by file."""
+    if not settings.get("hooks") or settings.managed("disableAllHooks"):
+        return ()
+    managed_only = settings.managed("allowManagedHooksOnly") or settings.get("disableAllHooks")
+    return tuple(
+        HookSection(layer.source, f".{spot.family or 'handrail'}", spot.shown, spot.folder, section)
+        for layer in settings.layers
+        if (section := layer.values.get("hooks")) and (layer.source == "policy" or not managed_only)
+        for spot in (layer.document.spot,)
+    )
+
+
+def ignored_note(settings: Settings) -> tuple[str, ...]:
+    """One sentence about what waits for trust, if anything does."""
+    if not settings.ignored:
+        return ()
+    counts: dict[str, int] = {}
+    for item in settings.ignored:
+        name = ".".join(str(step) for step in item.path[:2] if isinstance(step, str))
+        counts[name] = counts.get(name, 0) + 1
+    listed = ", ".join(f"{name} ({count})" if count > 1 else name for name, count in counts.items())
+    do = "does" if len(settings.ignored) == 1 else "do"
+    why = "is not trusted" if settings.trust == "untrusted" else "changed since it was trusted"
+    return (f"this folder {why}, so {len(settings.ignored)} of its settings {do} not count: {listed}. {NEXT_MOVE}",)

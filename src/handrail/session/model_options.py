@@ -1,0 +1,76 @@
+"""
+What settings and flags want of a model.
+
+    flags > variables (ANTHROPIC_MODEL, OPENAI_BASE_URL ...) > settings (model, baseUrl ...)
+    for the credential: variables > apiKeyHelper
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from handrail.conversation.request import Thinking
+from handrail.errors import ProviderSetupError
+from handrail.providers.choose import ModelOptions
+from handrail.session.load_settings import LoadedSettings
+
+
+def model_options(loaded: LoadedSettings, flags: ModelOptions) -> ModelOptions:
+    """What flags and settings want of a model; variables go before settings."""
+    settings, env = loaded.settings, loaded.env
+    model, url, provider = ("", "", "")
+    if not any(env.get(name) for name in ("ANTHROPIC_MODEL", "OPENAI_MODEL")):
+        model = settings.get("model") or ""
+    if not any(env.get(name) for name in ("ANTHROPIC_BASE_URL", "OPENAI_BASE_URL")) and not flags.base_url:
+        url, provider = settings.get("baseUrl") or "", settings.get("provider") or ""
+    return replace(
+        flags,
+        model=flags.model or model,
+        base_url=flags.base_url or url,
+        provider=flags.provider or provider,
+        api_key=flags.api_key or credential(loaded),
+        fallback_models=flags.fallback_models or tuple(settings.get("fallbackModel") or ()),
+        available=tuple(settings.get("availableModels") or ()),
+        overrides=settings.get("modelOverrides") or {},
+    )
+
+
+def credential(loaded: LoadedSettings) -> str:
+    """
+    What apiKeyHelper prints; empty if there is none, or the environment holds a key.
+
+    Raises:
+        ProviderSetupError: it does not give one.
+    """
+    command = loaded.settings.get("apiKeyHelper")
+    names = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY")
+    if not command or any(loaded.env.get(name) for name in names):
+        return ""
+    from handrail.config.commands import output_of  # noqa: PLC0415  # few have one
+
+    try:
+        printed = output_of(("/bin/sh", "-c", command), cwd=_helper_folder(loaded), env=loaded.env, timeout=30)
+    except OSError as error:
+        raise ProviderSetupError(f"apiKeyHelper gave no credential: {error}. Run it by hand: {command!r}.") from error
+    key = printed.decode("utf-8", "replace").strip()
+    if not key:
+        raise ProviderSetupError(f"apiKeyHelper printed nothing. Run it by hand: {command!r}.")
+    return key
+
+
+def _helper_folder(loaded: LoadedSettings) -> str:
+    """A trusted project's helper runs in the project; anybody else's must not find the project's files by accident."""
+    layer = next(layer for layer in loaded.settings.layers if "apiKeyHelper" in layer.values)
+    return loaded.folders[0] if layer.source in ("local", "project") else "/"
+
+
+def thinking_options(loaded: LoadedSettings, options: Mapping[str, Any]) -> dict[str, Any]:
+    """How hard the model should think, where the options leave it open."""
+    chosen: dict[str, Any] = {}
+    if options.get("effort") is None and (effort := loaded.settings.get("effortLevel")):
+        chosen["effort"] = effort
+    enabled = loaded.settings.get("alwaysThinkingEnabled")
+    thinking = options.get("thinking", Thinking())
+    if enabled is not None and thinking.mode == "default":
+        chosen["thinking"] = replace(thinking, mode="adaptive" if enabled else "off")
+    return chosen

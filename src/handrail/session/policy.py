@@ -1,0 +1,36 @@
+"""The policy of a folder, for whoever asks about calls that are not made."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from handrail.config.flags import SettingsFlags
+from handrail.errors import HandrailError
+from handrail.permissions.policy import NO_FLAGS, Flags, Policy
+from handrail.session.session_settings import on_standard_error, open_settings
+from handrail.session.state_folder import state_folder
+
+
+def current_policy(
+    cwd: Path | str,
+    variables: Mapping[str, str],
+    *,
+    mode: str = "",
+    settings: str = "",
+    add_dirs: Iterable[str] = (),
+    flags: Flags = NO_FLAGS,
+) -> Policy:
+    """
+    The policy in force in a folder, by the settings of all sources. `settings` is a file, or JSON, beside them.
+
+    With `flags` modes may be looked at that could not be entered here.
+
+    Raises:
+        HandrailError: the settings cannot be used, or there is no such mode.
+    """
+    asked = SettingsFlags(settings=settings, folders=tuple(add_dirs))
+    policy = open_settings(cwd, variables, state_folder(variables), asked, on_standard_error).policy()
+    policy = policy if flags is NO_FLAGS else policy.with_flags(flags)
+    try:
+        return policy.with_mode(mode) if mode else policy
+    except ValueError as error:
+        raise HandrailError(str(error)) from error

@@ -1,0 +1,52 @@
+"""Rules that people agree to while a session runs, kept in the settings."""
+
+from importlib import import_module
+from typing import Protocol
+
+from handrail.config.places import Places
+from handrail.session.load_settings import LoadedSettings
+from handrail.tools.permission import Update
+
+SOURCES = {"localSettings": "local", "projectSettings": "project", "userSettings": "user"}
+
+
+class Settled(Protocol):
+    """The settings of a running session, as `SessionSettings` has them."""
+
+    places: Places
+    loaded: LoadedSettings
+
+
+class RuleWriter:
+    """Writes a change of permissions to the file it is meant for (a `dispatch.approval.question.Persist`)."""
+
+    def __init__(self, live: Settled) -> None:
+        self._live = live
+
+    def where(self, destination: str) -> str:
+        """The file of a destination, as people should read it."""
+        source = SOURCES.get(destination)
+        return self._live.places.spot(source).shown if source else "this session"
+
+    def holds(self, update: Update) -> bool:
+        """Whether what an update added is still written in its file, trusted or not."""
+        source = SOURCES.get(str(update.get("destination")))
+        spots = [layer.document for layer in self._live.loaded.settings.layers if layer.source == source]
+        section = next((each.values for each in spots if each.spot.family == "handrail"), {}).get("permissions", {})
+        return bool(import_module("handrail.config.persist").written_in(update, section))
+
+    def refuses(self, update: Update) -> str:
+        """Why a change may not be made at all; empty if it may."""
+        kind = update.get("type")
+        widens = kind == "addDirectories" or (update.get("behavior") == "allow" and kind != "removeRules")
+        only_managed = self._live.loaded.managed_rules_only and widens
+        return "policy allows no allow rules and folders but its own" if only_managed else ""
+
+    def persist(self, update: Update) -> None:
+        """
+        Write a change to its file.
+
+        Raises:
+            SettingsError: it could not be written.
+        """
+        import_module("handrail.config.persist").persist(update, self._live.places)

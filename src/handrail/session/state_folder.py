@@ -1,0 +1,73 @@
+"""Where handrail keeps its own files."""
+
+import os
+import sys
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from handrail.builtin.services import ToolServices
+from handrail.conversation.redact import Redactor, make_redactor
+from handrail.dispatch.results import DEFAULT_LIMITS, Limits, ResultStore
+from handrail.transcripts.log import Durability, Mirror
+from handrail.transcripts.store import TranscriptStore
+
+if TYPE_CHECKING:
+    from handrail.files.undo import Undo
+
+RUN_FOLDERS = ("runs", "results", "hooks")
+"""Each run has a folder of its own in them: that of its session, or one with the process id in its name."""
+
+
+def state_folder(variables: Mapping[str, str]) -> Path:
+    """The owner's state folder; `HANDRAIL_STATE_DIR` moves it. It is not made here."""
+    moved = variables.get("HANDRAIL_STATE_DIR")
+    if moved:
+        return Path(moved).expanduser().absolute()
+    if sys.platform == "linux":  # where it is simple, no first request waits for a library
+        chosen = variables.get("XDG_STATE_HOME", "")
+        usual = (Path(chosen) if chosen.startswith("/") else Path.home() / ".local" / "state") / "handrail"
+    else:
+        import platformdirs  # noqa: PLC0415
+
+        usual = platformdirs.user_state_path("handrail", appauthor=False)
+    return usual
+
+
+def result_store(variables: Mapping[str, str], limits: Limits = DEFAULT_LIMITS) -> ResultStore:
+    """A folder of its own for the big results of this run; nothing is written before there is one."""
+    return ResultStore(state_folder(variables) / "results" / _of_this_run(), limits)
+
+
+def session_store(
+    variables: Mapping[str, str],
+    redactor: Redactor | None = None,
+    durability: Durability = "process",
+    mirror: Mirror | None = None,
+) -> TranscriptStore:
+    """Where this person's sessions are kept; without a redactor, the secrets of the environment are taken out."""
+    state = state_folder(variables)
+    elsewhere = (undo_folder(variables), *(state / name for name in RUN_FOLDERS))
+    return TranscriptStore(state / "sessions", redactor or make_redactor(variables), durability, elsewhere, mirror)
+
+
+def default_services(variables: Mapping[str, str], cwd: Path | None = None, session: str = "") -> ToolServices:
+    """What tools get when nobody said more: the working folder, and a state folder that nobody else uses."""
+    folder = os.path.realpath(cwd or Path.cwd())
+    home = os.path.realpath(variables.get("HOME") or Path.home())
+    session = session or _of_this_run()
+    state = state_folder(variables)
+    undo: Undo = import_module("handrail.files.undo").Undo(undo_folder(variables) / session, folder)
+    return ToolServices(
+        env=variables, home=home, working_dirs=lambda: (folder,), state=state / "runs" / session, undo=undo
+    )
+
+
+def undo_folder(variables: Mapping[str, str]) -> Path:
+    """Where the undo journals of all sessions are."""
+    return state_folder(variables) / "undo"
+
+
+def _of_this_run() -> str:
+    return f"{os.getpid()}-{os.urandom(4).hex()}"

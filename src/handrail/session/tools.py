@@ -1,0 +1,88 @@
+"""The catalog of a run: the built-in tools, the caller's own, and the search for what is held back."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, NoReturn
+
+from handrail.builtin.services import ToolServices
+from handrail.builtin.table import USUAL_FEATURES, base_tools
+from handrail.session.state_folder import default_services
+from handrail.tools.catalog import Catalog
+from handrail.tools.pool import AnyTool, Deferral, Denied, Environment, Ingredients, nothing_denied
+from handrail.tools.stand_in import Listed, loaded
+
+DEFAULT_DEFERRAL = Deferral()
+SIMPLE, YES = ("HANDRAIL_SIMPLE", "CLAUDE_CODE_SIMPLE"), ("1", "true")
+"""The variable that wants the small set of tools, and how it says so."""
+
+
+def make_catalog(
+    *,
+    variables: Mapping[str, str],
+    custom: tuple[AnyTool, ...] = (),
+    deferral: Deferral = DEFAULT_DEFERRAL,
+    environment: Environment | None = None,
+    denied: Denied = nothing_denied,
+    services: Callable[[], ToolServices] | None = None,
+    planning: Callable[[], bool] = bool,
+    features: frozenset[str] = USUAL_FEATURES,
+    interactive: bool = False,
+    mcp: tuple[AnyTool, ...] = (),
+) -> Catalog:
+    """
+    The catalog of a run; nothing is loaded before its pool is asked for.
+
+    `planning` tells whether the mode is plan: then what never only reads is left out until the mode is another one.
+    """
+    entries = base_tools(lambda: catalog, services or partial(default_services, variables))
+    catalog = Catalog(
+        Ingredients(
+            entries=entries,
+            custom=custom,
+            mcp=mcp,
+            environment=environment
+            or Environment(features, variables, interactive=interactive, simple=_is_simple(variables)),
+            denied=denied,
+            deferral=deferral,
+            usable=partial(_is_usable, planning),
+        )
+    )
+    return catalog
+
+
+def _is_usable(planning: Callable[[], bool], tool: Listed) -> bool:
+    return tool.is_enabled() and not (planning() and _never_only_reads(loaded(tool)))
+
+
+def _never_only_reads(tool: AnyTool) -> bool:
+    return tool.mcp is None and not tool.requires_user_interaction and not whatever_the_input(tool.is_read_only)
+
+
+def _is_simple(variables: Mapping[str, str]) -> bool:
+    return any(variables.get(name) in YES for name in SIMPLE)
+
+
+class _AnyInput:
+    """Stands for an input that is not known. A flag that looks at it depends on it."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise LookupError(name)
+
+
+def whatever_the_input(question: Callable[[Any], Any]) -> Any:
+    """The tool's answer if it is the same for every input, else "depends"."""
+    try:
+        return question(_AnyInput())
+    except LookupError:
+        return "depends"
+
+
+def builtin_names() -> frozenset[str]:
+    """The names of all built-in tools that can be asked for."""
+    return frozenset(
+        entry.name for entry in base_tools(_no_catalog, partial(default_services, {})) if entry.name != "ToolSearch"
+    )
+
+
+def _no_catalog() -> Catalog:
+    raise LookupError("only the names of the tools were wanted")

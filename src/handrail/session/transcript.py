@@ -1,0 +1,111 @@
+"""Which session a run writes to: a new one, one that goes on, or a fork of one."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from handrail.errors import SessionError
+from handrail.records import record
+from handrail.transcripts.log import Broken, read
+from handrail.transcripts.rebuild import RebuiltTranscript
+from handrail.transcripts.store import ID, OpenTranscript, TranscriptStore, conversation, folder_name
+
+
+@record
+class TranscriptOptions:
+    """What the command line says about the session. `newest`: go on with the newest one of the folder."""
+
+    keep: bool = True
+    session_id: str = ""
+    resume: str = ""
+    newest: bool = False
+    fork: bool = False
+    upto: str = ""
+    dropped: str = ""
+    """The one prompt that may come after `upto`: if there are others, they are not left out, but it is refused."""
+    name: str = ""
+    mirror_folder: bool = False
+    """The program around us keeps sessions as well, and may have brought this one."""
+
+
+NEW_SESSION = TranscriptOptions()
+
+
+def open_transcript(
+    wish: TranscriptOptions, cwd: Path, store: TranscriptStore, env: Mapping[str, str]
+) -> OpenTranscript | RebuiltTranscript | None:
+    """
+    The session of a run; one that is not to be kept is only read, and None is a new one that is not kept.
+
+    Raises:
+        SessionError: there is none such, it is in use, or it cannot be written.
+    """
+    folder = os.path.realpath(cwd)
+    if not wish.resume and not wish.newest:
+        if not wish.keep:
+            return None
+        return _named(store.create(folder, wish.session_id), wish.name)
+    if wish.session_id and not wish.fork:
+        raise SessionError("--session-id gives a new session its id. With --resume or --continue use --fork-session.")
+    path = store.newest(folder) if wish.newest else _brought(wish, cwd, env) or store.find(wish.resume, folder)
+    if wish.upto or wish.dropped:
+        _check_place(path, wish)
+    if not wish.keep:
+        return conversation(path, wish.upto)
+    if wish.fork:
+        return _named(store.fork(path, folder, wish.session_id, upto=wish.upto), wish.name)
+    return _named(store.resume(path, folder, upto=wish.upto), wish.name)
+
+
+def mirror_folder(cwd: Path, env: Mapping[str, str]) -> Path:
+    """
+    Where programs that keep sessions themselves look for those of a folder.
+
+    Nothing is written there. Lines of the mirror name files as if they were there, and a program that brings a session
+    back puts it there and says so with CLAUDE_CONFIG_DIR.
+    """
+    home = Path(env.get("HOME") or Path.home())
+    return Path(env.get("CLAUDE_CONFIG_DIR") or home / ".claude") / "projects" / folder_name(os.path.realpath(cwd))
+
+
+def _brought(wish: TranscriptOptions, cwd: Path, env: Mapping[str, str]) -> Path | None:
+    """The session that the program around us has brought back; it goes on there, and the program hears of it."""
+    if not wish.mirror_folder or not env.get("CLAUDE_CONFIG_DIR") or not ID.fullmatch(wish.resume):
+        return None
+    path = mirror_folder(cwd, env) / f"{wish.resume}.jsonl"
+    return path if path.is_file() else None
+
+
+def _check_place(path: Path, wish: TranscriptOptions) -> None:
+    """
+    Whether the session holds the message that it shall go on from, and after it nothing that was not expected.
+
+    Raises:
+        SessionError: it does not.
+    """
+    reached, dropped = False, list[str]()
+    for line in read(path):
+        if isinstance(line, Broken):
+            continue
+        if reached and line["type"] == "user" and not line.get("isMeta") and not _only_results(line):
+            dropped.append(str(line.get("uuid")))
+        reached = reached or line.get("uuid") == wish.upto
+    if not reached:
+        raise SessionError(f"There is no message {wish.upto!r} in the session {path.stem!r} to go on from.")
+    if wish.dropped and dropped != [wish.dropped]:
+        raise SessionError(
+            f"Resume rejected by --resume-drops-turn: after {wish.upto!r} come the prompts {dropped}, "
+            f"and only {wish.dropped!r} may be left out."
+        )
+
+
+def _only_results(line: Mapping[str, Any]) -> bool:
+    content = line["message"]["content"]
+    return isinstance(content, list) and all(part.get("type") == "tool_result" for part in content)
+
+
+def _named(opened: OpenTranscript, name: str) -> OpenTranscript:
+    if name:
+        opened.scribe.note("title", title=name)
+    return opened

@@ -1,0 +1,138 @@
+"""
+A list of all sessions that does not read them again: one row for each file, good as long as the file is unchanged.
+
+It is only a memory. Whoever deletes it loses nothing but the time to read the files once more.
+"""
+
+import json
+import os
+import sqlite3
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
+
+from handrail.records import record
+from handrail.transcripts.log import session_files
+
+HEAD = 65_536
+LONG_HEAD = 16_000_000
+TAIL = 16_384
+TITLE = 120
+COLUMNS = "path, id, cwd, title, model, created, updated, size, mtime_ns"
+SCHEMA = f"CREATE TABLE IF NOT EXISTS sessions_1 ({COLUMNS}, PRIMARY KEY (path))"
+
+
+@record
+class Entry:
+    """What a list shows of one session. `updated` is in seconds since 1970; `title` is its name or first prompt."""
+
+    path: str
+    id: str
+    cwd: str
+    title: str
+    model: str
+    created: str
+    updated: float
+    size: int
+    mtime_ns: int
+
+
+def entries(folder: Path) -> list[Entry]:
+    """All sessions below the folder, the newest first."""
+    files = {path: (facts.st_size, facts.st_mtime_ns) for path, facts in session_files(folder) if facts.st_size}
+    if not files:
+        return []
+    try:
+        found = _remembered(folder, files)
+    except (sqlite3.Error, OSError, UnicodeError):  # broken, not writable, an odd name: it is only a memory
+        found = [_looked_at(path, *facts) for path, facts in files.items()]
+    return sorted(found, key=lambda entry: entry.updated, reverse=True)
+
+
+def _remembered(folder: Path, files: dict[str, tuple[int, int]]) -> list[Entry]:
+    path = folder / "index.db"
+    try:
+        return _from(path, files)
+    except sqlite3.OperationalError:
+        raise  # another process is busy with it, or the disk is full
+    except sqlite3.DatabaseError:
+        path.unlink(missing_ok=True)
+        return _from(path, files)
+
+
+def _from(path: Path, files: dict[str, tuple[int, int]]) -> list[Entry]:
+    os.close(os.open(path, os.O_CREAT | os.O_CLOEXEC | os.O_RDWR, 0o600))
+    with closing(sqlite3.connect(path, timeout=1.0)) as base, base:
+        base.execute(SCHEMA)
+        rows = {row[0]: Entry(*row) for row in base.execute(f"SELECT {COLUMNS} FROM sessions_1")}  # noqa: S608  # ours
+        fresh = [_looked_at(name, *facts) for name, facts in files.items() if not _good(rows.get(name), facts)]
+        gone = rows.keys() - files.keys()
+        if fresh or gone:  # who only looks need not wait for others
+            base.executemany(
+                f"INSERT OR REPLACE INTO sessions_1 VALUES ({','.join('?' * 9)})",  # noqa: S608  # question marks
+                [entry._values(entry) for entry in fresh],  # type: ignore[attr-defined]  # every record has it
+            )
+            base.executemany("DELETE FROM sessions_1 WHERE path = ?", [(name,) for name in gone])
+    known = rows | {entry.path: entry for entry in fresh}
+    return [known[name] for name in files]
+
+
+def _good(entry: Entry | None, facts: tuple[int, int]) -> bool:
+    return entry is not None and (entry.size, entry.mtime_ns) == facts
+
+
+def _looked_at(path: str, size: int, mtime_ns: int) -> Entry:
+    """What the first lines tell, and the last ones of the title."""
+    facts: dict[str, Any] = {}
+    with suppress(OSError), open(path, "rb") as file:  # noqa: PTH123  # ten thousand of them
+        _note_all(facts, file.read(HEAD))
+        if size > HEAD and "prompt" not in facts:  # it may hold pictures
+            file.seek(0)
+            _note_all(facts, file.read(LONG_HEAD))
+        if size > HEAD:
+            file.seek(max(HEAD, size - TAIL))
+            late: dict[str, Any] = {}
+            _note_all(late, file.read(TAIL))
+            facts |= {name: late[name] for name in ("title", "model") if name in late}
+    name = Path(path).stem
+    facts = {name: text.encode("utf-8", "replace").decode() for name, text in facts.items() if isinstance(text, str)}
+    title = " ".join(facts.get("title", facts.get("prompt", "")).split())[:TITLE]
+    title = title.encode("utf-8", "replace").decode()  # halves of characters cannot be kept in a database
+    return Entry(
+        path,
+        name,
+        facts.get("cwd", ""),
+        title,
+        facts.get("model", ""),
+        facts.get("created", ""),
+        mtime_ns / 1e9,
+        size,
+        mtime_ns,
+    )
+
+
+def _note_all(facts: dict[str, Any], lines: bytes) -> None:
+    for line in lines.splitlines():
+        with suppress(ValueError, AttributeError, KeyError, TypeError, RecursionError):
+            _note(facts, json.loads(line))
+
+
+def _note(facts: dict[str, Any], line: dict[str, Any]) -> None:
+    for name, key in (("cwd", "cwd"), ("created", "timestamp")):
+        if isinstance(line.get(key), str):
+            facts.setdefault(name, line[key])
+    match line["type"]:
+        case "user" if not line.get("isMeta") and not line.get("isSidechain"):
+            content = line["message"]["content"]
+            texts = [content] if isinstance(content, str) else [each.get("text", "") for each in content]
+            prompt = next((text for text in texts if text and isinstance(text, str)), "")
+            if prompt:
+                facts.setdefault("prompt", prompt)
+        case "assistant":
+            facts["model"] = line["message"]["model"]
+        case "summary":
+            facts["title"] = line["summary"]
+        case "handrail":
+            facts |= {name: line[name] for name in ("title", "model", "prompt") if line.get(name)}
+        case _:
+            pass

@@ -1,0 +1,140 @@
+"""Mending a session file, and moving conversations in and out of one."""
+
+import os
+from pathlib import Path
+
+from handrail.conversation.coding import block_value
+from handrail.conversation.messages import AssistantMessage, Attachment, Message, SystemNote
+from handrail.errors import SessionError
+from handrail.transcripts.log import OWN, Broken, Log, line_of, read
+from handrail.transcripts.rebuild import RebuiltTranscript, rebuild
+from handrail.transcripts.scribe import message_value, new_id
+from handrail.transcripts.store import OpenTranscript, TranscriptStore
+
+
+def repair(path: Path) -> RebuiltTranscript:
+    """
+    Take broken lines out (they are kept beside the file, as `.broken`) and note what was mended; what it was like.
+
+    Raises:
+        SessionError: a process is writing it, or it cannot be written.
+    """
+    log = Log(path)
+    try:
+        before = rebuild(read(path))
+        if not before.repairs and not before.problems:
+            return before
+        lines = path.read_bytes().splitlines(keepends=True)
+        bad = {each.number for each in read(path) if isinstance(each, Broken)}
+        good = b"".join(line for number, line in enumerate(lines, 1) if number not in bad)
+        mended = {"type": OWN, "event": "repaired", "repairs": [*before.repairs], "problems": [*before.problems]}
+        if bad:
+            broken = b"".join(lines[number - 1] for number in sorted(bad))
+            _put(path.with_suffix(".broken"), broken, os.O_APPEND)
+        new = path.with_suffix(".mending")
+        _put(new, good + line_of(mended), os.O_TRUNC)
+        new.replace(path)
+    except OSError as error:
+        raise SessionError(f"The session {path} cannot be mended: {error.strerror}.") from error
+    finally:
+        log.close()
+    return before
+
+
+def _put(path: Path, data: bytes, how: int) -> None:
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | how, 0o600)
+    with open(file, "wb") as opened:  # noqa: PTH123  # a descriptor, not a path
+        opened.write(data)
+        opened.flush()
+        os.fsync(file)
+
+
+def take_in(store: TranscriptStore, path: Path, cwd: str) -> OpenTranscript:
+    """
+    A session of our own made from a transcript that another program wrote.
+
+    Raises:
+        SessionError: it holds no conversation, or cannot be read.
+    """
+    rebuilt = rebuild(read(path))
+    if not rebuilt.messages:
+        why = f" ({rebuilt.problems[0]})" if rebuilt.problems else ""
+        raise SessionError(f"{path} holds no conversation{why}. Give a transcript in JSON lines.")
+    made = store.fork(path, rebuilt.cwd or cwd)
+    if rebuilt.title:
+        made.scribe.note("title", title=rebuilt.title)
+    return made
+
+
+def as_lines(rebuilt: RebuiltTranscript, session_id: str) -> bytes:
+    """The conversation in the lines that programs of this convention exchange."""
+    lines, last = [], None
+    if rebuilt.title:
+        lines.append(line_of({"type": "summary", "summary": rebuilt.title}))
+    for message in rebuilt.messages:
+        if isinstance(message, SystemNote):
+            continue
+        kind = "assistant" if isinstance(message, AssistantMessage) else "user"
+        line: dict[str, object] = {
+            "type": kind,
+            "uuid": new_id(),
+            "parentUuid": last,
+            "sessionId": session_id,
+            "cwd": rebuilt.cwd,
+        }
+        said = message_value(message)
+        if isinstance(message, Attachment):
+            line |= {"isMeta": True, "attachment": said.pop("attachment")}
+        lines.append(line_of({**line, "message": said}))
+        last = line["uuid"]
+    return b"".join(lines)
+
+
+def as_text(rebuilt: RebuiltTranscript) -> str:
+    """The conversation as Markdown, for people."""
+    parts = [f"# {rebuilt.title or rebuilt.session_id or 'Session'}"]
+    for message in rebuilt.messages:
+        text = "\n\n".join(_shown(message))
+        if text:
+            parts.append(f"## {_who(message)}\n\n{text}")
+    return "\n\n".join(parts) + "\n"
+
+
+def _who(message: Message) -> str:
+    match message:
+        case AssistantMessage(model=model):
+            return f"Assistant ({model})" if model else "Assistant"
+        case Attachment(kind):
+            return f"Added by the program: {kind}"
+        case SystemNote():
+            return "Note"
+        case _:
+            return "User"
+
+
+def _shown(message: Message) -> list[str]:
+    if isinstance(message, SystemNote):
+        return [message.text]
+    return [_block(block_value(block)) for block in message.content]
+
+
+def _block(value: dict[str, object]) -> str:
+    match value:
+        case {"type": "text", "text": str(text)}:
+            return text
+        case {"type": "tool_use", "name": name, "id": call_id, "input": given}:
+            return f"`{name}` ({call_id})\n\n{_fenced(line_of(given).decode().strip())}"  # type: ignore[arg-type]
+        case {"type": "tool_result", "tool_use_id": call_id, "content": list(content), "is_error": bad}:
+            inner = "\n".join(_block(part) for part in content)
+            return f"Result of {call_id}{' (error)' if bad else ''}\n\n{_fenced(inner)}"
+        case {"type": "thinking", "thinking": str(text)}:
+            return f"> {text}".replace("\n", "\n> ")
+        case _:
+            return f"[{value['type']}]"
+
+
+def _fenced(text: str) -> str:
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    return f"{fence}\n{text}\n{fence}"

@@ -1,0 +1,85 @@
+"""An agent's background tasks: the model hears of them, and they end with the agent."""
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from handrail import Agent, Hooks, Rails, Text
+from handrail.conversation.blocks import ToolResult, ToolUse
+from handrail.conversation.messages import Attachment, UserMessage
+from handrail.dispatch.gate import CarefulGate
+from handrail.session.state_folder import session_store
+from handrail.testing import ScriptedModel, say, use
+from handrail.transcripts.store import OpenTranscript
+from tests.processes.seen import alive, noted, stay
+
+pytestmark = pytest.mark.anyio
+
+TRUST = Rails(CarefulGate(trusting=True))
+
+
+@pytest.mark.proves("R8")
+async def test_the_model_hears_of_a_task_and_the_task_ends_with_the_agent(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "ready")
+    model = ScriptedModel(
+        [
+            [use("a", "Bash", command="echo quick", run_in_background=True)],
+            [use("b", "Bash", command=f"echo > ready; {stay(tmp_path)}", run_in_background=True)],
+            [use("c", "Bash", command="while ! [ -s pids ]; do sleep 0.01; done")],
+            [say("done")],
+        ]
+    )
+    env = {"PATH": os.environ["PATH"], "HANDRAIL_STATE_DIR": str(tmp_path / "state")}
+    stopping: list[Any] = []
+    hooks = Hooks(callbacks={"Stop": [stopping.append]})
+    agent = Agent(model, cwd=tmp_path, env=env, rails=TRUST, hooks=hooks)
+    async with agent:
+        answer = asyncio.ensure_future(agent.ask("go"))
+        await asyncio.to_thread((tmp_path / "ready").read_text)
+        await answer
+        (living,) = noted(tmp_path)
+        assert alive(living)
+        news = [message for message in agent.messages if isinstance(message, Attachment)]
+
+    assert not alive(living)
+    [running] = stopping[0]["background_tasks"]
+    assert (running["type"], running["status"], "echo > ready" in running["command"]) == ("shell", "running", True)
+    texts = [block.text for message in news for block in message.content if isinstance(block, Text)]
+    assert [text for text in texts if "(echo quick) has ended: completed, exit code 0" in text]
+
+
+async def test_the_interpreter_ends_with_the_agent(tmp_path: Path) -> None:
+    model = ScriptedModel(
+        [[use("a", "REPL", code="import os; open('pids', 'w').write(str(os.getpid()))")], [say("done")]]
+    )
+    env = {"PATH": os.environ["PATH"], "HANDRAIL_STATE_DIR": str(tmp_path / "state"), "HANDRAIL_REPL": "1"}
+    async with Agent(model, cwd=tmp_path, env=env, rails=TRUST) as agent:
+        await agent.ask("go")
+        (interpreter,) = noted(tmp_path)
+        assert alive(interpreter)
+
+    assert not alive(interpreter)
+
+
+async def test_the_task_list_is_there_when_the_session_goes_on(tmp_path: Path) -> None:
+    env = {"HANDRAIL_STATE_DIR": str(tmp_path / "state")}
+    store = session_store(env)
+
+    async def answered(session: OpenTranscript, call: ToolUse) -> str:
+        async with Agent(
+            ScriptedModel([[call], [say("done")]]), cwd=tmp_path, env=env, session=session, rails=TRUST
+        ) as agent:
+            await agent.ask("go")
+        session.scribe.close()
+        blocks = [block for message in agent.messages if isinstance(message, UserMessage) for block in message.content]
+        return next(block.text for block in reversed(blocks) if isinstance(block, ToolResult))
+
+    first = store.create(str(tmp_path))
+    await answered(first, use("a", "TaskCreate", subject="go on", description=""))
+    resumed = await answered(store.resume(first.path, str(tmp_path)), use("b", "TaskList"))
+    other = await answered(store.create(str(tmp_path)), use("c", "TaskList"))
+
+    assert (resumed, other) == ("1. go on (pending)", "There are no tasks.")
