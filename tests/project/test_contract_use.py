@@ -23,10 +23,16 @@ CONTRACT = {
 }
 
 FOR_PROGRAMS: Mapping[str, str] = {
+    "Access.exclusive": "authors of tools declare it",
     "Access.shared": "authors of tools declare it",
+    "PermissionSnapshot.allow_rules": "tools of users read it from their context",
+    "PermissionSnapshot.ask_rules": "tools of users read it from their context",
+    "PermissionSnapshot.deny_rules": "tools of users read it from their context",
     "Pool.definitions": "programs make requests of their own with it",
     "Question.proposals": "a can_use_tool callback shows them",
     "Question.risk": "a can_use_tool callback shows it",
+    "RunOptions.mcp_resources": "tools of users read it from their context",
+    "RunOptions.mcp_servers": "tools of users read it from their context",
     "Tool.display_name": "cards show it",
     "Tool.is_concurrency_safe": "the default of `access` asks for it, which is in the same module",
     "Tool.permission_matcher": "rules with a specifier ask for it",
