@@ -172,7 +172,8 @@ def _permitted(model: str, options: ModelOptions) -> str:
     """The name that goes to the server."""
     if options.available and _full(model) not in map(_full, options.available):
         raise ProviderSetupError(
-            f"The model {model!r} may not be used: availableModels in the settings has {', '.join(options.available)}."
+            f"The model {model!r} may not be used: "
+            f"availableModels in the settings names {', '.join(options.available)}."
         )
     return options.overrides.get(model) or options.overrides.get(_full(model)) or _full(model)
 
