@@ -28,7 +28,7 @@ from handrail import Agent, tool
 from handrail.conversation.blocks import Text, ToolUse
 from handrail.conversation.stream import Delta
 from handrail.loop.events import BlockComplete, LoopEvent, RequestSent, ResultsComplete, RunEnded
-from handrail.testing.wire_answers import Spoken, anthropic_events
+from handrail.testing.wire_answers import ScriptedAnswer, anthropic_events
 
 DELTAS = 20_000
 AT_ONCE = 10
@@ -41,7 +41,7 @@ SYSTEM = "You are careful. " * 200
 
 def body(*content: Text | ToolUse, piece: int = 0) -> bytes:
     """A whole answer."""
-    return b"".join(anthropic_events(Spoken(content, "", "m", 1, 1, piece)))
+    return b"".join(anthropic_events(ScriptedAnswer(content, "", "m", 1, 1, piece)))
 
 
 def frame(data: bytes) -> bytes:
@@ -87,7 +87,9 @@ class Server:
             for at in range(0, len(self.deltas), 16_384):
                 writer.write(frame(self.deltas[at : at + 16_384]))
         elif kind == "overlap" and number == 1:
-            events = list(anthropic_events(Spoken((ToolUse("c", "slow", {}), Text("x" * 15)), "", "m", 1, 1, 1)))
+            events = list(
+                anthropic_events(ScriptedAnswer((ToolUse("c", "slow", {}), Text("x" * 15)), "", "m", 1, 1, 1))
+            )
             self.first_byte = time.monotonic()
             writer.write(frame(b"".join(events[:5])))
             for at, event in enumerate(events[5:], 1):

@@ -19,7 +19,7 @@ from pathlib import Path
 from handrail.builtin.read import Read
 from handrail.cli.permissions.calls import tool_called
 from handrail.conversation.blocks import ToolUse
-from handrail.conversation.redact import make_redactor
+from handrail.conversation.redact import build_redactor
 from handrail.dispatch.approval.audit import Audit
 from handrail.dispatch.approval.gate import PolicyGate
 from handrail.dispatch.approval.judging import facts_of, imagined
@@ -97,7 +97,7 @@ def main() -> None:
 
 def gates(folder: str, policy: Policy) -> None:
     """The bar: a decision with its path resolved and its line written takes under 120 microseconds."""
-    audit = Audit(Path(folder, "audit"), make_redactor(os.environ))
+    audit = Audit(Path(folder, "audit"), build_redactor(os.environ))
     for name, log in (("gate", None), ("audited", audit)):
         print(f"Read, {name:14} {asyncio.run(gate_cost(folder, policy, log)):10.1f}   microseconds, median")
     audit.close()

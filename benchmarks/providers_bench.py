@@ -25,7 +25,7 @@ from handrail.conversation.request import History, Request
 from handrail.conversation.stream import BlockEnd, Delta
 from handrail.providers.choose import Choice, open_provider
 from handrail.providers.client import Provider
-from handrail.testing.wire_answers import Spoken, anthropic_events
+from handrail.testing.wire_answers import ScriptedAnswer, anthropic_events
 
 HERE = Path(__file__).parent
 DELTAS = 20_000
@@ -38,7 +38,7 @@ def answers() -> dict[str, bytes]:
     argument = {"content": "x" * (ARGUMENT - len('{"content": ""}'))}
 
     def body(content: Text | ToolUse, piece: int) -> bytes:
-        return b"".join(anthropic_events(Spoken((content,), "", "m", 1, 1, piece)))
+        return b"".join(anthropic_events(ScriptedAnswer((content,), "", "m", 1, 1, piece)))
 
     return {
         "m": body(Text("Hello"), 0),

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from handrail.conversation.blocks import Image, Text, ToolResult, ToolUse
 from handrail.conversation.messages import AssistantMessage, UserMessage
-from handrail.conversation.redact import make_redactor
+from handrail.conversation.redact import build_redactor
 from handrail.conversation.request import History
 from handrail.transcripts.scribe import TranscriptWriter
 from handrail.transcripts.store import TranscriptStore
@@ -36,12 +36,12 @@ def turn(scribe: TranscriptWriter, number: int, result: str, picture: str = "") 
     words = Text(f"I look at module {number} next, because the total is computed there.")
     parts = (Text(result), Image(picture, "image/png")) if picture else (Text(result),)
     answer = ToolResult(call.id, parts)
-    scribe.block(f"msg_{number}", "some-model", words, 0)
-    scribe.block(f"msg_{number}", "some-model", call, 1)
-    scribe.began(call)
-    scribe.ended(answer)
-    scribe.message(AssistantMessage((words, call), "some-model", "tool_use"))
-    scribe.message(UserMessage((answer,)))
+    scribe.add_block(f"msg_{number}", "some-model", words, 0)
+    scribe.add_block(f"msg_{number}", "some-model", call, 1)
+    scribe.start_call(call)
+    scribe.end_call(answer)
+    scribe.add_message(AssistantMessage((words, call), "some-model", "tool_use"))
+    scribe.add_message(UserMessage((answer,)))
 
 
 def quartile(values: list[float]) -> float:
@@ -56,7 +56,7 @@ def timed(action: Callable[[], object]) -> float:
 
 
 def writing(folder: Path) -> None:
-    opened = TranscriptStore(folder, make_redactor(ENV)).create("/proj")
+    opened = TranscriptStore(folder, build_redactor(ENV)).create("/proj")
     samples: list[float] = []
     work: list[float] = []
     for number in range(TURNS):
@@ -69,9 +69,9 @@ def writing(folder: Path) -> None:
 
 
 def resuming(folder: Path, name: str, turns: int, picture: int = 0) -> None:
-    store = TranscriptStore(folder, make_redactor(ENV))
+    store = TranscriptStore(folder, build_redactor(ENV))
     opened = store.create("/proj", name)
-    opened.scribe.message(UserMessage((Text("Go through everything."),)))
+    opened.scribe.add_message(UserMessage((Text("Go through everything."),)))
     text = RESULT * (SIZE // turns // len(RESULT)) if not picture else RESULT
     blob = os.urandom(picture // 2).hex()
     for number in range(turns):
@@ -96,9 +96,9 @@ def resuming(folder: Path, name: str, turns: int, picture: int = 0) -> None:
 
 
 def listing(folder: Path) -> None:
-    store = TranscriptStore(folder, make_redactor({}))
+    store = TranscriptStore(folder, build_redactor({}))
     opened = store.create("/proj", "one")
-    opened.scribe.message(UserMessage((Text("What is here?"),)))
+    opened.scribe.add_message(UserMessage((Text("What is here?"),)))
     turn(opened.scribe, 1, RESULT)
     opened.scribe.close()
     data = opened.path.read_bytes()

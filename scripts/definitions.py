@@ -4,14 +4,14 @@ from handrail.builtin.definitions import FILE, written
 from handrail.builtin.table import base_tools
 from handrail.session.state_folder import default_services
 from handrail.session.tools import make_catalog
-from handrail.tools.stand_in import loaded
+from handrail.tools.stub import load_tool
 
 
 def main() -> None:
     FILE.write_text("{}\n", "utf-8")  # whatever stood there, perhaps a merge that went wrong, has no say
     catalog = make_catalog(variables={})
     entries = base_tools(lambda: catalog, lambda: default_services({}))
-    FILE.write_text(written(loaded(entry.load()) for entry in entries), "utf-8")
+    FILE.write_text(written(load_tool(entry.load()) for entry in entries), "utf-8")
 
 
 if __name__ == "__main__":

@@ -14,8 +14,8 @@ from handrail.cli.demo import PROMPT
 from handrail.cli.demo_project import TESTS
 from handrail.conversation.blocks import AssistantBlock, Text, ToolUse
 from handrail.providers.cassette.canonical import Canonical
-from handrail.providers.cassette.tape import Chunk, Entry, Header, TapeWriter
-from handrail.testing.wire_answers import Spoken, anthropic_events
+from handrail.providers.cassette.tape import Chunk, Header, Recording, TapeWriter
+from handrail.testing.wire_answers import ScriptedAnswer, anthropic_events
 
 TARGET = Path(__file__).resolve().parents[1] / "src" / "handrail" / "cli" / "demo.jsonl"
 NOTE = "Written by the makers of handrail for its demo; no real model said this."
@@ -60,9 +60,9 @@ def lines() -> Iterator[str]:
     prompt = {"role": "user", "content": [{"type": "text", "text": PROMPT}]}
     request = Canonical("anthropic", {"model": "demo"}, (prompt,))
     for number, answer in enumerate(ANSWERS, 1):
-        said = Spoken(answer, "", "demo", input_tokens=10, output_tokens=5, piece=12)
+        said = ScriptedAnswer(answer, "", "demo", input_tokens=10, output_tokens=5, piece=12)
         chunks = tuple(Chunk(event, pause(event, answer)) for event in anthropic_events(said))
-        yield tape.entry(Entry(number, request, 200, {"content-type": "text/event-stream"}, chunks))
+        yield tape.entry(Recording(number, request, 200, {"content-type": "text/event-stream"}, chunks))
 
 
 def pause(event: bytes, answer: tuple[AssistantBlock, ...]) -> float:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from handrail.tools.outcome import Cause, Outcome, Status
     from handrail.tools.output import ContextChange, Output
     from handrail.tools.permission import Allow, Ask, Check, Decision, Deny, Opinion, Refuse, Strength, Verdict
-    from handrail.tools.pool import Deferral, Entry, Environment, Ingredients, Pool, assemble
+    from handrail.tools.pool import Deferral, Environment, Ingredients, Pool, ToolEntry, assemble
     from handrail.tools.raw import RawTool
     from handrail.tools.schema import Input
     from handrail.tools.tool import PromptView, Tool
@@ -67,7 +67,7 @@ _HOME = {
     "tools.outcome": ("Cause", "Outcome", "Status"),
     "tools.output": ("ContextChange", "Output"),
     "tools.permission": ("Allow", "Ask", "Check", "Decision", "Deny", "Opinion", "Refuse", "Strength", "Verdict"),
-    "tools.pool": ("Deferral", "Entry", "Environment", "Ingredients", "Pool", "assemble"),
+    "tools.pool": ("Deferral", "ToolEntry", "Environment", "Ingredients", "Pool", "assemble"),
     "tools.raw": ("RawTool",),
     "tools.schema": ("Input",),
     "tools.tool": ("PromptView", "Tool"),
@@ -93,7 +93,6 @@ __all__ = [
     "Deferral",
     "Deny",
     "Document",
-    "Entry",
     "Environment",
     "HandrailError",
     "HookCallback",
@@ -129,6 +128,7 @@ __all__ = [
     "Tool",
     "ToolContext",
     "ToolDefinitionError",
+    "ToolEntry",
     "ToolError",
     "ToolExecutor",
     "ToolResult",

@@ -94,16 +94,16 @@ def _equal(self: Any, other: Any) -> Any:
     return self._values(self) == self._values(other)
 
 
-def _hashed(self: Any) -> int:
+def _hash(self: Any) -> int:
     return hash(self._values(self))
 
 
-def _shown(self: Any) -> str:
+def _repr(self: Any) -> str:
     values = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__match_args__)
     return f"{type(self).__qualname__}({values})"
 
 
-def _frozen(self: Any, name: str, _value: Any = None) -> None:
+def _refuse_change(self: Any, name: str, _value: Any = None) -> None:
     raise FrozenInstanceError(f"{type(self).__name__} is frozen, so {name!r} cannot be changed. Use replace().")
 
 
@@ -130,10 +130,10 @@ _PARAMS = _Sample.__dataclass_params__  # type: ignore[attr-defined]  # read by 
 _NOT_COPIED = frozenset({"__dict__", "__weakref__"})
 _SHARED: dict[str, Any] = {
     "__eq__": _equal,
-    "__hash__": _hashed,
-    "__repr__": _shown,
-    "__setattr__": _frozen,
-    "__delattr__": _frozen,
+    "__hash__": _hash,
+    "__repr__": _repr,
+    "__setattr__": _refuse_change,
+    "__delattr__": _refuse_change,
     "__getstate__": _state,
     "__setstate__": _restore,
 }

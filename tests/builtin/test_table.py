@@ -28,7 +28,7 @@ from handrail.tools.pool import (
     serialise,
 )
 from handrail.tools.schema import Input
-from handrail.tools.stand_in import loaded
+from handrail.tools.stub import load_tool
 from handrail.tools.tool import PLAIN_VIEW, PromptView, Tool
 
 AUTO = Deferral(mode="auto")
@@ -91,7 +91,7 @@ def test_a_tool_that_is_not_loaded_is_described_by_the_same_bytes(view: PromptVi
     pool = everything()
 
     for listed in pool.listed:
-        assert definition_json(listed, view) == definition_json(loaded(listed), view), listed.name
+        assert definition_json(listed, view) == definition_json(load_tool(listed), view), listed.name
 
 
 class Shown(Tool[Input]):

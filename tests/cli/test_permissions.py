@@ -14,7 +14,7 @@ from tests.permissions.world import HOME, PROJECT, World, lines
 from tests.shell.corpus_report import lines as command_lines
 
 from handrail.cli.main import run
-from handrail.conversation.redact import make_redactor
+from handrail.conversation.redact import build_redactor
 from handrail.dispatch.approval.audit import Audit
 from handrail.dispatch.gate import NOTHING_SAID, Evidence, Request
 from handrail.tools.permission import Allow, Deny, Opinion, Strength, Verdict
@@ -382,7 +382,7 @@ def test_lint_of_good_rules_has_nothing_to_say(project: Path, capsys: pytest.Cap
 async def log_of(folder: Path) -> str:
     """A session in which a person was asked five times."""
     person = Someone()
-    audit = Audit(folder / "audit", make_redactor({"THE_TOKEN": "hush-hush-hush"}))
+    audit = Audit(folder / "audit", build_redactor({"THE_TOKEN": "hush-hush-hush"}))
     desk = Desk(folder, allow=["Bash(make *)"], handler=person, audit=audit)
     for command, answer in (
         ("npm run build", Allow()),
@@ -444,7 +444,7 @@ async def test_no_rule_is_proposed_that_would_let_pass_what_somebody_refused(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     person = Someone()
-    audit = Audit(project / "audit", make_redactor({}))
+    audit = Audit(project / "audit", build_redactor({}))
     desk = Desk(project, handler=person, audit=audit)
     for command, answer in (("npm run a", Allow()), ("npm run a --force", Deny()), ("make x", Allow())):
         person.now(answer)
@@ -496,7 +496,7 @@ HEARD = [
 
 
 def session_in(state: Path, cwd: Path, name: str) -> None:
-    opened = TranscriptStore(state / "sessions", make_redactor({})).create(str(cwd), name)
+    opened = TranscriptStore(state / "sessions", build_redactor({})).create(str(cwd), name)
     opened.scribe.close()
     lines = [{"type": "assistant", "message": {"content": SAID}}, {"type": "user", "message": {"content": HEARD}}]
     with opened.path.open("a") as file:
@@ -531,7 +531,7 @@ async def test_what_the_audit_log_knows_of_a_sessions_calls_counts(
     monkeypatch.setenv("HANDRAIL_STATE_DIR", str(project / "state"))
     session_in(project / "state", project, "mine")
     person = Someone()
-    audit = Audit(project / "state" / "audit", make_redactor({}), session="mine")
+    audit = Audit(project / "state" / "audit", build_redactor({}), session="mine")
     desk = Desk(project, handler=person, audit=audit)
     person.now(Allow())
     request = desk.request(Bash(), command="npm run build")

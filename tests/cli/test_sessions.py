@@ -43,10 +43,10 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TranscriptStore:
 
 def made(store: TranscriptStore, name: str, cwd: Path | None = None, *, torn: bool = False) -> Path:
     opened = store.create(str(cwd or Path.cwd()), name)
-    opened.scribe.message(ASKED)
-    opened.scribe.message(REPLY)
+    opened.scribe.add_message(ASKED)
+    opened.scribe.add_message(REPLY)
     if torn:
-        opened.scribe.block("m2", "some-model", ToolUse("t9", "Bash", {"command": "true"}), 0)
+        opened.scribe.add_block("m2", "some-model", ToolUse("t9", "Bash", {"command": "true"}), 0)
     opened.scribe.close()
     if torn:
         with opened.path.open("ab") as file:
@@ -99,7 +99,7 @@ def test_the_list_comes_back_when_its_index_is_gone_or_broken(store: TranscriptS
 
 def test_half_a_character_in_a_prompt_spoils_no_list(store: TranscriptStore, capsys: Out) -> None:
     opened = store.create(str(Path.cwd()), "odd")
-    opened.scribe.message(UserMessage((Text("caf\udce9 \ud83d"),)))
+    opened.scribe.add_message(UserMessage((Text("caf\udce9 \ud83d"),)))
     opened.scribe.close()
     made(store, "plain")
 
@@ -133,7 +133,7 @@ def test_what_is_exported_comes_back(store: TranscriptStore, tmp_path: Path, cap
     opened = store.create(str(Path.cwd()), "one")
     opened.scribe.note("title", title="Two files")
     for message in (Attachment("context", (Text("Folder: x"),)), ASKED, REPLY):
-        opened.scribe.message(message)
+        opened.scribe.add_message(message)
     opened.scribe.close()
     file = tmp_path / "out.jsonl"
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.conversation.redact import Redactor, make_redactor
+from handrail.conversation.redact import Redactor, build_redactor
 from handrail.errors import PatternError
 
 PLAIN = Redactor()
@@ -88,7 +88,7 @@ def test_what_is_no_secret_stays(text: str) -> None:
 
 @pytest.mark.proves("R10")
 def test_values_of_the_environment_are_taken_out_by_the_name_that_holds_them() -> None:
-    redactor = make_redactor(
+    redactor = build_redactor(
         {
             "MY_API_KEY": "correct horse",
             "NPMTOKEN": 'quo"ted\\value',
@@ -108,14 +108,14 @@ def test_values_of_the_environment_are_taken_out_by_the_name_that_holds_them() -
 
 @pytest.mark.proves("R10")
 def test_the_users_patterns_are_taken_out_and_a_group_named_secret_narrows_them() -> None:
-    redactor = make_redactor({}, [r"ACME-\d+", r"pin=(?P<secret>\d+)"])
+    redactor = build_redactor({}, [r"ACME-\d+", r"pin=(?P<secret>\d+)"])
 
     assert redactor.text("ACME-12 pin=3456") == "[redacted:pattern] pin=[redacted:pattern]"
 
 
 def test_a_pattern_that_is_none_is_refused_with_its_text() -> None:
     with pytest.raises(PatternError, match=r"'\(' is not a regular expression"):
-        make_redactor({}, ["("])
+        build_redactor({}, ["("])
 
 
 @pytest.mark.proves("R10")
@@ -152,7 +152,7 @@ def test_no_token_survives_between_any_words_and_a_second_pass_changes_nothing(
 
 @given(st.text(alphabet=":@/[]$ abc-_01\n", max_size=200))
 def test_spans_are_in_order_and_never_overlap(text: str) -> None:
-    spans = make_redactor({"A_KEY": "abcabcab"}, ["b+", "a:"]).spans(text)
+    spans = build_redactor({"A_KEY": "abcabcab"}, ["b+", "a:"]).spans(text)
 
     assert all(a.end <= b.start for a, b in itertools.pairwise(spans))
     assert all(span.start < span.end for span in spans)
@@ -165,7 +165,7 @@ def test_a_value_that_is_nested_without_end_is_cut_and_not_a_crash(levels: int) 
     for _ in range(levels):
         value = {"v": value}
 
-    cleaned = json.dumps(make_redactor({}).value(value))
+    cleaned = json.dumps(build_redactor({}).value(value))
 
     assert secret not in cleaned
     assert ("nested too deeply" in cleaned) == (levels > 100)

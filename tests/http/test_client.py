@@ -17,7 +17,7 @@ from handrail.conversation.stream import BlockEnd, StreamEvent, StreamFailure
 from handrail.errors import TransportError, UrlError
 from handrail.http.client import HttpClient
 from handrail.http.transport import HttpRequest
-from handrail.http.urls import Target, proxy_for, target_of
+from handrail.http.urls import HttpTarget, parse_target, proxy_for
 from handrail.providers.client import Endpoint, Provider, join
 from handrail.providers.retry import RetryPolicy
 from handrail.testing.model_server import ModelServer, Reply
@@ -105,7 +105,7 @@ async def a_proxy(status: int = 200) -> AsyncIterator[tuple[str, list[bytes]]]:
         if status != 200:
             writer.write(f"HTTP/1.1 {status} No\r\ncontent-length: 0\r\n\r\n".encode())
             return
-        where = target.decode() if method == b"CONNECT" else target_of(target.decode()).authority.decode()
+        where = target.decode() if method == b"CONNECT" else parse_target(target.decode()).authority.decode()
         host, _, port = where.partition(":")
         upstream, sink = await asyncio.open_connection(host, int(port))
         if method == b"CONNECT":
@@ -186,7 +186,7 @@ async def test_a_proxy_that_refuses_is_named() -> None:
     assert "p%40ss" not in failure.message
 
 
-SECURE = Target("https", "api.example.com", 443)
+SECURE = HttpTarget("https", "api.example.com", 443)
 
 
 @pytest.mark.parametrize(
@@ -242,11 +242,11 @@ async def test_no_error_shows_the_password_of_a_proxy(url: str) -> None:
 )
 async def test_a_place_that_cannot_exist_is_refused_before_it_is_called(url: str) -> None:
     with pytest.raises(UrlError, match="Give "):
-        target_of(url)
+        parse_target(url)
 
 
 async def test_a_password_without_a_user_counts_as_one() -> None:
-    assert target_of("http://:pw@h").credentials == ":pw"
+    assert parse_target("http://:pw@h").credentials == ":pw"
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ from handrail.tools.permission import Deny, Opinion, Strength, Verdict
 from handrail.tools.pool import AnyTool, Ingredients, assemble
 from handrail.tools.raw import RawTool
 from handrail.tools.schema import Input
-from handrail.tools.stand_in import loaded
+from handrail.tools.stub import load_tool
 from handrail.tools.tool import PromptView, Tool
 from tests.permissions.world import ALL_MODES
 
@@ -99,7 +99,7 @@ def function(kind: str) -> AnyTool:
 def builtin(name: str, folder: Path) -> AnyTool:
     services = default_services({"HOME": str(folder.parent)}, folder)
     entries = {entry.name: entry for entry in base_tools(no_catalog, lambda: services)}
-    return loaded(entries[name].load())
+    return load_tool(entries[name].load())
 
 
 def no_catalog() -> Any:
@@ -260,7 +260,7 @@ def test_every_shipped_tool_that_touches_files_declares_it(folder: Path) -> None
     for entry in base_tools(no_catalog, lambda: services):
         if entry.name == "ToolSearch":
             continue  # made from a catalog; it only keeps books
-        kind = type(loaded(entry.load()))
+        kind = type(load_tool(entry.load()))
         if kind.access is Tool.access:
             undeclared.append(entry.name)
 

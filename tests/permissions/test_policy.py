@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from handrail.permissions.policy import Flags, Policy, mode_of_subagent
 from handrail.permissions.rules import Behaviour, Rule, Source
 from handrail.permissions.update import UpdateProblem, apply_update
-from handrail.tools.pool import Denied
+from handrail.tools.pool import DenyFilter
 from handrail.tools.tool import McpInfo
 
 ALLOW, ASK, DENY = Behaviour.ALLOW, Behaviour.ASK, Behaviour.DENY
@@ -129,7 +129,7 @@ def test_surroundings_are_part_of_the_policy() -> None:
     ],
 )
 def test_a_bare_deny_takes_the_tool_away(rule: str, name: str, mcp: McpInfo | None, denied: bool) -> None:
-    check: Denied = EMPTY.adding(DENY, [rule], USER).denies_tool
+    check: DenyFilter = EMPTY.adding(DENY, [rule], USER).denies_tool
 
     assert check(name, mcp) is denied
 

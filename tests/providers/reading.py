@@ -19,9 +19,9 @@ from handrail.conversation.stream import (
 from handrail.providers.anthropic_reader import AnthropicReader
 from handrail.providers.openai_chat_reader import ChatReader
 from handrail.providers.openai_responses_reader import ResponsesReader
-from handrail.providers.reader import Reader
+from handrail.providers.reader import AnswerReader
 
-READERS: dict[str, Callable[..., Reader]] = {
+READERS: dict[str, Callable[..., AnswerReader]] = {
     "anthropic": AnthropicReader,
     "openai-chat": ChatReader,
     "openai-responses": ResponsesReader,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from handrail.conversation.stream import StreamFailure
 from handrail.http.sse import EventReader
 from handrail.providers import reader as reader_module
-from handrail.providers.reader import Reader
+from handrail.providers.reader import AnswerReader
 from tests.providers.reading import READERS, read
 
 KEYS = [
@@ -107,7 +107,7 @@ def test_any_whole_json_body_gives_an_end_or_a_failure(api: str, payload: Any) -
 @pytest.mark.parametrize("api", sorted(READERS))
 def test_an_endless_answer_is_given_up(api: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader_module, "MAX_ANSWER", 1000)
-    reader: Reader = READERS[api]()
+    reader: AnswerReader = READERS[api]()
 
     events = [event for _ in range(200) for event in reader.feed(b": nothing\n")]
 

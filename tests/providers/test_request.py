@@ -21,9 +21,9 @@ from handrail.conversation.blocks import (
 )
 from handrail.conversation.messages import AssistantMessage, Attachment, Message, SystemNote, UserMessage
 from handrail.conversation.request import History, Request, ToolChoice, ToolDefinition
-from handrail.conversation.request import Thinking as ThinkingOptions
+from handrail.conversation.request import ThinkingOptions as ThinkingOptions
 from handrail.errors import PairingError
-from handrail.providers.api import Api, Writer
+from handrail.providers.api import Api, RequestWriter
 from handrail.providers.quirks import PLAIN, quirks_of
 from handrail.testing.pairing import pairing_problem
 from tests.providers.asking import APIS
@@ -32,7 +32,7 @@ MARK = b',"cache_control":{"type":"ephemeral"}'
 OFFICIAL = {"anthropic": "https://api.anthropic.com", "openai": "https://api.openai.com/v1"}
 
 
-def writer(api: Api, base_url: str = "", model: str = "m") -> Writer:
+def writer(api: Api, base_url: str = "", model: str = "m") -> RequestWriter:
     return api.writer(quirks_of(api.name, base_url, model) if base_url else PLAIN[api.name])
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.conversation.blocks import AssistantBlock, BrokenToolUse, Text, Thinking, ToolUse
-from handrail.testing.wire_answers import FORMATS, Spoken
+from handrail.testing.wire_answers import FORMATS, ScriptedAnswer
 from tests.providers.reading import read
 
 NAMES = {"/messages": "anthropic", "/chat/completions": "openai-chat", "/responses": "openai-responses"}
@@ -50,7 +50,7 @@ def test_any_answer_is_read_as_it_was_meant(
     content: list[AssistantBlock], path: str, piece: int, data: st.DataObject
 ) -> None:
     _, events, _ = FORMATS[path]
-    body = b"".join(events(Spoken(content, "", "m", 1, 1, piece)))
+    body = b"".join(events(ScriptedAnswer(content, "", "m", 1, 1, piece)))
     cuts = sorted(data.draw(st.lists(st.integers(0, len(body)), max_size=12)))
 
     seen = read(NAMES[path], [body[a:b] for a, b in zip([0, *cuts], [*cuts, len(body)], strict=True)])
@@ -61,7 +61,7 @@ def test_any_answer_is_read_as_it_was_meant(
 @given(contents(), st.sampled_from(sorted(FORMATS)))
 def test_the_form_in_one_piece_says_the_same(content: list[AssistantBlock], path: str) -> None:
     whole_calls = [block for block in content if not isinstance(block, BrokenToolUse)]
-    said = Spoken(whole_calls, "", "m", 1, 1)
+    said = ScriptedAnswer(whole_calls, "", "m", 1, 1)
 
     assert plain(read(NAMES[path], [json.dumps(FORMATS[path][2](said)).encode()]).content) == plain(whole_calls)
 
@@ -70,7 +70,7 @@ def test_the_form_in_one_piece_says_the_same(content: list[AssistantBlock], path
 def test_a_stream_cut_anywhere_before_its_end_never_ends_well(
     content: list[AssistantBlock], path: str, data: st.DataObject
 ) -> None:
-    frames = list(FORMATS[path][1](Spoken(content, "", "m", 1, 1, 2)))
+    frames = list(FORMATS[path][1](ScriptedAnswer(content, "", "m", 1, 1, 2)))
     last = {"/messages": 2, "/chat/completions": 3, "/responses": 1}[path]  # frames that say the answer is whole
     kept = data.draw(st.integers(0, len(frames) - last))
 

@@ -377,16 +377,21 @@ def test_shortening_can_be_stopped_like_an_answer(how: str) -> None:
 
 @pytest.mark.proves("K10", "K11")
 async def test_each_request_carries_its_options_and_its_chain() -> None:
-    from handrail.conversation.request import Thinking
+    from handrail.conversation.request import ThinkingOptions
 
     model = scripted([[use("1", "shout", text="a")], [say("Done.")]])
-    options: dict[str, Any] = {"model_name": "big", "thinking": Thinking("adaptive"), "effort": "low", "max_tokens": 9}
+    options: dict[str, Any] = {
+        "model_name": "big",
+        "thinking": ThinkingOptions("adaptive"),
+        "effort": "low",
+        "max_tokens": 9,
+    }
     agent = an_agent(model, shout, chain=Chain("c1", 2), **options)
 
     events = await played(agent.run("Go."))
 
     for request in model.requests:
         assert (request.model, request.thinking, request.effort, request.max_tokens, request.chain) == (  # type: ignore[attr-defined]
-            "big", Thinking("adaptive"), "low", 9, Chain("c1", 2),
+            "big", ThinkingOptions("adaptive"), "low", 9, Chain("c1", 2),
         )  # fmt: skip
     assert {sent.chain for sent in only(events, RequestSent)} == {Chain("c1", 2)}

@@ -11,8 +11,8 @@ import pytest
 
 from handrail import Agent, Hooks, Rails, Text, ToolResult, ToolUse, tool
 from handrail.conversation.messages import UserMessage
-from handrail.conversation.redact import Redactor, make_redactor
-from handrail.conversation.scribe import PUT_OFF
+from handrail.conversation.redact import Redactor, build_redactor
+from handrail.conversation.transcript import PUT_OFF
 from handrail.dispatch.gate import CarefulGate
 from handrail.errors import HandrailError
 from handrail.loop.compaction.plan import Compaction, CompactionRequest
@@ -301,7 +301,7 @@ async def test_a_call_that_lost_a_secret_in_the_session_is_not_taken_up(tmp_path
         sent.append(text)
         return "sent"
 
-    store = TranscriptStore(tmp_path / "sessions", make_redactor({"MY_TOKEN": "very-secret-token"}))
+    store = TranscriptStore(tmp_path / "sessions", build_redactor({"MY_TOKEN": "very-secret-token"}))
     till = Till()
     opened = store.create("/proj", "one")
     secret = use("1", "send", text="very-secret-token")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from handrail.conversation.request import Thinking
+from handrail.conversation.request import ThinkingOptions
 from handrail.errors import ProviderSetupError, SettingsError
 from handrail.processes.sandbox.placeholders import Occupied
 from handrail.providers.choose import ModelOptions
@@ -262,8 +262,8 @@ def test_how_hard_to_think_is_left_to_flags(world: World) -> None:
     world.write("user", {"effortLevel": "high", "alwaysThinkingEnabled": True})
     loaded = world.load()
 
-    assert thinking_options(loaded, {}) == {"effort": "high", "thinking": Thinking("adaptive")}
-    assert thinking_options(loaded, {"effort": "low", "thinking": Thinking("off")}) == {}
+    assert thinking_options(loaded, {}) == {"effort": "high", "thinking": ThinkingOptions("adaptive")}
+    assert thinking_options(loaded, {"effort": "low", "thinking": ThinkingOptions("off")}) == {}
 
 
 # What a start pays for

@@ -23,7 +23,7 @@ def env(tmp_path: Path) -> dict[str, str]:
 def session(env: dict[str, str], name: str) -> Path:
     """A session in which something was said, with a file in each folder that may hold something of it."""
     opened = session_store(env).create("/proj", name)
-    opened.scribe.message(UserMessage((Text("hello"),)))
+    opened.scribe.add_message(UserMessage((Text("hello"),)))
     opened.scribe.close()
     for folder in ("undo", *RUN_FOLDERS):
         keep(env, folder, name)

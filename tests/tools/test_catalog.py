@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from handrail.builtin.tool_search import ToolSearch
 from handrail.tools.catalog import MAX_ANNOUNCED, Catalog, announcement
 from handrail.tools.function import tool
-from handrail.tools.pool import AnyTool, Deferral, Entry, Ingredients, Pool, serialise
+from handrail.tools.pool import AnyTool, Deferral, Ingredients, Pool, ToolEntry, serialise
 from handrail.tools.raw import RawTool
 from handrail.tools.tool import PLAIN_VIEW, McpInfo, PromptView
 
@@ -46,7 +46,7 @@ def server(name: str, count: int = 3) -> tuple[AnyTool, ...]:
 def catalog(*mcp: AnyTool, deferral: Deferral) -> Catalog:
     made = Catalog(
         Ingredients(
-            entries=(Entry("ToolSearch", lambda: ToolSearch(made)),),
+            entries=(ToolEntry("ToolSearch", lambda: ToolSearch(made)),),
             custom=(nap, work, zap),
             mcp=mcp,
             deferral=deferral,

@@ -16,17 +16,17 @@ from handrail.tools.permission import NoRules
 from handrail.tools.pool import (
     AnyTool,
     Deferral,
-    Entry,
     Environment,
     Ingredients,
     Pool,
+    ToolEntry,
     assemble,
     serialise,
     with_activated,
 )
 from handrail.tools.raw import RawTool
 from handrail.tools.schema import Input
-from handrail.tools.stand_in import Listed
+from handrail.tools.stub import ListedTool
 from handrail.tools.tool import PLAIN_VIEW, McpInfo, PromptView, Tool
 
 
@@ -65,12 +65,12 @@ class Served(RawTool):
         return self.text
 
 
-def entry(name: str, **conditions: Any) -> Entry:
+def entry(name: str, **conditions: Any) -> ToolEntry:
     made = Own(name)
-    return Entry(name, lambda: made, **conditions)
+    return ToolEntry(name, lambda: made, **conditions)
 
 
-def own(*names: str) -> tuple[Entry, ...]:
+def own(*names: str) -> tuple[ToolEntry, ...]:
     return tuple(map(entry, names))
 
 
@@ -78,7 +78,7 @@ def served(*names: str) -> tuple[AnyTool, ...]:
     return tuple(map(Served, names))
 
 
-def names(tools: Sequence[Listed]) -> list[str]:
+def names(tools: Sequence[ListedTool]) -> list[str]:
     return [tool.name for tool in tools]
 
 
@@ -87,7 +87,7 @@ def wire(pool: Pool) -> bytes:
 
 
 ON = Deferral(mode="on")
-SEARCH = (Entry("ToolSearch", lambda: Own("ToolSearch")),)
+SEARCH = (ToolEntry("ToolSearch", lambda: Own("ToolSearch")),)
 
 
 @pytest.mark.proves("A36", "B15", "B16")
@@ -125,7 +125,7 @@ def test_which_of_two_mcp_tools_of_one_name_is_kept_does_not_depend_on_who_came_
 def test_a_name_occurs_once_and_the_built_in_one_wins() -> None:
     mine, theirs = Own("Read"), Served("Read")
     pool = assemble(
-        Ingredients(entries=(Entry("Read", lambda: mine),), custom=(Own("Read"), Own("Mine")), mcp=(theirs,))
+        Ingredients(entries=(ToolEntry("Read", lambda: mine),), custom=(Own("Read"), Own("Mine")), mcp=(theirs,))
     )
 
     assert pool.listed == (pool.find("Mine"), mine)
@@ -165,7 +165,7 @@ def test_a_disabled_built_in_leaves_its_name_to_others() -> None:
     off = Own("Read", enabled=False)
     mine = Own("Read")
 
-    assert assemble(Ingredients(entries=(Entry("Read", lambda: off),), custom=(mine,))).listed == (mine,)
+    assert assemble(Ingredients(entries=(ToolEntry("Read", lambda: off),), custom=(mine,))).listed == (mine,)
 
 
 FAMILY = (
@@ -204,10 +204,10 @@ def test_a_tool_that_is_not_wanted_is_never_loaded() -> None:
         raise AssertionError("loaded")
 
     entries = (
-        Entry("Gated", explode, feature="off"),
-        Entry("Conditional", explode, when=lambda environment: False),
-        Entry("Denied", explode),
-        Entry("ToolSearch", explode),
+        ToolEntry("Gated", explode, feature="off"),
+        ToolEntry("Conditional", explode, when=lambda environment: False),
+        ToolEntry("Denied", explode),
+        ToolEntry("ToolSearch", explode),
     )
 
     assert len(assemble(Ingredients(entries=entries, denied=lambda name, mcp: name == "Denied"))) == 0
@@ -233,7 +233,7 @@ def test_denied_tools_are_not_there_whoever_offers_them() -> None:
 
 def test_an_entry_cannot_load_a_tool_of_another_name_past_the_deny_filter() -> None:
     with pytest.raises(ToolDefinitionError, match="The entry 'Fine' loads a tool called 'Bash'"):
-        assemble(Ingredients(entries=(Entry("Fine", lambda: Own("Bash")),)))
+        assemble(Ingredients(entries=(ToolEntry("Fine", lambda: Own("Bash")),)))
 
 
 @pytest.mark.proves("B22")

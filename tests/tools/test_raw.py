@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from handrail.errors import InputError, ToolDefinitionError
 from handrail.tools import raw
-from handrail.tools.foreign import flattened, unfolding
 from handrail.tools.raw import MAX_SCHEMA_BYTES, RawTool, as_number
 from handrail.tools.tool import PromptView
+from handrail.tools.untrusted_schema import flatten, unfolding
 
 
 class Foreign(RawTool):
@@ -366,7 +366,7 @@ def test_combinations_at_the_root_are_flattened_for_the_model_and_still_checked(
     ],
 )
 def test_flattening_takes_nothing_for_granted(parts: dict[str, Any]) -> None:
-    flat = flattened({"type": "object", **parts})
+    flat = flatten({"type": "object", **parts})
 
     assert flat["type"] == "object"
     assert not {"anyOf", "oneOf", "allOf"} & set(flat)

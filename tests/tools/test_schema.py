@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field, RootModel, field_validator, model_validat
 
 from handrail.errors import InputError, ToolDefinitionError
 from handrail.tools.schema import Input, model_schema, parse_model
-from handrail.tools.wording import MAX_PROBLEMS, did_you_mean, shown
+from handrail.tools.wording import MAX_PROBLEMS, brief_repr, did_you_mean
 
 
 class Colour(Enum):
@@ -260,6 +260,6 @@ def test_any_value_gives_an_input_or_bounded_sentences(value: Any) -> None:
 
 
 def test_words_in_messages_are_bounded_and_hints_are_near() -> None:
-    assert shown("x" * 500) == f"'{'x' * 99}... (502 characters)"
+    assert brief_repr("x" * 500) == f"'{'x' * 99}... (502 characters)"
     assert did_you_mean("Raed", ["Read", "Write"]) == " Did you mean 'Read'?"
     assert did_you_mean("zzz", ["Read"]) == ""

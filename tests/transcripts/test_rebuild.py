@@ -48,9 +48,9 @@ def rebuilt(path: Path) -> RebuiltTranscript:
 def told(path: Path, answer: Sequence[ToolUse | Text]) -> TranscriptWriter:
     """A session that was stopped right after these blocks arrived."""
     writer = scribe(path)
-    writer.message(PROMPT)
+    writer.add_message(PROMPT)
     for slot, block in enumerate(answer):
-        writer.block("m1", "model-x", block, slot)
+        writer.add_block("m1", "model-x", block, slot)
     return writer
 
 
@@ -79,7 +79,7 @@ def test_what_was_said_comes_back_as_it_was(tmp_path: Path) -> None:
     ]
     writer = scribe(tmp_path / "s1.jsonl")
     for message in said:
-        writer.message(message)
+        writer.add_message(message)
     writer.close()
 
     assert rebuilt(tmp_path / "s1.jsonl").messages == tuple(said)
@@ -101,9 +101,9 @@ def test_an_unanswered_call_gets_a_result_that_says_what_is_known(
     calls = {"a": A, "b": B}
     writer = told(tmp_path / "s.jsonl", [Text("I look"), A, B])
     for call in began:
-        writer.began(calls[call])
+        writer.start_call(calls[call])
     for call in ended:
-        writer.ended(result(calls[call]))
+        writer.end_call(result(calls[call]))
 
     made = rebuilt(tmp_path / "s.jsonl")
 
@@ -117,7 +117,7 @@ def test_an_unanswered_call_gets_a_result_that_says_what_is_known(
 def test_an_answer_that_settled_differently_than_it_was_heard_counts_as_it_settled(tmp_path: Path) -> None:
     writer = told(tmp_path / "s.jsonl", [Text("I look"), A])
     shorter = AssistantMessage((Text("I look"), Text("and was inter")), "model-x")
-    writer.message(shorter)
+    writer.add_message(shorter)
 
     assert rebuilt(tmp_path / "s.jsonl").messages == (PROMPT, shorter)
 
@@ -125,8 +125,8 @@ def test_an_answer_that_settled_differently_than_it_was_heard_counts_as_it_settl
 @pytest.mark.proves("R13")
 def test_calls_of_an_answer_that_was_given_up_are_told_to_the_model_and_not_lost(tmp_path: Path) -> None:
     writer = told(tmp_path / "s.jsonl", [A, B])
-    writer.began(B)
-    writer.discarded()
+    writer.start_call(B)
+    writer.discard_blocks()
 
     made = rebuilt(tmp_path / "s.jsonl")
 
@@ -139,11 +139,11 @@ def test_compaction_keeps_what_stayed_by_name_only(tmp_path: Path) -> None:
     writer = scribe(tmp_path / "s.jsonl")
     old: list[Message] = [PROMPT, AssistantMessage((A,), "m"), UserMessage((result(A, "long " * 1000),))]
     for message in old:
-        writer.message(message)
+        writer.add_message(message)
     before = (tmp_path / "s.jsonl").stat().st_size
     new = [old[0], old[1], UserMessage((result(A, "stub"),))]
-    writer.replaced(new)
-    writer.message(AssistantMessage((Text("next"),), "m"))
+    writer.replace_messages(new)
+    writer.add_message(AssistantMessage((Text("next"),), "m"))
 
     assert rebuilt(tmp_path / "s.jsonl").messages == (*new, AssistantMessage((Text("next"),), "m"))
     assert (tmp_path / "s.jsonl").stat().st_size - before < 1000
@@ -154,8 +154,8 @@ def test_a_resumed_session_goes_on_where_it_was_mended(tmp_path: Path) -> None:
     told(path, [A]).close()
     first = rebuilt(path)
     writer = scribe(path, kept=first.messages, last=first.last)
-    writer.message(UserMessage((Text("and now"),)))
-    writer.replaced([first.messages[0], *first.messages[1:], UserMessage((Text("and now"),))])
+    writer.add_message(UserMessage((Text("and now"),)))
+    writer.replace_messages([first.messages[0], *first.messages[1:], UserMessage((Text("and now"),))])
     writer.close()
 
     again = rebuilt(path)
@@ -196,11 +196,11 @@ def test_a_session_cut_anywhere_resumes_into_a_sound_history(
     for what, value in steps[:upto]:
         match what, value:
             case "block", (slot, block):
-                writer.block("m", "m", block, slot)
+                writer.add_block("m", "m", block, slot)
             case "discarded", _:
-                writer.discarded()
+                writer.discard_blocks()
             case _:
-                getattr(writer, what)(value)
+                getattr(writer, {"message": "add_message", "began": "start_call", "ended": "end_call"}[what])(value)
         if what == "message" and isinstance(value, UserMessage) and isinstance(value.content[0], Text):
             shown.append(value.content[0].text)
     writer.close()

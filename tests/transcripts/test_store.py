@@ -12,7 +12,7 @@ import pytest
 
 from handrail.conversation.blocks import Image, Text, Thinking, ToolResult, ToolUse
 from handrail.conversation.messages import AssistantMessage, Message, UserMessage
-from handrail.conversation.redact import Redactor, make_redactor
+from handrail.conversation.redact import Redactor, build_redactor
 from handrail.conversation.request import History
 from handrail.errors import SessionError
 from handrail.transcripts.log import Log, read
@@ -31,7 +31,7 @@ def store(tmp_path: Path) -> TranscriptStore:
 
 def talk(opened: OpenTranscript, *messages: Message) -> Path:
     for message in messages or (HELLO, REPLY):
-        opened.scribe.message(message)
+        opened.scribe.add_message(message)
     opened.scribe.close()
     return opened.path
 
@@ -104,7 +104,7 @@ def test_two_processes_cannot_write_one_session(store: TranscriptStore) -> None:
 @pytest.mark.proves("R10")
 def test_secrets_do_not_reach_the_disk(tmp_path: Path) -> None:
     key = "sk-ant-" + "a1" * 20
-    store = TranscriptStore(tmp_path, make_redactor({"MY_TOKEN": "hush-hush-hush"}, ["customer-[0-9]+"]))
+    store = TranscriptStore(tmp_path, build_redactor({"MY_TOKEN": "hush-hush-hush"}, ["customer-[0-9]+"]))
     path = talk(
         store.create("/proj"),
         UserMessage((Text(f"my key is {key} and hush-hush-hush of customer-77"),)),
@@ -118,7 +118,7 @@ def test_secrets_do_not_reach_the_disk(tmp_path: Path) -> None:
 
 
 def test_a_pattern_that_matches_everything_tears_no_call_from_its_result(tmp_path: Path) -> None:
-    store = TranscriptStore(tmp_path / "sessions", make_redactor({}, [r"[A-Za-z0-9_]{2,}"]))
+    store = TranscriptStore(tmp_path / "sessions", build_redactor({}, [r"[A-Za-z0-9_]{2,}"]))
     call = ToolUse("toolu_1", "Read", {"file_path": "abc"})
     thought = Thinking("hmm, abc", {"type": "thinking", "thinking": "hmm, abc", "signature": "c2lnbmVk"})
     image = Image("aGVsbG8gd29ybGQ=", "image/png")
@@ -170,12 +170,12 @@ from handrail.errors import SessionError
 from handrail.transcripts.store import TranscriptStore
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 opened = TranscriptStore(Path(sys.argv[1]), Redactor()).create("/proj", "one")
-opened.scribe.message(UserMessage((Text("fits"),)))
+opened.scribe.add_message(UserMessage((Text("fits"),)))
 resource.setrlimit(resource.RLIMIT_FSIZE, (opened.path.stat().st_size + 100,) * 2)
-opened.scribe.message(UserMessage((Text("x" * 1000),)))
+opened.scribe.add_message(UserMessage((Text("x" * 1000),)))
 print(opened.scribe.failure)
 try:
-    opened.scribe.began(ToolUse("t", "Bash", {}))
+    opened.scribe.start_call(ToolUse("t", "Bash", {}))
 except SessionError as error:
     print("not started")
 """
@@ -288,14 +288,14 @@ def test_a_session_taken_up_anywhere_even_before_a_summary_stays_what_it_was_mad
     opened = store.create("/proj", "one")
     call = ToolUse("t1", "Read", {})
     answer = AssistantMessage((Text("I look"), call), "m", "tool_use")
-    opened.scribe.message(HELLO)
+    opened.scribe.add_message(HELLO)
     for slot, block in enumerate(answer.content):
-        opened.scribe.block("m1", "m", block, slot)
-    opened.scribe.ended(ToolResult("t1", (Text("seen"),)))
-    opened.scribe.message(answer)
-    opened.scribe.message(UserMessage((ToolResult("t1", (Text("seen"),)),)))
-    opened.scribe.replaced((UserMessage((Text("what came before"),)),))
-    opened.scribe.message(REPLY)
+        opened.scribe.add_block("m1", "m", block, slot)
+    opened.scribe.end_call(ToolResult("t1", (Text("seen"),)))
+    opened.scribe.add_message(answer)
+    opened.scribe.add_message(UserMessage((ToolResult("t1", (Text("seen"),)),)))
+    opened.scribe.replace_messages((UserMessage((Text("what came before"),)),))
+    opened.scribe.add_message(REPLY)
     path = talk(opened, HELLO)
     ids = [line["uuid"] for line in read(path) if isinstance(line, dict) and "uuid" in line]
 

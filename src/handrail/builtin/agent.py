@@ -7,7 +7,7 @@ from handrail.conversation.blocks import Text
 from handrail.tools.access import Access
 from handrail.tools.cards import Card
 from handrail.tools.context import RunContext, ToolContext
-from handrail.tools.delegation import Delegate, Task
+from handrail.tools.delegation import AgentTask, Delegate
 from handrail.tools.output import Output
 from handrail.tools.permission import Check, Refuse, Verdict
 from handrail.tools.schema import Input
@@ -66,7 +66,7 @@ class Agent(Tool[AgentInput]):
 
     async def call(self, args: AgentInput, ctx: ToolContext) -> Output:
         assert self._delegate is not None
-        task = Task(args.subagent_type, args.prompt, args.description, args.model)
+        task = AgentTask(args.subagent_type, args.prompt, args.description, args.model)
         report = await self._delegate.work(task, ctx)
         if report.problem and not report.text:
             text = f"The sub-agent {args.subagent_type} did not finish: {report.problem}"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from handrail.tools.pool import AnyTool
-from handrail.tools.stand_in import StandIn
+from handrail.tools.stub import ToolStub
 from handrail.tools.tool import PLAIN_VIEW, Tool
 
 FILE = Path(__file__).with_name("definitions.json")
@@ -20,14 +20,14 @@ SAID = ("name", "aliases", "search_hint", "should_defer", "always_load")
 FIXED = ("prompt", "input_schema", "schema_json", "is_enabled")
 
 
-def stand_in(kind: str, module: str, load: Callable[[], AnyTool]) -> StandIn | None:
+def stand_in(kind: str, module: str, load: Callable[[], AnyTool]) -> ToolStub | None:
     """The stand-in for a tool, by the name of its class; None = the tool must speak for itself."""
     known = _known().get(kind)
     if known is None:
         return None
     said = {**known, "aliases": tuple(known["aliases"])}
     schema = json.dumps(said.pop("input_schema"), ensure_ascii=False, separators=(",", ":"))
-    return StandIn(schema_json=schema.encode(), load=load, module=module, **said)
+    return ToolStub(schema_json=schema.encode(), load=load, module=module, **said)
 
 
 def written(tools: Iterable[AnyTool]) -> str:

@@ -7,9 +7,9 @@ from typing import Any
 
 from handrail.builtin.definitions import stand_in
 from handrail.builtin.services import ToolServices
-from handrail.tools.pool import AnyTool, Entry, Environment
+from handrail.tools.pool import AnyTool, Environment, ToolEntry
 from handrail.tools.search import Searching
-from handrail.tools.stand_in import Listed, fetch
+from handrail.tools.stub import ListedTool, fetch
 
 USUAL_FEATURES = frozenset({"background", "task-list"})
 """The families of tools that need nothing but what every program has; sub-agents need somebody who runs them."""
@@ -18,7 +18,7 @@ USUAL_FEATURES = frozenset({"background", "task-list"})
 def base_tools(
     catalog: Callable[[], Searching],
     services: Callable[[], ToolServices],
-) -> tuple[Entry, ...]:
+) -> tuple[ToolEntry, ...]:
     """
     Every tool there is, gated or not; the pool decides which of them a request gets.
 
@@ -27,38 +27,44 @@ def base_tools(
     """
     services = cache(services)  # the tools of a session share it
     return (
-        Entry("Agent", _made("agent", "Agent", services), feature="agents"),
-        Entry("Bash", _made("bash.tool", "Bash", services), simple=True, when=_not_by_repl),
-        Entry("Edit", _made("edit", "Edit", services), simple=True),
-        Entry("Glob", _made("glob", "Glob", services), simple=True, when=_has_search),
-        Entry("Grep", _made("grep.tool", "Grep", services), simple=True, when=_has_search),
-        Entry("Monitor", _made("background.monitor", "Monitor", services), feature="background", when=_has_background),
-        Entry("NotebookEdit", _made("notebook_edit.tool", "NotebookEdit", services)),
-        Entry("PowerShell", _made("powershell", "PowerShell", services), when=_has_pwsh),
-        Entry("REPL", _made("repl.tool", "REPL", services), simple=True, when=_has_repl),
-        Entry("Read", _made("read.tool", "Read", services), simple=True),
-        Entry("Sleep", _made("sleep", "Sleep")),
-        Entry(
+        ToolEntry("Agent", _made("agent", "Agent", services), feature="agents"),
+        ToolEntry("Bash", _made("bash.tool", "Bash", services), simple=True, when=_not_by_repl),
+        ToolEntry("Edit", _made("edit", "Edit", services), simple=True),
+        ToolEntry("Glob", _made("glob", "Glob", services), simple=True, when=_has_search),
+        ToolEntry("Grep", _made("grep.tool", "Grep", services), simple=True, when=_has_search),
+        ToolEntry(
+            "Monitor", _made("background.monitor", "Monitor", services), feature="background", when=_has_background
+        ),
+        ToolEntry("NotebookEdit", _made("notebook_edit.tool", "NotebookEdit", services)),
+        ToolEntry("PowerShell", _made("powershell", "PowerShell", services), when=_has_pwsh),
+        ToolEntry("REPL", _made("repl.tool", "REPL", services), simple=True, when=_has_repl),
+        ToolEntry("Read", _made("read.tool", "Read", services), simple=True),
+        ToolEntry("Sleep", _made("sleep", "Sleep")),
+        ToolEntry(
             "TaskCreate",
             _made("task_list.task_create", "TaskCreate", services),
             feature="task-list",
             when=_has_task_list,
         ),
-        Entry("TaskGet", _made("task_list.task_get", "TaskGet", services), feature="task-list", when=_has_task_list),
-        Entry("TaskList", _made("task_list.task_list", "TaskList", services), feature="task-list", when=_has_task_list),
-        Entry("TaskOutput", _made("background.task_output", "TaskOutput", services), feature="background"),
-        Entry("TaskStop", _made("background.task_stop", "TaskStop", services), feature="background"),
-        Entry(
+        ToolEntry(
+            "TaskGet", _made("task_list.task_get", "TaskGet", services), feature="task-list", when=_has_task_list
+        ),
+        ToolEntry(
+            "TaskList", _made("task_list.task_list", "TaskList", services), feature="task-list", when=_has_task_list
+        ),
+        ToolEntry("TaskOutput", _made("background.task_output", "TaskOutput", services), feature="background"),
+        ToolEntry("TaskStop", _made("background.task_stop", "TaskStop", services), feature="background"),
+        ToolEntry(
             "TaskUpdate",
             _made("task_list.task_update", "TaskUpdate", services),
             feature="task-list",
             when=_has_task_list,
         ),
-        Entry(
+        ToolEntry(
             "TodoWrite", _made("task_list.todo_write", "TodoWrite", services), feature="task-list", when=_has_todo_list
         ),
-        Entry("ToolSearch", _made("tool_search", "ToolSearch", catalog)),
-        Entry("Write", _made("write", "Write", services), simple=True),
+        ToolEntry("ToolSearch", _made("tool_search", "ToolSearch", catalog)),
+        ToolEntry("Write", _made("write", "Write", services), simple=True),
     )
 
 
@@ -95,7 +101,7 @@ def _has_pwsh(environment: Environment) -> bool:
     return any(folder.startswith("/") and os.access(f"{folder}/pwsh", os.X_OK) for folder in folders)
 
 
-def _made(module: str, name: str, *needs: Callable[[], Any]) -> Callable[[], Listed]:
+def _made(module: str, name: str, *needs: Callable[[], Any]) -> Callable[[], ListedTool]:
     """The tool's stand-in, if it has one; it makes the tool the first time it is called, from what it needs."""
     place = f"handrail.builtin.{module}"
 

@@ -19,13 +19,13 @@ from handrail.config.flags import SettingsFlags
 from handrail.config.places import places_for
 from handrail.dispatch.gate import Rails
 from handrail.loop.run_config import Model
-from handrail.providers.cassette.opening import open_replayed_provider, open_replayer, surroundings_of
+from handrail.providers.cassette.opening import open_replayed_provider, open_replayer, session_normalizer
 from handrail.providers.choose import ModelOptions
 from handrail.session.agent import Agent
 from handrail.session.gate import GATE_MODULES, FolderGate
 from handrail.session.session_settings import SessionSettings, tool_services
 from handrail.session.state_folder import state_folder
-from handrail.tools.stand_in import fetch
+from handrail.tools.stub import fetch
 from handrail.tui.timeline import RUNNING, STREAMING, WAITING
 
 PROMPT = "The tests of this project fail. Find out why, repair it, and tidy up."
@@ -52,7 +52,7 @@ def run(chosen: argparse.Namespace) -> int:
         say(f"\nThe rules of the project, {RULES}:\n\n{numbered(FILES[RULES])}")
         say(wrapped(f"You: {PROMPT}", width, "     ") + "\n")
         with resources.as_file(resources.files("handrail.cli") / CASSETTE) as cassette:
-            replayer = open_replayer(cassette, surroundings_of(ground.project, ground.env), speed=1.0, in_order=True)
+            replayer = open_replayer(cassette, session_normalizer(ground.project, ground.env), speed=1.0, in_order=True)
             try:
                 watched = asyncio.run(play(open_replayed_provider(replayer, ModelOptions()), ground, width))
             except asyncio.CancelledError:

@@ -20,7 +20,7 @@ from handrail.cli.permission_flags import settings_flags, warn
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import UserMessage
 from handrail.conversation.plain import plain
-from handrail.conversation.request import Thinking, ThinkingMode
+from handrail.conversation.request import ThinkingMode, ThinkingOptions
 from handrail.errors import HandrailError
 from handrail.headless.debug import DebugPrinter, open_debug_file
 from handrail.headless.lines import Lines, kept_ids
@@ -289,9 +289,9 @@ def options(chosen: argparse.Namespace) -> dict[str, Any]:
         "output": chosen.json_schema,
         "builtin_tools": [name for name in wanted if name in every],
         "effort": chosen.effort,
-        "thinking": Thinking("off")
+        "thinking": ThinkingOptions("off")
         if chosen.max_thinking_tokens == 0
-        else Thinking(mode, chosen.max_thinking_tokens, chosen.thinking_display),
+        else ThinkingOptions(mode, chosen.max_thinking_tokens, chosen.thinking_display),
         "betas": (*chosen.betas, *((TASK_BUDGETS,) if chosen.task_budget else ())),
         "task_budget": chosen.task_budget,
     }

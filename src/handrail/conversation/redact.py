@@ -75,7 +75,7 @@ SHAPES: tuple[tuple[str, str, str], ...] = (
 
 
 @record
-class Span:
+class SecretSpan:
     """A piece of text that is to be replaced."""
 
     start: int
@@ -98,16 +98,16 @@ class Redactor:
     def __repr__(self) -> str:
         return f"Redactor({len(self.secrets)} secrets, {len(self.patterns)} patterns)"
 
-    def spans(self, text: str) -> tuple[Span, ...]:
+    def spans(self, text: str) -> tuple[SecretSpan, ...]:
         """Where secrets stand, in order, without overlap."""
         found = [span for label, value in self.secrets for span in _occurrences(text, value, label)]
         small = text.lower()
         for label, needle, shape in SHAPES:
             if needle in (small if shape.startswith("(?i)") else text):
-                found += _matches(text, _compiled(shape), label)
+                found += _matches(text, _compile(shape), label)
         for pattern in self.patterns:
             found += _matches(text, pattern, "pattern")
-        return _merged(_outside(text, found))
+        return _merge(_outside(text, found))
 
     def text(self, text: str) -> str:
         """`text` without secrets."""
@@ -142,7 +142,7 @@ class Redactor:
         )
 
 
-def make_redactor(
+def build_redactor(
     env: Mapping[str, str], patterns: Iterable[str] = (), headers: Iterable[tuple[str, str]] = ()
 ) -> Redactor:
     """
@@ -178,35 +178,35 @@ def _pattern(pattern: str) -> re.Pattern[str]:
 
 
 @cache
-def _compiled(shape: str) -> re.Pattern[str]:
+def _compile(shape: str) -> re.Pattern[str]:
     return re.compile(shape)
 
 
-def _occurrences(text: str, value: str, label: str) -> list[Span]:
+def _occurrences(text: str, value: str, label: str) -> list[SecretSpan]:
     found, at = [], text.find(value)
     while at >= 0:
-        found.append(Span(at, at + len(value), label))
+        found.append(SecretSpan(at, at + len(value), label))
         at = text.find(value, at + len(value))
     return found
 
 
-def _matches(text: str, pattern: re.Pattern[str], label: str) -> list[Span]:
+def _matches(text: str, pattern: re.Pattern[str], label: str) -> list[SecretSpan]:
     group = "secret" if "secret" in pattern.groupindex else 0
-    return [Span(*found.span(group), label) for found in pattern.finditer(text) if found[group]]
+    return [SecretSpan(*found.span(group), label) for found in pattern.finditer(text) if found[group]]
 
 
-def _outside(text: str, spans: list[Span]) -> list[Span]:
+def _outside(text: str, spans: list[SecretSpan]) -> list[SecretSpan]:
     """Without those inside what was taken out before."""
-    done = [match.span() for match in _compiled(MARKER).finditer(text)] if spans and "[redacted:" in text else []
+    done = [match.span() for match in _compile(MARKER).finditer(text)] if spans and "[redacted:" in text else []
     return [span for span in spans if not any(start <= span.start and span.end <= end for start, end in done)]
 
 
-def _merged(spans: list[Span]) -> tuple[Span, ...]:
-    merged: list[Span] = []
+def _merge(spans: list[SecretSpan]) -> tuple[SecretSpan, ...]:
+    merged: list[SecretSpan] = []
     for span in sorted(spans, key=lambda each: (each.start, -each.end)):
         if merged and span.start < merged[-1].end:
             last = merged[-1]
-            merged[-1] = Span(last.start, max(last.end, span.end), last.label)
+            merged[-1] = SecretSpan(last.start, max(last.end, span.end), last.label)
         else:
             merged.append(span)
     return tuple(merged)

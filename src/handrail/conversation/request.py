@@ -12,7 +12,7 @@ from typing import Literal, Protocol, TypeAlias
 
 from handrail.conversation.blocks import ToolResult, UserBlock
 from handrail.conversation.messages import AssistantMessage, Attachment, Message, SystemNote, UserMessage
-from handrail.conversation.scribe import Scribe
+from handrail.conversation.transcript import Transcript
 from handrail.errors import PairingError
 from handrail.records import record
 
@@ -34,7 +34,7 @@ class ToolDefinition:
 
 
 @record
-class Thinking:
+class ThinkingOptions:
     """
     How the model may reason. `budget` is a number of tokens, for models that want one.
 
@@ -124,7 +124,7 @@ class History:
         self._messages: list[Message] = []
         self._wires: dict[str, _Wire] = {}
         self._ids: set[str] = set()
-        self.scribe: Scribe | None = None
+        self.transcript: Transcript | None = None
         """Who writes down what is added from now on."""
         self.filled = 0
         """What the newest request with it and the answer fill of the model's window, in tokens; 0 = not known."""
@@ -158,16 +158,16 @@ class History:
             case SystemNote():
                 pass
         self._messages.append(message)
-        if self.scribe is not None:
-            self.scribe.message(message)
+        if self.transcript is not None:
+            self.transcript.add_message(message)
 
     def replace(self, messages: Iterable[Message]) -> None:
         """Start over with other messages (compaction, rewind). Everything is encoded again once."""
         fresh = History(messages)
         self._turns, self._messages, self._ids, self._wires = fresh._turns, fresh._messages, fresh._ids, {}
         self.filled = 0
-        if self.scribe is not None:
-            self.scribe.replaced(fresh.messages)
+        if self.transcript is not None:
+            self.transcript.replace_messages(fresh.messages)
 
     def amend(self, results: UserMessage) -> None:
         """
@@ -180,8 +180,8 @@ class History:
         self._messages.pop()
         self._add_user(results.content)
         self._messages.append(results)
-        if self.scribe is not None:
-            self.scribe.amended(results)
+        if self.transcript is not None:
+            self.transcript.amend_results(results)
 
     def encode(self, encoder: Encoder) -> Encoded:
         """
@@ -255,7 +255,7 @@ class Request:
     last_builtin: int = -1
     activated: tuple[str, ...] = ()
     max_tokens: int | None = None
-    thinking: Thinking = Thinking()
+    thinking: ThinkingOptions = ThinkingOptions()
     effort: Effort | None = None
     task_budget: int | None = None
     tool_choice: ToolChoice = ToolChoice()

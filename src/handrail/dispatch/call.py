@@ -15,7 +15,7 @@ from functools import partial
 from typing import TypeAlias
 
 from handrail.conversation.blocks import Json, Text, ToolUse
-from handrail.conversation.scribe import Scribe
+from handrail.conversation.transcript import Transcript
 from handrail.dispatch.endings import (
     crash_message,
     crashed,
@@ -74,7 +74,7 @@ class Desk:
     deferrable: Callable[[Call], Awaitable[bool]]
     """Asked when a hook wants the call put off: can it be? May wait until that is known."""
     add_tools: AddTools
-    scribe: Scribe | None = None
+    transcript: Transcript | None = None
 
 
 class Pipeline:
@@ -145,8 +145,8 @@ class Pipeline:
         """From here on there may be effects, so it is written down first."""
         if call.stop_reason:
             raise asyncio.CancelledError  # a hook or the gate kept it to itself
-        if self._desk.scribe is not None:
-            self._desk.scribe.began(request.use)
+        if self._desk.transcript is not None:
+            self._desk.transcript.start_call(request.use)
         call.began = True
         request.ctx = request.ctx.varied(decision=decision, permissions=request.policy)
 

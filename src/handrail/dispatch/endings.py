@@ -1,7 +1,7 @@
 """How calls end: their results as the model gets them, and the outcomes that the engine makes itself."""
 
 from handrail.conversation.blocks import ResultBlock, Text, ToolResult, ToolUse
-from handrail.conversation.scribe import PUT_OFF
+from handrail.conversation.transcript import PUT_OFF
 from handrail.dispatch.results import ends
 from handrail.tools.abort import AbortReason
 from handrail.tools.outcome import NO_TIME, Cause, Outcome, Status, Timings

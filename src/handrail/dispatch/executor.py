@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Self
 
 from handrail.conversation.blocks import BrokenToolUse, ToolUse
-from handrail.conversation.scribe import Scribe
+from handrail.conversation.transcript import Transcript
 from handrail.dispatch.call import AddTools, Desk, Pipeline
 from handrail.dispatch.cards import ToolCards
 from handrail.dispatch.channel import Channel
@@ -68,7 +68,7 @@ class ToolExecutor:
         journal: Journal | None = None,
         activate: Callable[[Iterable[str]], None] = _activate_nothing,
         add_tools: AddTools = _add_nothing,
-        scribe: Scribe | None = None,
+        transcript: Transcript | None = None,
         defers: bool = False,
     ) -> None:
         self.run = run
@@ -82,11 +82,11 @@ class ToolExecutor:
             rails,
             store,
             activate,
-            Desk(self._now, self._progress, self._rescheduled, self._deferrable, add_tools, scribe),
+            Desk(self._now, self._progress, self._rescheduled, self._deferrable, add_tools, transcript),
         )
         self._sibling_errors = scheduling.sibling_errors
         self._journal = journal
-        self._scribe = scribe
+        self._transcript = transcript
         self._defers = defers
         self._whole = False
         self._alone: asyncio.Future[None] | None = None
@@ -324,11 +324,11 @@ class ToolExecutor:
         call.outcome = outcome
         call.move(State.COMPLETED)
         self._unfinished -= 1
-        if self._scribe is not None:
+        if self._transcript is not None:
             if outcome.status is Status.DEFERRED:
-                self._scribe.deferred(call.use, outcome.result)
+                self._transcript.defer_call(call.use, outcome.result)
             else:
-                self._scribe.ended(outcome.result)
+                self._transcript.end_call(outcome.result)
         if self._events is not None:
             self._events.put(CallFinished(outcome, self._now(), self._cards(call), call.progress))
         self._wake()
@@ -345,8 +345,8 @@ class ToolExecutor:
             return outcome
         before = self.run.cwd
         self.run, problem = self._pipeline.changed_context(call, outcome, self.run)
-        if self._scribe is not None and self.run.cwd != before:
-            self._scribe.moved(str(self.run.cwd))
+        if self._transcript is not None and self.run.cwd != before:
+            self._transcript.change_folder(str(self.run.cwd))
         return failed(call.use, Cause.CRASHED, problem, outcome.timings) if problem else outcome
 
     def _cancel_siblings(self, call: Call) -> None:

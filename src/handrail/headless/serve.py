@@ -17,8 +17,8 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from typing import Any, Protocol, TypeAlias
 
+from handrail.conversation.block_json import user_blocks
 from handrail.conversation.blocks import Text, ToolResult
-from handrail.conversation.coding import user_blocks
 from handrail.conversation.messages import UserMessage
 from handrail.errors import ClosedError, HandrailError
 from handrail.headless.control import Control, Handler, Payload

@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from handrail.conversation.coding import OWN, Block, block_value
+from handrail.conversation.block_json import OWN, Block, block_value
 from handrail.conversation.stream import StreamFailure, Usage
 from handrail.loop.events import SYNTHETIC, BlockComplete, RunEnded
 from handrail.loop.run_hooks import failure_kind

@@ -23,7 +23,7 @@ import h11
 
 from handrail.errors import TransportError
 from handrail.http.transport import HttpRequest
-from handrail.http.urls import Target, is_loopback, proxy_for, target_of
+from handrail.http.urls import HttpTarget, is_loopback, parse_target, proxy_for
 from handrail.records import record
 
 CONNECT_TIMEOUT = 30.0
@@ -39,7 +39,7 @@ REDIRECTS = frozenset((301, 302, 303, 307, 308))
 SENT_ELSEWHERE = frozenset(("accept", "accept-language", "user-agent"))
 """All that a redirect to another server is told of a request: any other header may hold a credential."""
 
-Route = tuple[Target, Target | None]
+Route = tuple[HttpTarget, HttpTarget | None]
 
 
 def no_redirects(_url: str) -> bool:
@@ -63,7 +63,7 @@ class HttpResponse:
 
     __slots__ = ("_connection", "_done", "headers", "status")
 
-    def __init__(self, connection: "Connection", response: h11.Response) -> None:
+    def __init__(self, connection: "HttpConnection", response: h11.Response) -> None:
         self._connection = connection
         self._done = False
         self.status = response.status_code
@@ -98,7 +98,7 @@ class HttpResponse:
             self._connection.park()
 
 
-class Connection:
+class HttpConnection:
     """One connection and the state of HTTP on it."""
 
     def __init__(
@@ -190,7 +190,7 @@ class HttpClient:
     def __init__(self, env: Mapping[str, str], *, proxy_loopback: bool = True) -> None:
         self._env = env
         self._proxy_loopback = proxy_loopback
-        self._idle: list[Connection] = []
+        self._idle: list[HttpConnection] = []
         self._context: ssl.SSLContext | None = None
 
     async def send(self, request: HttpRequest) -> HttpResponse:
@@ -201,7 +201,7 @@ class HttpClient:
             TransportError: there is none.
             UrlError: the address or the proxy for it cannot be used.
         """
-        target = target_of(request.url)
+        target = parse_target(request.url)
         direct = not self._proxy_loopback and is_loopback(target.host)
         route = (target.origin, None if direct else proxy_for(target, self._env))
         connection = await self._reuse(route)
@@ -228,11 +228,11 @@ class HttpClient:
         async with asyncio.timeout(timeout):
             for _ in range(MAX_REDIRECTS):
                 response = await self.send(request)
-                url = _redirect(request, response)
+                url = _redirect_url(request, response)
                 if not url or not follow(url):
                     return await _read_whole(request.url, response, max_bytes)
                 response.abort()
-                request = _redirected(request, url)
+                request = _redirect_request(request, url)
         raise TransportError("connect", f"{request.url} is the end of {MAX_REDIRECTS} redirects, without an answer")
 
     async def __aenter__(self) -> Self:
@@ -248,14 +248,14 @@ class HttpClient:
         self._idle.clear()
         await asyncio.sleep(0)  # asyncio closes the sockets in the loop's next round
 
-    def keep(self, connection: Connection) -> None:
+    def keep(self, connection: HttpConnection) -> None:
         """Take back a connection whose answer is whole."""
         connection.idle_since = connection.loop.time()
         self._idle.append(connection)
         if len(self._idle) > MAX_IDLE:
             self._idle.pop(0).drop()
 
-    async def _reuse(self, route: Route) -> Connection | None:
+    async def _reuse(self, route: Route) -> HttpConnection | None:
         loop = asyncio.get_running_loop()
         self._idle = [connection for connection in self._idle if connection.loop is loop]  # others died with their loop
         for connection in reversed(self._idle):
@@ -267,7 +267,7 @@ class HttpClient:
                 return None
         return None
 
-    async def _ask(self, connection: Connection, request: HttpRequest, target: Target) -> HttpResponse:
+    async def _ask(self, connection: HttpConnection, request: HttpRequest, target: HttpTarget) -> HttpResponse:
         proxy = connection.route[1]
         headers = [(b"host", target.authority)]
         if request.body or request.method == "POST":
@@ -286,7 +286,7 @@ class HttpClient:
             connection.drop()
             raise
 
-    async def _connect(self, route: Route) -> Connection:
+    async def _connect(self, route: Route) -> HttpConnection:
         target, proxy = route
         first = proxy or target
         try:
@@ -296,7 +296,7 @@ class HttpClient:
                     first.host, first.port, ssl=tls, limit=2 * READ_SIZE, happy_eyeballs_delay=HAPPY_EYEBALLS
                 )
                 writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-                connection = Connection(self, route, reader, writer)
+                connection = HttpConnection(self, route, reader, writer)
                 if proxy is not None and target.secure:
                     await self._tunnel(connection, target, proxy)
                 return connection
@@ -305,7 +305,7 @@ class HttpClient:
         except NETWORK_ERRORS as error:
             raise TransportError("connect", f"no connection to {first.url}: {_reason(error)}") from error
 
-    async def _tunnel(self, connection: Connection, target: Target, proxy: Target) -> None:
+    async def _tunnel(self, connection: HttpConnection, target: HttpTarget, proxy: HttpTarget) -> None:
         try:
             headers = [(b"host", target.authority_with_port), *proxy.auth_headers]
             response = await connection.ask(b"CONNECT", target.authority_with_port, headers, b"")
@@ -355,7 +355,7 @@ async def _read_whole(url: str, response: HttpResponse, max_bytes: int) -> Whole
     return WholeResponse(url, response.status, response.headers, bytes(body[:max_bytes]), cut=len(body) > max_bytes)
 
 
-def _redirect(request: HttpRequest, response: HttpResponse) -> str:
+def _redirect_url(request: HttpRequest, response: HttpResponse) -> str:
     """Where a GET is sent on to; empty = nowhere."""
     location = response.headers.get("location", "")
     if request.method != "GET" or response.status not in REDIRECTS or not location:
@@ -366,9 +366,9 @@ def _redirect(request: HttpRequest, response: HttpResponse) -> str:
         return ""
 
 
-def _redirected(request: HttpRequest, url: str) -> HttpRequest:
+def _redirect_request(request: HttpRequest, url: str) -> HttpRequest:
     """The same request to another address; another server gets no credentials."""
-    same = target_of(request.url).origin == target_of(url).origin
+    same = parse_target(request.url).origin == parse_target(url).origin
     headers = tuple(header for header in request.headers if same or header[0].lower() in SENT_ELSEWHERE)
     return replace(request, url=url, headers=headers)
 

@@ -14,7 +14,7 @@ USER = re.compile(r"(?s)(?:(?<=://)|^(?!.*://)).*@")  # up to the last @: a pass
 
 
 @record
-class Target:
+class HttpTarget:
     """One end of a connection."""
 
     scheme: str
@@ -51,9 +51,9 @@ class Target:
         return [(b"proxy-authorization", b"Basic " + base64.b64encode(self.credentials.encode()))]
 
     @property
-    def origin(self) -> "Target":
+    def origin(self) -> "HttpTarget":
         """The server alone, whatever is asked of it."""
-        return Target(self.scheme, self.host, self.port)
+        return HttpTarget(self.scheme, self.host, self.port)
 
     @property
     def url(self) -> str:
@@ -61,7 +61,7 @@ class Target:
         return f"{self.scheme}://{self.authority.decode()}"
 
 
-def target_of(url: str) -> Target:
+def parse_target(url: str) -> HttpTarget:
     """
     The parts of an http or https URL.
 
@@ -83,7 +83,7 @@ def target_of(url: str) -> Target:
     user = unquote(parts.username or "")
     password = unquote(parts.password or "")
     credentials = f"{user}:{password}" if user or password else ""
-    return Target(parts.scheme, parts.hostname, port or PORTS[parts.scheme], path.encode(), credentials)
+    return HttpTarget(parts.scheme, parts.hostname, port or PORTS[parts.scheme], path.encode(), credentials)
 
 
 def without_user(url: str) -> str:
@@ -91,16 +91,16 @@ def without_user(url: str) -> str:
     return USER.sub("", url, count=1)
 
 
-def proxy_for(target: Target, env: Mapping[str, str]) -> Target | None:
+def proxy_for(target: HttpTarget, env: Mapping[str, str]) -> HttpTarget | None:
     """The proxy for this target, by HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY; lower case names win."""
-    url = _setting(env, f"{target.scheme}_proxy") or _setting(env, "all_proxy")
-    if not url or _excluded(target, _setting(env, "no_proxy")):
+    url = _proxy_variable(env, f"{target.scheme}_proxy") or _proxy_variable(env, "all_proxy")
+    if not url or _is_excluded(target, _proxy_variable(env, "no_proxy")):
         return None
     if "://" not in url:
         url = f"http://{url}"
     if url.startswith("socks"):
         raise UrlError(f"The proxy {without_user(url)!r} speaks SOCKS, which is not supported. Set an HTTP proxy.")
-    return target_of(url)
+    return parse_target(url)
 
 
 def is_loopback(host: str) -> bool:
@@ -111,11 +111,11 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _setting(env: Mapping[str, str], name: str) -> str:
+def _proxy_variable(env: Mapping[str, str], name: str) -> str:
     return env.get(name) or env.get(name.upper()) or ""
 
 
-def _excluded(target: Target, no_proxy: str) -> bool:
+def _is_excluded(target: HttpTarget, no_proxy: str) -> bool:
     for entry in no_proxy.replace(",", " ").split():
         host, _, port = entry.lower().partition(":") if entry.count(":") == 1 else (entry.lower(), "", "")
         if port and port != str(target.port):

@@ -95,7 +95,7 @@ class AgentLoop:
                     yield event
                 if attempt is not None:
                     async for event in attempt.events:
-                        if history.scribe is not None:
+                        if history.transcript is not None:
                             self._queue.check_written()
                         yield event
         for event in self._queue.drain():

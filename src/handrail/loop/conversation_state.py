@@ -15,7 +15,7 @@ from handrail.hooks.news import HookNews
 from handrail.tools.abort import AbortReason
 from handrail.tools.catalog import Catalog
 from handrail.tools.context import RunContext
-from handrail.tools.stand_in import Listed
+from handrail.tools.stub import ListedTool
 from handrail.tools.tool import PromptView
 
 MAX_WAKE_UPS = 8
@@ -100,7 +100,7 @@ class ConversationState:
     """The attempt that may still write to the history."""
     view: PromptView | None = None
     """What the prompts of tools depend on, as it was at the first request."""
-    definitions: dict[str, tuple[Listed, bytes]] = field(default_factory=dict)
+    definitions: dict[str, tuple[ListedTool, bytes]] = field(default_factory=dict)
     """The tools that were sent, by name, with the bytes they were sent as: part of the cached prefix."""
     session_started: bool = False
     """Whether hooks know that the session has started."""

@@ -29,9 +29,9 @@ class EventQueue:
 
     def check_written(self) -> None:
         """Raise if the history could not be written down: then nothing more is shown."""
-        scribe = self._conversation.history.scribe
-        if scribe is not None and scribe.failure is not None:
-            raise scribe.failure
+        transcript = self._conversation.history.transcript
+        if transcript is not None and transcript.failure is not None:
+            raise transcript.failure
 
     def add(self, *messages: UserMessage | Attachment) -> None:
         """Append messages to the history, and tell the reader of each."""

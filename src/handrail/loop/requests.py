@@ -4,7 +4,7 @@ from handrail.conversation.request import Request, ToolDefinition
 from handrail.loop.conversation_state import ConversationState
 from handrail.loop.run_config import RunConfig
 from handrail.tools.pool import Pool, definition_json
-from handrail.tools.stand_in import Listed
+from handrail.tools.stub import ListedTool
 
 
 class ToolDefinitions:
@@ -39,7 +39,7 @@ class ToolDefinitions:
         return self._definitions, self._activated
 
 
-def _definition(tool: Listed, conversation: ConversationState) -> bytes:
+def _definition(tool: ListedTool, conversation: ConversationState) -> bytes:
     """The tool as the conversation has sent it before, whatever its prompt depends on has become since."""
     known = conversation.definitions.get(tool.name)
     if known is None or known[0] != tool:

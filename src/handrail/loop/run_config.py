@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from handrail.conversation.blocks import Json
 from handrail.conversation.messages import AssistantMessage, Attachment
-from handrail.conversation.request import Effort, Request, Thinking, ToolChoice
+from handrail.conversation.request import Effort, Request, ThinkingOptions, ToolChoice
 from handrail.conversation.stream import StreamEvent, Usage
 from handrail.dispatch.executor import DEFAULT_RAILS, DEFAULT_SCHEDULING
 from handrail.dispatch.gate import Rails
@@ -92,7 +92,7 @@ class RequestOptions:
     """How the model is asked. Empty or None = the provider's default."""
 
     max_tokens: int | None = None
-    thinking: Thinking = field(default=Thinking())
+    thinking: ThinkingOptions = field(default=ThinkingOptions())
     effort: Effort | None = None
     tool_choice: ToolChoice = field(default=ToolChoice())
     betas: tuple[str, ...] = ()

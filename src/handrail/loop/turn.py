@@ -86,10 +86,10 @@ class Attempt:
             journal=journal,
             activate=conversation.catalog.activate,
             add_tools=conversation.catalog.add,
-            scribe=conversation.history.scribe,
+            transcript=conversation.history.transcript,
             defers=config.can_defer and conversation.context.agent.is_main,
         )
-        self._scribe = conversation.history.scribe
+        self._transcript = conversation.history.transcript
         # the executor's own channel also carries what the model says, so that everything leaves in the order it happens
         self.events = cast("Channel[LoopEvent]", self._executor.events)
         self._partial = PartialAnswer(turn.request.model, conversation.history.call_ids)
@@ -287,12 +287,12 @@ class Attempt:
         partial.update(event)
 
     def _save_block(self, partial: PartialAnswer, event: BlockEnd) -> None:
-        if self._scribe is not None:
-            self._scribe.block(partial.id, partial.model, event.block, event.slot)
+        if self._transcript is not None:
+            self._transcript.add_block(partial.id, partial.model, event.block, event.slot)
 
     def _discard_saved(self) -> None:
-        if self._scribe is not None:
-            self._scribe.discarded()
+        if self._transcript is not None:
+            self._transcript.discard_blocks()
 
     # The history
 

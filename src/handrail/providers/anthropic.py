@@ -21,7 +21,7 @@ from handrail.conversation.blocks import (
 from handrail.conversation.messages import AssistantMessage
 from handrail.conversation.request import Request, ToolDefinition
 from handrail.providers.anthropic_reader import AnthropicReader
-from handrail.providers.api import Api, Headers, loaded_tools, marked, wire_id, wire_name
+from handrail.providers.api import Api, Headers, insert_marks, loaded_tools, wire_id, wire_name
 from handrail.providers.quirks import Quirks
 from handrail.providers.wire import dump, parse
 
@@ -48,7 +48,7 @@ class AnthropicWriter:
     def body(self, request: Request, stream: bool) -> bytes:
         """The request's body."""
         options = dump(self._options(request, stream))[:-1]
-        messages = marked(request.history.encode(self), self._mark)
+        messages = insert_marks(request.history.encode(self), self._mark)
         return b"".join((options, self._tools(request), self._system(request), b',"messages":[', *messages, b"]}"))
 
     def headers(self, request: Request) -> Headers:
@@ -61,12 +61,12 @@ class AnthropicWriter:
     def assistant(self, message: AssistantMessage) -> bytes:
         """An answer, thinking unchanged. An empty one is left out: the api refuses it."""
         finished = {block.raw.get("tool_use_id") for block in message.content if isinstance(block, ServerBlock)}
-        blocks = [wire for block in message.content if (wire := self._said(block, finished)) is not None]
+        blocks = [wire for block in message.content if (wire := self._assistant_block(block, finished)) is not None]
         return dump({"role": "assistant", "content": blocks}) if blocks else b""
 
     def user(self, blocks: Sequence[UserBlock]) -> tuple[bytes, int]:
         """A user's turn; the mark goes into its last block."""
-        wire = [self._given(block) for block in blocks if not (isinstance(block, Text) and not block.text.strip())]
+        wire = [self._user_block(block) for block in blocks if not (isinstance(block, Text) and not block.text.strip())]
         body = dump({"role": "user", "content": wire or [{"type": "text", "text": "(nothing)"}]})
         return body, len(body) - len("}]}")
 
@@ -118,7 +118,7 @@ class AnthropicWriter:
         blocks = dump([{"type": "text", "text": part} for part in parts])
         return b',"system":' + blocks[:-2] + self._mark + b"}]"
 
-    def _said(self, block: AssistantBlock, finished: set[Any]) -> Mapping[str, Any] | None:
+    def _assistant_block(self, block: AssistantBlock, finished: set[Any]) -> Mapping[str, Any] | None:
         match block:
             case Text():
                 return {"type": "text", "text": block.text} if block.text.strip() else None
@@ -135,7 +135,7 @@ class AnthropicWriter:
                 unfinished = block.type.endswith("_tool_use") and block.raw.get("id") not in finished
                 return None if foreign or unfinished else block.raw
 
-    def _given(self, block: UserBlock | ResultBlock) -> Mapping[str, Any]:
+    def _user_block(self, block: UserBlock | ResultBlock) -> Mapping[str, Any]:
         match block:
             case Text():
                 return {"type": "text", "text": block.text}
@@ -153,7 +153,7 @@ class AnthropicWriter:
 
     def _result(self, result: ToolResult) -> Mapping[str, Any]:
         parts = [part for part in result.content if not (isinstance(part, Text) and not part.text.strip())]
-        content: object = [self._given(part) for part in parts]
+        content: object = [self._user_block(part) for part in parts]
         if len(parts) == 1 and isinstance(parts[0], Text):
             content = parts[0].text
         wire: dict[str, Any] = {"type": "tool_result", "tool_use_id": self._id(result.tool_use_id)}

@@ -6,7 +6,7 @@ from typing import Any
 from handrail.conversation.blocks import ServerBlock, Thinking
 from handrail.conversation.stream import BlockKind, Usage
 from handrail.providers.failures import from_payload
-from handrail.providers.reader import CUT_REASONS, Block, Reader
+from handrail.providers.reader import CUT_REASONS, AnswerReader, Block
 from handrail.providers.wire import arguments, count, echo, index_of, mapping, string
 
 KINDS: dict[str, BlockKind] = {
@@ -19,7 +19,7 @@ DELTA_TEXT = {"text_delta": "text", "input_json_delta": "partial_json", "thinkin
 DELTA_KIND = {"text_delta": "text", "input_json_delta": "tool_use", "thinking_delta": "thinking"}
 
 
-class AnthropicReader(Reader):
+class AnthropicReader(AnswerReader):
     """
     A block is complete at its content_block_stop, with one exception: a call without a single argument character.
     It may be a call without input, or one that the output limit cut off; what comes next tells.

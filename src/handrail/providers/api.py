@@ -6,7 +6,7 @@ from typing import Protocol
 
 from handrail.conversation.request import Encoded, Request, ToolDefinition
 from handrail.providers.quirks import Quirks
-from handrail.providers.reader import Reader
+from handrail.providers.reader import AnswerReader
 from handrail.records import record
 
 Headers = tuple[tuple[str, str], ...]
@@ -14,7 +14,7 @@ Headers = tuple[tuple[str, str], ...]
 BAD_NAME_CHARACTER = re.compile(r"[^a-zA-Z0-9_-]")
 
 
-class Writer(Protocol):
+class RequestWriter(Protocol):
     """Turns requests into bytes. Pure: the same request gives the same bytes."""
 
     def body(self, request: Request, stream: bool) -> bytes:
@@ -34,8 +34,8 @@ class Api:
     path: str
     auth: str
     headers: Headers
-    writer: Callable[[Quirks], Writer]
-    reader: Callable[..., Reader]
+    writer: Callable[[Quirks], RequestWriter]
+    reader: Callable[..., AnswerReader]
 
 
 def wire_id(call_id: str, pattern: str) -> str:
@@ -61,7 +61,7 @@ def loaded_tools(request: Request) -> list[ToolDefinition]:
     return loaded + [deferred[name] for name in dict.fromkeys(request.activated) if name in deferred]
 
 
-def marked(encoded: Encoded, mark: bytes) -> list[bytes | memoryview]:
+def insert_marks(encoded: Encoded, mark: bytes) -> list[bytes | memoryview]:
     """The history with `mark` at its two newest places, in pieces to be joined at once: nothing is copied here."""
     settled, turn = memoryview(encoded.settled), memoryview(encoded.turn)
     comma = b"," if settled and turn else b""

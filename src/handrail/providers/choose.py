@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 from handrail.errors import ProviderSetupError, UrlError
-from handrail.http.urls import Target, target_of
+from handrail.http.urls import HttpTarget, parse_target
 from handrail.records import record
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def choose(options: ModelOptions, env: Mapping[str, str]) -> Choice:
     base_url = options.base_url or env.get(f"{prefix}_BASE_URL") or DEFAULT_URLS[provider]
     if _target(base_url).credentials:
         raise ProviderSetupError(f"The base URL holds a user name. Leave it out, and set {prefix}_API_KEY instead.")
-    model = _permitted(options.model or env.get(f"{prefix}_MODEL") or DEFAULT_MODELS[provider], options)
+    model = _resolve_model(options.model or env.get(f"{prefix}_MODEL") or DEFAULT_MODELS[provider], options)
     key, bearer = _key(provider, options, env)
     key = key.strip()
     if not (key.isascii() and key.isprintable()):
@@ -100,7 +100,7 @@ def choose(options: ModelOptions, env: Mapping[str, str]) -> Choice:
         raise ProviderSetupError(
             f"There is no key for {base_url} (model {model!r}). Set {keys}, or set {urls} to a server that needs none."
         )
-    fallbacks = tuple(_permitted(name, options) for name in options.fallback_models)
+    fallbacks = tuple(_resolve_model(name, options) for name in options.fallback_models)
     return Choice(provider, model, base_url, key, bearer, fallbacks)
 
 
@@ -155,9 +155,9 @@ def _by_url(url: str) -> ProviderName | None:
     return "openai-responses" if path.endswith("/responses") else None
 
 
-def _target(url: str) -> Target:
+def _target(url: str) -> HttpTarget:
     try:
-        return target_of(url)
+        return parse_target(url)
     except UrlError as error:
         raise ProviderSetupError(str(error)) from error
 
@@ -168,17 +168,17 @@ def _by_model(model: str) -> ProviderName | None:
     return "anthropic" if model.startswith(ANTHROPIC_MODELS) or model in ALIASES else "openai"
 
 
-def _permitted(model: str, options: ModelOptions) -> str:
+def _resolve_model(model: str, options: ModelOptions) -> str:
     """The name that goes to the server."""
-    if options.available and _full(model) not in map(_full, options.available):
+    if options.available and _full_name(model) not in map(_full_name, options.available):
         raise ProviderSetupError(
             f"The model {model!r} may not be used: "
             f"availableModels in the settings names {', '.join(options.available)}."
         )
-    return options.overrides.get(model) or options.overrides.get(_full(model)) or _full(model)
+    return options.overrides.get(model) or options.overrides.get(_full_name(model)) or _full_name(model)
 
 
-def _full(model: str) -> str:
+def _full_name(model: str) -> str:
     return ALIASES.get(model, model)
 
 

@@ -19,10 +19,10 @@ from handrail.conversation.request import Request
 from handrail.conversation.stream import MessageEnd, StreamEvent, StreamFailure, StreamRetry
 from handrail.errors import ProviderSetupError, TransportError, UrlError
 from handrail.http.transport import HttpRequest, Response, Transport
-from handrail.providers.api import Api, Headers, Writer
+from handrail.providers.api import Api, Headers, RequestWriter
 from handrail.providers.failures import broken, from_status, retry_after
 from handrail.providers.quirks import quirks_of
-from handrail.providers.reader import Reader
+from handrail.providers.reader import AnswerReader
 from handrail.providers.retry import RetryPolicy, next_step
 from handrail.records import record
 
@@ -73,18 +73,18 @@ class Endpoint:
 
 
 @record
-class Patience:
+class Timeouts:
     """How long to wait: for the next byte of a stream, and for a whole answer without streaming. Seconds."""
 
     idle: float = 300.0
     whole: float = 600.0
 
 
-PATIENCE = Patience()
+TIMEOUTS = Timeouts()
 RETRY_POLICY = RetryPolicy()
 
 
-def chance() -> float:
+def random_fraction() -> float:
     """A number from 0 to 1. The random module costs start-up time, and delays need little of it."""
     return int.from_bytes(os.urandom(4)) / 2**32
 
@@ -100,9 +100,9 @@ class Provider:
         *,
         fallback_models: tuple[str, ...] = (),
         retry: RetryPolicy = RETRY_POLICY,
-        patience: Patience = PATIENCE,
+        patience: Timeouts = TIMEOUTS,
         clock: Clock | None = None,
-        random: Callable[[], float] = chance,
+        random: Callable[[], float] = random_fraction,
     ) -> None:
         self.api = api
         self.endpoint = endpoint
@@ -112,16 +112,16 @@ class Provider:
         self.patience = patience
         self.clock = clock or SystemClock()
         self.random = random
-        self._writers: dict[str, Writer] = {}
+        self._writers: dict[str, RequestWriter] = {}
 
     @property
     def name(self) -> str:
         """The api's name."""
         return self.api.name
 
-    def stream(self, request: Request, *, plain: bool = False) -> "Answer":
+    def stream(self, request: Request, *, plain: bool = False) -> "AnswerStream":
         """The answer to a request, as it arrives; `plain` asks for it in one piece."""
-        return Answer(self, request, plain)
+        return AnswerStream(self, request, plain)
 
     def outgoing(self, request: Request, stream: bool) -> HttpRequest:
         """What is sent for a request. Pure; also what a cassette is keyed by."""
@@ -154,7 +154,7 @@ def join(base_url: str, path: str) -> str:
     return base.removesuffix(first) + path if path.count("/") > 1 and base.endswith(first) else base + path
 
 
-class Answer:
+class AnswerStream:
     """
     The events of one answer, an async iterator. Raises nothing for what the wire does: that is a StreamFailure.
 
@@ -171,11 +171,11 @@ class Answer:
         self._events: list[StreamEvent] = []
         self._at = 0
         self._reply: Response | None = None
-        self._reader: Reader | None = None
+        self._reader: AnswerReader | None = None
         self._over = False
         self._handed_call = False
 
-    def __aiter__(self) -> "Answer":
+    def __aiter__(self) -> "AnswerStream":
         return self
 
     async def __anext__(self) -> StreamEvent:
@@ -209,7 +209,7 @@ class Answer:
         last = events[-1] if events else None
         if isinstance(last, StreamFailure):
             self._drop()
-            events = self._failed(events, last)
+            events = self._handle_failure(events, last)
         elif self._reader is not None and self._reader.done:
             self._over = True
             if self._reply is not None:
@@ -231,10 +231,10 @@ class Answer:
         except UrlError as error:
             raise ProviderSetupError(str(error)) from error
         except TimeoutError:
-            return [self._stalled()]
+            return [self._stall()]
         self._reply = reply
         if not 200 <= reply.status < 300:
-            return [await self._refused(reply)]
+            return [await self._read_refusal(reply)]
         tools = frozenset(tool.name for tool in self._request.tools)
         self._reader = provider.api.reader(taken=self._request.history.call_ids, tools=tools)
         return []
@@ -250,10 +250,10 @@ class Answer:
             events = self._reader.end()  # an answer that was whole before the connection broke is whole
             return events if isinstance(events[-1], MessageEnd) else [broken(error.kind, str(error))]
         except TimeoutError:
-            return [self._stalled()]
+            return [self._stall()]
         return self._reader.feed(data) if data else self._reader.end()
 
-    async def _refused(self, reply: Response) -> StreamFailure:
+    async def _read_refusal(self, reply: Response) -> StreamFailure:
         body = b""
         try:
             async with self._provider.clock.timeout(self._patience):
@@ -264,7 +264,7 @@ class Answer:
         wait = retry_after(reply.headers, self._provider.clock.time())
         return from_status(reply.status, body, wait, reply.headers.get("x-should-retry", ""))
 
-    def _failed(self, events: list[StreamEvent], failure: StreamFailure) -> list[StreamEvent]:
+    def _handle_failure(self, events: list[StreamEvent], failure: StreamFailure) -> list[StreamEvent]:
         """Ask again, and forget what was not handed out yet; or hand everything out and end."""
         provider = self._provider
         step = next_step(
@@ -290,7 +290,7 @@ class Answer:
     def _patience(self) -> float:
         return self._provider.patience.whole if self._plain else self._provider.patience.idle
 
-    def _stalled(self) -> StreamFailure:
+    def _stall(self) -> StreamFailure:
         return broken("stalled", f"the server said nothing for {self._patience:g} s")
 
     def _drop(self) -> None:

@@ -13,14 +13,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from handrail.providers.failures import broken
-from handrail.providers.reader import CUT_REASONS, Block, Reader
+from handrail.providers.reader import CUT_REASONS, AnswerReader, Block
 from handrail.providers.wire import arguments, echo, index_of, mapping, string
 
 
 class CallAssembler:
     """The calls of one answer, in the order they began."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: AnswerReader) -> None:
         self._reader = reader
         self._calls: list[Block] = []
         self._by_index: dict[int, Block] = {}

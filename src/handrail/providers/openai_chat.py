@@ -19,7 +19,7 @@ from handrail.conversation.blocks import (
 )
 from handrail.conversation.messages import AssistantMessage
 from handrail.conversation.request import Request
-from handrail.providers.api import Api, Headers, loaded_tools, marked, wire_id, wire_name
+from handrail.providers.api import Api, Headers, insert_marks, loaded_tools, wire_id, wire_name
 from handrail.providers.openai_chat_reader import REASONING_FIELDS, ChatReader
 from handrail.providers.quirks import Quirks
 from handrail.providers.wire import dump, parse
@@ -41,7 +41,7 @@ class ChatWriter:
         options = dump(self._options(request, stream, bool(loaded)))[:-1]
         tools = b',"tools":[' + b",".join(_tool(tool.definition) for tool in loaded) + b"]" if loaded else b""
         system = self._system(request)
-        messages = marked(request.history.encode(self), b"")
+        messages = insert_marks(request.history.encode(self), b"")
         comma = b"," if system and any(messages) else b""
         return b"".join((options, tools, b',"messages":[', system, comma, *messages, b"]}"))
 

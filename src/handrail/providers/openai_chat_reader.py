@@ -7,13 +7,13 @@ from handrail.conversation.blocks import Thinking
 from handrail.conversation.stream import Usage
 from handrail.providers.failures import from_payload
 from handrail.providers.openai_calls import CallAssembler
-from handrail.providers.reader import Block, Reader
+from handrail.providers.reader import AnswerReader, Block
 from handrail.providers.wire import count, mapping, string
 
 REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_text")
 
 
-class ChatReader(Reader):
+class ChatReader(AnswerReader):
     """Reasoning ends when text or calls begin, text when calls begin; calls end as CallAssembler says."""
 
     def __init__(self, *args: Any, **options: Any) -> None:

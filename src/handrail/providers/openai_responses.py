@@ -20,7 +20,7 @@ from handrail.conversation.blocks import (
 )
 from handrail.conversation.messages import AssistantMessage
 from handrail.conversation.request import Request
-from handrail.providers.api import Api, Headers, loaded_tools, marked, wire_id, wire_name
+from handrail.providers.api import Api, Headers, insert_marks, loaded_tools, wire_id, wire_name
 from handrail.providers.openai_chat import EFFORTS, document_text, is_strict
 from handrail.providers.openai_responses_reader import ResponsesReader
 from handrail.providers.quirks import Quirks
@@ -41,7 +41,7 @@ class ResponsesWriter:
         tools = b',"tools":[' + b",".join(_tool(tool.definition) for tool in loaded) + b"]" if loaded else b""
         parts = [part for part in request.system if part.strip()]
         system = b',"instructions":' + dump("\n\n".join(parts)) if parts else b""
-        items = marked(request.history.encode(self), b"")
+        items = insert_marks(request.history.encode(self), b"")
         return b"".join((options, tools, system, b',"input":[', *items, b"]}"))
 
     def headers(self, request: Request) -> Headers:
@@ -50,7 +50,7 @@ class ResponsesWriter:
 
     def assistant(self, message: AssistantMessage) -> bytes:
         """The items of an answer. A reasoning item at the end is left out: it must stand before what it led to."""
-        items = [(block, item) for block in message.content if (item := self._said(block)) is not None]
+        items = [(block, item) for block in message.content if (item := self._assistant_item(block)) is not None]
         while items and isinstance(items[-1][0], Thinking):
             items.pop()
         return b",".join(dump(item) for _, item in items)
@@ -87,7 +87,7 @@ class ResponsesWriter:
             options["parallel_tool_calls"] = False
         return options
 
-    def _said(self, block: AssistantBlock) -> Mapping[str, Any] | None:
+    def _assistant_item(self, block: AssistantBlock) -> Mapping[str, Any] | None:
         match block:
             case Text():
                 content = [{"type": "output_text", "text": block.text}]

@@ -7,7 +7,7 @@ from handrail.conversation.blocks import ServerBlock, Thinking
 from handrail.conversation.stream import BlockKind
 from handrail.providers.failures import from_payload
 from handrail.providers.openai_chat_reader import read_usage
-from handrail.providers.reader import Block, Reader
+from handrail.providers.reader import AnswerReader, Block
 from handrail.providers.wire import echo, index_of, mapping, string
 
 TEXT_DELTAS = frozenset({"response.output_text.delta", "response.refusal.delta"})
@@ -19,7 +19,7 @@ KINDS: dict[str, BlockKind] = {"function_call": "tool_use", "custom_tool_call": 
 Key = tuple[int | str, int]
 
 
-class ResponsesReader(Reader):
+class ResponsesReader(AnswerReader):
     """An item is complete at its output_item.done; what a server leaves out is taken from the closing response."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -44,7 +44,7 @@ class ResponsesReader(Reader):
         elif kind in LAST_WORDS:
             self._response_done(mapping(payload.get("response")))
         elif kind in {"response.failed", "response.cancelled"}:
-            self._failed(mapping(payload.get("response")))
+            self._fail_response(mapping(payload.get("response")))
         elif kind == "error":
             self.fail(from_payload(payload))
         elif kind in {"response.created", "response.in_progress"}:
@@ -58,7 +58,7 @@ class ResponsesReader(Reader):
             return
         self.start(string(payload.get("id")), string(payload.get("model")))
         if payload.get("status") in {"failed", "cancelled"}:
-            self._failed(payload)
+            self._fail_response(payload)
         else:
             self._response_done(payload)
 
@@ -169,7 +169,7 @@ class ResponsesReader(Reader):
             elif block.kind == "thinking":
                 self.close(block, Thinking(block.text))
 
-    def _failed(self, response: Mapping[str, Any]) -> None:
+    def _fail_response(self, response: Mapping[str, Any]) -> None:
         error = response.get("error") or {"message": f"the response ended as {response.get('status')!r}"}
         self.fail(from_payload({"error": error}))
 

@@ -54,7 +54,7 @@ class Block:
         return "".join(self.parts)
 
 
-class Reader:
+class AnswerReader:
     """
     One answer: bytes in, events out. Says MessageEnd or StreamFailure exactly once; `done` from then on.
 

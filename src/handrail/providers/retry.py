@@ -27,7 +27,7 @@ class RetryPolicy:
 
 
 @record
-class Again:
+class Retry:
     """Ask again after `delay`; `plain` without streaming, `next_model` with the next fallback model."""
 
     delay: float
@@ -44,7 +44,7 @@ def next_step(
     plain: bool,
     fallbacks: bool,
     random: Callable[[], float],
-) -> Again | None:
+) -> Retry | None:
     """
     What to do about a failure of attempt number `attempt` (from 1); None = give up.
 
@@ -54,16 +54,16 @@ def next_step(
         return None
     if not failure.retryable:
         if not plain and failure.status in NO_STREAMING and "stream" in failure.message.lower():
-            return Again(0.0, plain=True)
-        return Again(0.0, plain, next_model=True) if fallbacks and failure.status == 404 else None
+            return Retry(0.0, plain=True)
+        return Retry(0.0, plain, next_model=True) if fallbacks and failure.status == 404 else None
     tired = policy.overload_attempts if fallbacks and failure.status in OVERLOAD else policy.attempts
     wait = failure.retry_after
     if attempt >= tired or (wait is not None and wait > policy.patience):
-        return Again(0.0, plain, next_model=True) if fallbacks else None
+        return Retry(0.0, plain, next_model=True) if fallbacks else None
     if wait is None:
         backoff = min(policy.longest_delay, policy.first_delay * 2 ** (attempt - 1))
         wait = backoff * (0.5 + random() / 2)
     else:
         wait += random() * min(1.0, policy.first_delay)  # many clients are told the same moment
     # a stream that breaks once often breaks again at the same place: the whole answer in one piece does not
-    return Again(wait, plain or failure.kind in BROKEN_STREAM)
+    return Retry(wait, plain or failure.kind in BROKEN_STREAM)

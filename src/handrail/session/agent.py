@@ -20,7 +20,7 @@ from handrail.builtin.services import ToolServices
 from handrail.builtin.table import USUAL_FEATURES
 from handrail.conversation.blocks import Json, Text, ToolUse
 from handrail.conversation.messages import Message, UserMessage
-from handrail.conversation.request import Chain, Effort, History, Thinking, ToolChoice
+from handrail.conversation.request import Chain, Effort, History, ThinkingOptions, ToolChoice
 from handrail.dispatch.executor import DEFAULT_SCHEDULING
 from handrail.dispatch.gate import Rails
 from handrail.dispatch.results import ResultStore
@@ -64,7 +64,7 @@ from handrail.session.models import Streaming, chosen_model
 from handrail.session.state_folder import default_services, result_store
 from handrail.session.tools import make_catalog
 from handrail.tools.context import AgentIdentity, RunContext, RunOptions
-from handrail.tools.pool import NO_DEFERRAL, AnyTool, Deferral, Denied, Pool, nothing_denied
+from handrail.tools.pool import NO_DEFERRAL, AnyTool, Deferral, DenyFilter, Pool, deny_nothing
 from handrail.transcripts.store import OpenTranscript
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class Agent:
         deferral: Deferral | None = None,
         scheduling: Scheduling = DEFAULT_SCHEDULING,
         max_tokens: int | None = None,
-        thinking: Thinking = Thinking(),  # noqa: B008  # frozen
+        thinking: ThinkingOptions = ThinkingOptions(),  # noqa: B008  # frozen
         effort: Effort | None = None,
         tool_choice: ToolChoice = ToolChoice(),  # noqa: B008  # frozen
         betas: tuple[str, ...] = (),
@@ -137,7 +137,7 @@ class Agent:
         options: RunOptions = RunOptions(),  # noqa: B008  # frozen
         services: Callable[[], ToolServices] | None = None,
         env: Mapping[str, str] | None = None,
-        denied: Denied = nothing_denied,
+        denied: DenyFilter = deny_nothing,
         mode: str = "default",
         identity: AgentIdentity = AgentIdentity(),  # noqa: B008  # frozen
         features: frozenset[str] = USUAL_FEATURES,
@@ -210,7 +210,7 @@ class Agent:
         if self._found:
             catalog.activate(self._found)
         if session is not None:
-            past.scribe = session.scribe
+            past.transcript = session.scribe
             context = replace(context, cwd=self._last_folder(session.rebuilt.moved, folder))
             if session.rebuilt.note:
                 past.append(session.rebuilt.note)

@@ -13,7 +13,7 @@ from handrail.errors import HandrailError, ToolDefinitionError
 from handrail.loop.run_config import StructuredOutput
 from handrail.session.late_hooks import LateHooks
 from handrail.session.tools import builtin_names
-from handrail.tools.pool import AnyTool, Denied, nothing_denied
+from handrail.tools.pool import AnyTool, DenyFilter, deny_nothing
 from handrail.tools.tool import McpInfo, Tool
 
 if TYPE_CHECKING:
@@ -98,8 +98,8 @@ def is_denied(names: frozenset[str], policy: "Policy | None", name: str, mcp: Mc
     return name in names or (policy is not None and policy.denies_tool(name, mcp))
 
 
-def either(one: Denied, other: Denied) -> Denied:
-    return one if other is nothing_denied else lambda name, mcp: one(name, mcp) or other(name, mcp)
+def either(one: DenyFilter, other: DenyFilter) -> DenyFilter:
+    return one if other is deny_nothing else lambda name, mcp: one(name, mcp) or other(name, mcp)
 
 
 def prompt_parts(system_prompt: str | Sequence[str] | None) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import UserMessage
-from handrail.conversation.request import History, Request, Thinking
+from handrail.conversation.request import History, Request, ThinkingOptions
 from handrail.conversation.stream import Usage
 from handrail.dispatch.approval.model_judge import Ruling
 from handrail.loop.run_config import Model
@@ -51,7 +51,9 @@ class ModelClassifier:
         code = secrets.token_hex(4)
         history = History([UserMessage((Text(f"The call to judge:\n{text}"),))])
         model, name = self._asked()
-        request = Request(name, history, system=(PROMPT.format(code=code),), max_tokens=200, thinking=Thinking("off"))
+        request = Request(
+            name, history, system=(PROMPT.format(code=code),), max_tokens=200, thinking=ThinkingOptions("off")
+        )
         said = await side_request(model, request)
         if said.usage != Usage():
             self._spend(said.model, said.usage)

@@ -131,7 +131,7 @@ class FolderGate:
     def _audit(self) -> object:
         if not self._audited:
             return None
-        redactor = self._redactor or import_module("handrail.conversation.redact").make_redactor(self._env)
+        redactor = self._redactor or import_module("handrail.conversation.redact").build_redactor(self._env)
         folder = state_folder(self._env) / "audit"
         return import_module("handrail.dispatch.approval.audit").Audit(folder, redactor, session=self._session)
 

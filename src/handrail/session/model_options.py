@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from handrail.conversation.request import Thinking
+from handrail.conversation.request import ThinkingOptions
 from handrail.errors import ProviderSetupError
 from handrail.providers.choose import ModelOptions
 from handrail.session.load_settings import LoadedSettings
@@ -70,7 +70,7 @@ def thinking_options(loaded: LoadedSettings, options: Mapping[str, Any]) -> dict
     if options.get("effort") is None and (effort := loaded.settings.get("effortLevel")):
         chosen["effort"] = effort
     enabled = loaded.settings.get("alwaysThinkingEnabled")
-    thinking = options.get("thinking", Thinking())
+    thinking = options.get("thinking", ThinkingOptions())
     if enabled is not None and thinking.mode == "default":
         chosen["thinking"] = replace(thinking, mode="adaptive" if enabled else "off")
     return chosen

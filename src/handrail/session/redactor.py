@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from handrail.conversation.redact import Redactor, make_redactor
+from handrail.conversation.redact import Redactor, build_redactor
 
 CUSTOM_HEADERS = "ANTHROPIC_CUSTOM_HEADERS"
 
@@ -21,7 +21,7 @@ def redactor_for(
     variables = dict(env) | ({"API_KEY": api_key} if api_key else {})
     headers = [tuple(map(str.strip, line.split(":", 1))) for line in env.get(CUSTOM_HEADERS, "").splitlines()]
     known = [(header[0], header[1]) for header in headers if len(header) == 2]
-    return make_redactor(variables, patterns, [*known, *_texts(configs, "headers"), *_texts(configs, "env")])
+    return build_redactor(variables, patterns, [*known, *_texts(configs, "headers"), *_texts(configs, "env")])
 
 
 def _texts(configs: Iterable[Mapping[str, Any]], section: str) -> Iterator[tuple[str, str]]:

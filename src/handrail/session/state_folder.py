@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from handrail.builtin.services import ToolServices
-from handrail.conversation.redact import Redactor, make_redactor
+from handrail.conversation.redact import Redactor, build_redactor
 from handrail.dispatch.results import DEFAULT_LIMITS, Limits, ResultStore
 from handrail.transcripts.log import Durability, Mirror
 from handrail.transcripts.store import TranscriptStore
@@ -49,7 +49,7 @@ def session_store(
     """Where this person's sessions are kept; without a redactor, the secrets of the environment are taken out."""
     state = state_folder(variables)
     elsewhere = (undo_folder(variables), *(state / name for name in RUN_FOLDERS))
-    return TranscriptStore(state / "sessions", redactor or make_redactor(variables), durability, elsewhere, mirror)
+    return TranscriptStore(state / "sessions", redactor or build_redactor(variables), durability, elsewhere, mirror)
 
 
 def default_services(variables: Mapping[str, str], cwd: Path | None = None, session: str = "") -> ToolServices:

@@ -18,7 +18,7 @@ from handrail.loop.run import Run
 from handrail.session.agent import Agent
 from handrail.session.slash_files import MAX_FILE, SOURCES, folders_for, reaches_out
 from handrail.tools.context import AgentIdentity, ToolContext
-from handrail.tools.delegation import AgentNews, Report, Task
+from handrail.tools.delegation import AgentNews, AgentReport, AgentTask
 from handrail.tools.events import CallQueued
 from handrail.transcripts.store import OpenTranscript
 
@@ -100,7 +100,7 @@ class Delegation:
         """Which kinds there are, and whether each only reads."""
         return {agent.name: agent.only_reads for agent in self.agents.values()}
 
-    async def work(self, task: Task, ctx: ToolContext) -> Report:
+    async def work(self, task: AgentTask, ctx: ToolContext) -> AgentReport:
         """Let a sub-agent work on the task to its end."""
         definition = self.agents[task.kind]
         name = f"agent-{os.urandom(6).hex()}"
@@ -112,7 +112,7 @@ class Delegation:
             if kept is not None:
                 kept.scribe.close()
 
-    async def _worked(self, agent: Agent, task: Task, identity: AgentIdentity, ctx: ToolContext) -> Report:
+    async def _worked(self, agent: Agent, task: AgentTask, identity: AgentIdentity, ctx: ToolContext) -> AgentReport:
         run = agent.run(task.prompt)
         ctx.abort.listen(lambda _reason: run.interrupt())
         calls, ended, model, unpaid = 0, None, agent.model, Usage()
@@ -142,7 +142,7 @@ class Delegation:
         assert ended is not None
         tokens = sum(spent.input_tokens + spent.output_tokens for spent in ended.spent.values())
         problem = (ended.problem or ended.why.value.replace("_", " ")) if ended.is_error else ""
-        return Report(identity.id, ended.text, calls, tokens, ended.seconds, problem)
+        return AgentReport(identity.id, ended.text, calls, tokens, ended.seconds, problem)
 
     def stop(self, agent_id: str) -> bool:
         """Have a sub-agent stop; False = there is none of that id at work."""
@@ -154,7 +154,7 @@ class Delegation:
     def _agent(
         self,
         definition: AgentDefinition,
-        task: Task,
+        task: AgentTask,
         identity: AgentIdentity,
         ctx: ToolContext,
         kept: OpenTranscript | None,

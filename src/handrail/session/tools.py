@@ -8,8 +8,8 @@ from handrail.builtin.services import ToolServices
 from handrail.builtin.table import USUAL_FEATURES, base_tools
 from handrail.session.state_folder import default_services
 from handrail.tools.catalog import Catalog
-from handrail.tools.pool import AnyTool, Deferral, Denied, Environment, Ingredients, nothing_denied
-from handrail.tools.stand_in import Listed, loaded
+from handrail.tools.pool import AnyTool, Deferral, DenyFilter, Environment, Ingredients, deny_nothing
+from handrail.tools.stub import ListedTool, load_tool
 
 DEFAULT_DEFERRAL = Deferral()
 SIMPLE, YES = ("HANDRAIL_SIMPLE", "CLAUDE_CODE_SIMPLE"), ("1", "true")
@@ -22,7 +22,7 @@ def make_catalog(
     custom: tuple[AnyTool, ...] = (),
     deferral: Deferral = DEFAULT_DEFERRAL,
     environment: Environment | None = None,
-    denied: Denied = nothing_denied,
+    denied: DenyFilter = deny_nothing,
     services: Callable[[], ToolServices] | None = None,
     planning: Callable[[], bool] = bool,
     features: frozenset[str] = USUAL_FEATURES,
@@ -50,8 +50,8 @@ def make_catalog(
     return catalog
 
 
-def _is_usable(planning: Callable[[], bool], tool: Listed) -> bool:
-    return tool.is_enabled() and not (planning() and _never_only_reads(loaded(tool)))
+def _is_usable(planning: Callable[[], bool], tool: ListedTool) -> bool:
+    return tool.is_enabled() and not (planning() and _never_only_reads(load_tool(tool)))
 
 
 def _never_only_reads(tool: AnyTool) -> bool:

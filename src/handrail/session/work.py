@@ -40,10 +40,10 @@ from handrail.session.session_settings import on_standard_error, open_settings, 
 from handrail.session.state_folder import result_store, session_store, state_folder, undo_folder
 from handrail.session.transcript import TranscriptOptions, open_transcript
 from handrail.tools.context import AgentType, RunOptions, ToolContext
-from handrail.tools.delegation import Report, Task
+from handrail.tools.delegation import AgentReport, AgentTask
 from handrail.tools.outcome import Outcome
 from handrail.tools.pool import Deferral
-from handrail.tools.stand_in import fetch
+from handrail.tools.stub import fetch
 from handrail.transcripts.log import Durability, Mirror
 from handrail.transcripts.rebuild import RebuiltTranscript
 from handrail.transcripts.scribe import new_id
@@ -515,7 +515,7 @@ class _Late:
     def kinds(self) -> dict[str, bool]:
         return self._made().kinds()
 
-    async def work(self, task: Task, ctx: ToolContext) -> Report:
+    async def work(self, task: AgentTask, ctx: ToolContext) -> AgentReport:
         return await self._made().work(task, ctx)
 
 
@@ -538,18 +538,18 @@ def open_model(work: Work, env: Mapping[str, str], redactor: Redactor | None = N
             open_replayed_provider,
             open_replayer,
             replayed_choice,
-            surroundings_of,
+            session_normalizer,
         )
 
-        replayer = open_replayer(work.replay, surroundings_of(work.cwd, env, redactor=redactor))
+        replayer = open_replayer(work.replay, session_normalizer(work.cwd, env, redactor=redactor))
         return open_replayed_provider(replayer, work.wishes), replayed_choice(replayer.cassette, work.wishes).model
     choice = choose(work.wishes, env)
     if not work.record:
         return open_provider(choice, env), choice.model
     from handrail.http.client import HttpClient  # noqa: PLC0415
-    from handrail.providers.cassette.opening import surroundings_of  # noqa: PLC0415  # only recordings pay for it
+    from handrail.providers.cassette.opening import session_normalizer  # noqa: PLC0415  # only recordings pay for it
     from handrail.providers.cassette.record import Recorder  # noqa: PLC0415
 
-    surroundings = surroundings_of(work.cwd, env, redactor=redactor)
+    surroundings = session_normalizer(work.cwd, env, redactor=redactor)
     recorder = Recorder(HttpClient(env), work.record, surroundings, timed=True)
     return open_provider(choice, env, recorder), choice.model

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from handrail.http.client import HttpClient
 from handrail.http.transport import HttpRequest, Response
-from handrail.providers.cassette.opening import open_replayed_provider, open_replayer, surroundings_of
+from handrail.providers.cassette.opening import open_replayed_provider, open_replayer, session_normalizer
 from handrail.providers.cassette.record import Recorder
 from handrail.providers.cassette.replay import Replayer
 from handrail.providers.choose import ModelOptions, choose, open_provider
@@ -31,15 +31,15 @@ class TestCassette:
         secrets: Iterable[str] = (),
         volatile: Iterable[str] = (),
     ) -> None:
-        surroundings = surroundings_of(Path.cwd(), os.environ, secrets=secrets, volatile=volatile, places=places)
+        normalizer = session_normalizer(Path.cwd(), os.environ, secrets=secrets, volatile=volatile, places=places)
         self.path = path
         self.recording = recording
         self._tape: Recorder | Replayer
         if recording:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._tape = Recorder(_Unkept(HttpClient(os.environ)), path, surroundings)
+            self._tape = Recorder(_NoKeepAlive(HttpClient(os.environ)), path, normalizer)
         else:
-            self._tape = open_replayer(path, surroundings)
+            self._tape = open_replayer(path, normalizer)
 
     @property
     def flags(self) -> tuple[str, str]:
@@ -84,20 +84,20 @@ class TestCassette:
                 self._tape.discard()
 
 
-class _Unkept:
+class _NoKeepAlive:
     """HTTP without keep-alive: a test's event loop may be gone before anybody could close what was kept."""
 
     def __init__(self, inner: HttpClient) -> None:
         self._inner = inner
 
     async def send(self, outgoing: HttpRequest) -> Response:
-        return _UnkeptResponse(await self._inner.send(outgoing), self._inner)
+        return _ClosingResponse(await self._inner.send(outgoing), self._inner)
 
     async def aclose(self) -> None:
         await self._inner.aclose()
 
 
-class _UnkeptResponse:
+class _ClosingResponse:
     def __init__(self, inner: Response, transport: HttpClient) -> None:
         self._inner = inner
         self._transport = transport

@@ -18,7 +18,7 @@ from typing import Any, Self
 from handrail.conversation.blocks import AssistantBlock
 from handrail.records import record
 from handrail.testing.pairing import pairing_problem
-from handrail.testing.wire_answers import FORMATS, Spoken
+from handrail.testing.wire_answers import FORMATS, ScriptedAnswer
 
 
 @record
@@ -138,7 +138,7 @@ class ModelServer:
             _whole(writer, reply.status, {"error": {"type": "scripted", "message": reply.error}}, reply.headers)
             return
         _, events, whole = _format(received.path)
-        said = Spoken(
+        said = ScriptedAnswer(
             reply.content, reply.stop_reason, reply.model, reply.input_tokens, reply.output_tokens, reply.piece
         )
         if not reply.raw and not asked.get("stream"):

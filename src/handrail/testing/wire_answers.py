@@ -11,7 +11,7 @@ Json = dict[str, Any]
 
 
 @record
-class Spoken:
+class ScriptedAnswer:
     """What an answer says. `piece` is the number of characters per delta (0 = one delta per block)."""
 
     content: Sequence[AssistantBlock]
@@ -40,7 +40,7 @@ def _event(kind: str, **fields: Any) -> bytes:
     return f"event: {kind}\ndata: {json.dumps({'type': kind, **fields})}\n\n".encode()
 
 
-def anthropic_events(said: Spoken) -> Iterator[bytes]:
+def anthropic_events(said: ScriptedAnswer) -> Iterator[bytes]:
     """The Messages stream."""
     usage = {"input_tokens": said.input_tokens, "output_tokens": 1}
     message = {"id": "msg_1", "type": "message", "role": "assistant", "model": said.model, "content": []}
@@ -72,7 +72,7 @@ def _anthropic_parts(block: AssistantBlock) -> tuple[Json, str, str, str]:
             return dict(block.raw), "", "", ""
 
 
-def anthropic_whole(said: Spoken) -> Json:
+def anthropic_whole(said: ScriptedAnswer) -> Json:
     """The Messages answer in one piece."""
     content: list[Json] = []
     for block in said.content:
@@ -93,7 +93,7 @@ def anthropic_whole(said: Spoken) -> Json:
     return {**head, "content": content, "stop_reason": reason, "usage": usage}
 
 
-def chat_events(said: Spoken) -> Iterator[bytes]:
+def chat_events(said: ScriptedAnswer) -> Iterator[bytes]:
     """The chat.completions stream."""
     head = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "model": said.model}
 
@@ -125,7 +125,7 @@ def chat_events(said: Spoken) -> Iterator[bytes]:
     yield b"data: [DONE]\n\n"
 
 
-def chat_whole(said: Spoken) -> Json:
+def chat_whole(said: ScriptedAnswer) -> Json:
     """The chat.completions answer in one piece."""
     message: Json = {"role": "assistant"}
     message["content"] = "".join(block.text for block in said.content if isinstance(block, Text)) or None
@@ -163,7 +163,7 @@ def _item(number: int, block: AssistantBlock) -> Json:
             return dict(block.raw)
 
 
-def responses_events(said: Spoken) -> Iterator[bytes]:
+def responses_events(said: ScriptedAnswer) -> Iterator[bytes]:
     """The Responses stream."""
     yield _event("response.created", response={"id": "resp_1", "model": said.model, "status": "in_progress"})
     for number, block in enumerate(said.content):
@@ -188,7 +188,7 @@ def responses_events(said: Spoken) -> Iterator[bytes]:
     yield _event(f"response.{whole['status']}", response=whole)
 
 
-def responses_whole(said: Spoken) -> Json:
+def responses_whole(said: ScriptedAnswer) -> Json:
     """The Responses answer in one piece."""
     return {
         "id": "resp_1",
@@ -201,7 +201,7 @@ def responses_whole(said: Spoken) -> Json:
 
 
 # by the end of the request's path
-FORMATS: dict[str, tuple[str, Callable[[Spoken], Iterator[bytes]], Callable[[Spoken], Json]]] = {
+FORMATS: dict[str, tuple[str, Callable[[ScriptedAnswer], Iterator[bytes]], Callable[[ScriptedAnswer], Json]]] = {
     "/messages": ("anthropic", anthropic_events, anthropic_whole),
     "/chat/completions": ("openai", chat_events, chat_whole),
     "/responses": ("openai-responses", responses_events, responses_whole),

@@ -7,7 +7,7 @@ from handrail.tools.context import Progress, ToolContext
 
 
 @record
-class Task:
+class AgentTask:
     """What the sub-agent shall do."""
 
     kind: str
@@ -17,7 +17,7 @@ class Task:
 
 
 @record
-class Report:
+class AgentReport:
     """What it said in the end, and what it took. `problem` says why it did not come to an end by itself."""
 
     agent_id: str
@@ -43,4 +43,4 @@ class Delegate(Protocol):
         """Which kinds there are, and whether each only reads."""
         ...
 
-    async def work(self, task: Task, ctx: ToolContext) -> Report: ...
+    async def work(self, task: AgentTask, ctx: ToolContext) -> AgentReport: ...

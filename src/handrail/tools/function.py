@@ -31,7 +31,7 @@ UNFIT = (PydanticUserError, PydanticJsonSchemaWarning, SchemaError, ToolDefiniti
 
 
 @record
-class Flags:
+class FunctionFlags:
     """How a function tool behaves; the names and the careful defaults are those of Tool."""
 
     name: str = ""
@@ -60,7 +60,7 @@ class Flags:
 class FunctionTool(Tool[BaseModel]):
     """A tool made from a function. It can still be called as that function."""
 
-    def __init__(self, function: Callable[..., Any], flags: Flags) -> None:
+    def __init__(self, function: Callable[..., Any], flags: FunctionFlags) -> None:
         _check_callable(function)
         self._function = function
         self._flags = flags
@@ -82,7 +82,7 @@ class FunctionTool(Tool[BaseModel]):
         self._about, of_parameters = _docstring(function)
         self.input_model, self._injected = _input_model(function, self.name, of_parameters)
         self._fields = tuple(self.input_model.model_fields)
-        self._touched = _touched(flags, self.name, self._fields)
+        self._touch_parameters = _touch_parameters(flags, self.name, self._fields)
 
     @property
     def blocking(self) -> bool:  # type: ignore[override]  # decided by the function, not by the class
@@ -106,9 +106,9 @@ class FunctionTool(Tool[BaseModel]):
     def access(self, args: BaseModel, run: RunContext) -> Access:
         if self._flags.access:
             return self._flags.access(**self._values(args))
-        if self._touched is None:
+        if self._touch_parameters is None:
             return super().access(args, run)
-        given = {kind: _paths(args, names) for kind, names in self._touched.items()}
+        given = {kind: _paths(args, names) for kind, names in self._touch_parameters.items()}
         named = any(given.values()) and not given["runs"] and not given["reaches"]
         return Access.of(
             reads=given["reads"],
@@ -174,8 +174,8 @@ def tool(function: Callable[..., Any] | None = None, /, **flags: Any) -> Any:
         ToolDefinitionError: the function cannot be a tool; the message says what to change.
     """
     if function is not None:
-        return FunctionTool(function, Flags())
-    return lambda decorated: FunctionTool(decorated, Flags(**flags))
+        return FunctionTool(function, FunctionFlags())
+    return lambda decorated: FunctionTool(decorated, FunctionFlags(**flags))
 
 
 def as_output(value: object) -> Output:
@@ -193,7 +193,7 @@ def as_output(value: object) -> Output:
             return Output(data=value)
 
 
-def _touched(flags: Flags, name: str, fields: Sequence[str]) -> Mapping[str, tuple[str, ...]] | None:
+def _touch_parameters(flags: FunctionFlags, name: str, fields: Sequence[str]) -> Mapping[str, tuple[str, ...]] | None:
     """The parameters by what is done with them; None when nothing is declared."""
     given = {kind: getattr(flags, kind) for kind in TOUCHES}
     found = {kind: (names,) if isinstance(names, str) else tuple(names or ()) for kind, names in given.items()}
@@ -256,7 +256,7 @@ def _input_model(
         if parameter.name.startswith("_") or hasattr(BaseModel, parameter.name):
             raise ToolDefinitionError(f"{name}: a parameter cannot be called {parameter.name!r}. Rename it.")
         default = ... if parameter.default is parameter.empty else parameter.default
-        fields[parameter.name] = (_described(hint, of_parameters.get(parameter.name, "")), default)
+        fields[parameter.name] = (_describe(hint, of_parameters.get(parameter.name, "")), default)
     try:
         return _model(name, fields), injected
     except UNFIT as error:
@@ -284,7 +284,7 @@ def _fits(name: str, fields: Mapping[str, Any]) -> bool:
     return True
 
 
-def _described(hint: Any, text: str) -> Any:
+def _describe(hint: Any, text: str) -> Any:
     """The hint, with the docstring's line about the parameter unless a Field already describes it."""
     if not text or _has_description(hint):
         return hint

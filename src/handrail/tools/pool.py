@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 from handrail.errors import ToolDefinitionError
 from handrail.records import record
 from handrail.tools.context import RunContext
-from handrail.tools.stand_in import Listed, StandIn, loaded
+from handrail.tools.stub import ListedTool, ToolStub, load_tool
 from handrail.tools.tool import PLAIN_VIEW, McpInfo, PromptView, Tool
 
 AnyTool = Tool[Any]
@@ -36,7 +36,7 @@ class Environment:
 
 
 @record
-class Entry:
+class ToolEntry:
     """
     A line in the list of all tools. Nothing is imported before `load` is called, which is the last thing asked.
 
@@ -44,7 +44,7 @@ class Entry:
     """
 
     name: str
-    load: Callable[[], Listed]
+    load: Callable[[], ListedTool]
     feature: str = ""
     when: Callable[[Environment], bool] = lambda _environment: True
     simple: bool = False
@@ -99,19 +99,19 @@ class Pool(Sequence[AnyTool]):
 
     def __init__(
         self,
-        own: Sequence[Listed],
-        mcp: Sequence[Listed],
+        own: Sequence[ListedTool],
+        mcp: Sequence[ListedTool],
         *,
         held: frozenset[str] = frozenset(),
         appended: tuple[str, ...] = (),
         late: frozenset[str] = frozenset(),
-        disabled: tuple[Listed, ...] = (),
+        disabled: tuple[ListedTool, ...] = (),
     ) -> None:
-        self.listed: tuple[Listed, ...] = (*own, *mcp)
+        self.listed: tuple[ListedTool, ...] = (*own, *mcp)
         self.held = held
         """Names of the tools that wait, or waited, to be searched for."""
         self._own = frozenset(tool.name for tool in own)
-        self._by_name: dict[str, Listed] = {alias: tool for tool in reversed(self.listed) for alias in tool.aliases}
+        self._by_name: dict[str, ListedTool] = {alias: tool for tool in reversed(self.listed) for alias in tool.aliases}
         self._by_name |= {tool.name: tool for tool in self.listed}
         appended = tuple(name for name in appended if name in self._by_name)
         self.activated = tuple(name for name in appended if name not in late)
@@ -125,7 +125,7 @@ class Pool(Sequence[AnyTool]):
         self.own_count = len(ahead)
         """How many of `active` are own tools: the cache breakpoint stands after them."""
         behind = [tool for tool in mcp if tool.name not in apart] if apart else mcp
-        self.active: tuple[Listed, ...] = (
+        self.active: tuple[ListedTool, ...] = (
             *ahead,
             *behind,
             *(self._by_name[name] for name in appended if name in apart),
@@ -139,7 +139,7 @@ class Pool(Sequence[AnyTool]):
 
     def __getitem__(self, index: Any) -> Any:
         found = self.listed[index]
-        return tuple(map(loaded, found)) if isinstance(found, tuple) else loaded(found)
+        return tuple(map(load_tool, found)) if isinstance(found, tuple) else load_tool(found)
 
     def __len__(self) -> int:
         return len(self.listed)
@@ -147,15 +147,15 @@ class Pool(Sequence[AnyTool]):
     def find(self, name: str) -> AnyTool | None:
         """The tool of that name, or else the one that was once called so. Deferred ones are found too."""
         found = self._by_name.get(name)
-        return found.load() if isinstance(found, StandIn) else found
+        return found.load() if isinstance(found, ToolStub) else found
 
-    def find_listed(self, name: str) -> Listed | None:
+    def find_listed(self, name: str) -> ListedTool | None:
         """The same without loading it."""
         return self._by_name.get(name)
 
     def modules(self) -> tuple[str, ...]:
         """What will be fetched when its tools are called. Fetching it ahead spares the first call the wait."""
-        return tuple(dict.fromkeys(tool.module for tool in self.listed if isinstance(tool, StandIn)))
+        return tuple(dict.fromkeys(tool.module for tool in self.listed if isinstance(tool, ToolStub)))
 
     def names(self) -> tuple[str, ...]:
         """All names and aliases a call may use."""
@@ -175,7 +175,7 @@ class Pool(Sequence[AnyTool]):
 _quoted = JSONEncoder(ensure_ascii=False).encode
 
 
-def definition_json(tool: Listed, view: PromptView) -> bytes:
+def definition_json(tool: ListedTool, view: PromptView) -> bytes:
     """Name, description and schema, in this order."""
     head = f'{{"name":{_quoted(tool.name)},"description":{_quoted(tool.prompt(view))},"input_schema":'
     return b"%b%b}" % (head.encode("utf-8", "replace"), tool.schema_json)
@@ -186,17 +186,17 @@ def serialise(definitions: Iterable[Definition]) -> bytes:
     return b"[" + b",".join([definition.json for definition in definitions]) + b"]"
 
 
-BY_NAME: Callable[[Listed], str] = attrgetter("name")
+BY_NAME: Callable[[ListedTool], str] = attrgetter("name")
 
-Denied = Callable[[str, McpInfo | None], bool]
+DenyFilter = Callable[[str, McpInfo | None], bool]
 
 
-def nothing_denied(_name: str, _mcp: McpInfo | None) -> bool:
+def deny_nothing(_name: str, _mcp: McpInfo | None) -> bool:
     """The deny filter of somebody without rules."""
     return False
 
 
-def is_enabled(tool: Listed) -> bool:
+def is_enabled(tool: ListedTool) -> bool:
     """Whether a tool can be used now, as it says itself."""
     return tool.is_enabled()
 
@@ -205,17 +205,17 @@ def is_enabled(tool: Listed) -> bool:
 class Ingredients:
     """Everything a pool is made from."""
 
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[ToolEntry, ...] = ()
     custom: tuple[AnyTool, ...] = ()
     mcp: tuple[AnyTool, ...] = ()
     environment: Environment = Environment()
-    denied: Denied = nothing_denied
+    denied: DenyFilter = deny_nothing
     deferral: Deferral = NO_DEFERRAL
     appended: tuple[str, ...] = ()
     """Names of tools that were activated or came late, in the order in which they did."""
     late: frozenset[str] = frozenset()
     """Those of them that came while the conversation went on."""
-    usable: Callable[[Listed], bool] = is_enabled
+    usable: Callable[[ListedTool], bool] = is_enabled
     shown: frozenset[str] = frozenset()
     """Names of tools that were in the pool before: they keep their places, even if they cannot be used any more."""
     sent: frozenset[str] = frozenset()
@@ -224,10 +224,10 @@ class Ingredients:
 
 def assemble(what: Ingredients) -> Pool:
     """The one way to a pool: gates, conditions, simple mode, deny filter, enabled, no doubles, sorted, deferred."""
-    loaded = [_loaded(entry) for entry in what.entries if _wanted(entry, what)]
-    disabled: list[Listed] = []
-    own = _chosen((*loaded, *what.custom), what, frozenset(), disabled)
-    mcp = _chosen(what.mcp, what, {name for tool in own for name in (tool.name, *tool.aliases)}, disabled)
+    listed = [_load(entry) for entry in what.entries if _is_wanted(entry, what)]
+    disabled: list[ListedTool] = []
+    own = _choose((*listed, *what.custom), what, frozenset(), disabled)
+    mcp = _choose(what.mcp, what, {name for tool in own for name in (tool.name, *tool.aliases)}, disabled)
     if what.deferral.mode != "off" and not any(map(_can_wait, (*own, *mcp))):
         own = [tool for tool in own if tool.name != SEARCH_TOOL]  # there is nothing to search for
     held = _held_back(own, mcp, what)
@@ -240,7 +240,7 @@ def with_activated(what: Ingredients, names: Iterable[str]) -> Ingredients:
     return replace(what, appended=tuple(dict.fromkeys((*what.appended, *names))))
 
 
-def _wanted(entry: Entry, what: Ingredients) -> bool:
+def _is_wanted(entry: ToolEntry, what: Ingredients) -> bool:
     environment = what.environment
     return (
         (not entry.feature or entry.feature in environment.features)
@@ -251,20 +251,22 @@ def _wanted(entry: Entry, what: Ingredients) -> bool:
     )
 
 
-def _loaded(entry: Entry) -> Listed:
+def _load(entry: ToolEntry) -> ListedTool:
     tool = entry.load()
     if tool.name != entry.name:  # the deny filter has only seen the name of the entry
         raise ToolDefinitionError(f"The entry {entry.name!r} loads a tool called {tool.name!r}. Give both one name.")
     return tool
 
 
-def _chosen(tools: Iterable[Listed], what: Ingredients, taken: Collection[str], disabled: list[Listed]) -> list[Listed]:
+def _choose(
+    tools: Iterable[ListedTool], what: Ingredients, taken: Collection[str], disabled: list[ListedTool]
+) -> list[ListedTool]:
     """
     Tools that are allowed, usable and of a name that is not taken, one of each name; `disabled` gets the others.
 
     The first one wins; of two MCP tools the one whose server comes first in the alphabet, whoever connected first.
     """
-    kept: dict[str, Listed] = {}
+    kept: dict[str, ListedTool] = {}
     for tool in tools:
         if tool.name in taken or what.denied(tool.name, tool.mcp):
             continue
@@ -277,7 +279,7 @@ def _chosen(tools: Iterable[Listed], what: Ingredients, taken: Collection[str], 
     return list(kept.values())
 
 
-def _held_back(own: Sequence[Listed], mcp: Sequence[Listed], what: Ingredients) -> frozenset[str]:
+def _held_back(own: Sequence[ListedTool], mcp: Sequence[ListedTool], what: Ingredients) -> frozenset[str]:
     deferral = what.deferral
     if deferral.mode == "off" or all(tool.name != SEARCH_TOOL for tool in own):
         return frozenset()
@@ -290,6 +292,6 @@ def _held_back(own: Sequence[Listed], mcp: Sequence[Listed], what: Ingredients) 
     return names if size > deferral.share * deferral.context_chars else frozenset()
 
 
-def _can_wait(tool: Listed) -> bool:
+def _can_wait(tool: ListedTool) -> bool:
     """Whether the definition may be held back: asked for by the tool, or because it comes from a server."""
     return (tool.should_defer or tool.mcp is not None) and not tool.always_load and tool.name != SEARCH_TOOL

@@ -14,9 +14,9 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from handrail.conversation.blocks import Json
 from handrail.errors import InputError, ToolDefinitionError
-from handrail.tools.foreign import branches, effort, flattened, trouble
 from handrail.tools.tool import Tool, check_name
-from handrail.tools.wording import bounded, cut, first_line, shown, unexpected, where
+from handrail.tools.untrusted_schema import branches, effort, flatten, trouble
+from handrail.tools.wording import brief_repr, cut, first_line, limit_problems, unexpected_field, where
 
 MAX_BACKTRACKING = 100_000  # a pattern that needs more is hostile or broken; the field then counts as wrong
 MAX_SCHEMA_BYTES = 200_000
@@ -39,7 +39,7 @@ class RawTool(Tool[Json], ABC):
         root = schema.get("type") if isinstance(schema, Mapping) else schema
         if not isinstance(schema, Mapping) or root != "object":
             raise ToolDefinitionError(
-                f"The input schema of {name!r} has the root {shown(root)}. It must be of type 'object'."
+                f"The input schema of {name!r} has the root {brief_repr(root)}. It must be of type 'object'."
             )
         self.name = name
         try:
@@ -52,11 +52,11 @@ class RawTool(Tool[Json], ABC):
                 f"The input schema of {name!r} has {len(self._written):,} bytes; "
                 f"at most {MAX_SCHEMA_BYTES:,} go to a model."
             )
-        self.schema_json = to_json(flattened(original))
+        self.schema_json = to_json(flatten(original))
 
     @property
     def input_schema(self) -> Json:
-        return flattened(self._original)
+        return flatten(self._original)
 
     @cached_property
     def _original(self) -> dict[str, Any]:
@@ -85,12 +85,12 @@ class RawTool(Tool[Json], ABC):
         errors = self._errors(raw)
         if not errors:
             return raw
-        numbers, _ = _meant(errors)
+        numbers, _ = _find_numbers(errors)
         if numbers:
-            raw = _replaced(raw, numbers)
+            raw = _replace_values(raw, numbers)
             errors = self._errors(raw)
         if errors:
-            raise InputError(bounded(_sentences(errors, self._original)))
+            raise InputError(limit_problems(_sentences(errors, self._original)))
         return raw
 
     def _errors(self, raw: Json) -> list[Error]:
@@ -110,7 +110,7 @@ def _refuse(uri: str) -> Any:
     raise ValueError(f"{uri!r} is not fetched")
 
 
-def _meant(errors: Iterable[Error]) -> tuple[dict[Path, int | float], set[Path]]:
+def _find_numbers(errors: Iterable[Error]) -> tuple[dict[Path, int | float], set[Path]]:
     """
     The numbers that strings in the input mean, and the places whose type is refused.
 
@@ -129,7 +129,7 @@ def _meant(errors: Iterable[Error]) -> tuple[dict[Path, int | float], set[Path]]
             case Kind.AnyOf(context=unions) | Kind.OneOfNotValid(context=unions):
                 if sum(map(len, unions)) * len(unions) > MAX_COMPARED:
                     continue
-                parts = [_meant(branch) for branch in unions]
+                parts = [_find_numbers(branch) for branch in unions]
                 places = {
                     place for _, some in parts for place in some if all(_lies_in(place, each) for _, each in parts)
                 }
@@ -154,7 +154,7 @@ def as_number(text: object, *, whole: bool) -> int | float | None:
     return number if math.isfinite(number) and not whole else None
 
 
-def _replaced(raw: Json, values: Mapping[Path, int | float]) -> Json:
+def _replace_values(raw: Json, values: Mapping[Path, int | float]) -> Json:
     changed = copy.deepcopy(dict(raw))
     for path, value in values.items():
         node: Any = changed
@@ -172,6 +172,6 @@ def _sentences(errors: Iterable[Error], schema: Json) -> Iterable[str]:
                 yield f"The required field {'.'.join([*path, name])!r} is missing."
             case Kind.AdditionalProperties(unexpected=names) | Kind.UnevaluatedProperties(unexpected=names):
                 for name in names:
-                    yield unexpected([*path, name], () if path else schema.get("properties", ()))
+                    yield unexpected_field([*path, name], () if path else schema.get("properties", ()))
             case _:
                 yield f"{where(path)} is wrong: {cut(error.message, 300)}."

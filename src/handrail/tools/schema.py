@@ -9,7 +9,7 @@ from pydantic_core import to_json
 
 from handrail.conversation.blocks import Json
 from handrail.errors import InputError, ToolDefinitionError
-from handrail.tools.wording import bounded, first_line, shown, unexpected, where
+from handrail.tools.wording import brief_repr, first_line, limit_problems, unexpected_field, where
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -81,7 +81,7 @@ def parse_model(model: type[Model], raw: Json) -> Model:
     try:
         return model.__pydantic_validator__.validate_python(raw)  # type: ignore[no-any-return]  # the model's own
     except ValidationError as error:
-        raise InputError(bounded(_sentences(error, model, raw))) from error
+        raise InputError(limit_problems(_sentences(error, model, raw))) from error
 
 
 def _sentences(error: ValidationError, model: type[BaseModel], raw: Json) -> Iterable[str]:
@@ -94,12 +94,12 @@ def _sentences(error: ValidationError, model: type[BaseModel], raw: Json) -> Ite
         if missing:
             yield f"The required field {'.'.join(path)!r} is missing."
         elif problem["type"] == "extra_forbidden":
-            yield unexpected(path, known if len(path) == 1 else ())
+            yield unexpected_field(path, known if len(path) == 1 else ())
         else:
             wrong.setdefault(path, []).append(IN_PLAIN_WORDS.get(problem["type"]) or _plain(problem["msg"]))
             values.setdefault(path, problem["input"])
     for path, reasons in wrong.items():
-        yield f"{where(path)} is wrong: {', or '.join(dict.fromkeys(reasons))}; got {shown(values[path])}."
+        yield f"{where(path)} is wrong: {', or '.join(dict.fromkeys(reasons))}; got {brief_repr(values[path])}."
 
 
 def _path(loc: Sequence[str | int], raw: object, *, missing: bool) -> tuple[str, ...]:

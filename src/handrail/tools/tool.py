@@ -22,7 +22,7 @@ from handrail.tools.context import AgentType, Progress, RunContext, ToolContext
 from handrail.tools.output import Output, json_text, sendable
 from handrail.tools.permission import NO_OPINION, Ask, Check, NoRules, PermissionSnapshot, Refuse
 from handrail.tools.search import words
-from handrail.tools.wording import cut, shown
+from handrail.tools.wording import brief_repr, cut
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -138,7 +138,7 @@ class Tool(ABC, Generic[In]):
         """A short form of one call for messages, for example `Read(src/app.py)`."""
         values = args if isinstance(args, Mapping) else getattr(args, "__dict__", {})
         first = next(iter(values.values()), "")
-        return f"{self.name}({shown(first, 60)})" if first != "" else self.name
+        return f"{self.name}({brief_repr(first, 60)})" if first != "" else self.name
 
     def classifier_text(self, args: In) -> str:
         """What a safety classifier should look at. Empty = nothing of interest."""

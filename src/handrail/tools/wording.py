@@ -12,7 +12,7 @@ def where(path: Sequence[str]) -> str:
     return f"The field {'.'.join(path)!r}" if path else "The input"
 
 
-def unexpected(path: Sequence[str], known: Iterable[str]) -> str:
+def unexpected_field(path: Sequence[str], known: Iterable[str]) -> str:
     """The sentence about a field nobody asked for, with the name that was perhaps meant."""
     names = list(known)
     hint = did_you_mean(path[-1], names)
@@ -21,7 +21,7 @@ def unexpected(path: Sequence[str], known: Iterable[str]) -> str:
     return f"{where(path)} is unexpected.{hint or ' Leave it out.'}"
 
 
-def bounded(sentences: Iterable[str]) -> tuple[str, ...]:
+def limit_problems(sentences: Iterable[str]) -> tuple[str, ...]:
     """Each sentence once, and not more than anybody would read."""
     unique = list(dict.fromkeys(sentences))
     rest = len(unique) - MAX_PROBLEMS
@@ -36,7 +36,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f" Did you mean {near[0]!r}?" if near else ""
 
 
-def shown(value: object, limit: int = 100) -> str:
+def brief_repr(value: object, limit: int = 100) -> str:
     """A value as it may stand in a message: bounded, and with its type where that is the point."""
     try:
         return cut(repr(value), limit)

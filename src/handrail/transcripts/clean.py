@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from handrail.conversation.coding import OWN, THOUGHTS, Value
+from handrail.conversation.block_json import OWN, THOUGHTS, Value
 
 Clean: TypeAlias = Callable[[Any], Any]
 """Takes the secrets out of a JSON value."""

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from handrail.conversation.block_json import assistant_block, user_blocks
 from handrail.conversation.blocks import AssistantBlock, BrokenToolUse, Text, Thinking, ToolResult, ToolUse
-from handrail.conversation.coding import assistant_block, user_blocks
 from handrail.conversation.messages import AssistantMessage, Attachment, Message, SystemNote, UserMessage
-from handrail.conversation.scribe import PUT_OFF
+from handrail.conversation.transcript import PUT_OFF
 from handrail.records import record
 from handrail.transcripts.log import OWN, Broken, Record
 

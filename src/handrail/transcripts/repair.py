@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from handrail.conversation.coding import block_value
+from handrail.conversation.block_json import block_value
 from handrail.conversation.messages import AssistantMessage, Attachment, Message, SystemNote
 from handrail.errors import SessionError
 from handrail.transcripts.log import OWN, Broken, Log, line_of, read

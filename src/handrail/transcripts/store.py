@@ -78,7 +78,7 @@ class TranscriptStore:
             scribe = self._scribe(log, path.stem, cwd, rebuilt)
             if upto:
                 rebuilt = _shortened(path, rebuilt, upto)
-                scribe.replaced(rebuilt.messages)
+                scribe.replace_messages(rebuilt.messages)
         except BaseException:
             log.close()
             raise
@@ -93,7 +93,7 @@ class TranscriptStore:
         made = self._opened(self.folder / folder_name(cwd) / f"{name}.jsonl", name, cwd, rebuilt, path.stem)
         made.scribe.adopt(rebuilt.messages)
         if rebuilt.moved:
-            made.scribe.moved(rebuilt.moved)
+            made.scribe.change_folder(rebuilt.moved)
         return replace(made, forked=True)
 
     def beside(self, path: Path, agent_id: str, cwd: str) -> OpenTranscript:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from handrail.conversation.redact import make_redactor
+from handrail.conversation.redact import build_redactor
 from handrail.dispatch.approval.audit import Audit, allowed_by_classifier
 from handrail.dispatch.approval.model_judge import Ruling
 from handrail.dispatch.gate import Evidence
@@ -33,7 +33,7 @@ def kept(audit: Audit) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def audit(tmp_path: Path) -> Audit:
-    return Audit(tmp_path / "state" / "audit", make_redactor(ENV))
+    return Audit(tmp_path / "state" / "audit", build_redactor(ENV))
 
 
 @pytest.mark.proves("G33", "G21")
@@ -135,7 +135,7 @@ async def test_no_secret_reaches_the_record(tmp_path: Path, audit: Audit) -> Non
 
 
 async def test_patterns_of_the_user_count_as_secrets(tmp_path: Path) -> None:
-    audit = Audit(tmp_path / "audit", make_redactor({}, ["^ls$"]))
+    audit = Audit(tmp_path / "audit", build_redactor({}, ["^ls$"]))
     await Desk(tmp_path, audit=audit).bash("ls")
 
     assert kept(audit)[0]["input"] == {"command": "[redacted:pattern]"}
@@ -155,7 +155,7 @@ async def test_nothing_is_made_before_there_is_something_to_keep(tmp_path: Path,
 
 @pytest.mark.proves("R6")
 async def test_long_inputs_are_cut_and_a_full_file_gives_way_to_a_new_one(tmp_path: Path) -> None:
-    audit = Audit(tmp_path / "audit", make_redactor({}), max_file=40_000)
+    audit = Audit(tmp_path / "audit", build_redactor({}), max_file=40_000)
     desk = Desk(tmp_path, audit=audit)
     for length in (100_000, 5, 5, 100_000, 100_000):
         await desk.bash("echo " + "x" * length)
@@ -173,7 +173,7 @@ async def test_old_records_give_way_when_the_folder_is_full(tmp_path: Path) -> N
         old = folder / f"{number}.jsonl"
         old.write_text("x" * 1_000)
         os.utime(old, (number, number))
-    audit = Audit(folder, make_redactor({}), max_folder=2_500)
+    audit = Audit(folder, build_redactor({}), max_folder=2_500)
     await Desk(tmp_path, audit=audit).bash("ls")
     audit.close()
 
@@ -184,7 +184,7 @@ async def test_a_record_that_cannot_be_written_is_said_once_and_holds_up_nothing
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "audit").write_text("a file where the folder should be")
-    desk = Desk(tmp_path, audit=Audit(tmp_path / "audit", make_redactor({})))
+    desk = Desk(tmp_path, audit=Audit(tmp_path / "audit", build_redactor({})))
 
     assert [(await desk.bash("ls")).verdict for _ in range(3)] == [Verdict.ALLOW] * 3
     assert caplog.text.count("decisions are not recorded") == 1
@@ -211,12 +211,12 @@ async def test_text_that_is_no_unicode_is_kept_as_an_escape(tmp_path: Path, audi
 KILLED = """
 import asyncio, os, signal, sys
 from pathlib import Path
-from handrail.conversation.redact import make_redactor
+from handrail.conversation.redact import build_redactor
 from handrail.dispatch.approval.audit import Audit
 from tests.dispatch.approval.desk import Desk
 
 async def main() -> None:
-    desk = Desk(Path(sys.argv[1]), audit=Audit(Path(sys.argv[1], "audit"), make_redactor({})))
+    desk = Desk(Path(sys.argv[1]), audit=Audit(Path(sys.argv[1], "audit"), build_redactor({})))
     for number in range(50):
         await desk.bash(f"echo {number}")
     os.kill(os.getpid(), signal.SIGKILL)

@@ -8,20 +8,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handrail.conversation.redact import make_redactor
+from handrail.conversation.redact import build_redactor
 from handrail.errors import CassetteError
 from handrail.http.transport import HttpRequest
-from handrail.providers.cassette.canonical import canonical, settled
-from handrail.providers.cassette.surroundings import make_surroundings
+from handrail.providers.cassette.canonical import canonical, renormalize
+from handrail.providers.cassette.normalize import build_normalizer
 
-HERE = make_surroundings(make_redactor({}), {"cwd": Path("/home/me/project"), "home": Path("/home/me")})
-THERE = make_surroundings(make_redactor({}), {"cwd": Path("/ci/build"), "home": Path("/home/ci")}, [r"build #\d+"])
+HERE = build_normalizer(build_redactor({}), {"cwd": Path("/home/me/project"), "home": Path("/home/me")})
+THERE = build_normalizer(build_redactor({}), {"cwd": Path("/ci/build"), "home": Path("/home/ci")}, [r"build #\d+"])
 
 
-def key(text: str | dict[str, Any], surroundings: Any = HERE, **others: Any) -> str:
+def key(text: str | dict[str, Any], normalizer: Any = HERE, **others: Any) -> str:
     message = {"role": "user", "content": text} if isinstance(text, str) else text
     body = {"model": "m", "messages": [message], **others}
-    return canonical(HttpRequest("https://host/v1/messages", (), json.dumps(body).encode()), surroundings).key
+    return canonical(HttpRequest("https://host/v1/messages", (), json.dumps(body).encode()), normalizer).key
 
 
 def call(call_id: str, **values: Any) -> dict[str, Any]:
@@ -108,12 +108,12 @@ def test_a_body_that_is_no_json_is_its_text() -> None:
 @pytest.mark.parametrize("path", ['/a"b', "/a\\b", "/a\nb", "/a{{b"])
 def test_a_folder_that_cannot_stand_in_a_recording_is_refused(path: str) -> None:
     with pytest.raises(CassetteError, match="cannot hold"):
-        make_surroundings(make_redactor({}), {"cwd": Path(path)})
+        build_normalizer(build_redactor({}), {"cwd": Path(path)})
 
 
 def test_a_volatile_pattern_that_is_none_is_refused() -> None:
     with pytest.raises(CassetteError, match=r"'\(' is not a regular expression"):
-        make_surroundings(make_redactor({}), {}, ["("])
+        build_normalizer(build_redactor({}), {}, ["("])
 
 
 TEXT = st.lists(
@@ -137,5 +137,5 @@ def test_what_was_recorded_is_steady_already(head: dict[str, Any], messages: lis
     body = {key: value for key, value in head.items() if key not in {"messages", "input"}} | {"messages": messages}
     first = canonical(HttpRequest("https://host/v1/messages", (), json.dumps(body).encode()), HERE)
 
-    assert settled(first, HERE) == first
-    assert settled(first, THERE).key == settled(settled(first, THERE), THERE).key
+    assert renormalize(first, HERE) == first
+    assert renormalize(first, THERE).key == renormalize(renormalize(first, THERE), THERE).key

@@ -22,7 +22,7 @@ from handrail.providers.cassette.opening import (
     open_replayed_provider,
     open_replayer,
     replayed_choice,
-    surroundings_of,
+    session_normalizer,
 )
 from handrail.providers.cassette.record import Recorder
 from handrail.providers.cassette.replay import Replayer
@@ -50,8 +50,8 @@ class Studio:
         self.env = {"HOME": str(folder / "home"), "SERVICE_TOKEN": "t0p-secret-value"}
 
     def recorder(self, cwd: Path | None = None, **options: Any) -> Recorder:
-        surroundings = surroundings_of(cwd or self.first, self.env)
-        return Recorder(HttpClient({}), self.path, surroundings, **options)
+        normalizer = session_normalizer(cwd or self.first, self.env)
+        return Recorder(HttpClient({}), self.path, normalizer, **options)
 
     def recording(self, server: ModelServer, api: str, recorder: Recorder) -> Provider:
         base = server.url if api == "anthropic" else f"{server.url}/v1"
@@ -60,7 +60,7 @@ class Studio:
 
     def replayer(self, cwd: Path | None = None, **options: Any) -> Replayer:
         return open_replayer(
-            self.path, surroundings_of(cwd or self.second, self.env | {"HOME": "/elsewhere"}), **options
+            self.path, session_normalizer(cwd or self.second, self.env | {"HOME": "/elsewhere"}), **options
         )
 
     def replaying(self, cwd: Path | None = None, **options: Any) -> Provider:
@@ -303,7 +303,7 @@ async def test_a_timed_recording_keeps_its_pauses_and_speed_changes_them(studio:
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
 
-    player = Replayer(load(studio.path), surroundings_of(studio.second, {}), speed=2.0, sleep=sleep)
+    player = Replayer(load(studio.path), session_normalizer(studio.second, {}), speed=2.0, sleep=sleep)
     await everything(open_replayed_provider(player, ModelOptions()), question())
 
     assert slept
@@ -431,10 +431,10 @@ sys.addaudithook(watch)
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import UserMessage
 from handrail.conversation.request import History, Request
-from handrail.providers.cassette.opening import open_replayed_provider, open_replayer, surroundings_of
+from handrail.providers.cassette.opening import open_replayed_provider, open_replayer, session_normalizer
 from handrail.providers.choose import ModelOptions
 async def main():
-    player = open_replayer(Path(sys.argv[1]), surroundings_of(Path.cwd(), {}))
+    player = open_replayer(Path(sys.argv[1]), session_normalizer(Path.cwd(), {}))
     provider = open_replayed_provider(player, ModelOptions())
     request = Request("m", History([UserMessage((Text("Hi"),))]))
     print([type(event).__name__ async for event in provider.stream(request)][-1])

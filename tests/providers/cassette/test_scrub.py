@@ -8,16 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handrail.conversation.blocks import Text, ToolUse
-from handrail.conversation.redact import make_redactor
+from handrail.conversation.redact import build_redactor
 from handrail.conversation.stream import BlockEnd
+from handrail.providers.cassette.normalize import Normalizer
 from handrail.providers.cassette.scrub import scrub
-from handrail.providers.cassette.surroundings import Surroundings
-from handrail.testing.wire_answers import FORMATS, Spoken
+from handrail.testing.wire_answers import FORMATS, ScriptedAnswer
 from tests.providers.asking import APIS
 
 KEY = "sk-ant-api03-Zz91kdm3KDm20dkMMd02mxZkw"
 TOKEN = "correct-horse-battery"
-HERE = Surroundings(make_redactor({"MY_TOKEN": TOKEN}), (("/home/me/project", "cwd"), ("/home/me", "home")))
+HERE = Normalizer(build_redactor({"MY_TOKEN": TOKEN}), (("/home/me/project", "cwd"), ("/home/me", "home")))
 FORMAT = st.sampled_from(sorted(FORMATS))
 WORDS = st.lists(
     st.one_of(
@@ -48,7 +48,7 @@ def test_a_scrubbed_stream_says_the_same_without_secrets_and_places(
     path: str, words: str, piece: int, places: list[int]
 ) -> None:
     content = (Text(f"Say: {words}."), ToolUse("c1", "Write", {"text": f"{words} ok"}))
-    said = Spoken(content, "", "m", 1, 1, piece)
+    said = ScriptedAnswer(content, "", "m", 1, 1, piece)
     chunks = cut(b"".join(FORMATS[path][1](said)), places)
 
     clean = scrub(chunks, HERE.edits)
@@ -72,7 +72,7 @@ def test_a_scrubbed_stream_says_the_same_without_secrets_and_places(
 def test_what_holds_nothing_to_hide_keeps_every_byte_and_boundary(
     path: str, words: str, piece: int, places: list[int]
 ) -> None:
-    said = Spoken((Text(words), ToolUse("c1", "Write", {"text": words})), "", "m", 1, 1, piece)
+    said = ScriptedAnswer((Text(words), ToolUse("c1", "Write", {"text": words})), "", "m", 1, 1, piece)
     chunks = cut(b"".join(FORMATS[path][1](said)), places)
 
     assert scrub(chunks, HERE.edits) == tuple(chunks)
@@ -89,7 +89,7 @@ def test_any_bytes_come_through(data: bytes, places: list[int]) -> None:
 @given(st.integers(1, 10), st.integers(0, 400))
 @pytest.mark.proves("R10")
 def test_a_stream_that_breaks_off_inside_a_secret_does_not_show_its_parts(piece: int, end: int) -> None:
-    said = Spoken((Text(f"It is {TOKEN}!"),), "", "m", 1, 1, piece)
+    said = ScriptedAnswer((Text(f"It is {TOKEN}!"),), "", "m", 1, 1, piece)
     body = b"".join(FORMATS["/messages"][1](said))
     start = body.index(b"It is"[:piece])
     clean = b"".join(scrub([body[: start + end]], HERE.edits)).decode()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from handrail.errors import CassetteError
 from handrail.providers.cassette.canonical import Canonical
-from handrail.providers.cassette.tape import Chunk, Entry, Header, TapeWriter, load
+from handrail.providers.cassette.tape import Chunk, Header, Recording, TapeWriter, load
 
 JSON = st.recursive(
     st.none() | st.integers() | st.text(max_size=5), lambda inner: st.lists(inner, max_size=3), max_leaves=5
@@ -30,7 +30,7 @@ ANSWERED = st.builds(
 FAILED = REQUEST.map(lambda request: (request, {"end": "failed", "why": "gone"}))
 
 
-def tape(entries: list[Entry]) -> str:
+def tape(entries: list[Recording]) -> str:
     writer = TapeWriter()
     return writer.header(Header("openai", "http://h", "m", "n")) + "".join(map(writer.entry, entries))
 
@@ -40,7 +40,7 @@ def tape(entries: list[Entry]) -> str:
 def test_what_is_written_is_read_again_whatever_was_written_first(
     tmp_path_factory: pytest.TempPathFactory, parts: list[tuple[Canonical, dict[str, object]]], random: object
 ) -> None:
-    entries = [Entry(number, request, **rest) for number, (request, rest) in enumerate(parts, 1)]  # type: ignore[arg-type]  # fields by name
+    entries = [Recording(number, request, **rest) for number, (request, rest) in enumerate(parts, 1)]  # type: ignore[arg-type]  # fields by name
     path = tmp_path_factory.mktemp("tape") / "x.jsonl"
     shuffled = list(entries)
     random.shuffle(shuffled)  # type: ignore[attr-defined]  # a Random
@@ -52,8 +52,8 @@ def test_what_is_written_is_read_again_whatever_was_written_first(
     assert cassette.entries == tuple(entries)
 
 
-def entry(number: int) -> Entry:
-    return Entry(number, Canonical("openai", {"a": 1}, ({"n": number},)), 200, {}, (Chunk(b"data"), Chunk(b"\xff")))
+def entry(number: int) -> Recording:
+    return Recording(number, Canonical("openai", {"a": 1}, ({"n": number},)), 200, {}, (Chunk(b"data"), Chunk(b"\xff")))
 
 
 def test_a_crash_at_any_byte_costs_only_the_recording_that_was_being_written(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from handrail.tools.permission import Decision
 from handrail.tools.pool import AnyTool
 from handrail.tools.raw import RawTool
 from handrail.tools.schema import Input
-from handrail.tools.stand_in import loaded
+from handrail.tools.stub import load_tool
 from handrail.tools.tool import Tool
 
 EVERY_MODE = Flags(bypass_available=True, auto_available=True)
@@ -115,7 +115,7 @@ def tool_called(name: str) -> AnyTool:
     """The installed tool of that name; one that declares nothing if there is none."""
     plain = ALIASES.get(name, name)
     if made := installed().get(plain):
-        return loaded(made())
+        return load_tool(made())
     return WebFetch() if plain == "WebFetch" else Unknown(re.sub(r"[^A-Za-z0-9_-]", "_", plain)[:128] or "_")
 
 

@@ -1,7 +1,7 @@
 """
 Cassettes: answers of models, recorded once and replayed without a key and without a network.
 
-    surroundings   what differs from machine to machine, and what must not be written
+    normalizer   what differs from machine to machine, and what must not be written
     canonical      a request without what is volatile: the key of a recording
     scrub          secrets and places taken out of a stream, across its deltas, chunk boundaries kept
     tape           the file format

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from handrail.conversation.context import without_personal
 from handrail.http.transport import HttpRequest
-from handrail.providers.cassette.surroundings import Surroundings
+from handrail.providers.cassette.normalize import Normalizer
 from handrail.records import record
 
 APIS = {"messages": "anthropic", "chat/completions": "openai", "responses": "openai-responses"}
@@ -37,7 +37,7 @@ class Canonical:
         return digest([self.api, self.head, list(self.messages)])
 
 
-def canonical(outgoing: HttpRequest, surroundings: Surroundings) -> Canonical:
+def canonical(outgoing: HttpRequest, normalizer: Normalizer) -> Canonical:
     """The steady form of a request."""
     api = api_of(outgoing.url)
     try:
@@ -45,18 +45,18 @@ def canonical(outgoing: HttpRequest, surroundings: Surroundings) -> Canonical:
     except ValueError:
         body = None
     if not isinstance(body, dict):
-        return Canonical(api, {"body": surroundings.steady(outgoing.body.decode("utf-8", "replace"))}, ())
+        return Canonical(api, {"body": normalizer.normalize(outgoing.body.decode("utf-8", "replace"))}, ())
     conversation = "messages" if "messages" in body else "input"
     said = body.pop(conversation, [])
-    steady = _Steady(surroundings)
+    steady = _RequestNormalizer(normalizer)
     head = steady.value({name: value for name, value in body.items() if name not in VOLATILE_FIELDS})
     messages = said if isinstance(said, list) else [{"role": "user", "content": said}]
     return Canonical(api, head, tuple(steady.message(message) for message in messages))
 
 
-def settled(request: Canonical, surroundings: Surroundings) -> Canonical:
+def renormalize(request: Canonical, normalizer: Normalizer) -> Canonical:
     """A request from a recording, made steady once more: what is volatile by now need not have been so then."""
-    steady = _Steady(surroundings)
+    steady = _RequestNormalizer(normalizer)
     head = steady.value(dict(request.head))
     return Canonical(request.api, head, tuple(steady.message(message) for message in request.messages))
 
@@ -73,11 +73,11 @@ def digest(value: Any) -> str:
     return sha256(text.encode()).hexdigest()[:16]
 
 
-class _Steady:
+class _RequestNormalizer:
     """One request; ids are numbered as they appear."""
 
-    def __init__(self, surroundings: Surroundings) -> None:
-        self._surroundings = surroundings
+    def __init__(self, normalizer: Normalizer) -> None:
+        self._normalizer = normalizer
         self._ids: dict[str, str] = {}
 
     def message(self, message: Any) -> Any:
@@ -112,7 +112,7 @@ class _Steady:
         return self._ids.setdefault(value, f"id-{len(self._ids) + 1}")
 
     def _text(self, text: str) -> str:
-        text = self._surroundings.steady(without_personal(text))
+        text = self._normalizer.normalize(without_personal(text))
         if len(text) > BINARY and " " not in text and "\n" not in text:
             return f"{{{{sha256:{sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}}}}}"
         return text

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from handrail.conversation.redact import Redactor, make_redactor
+from handrail.conversation.redact import Redactor, build_redactor
 from handrail.errors import CassetteError
+from handrail.providers.cassette.normalize import Normalizer, build_normalizer
 from handrail.providers.cassette.replay import ReplayClock, Replayer
-from handrail.providers.cassette.surroundings import Surroundings, make_surroundings
 from handrail.providers.cassette.tape import Cassette, load
 from handrail.providers.choose import ADAPTERS, DEFAULT_URLS, Choice, ModelOptions, open_provider
 from handrail.providers.client import Provider
@@ -14,7 +14,7 @@ from handrail.providers.client import Provider
 NO_PLACES: Mapping[str, Path] = {}
 
 
-def surroundings_of(
+def session_normalizer(
     cwd: Path,
     env: Mapping[str, str],
     *,
@@ -22,7 +22,7 @@ def surroundings_of(
     volatile: Iterable[str] = (),
     places: Mapping[str, Path] = NO_PLACES,
     redactor: Redactor | None = None,
-) -> Surroundings:
+) -> Normalizer:
     """
     What `redactor` knows is never written; without one, secrets of the environment and the patterns `secrets`.
 
@@ -30,12 +30,12 @@ def surroundings_of(
     """
     own = {"cwd": str(cwd), "state": env.get("HANDRAIL_STATE_DIR"), "home": env.get("HOME")}
     places = {**places, **{name: Path(path) for name, path in own.items() if path}}
-    return make_surroundings(redactor or make_redactor(env, secrets), places, volatile)
+    return build_normalizer(redactor or build_redactor(env, secrets), places, volatile)
 
 
-def open_replayer(path: Path, surroundings: Surroundings, *, speed: float = 0.0, in_order: bool = False) -> Replayer:
+def open_replayer(path: Path, normalizer: Normalizer, *, speed: float = 0.0, in_order: bool = False) -> Replayer:
     """A transport that replays `path`."""
-    return Replayer(load(path), surroundings, speed=speed, in_order=in_order)
+    return Replayer(load(path), normalizer, speed=speed, in_order=in_order)
 
 
 def replayed_choice(cassette: Cassette, options: ModelOptions) -> Choice:

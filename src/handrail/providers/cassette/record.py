@@ -20,9 +20,9 @@ from urllib.parse import urlsplit
 from handrail.errors import CassetteError, TransportError
 from handrail.http.transport import HttpRequest, Response, Transport
 from handrail.providers.cassette.canonical import Canonical, api_of, canonical
+from handrail.providers.cassette.normalize import Normalizer, apply_edits
 from handrail.providers.cassette.scrub import scrub
-from handrail.providers.cassette.surroundings import Surroundings, edited
-from handrail.providers.cassette.tape import Chunk, End, Entry, Header, TapeWriter
+from handrail.providers.cassette.tape import Chunk, End, Header, Recording, TapeWriter
 from handrail.providers.choose import load_api
 
 KEPT_HEADERS = ("content-type", "retry-after", "retry-after-ms", "x-should-retry")
@@ -42,7 +42,7 @@ class Recorder:
         self,
         inner: Transport,
         path: Path,
-        surroundings: Surroundings,
+        normalizer: Normalizer,
         *,
         timed: bool = False,
         note: str = "",
@@ -50,7 +50,7 @@ class Recorder:
     ) -> None:
         self.path = path
         self._inner = inner
-        self._surroundings = surroundings
+        self._normalizer = normalizer
         self._timed = timed
         self._note = note
         self._clock = clock
@@ -69,7 +69,7 @@ class Recorder:
             raise CassetteError(f"The recording of {str(self.path)!r} is over; nothing more can be added to it.")
         self._count += 1
         number = self._count
-        request = canonical(outgoing, self._surroundings)
+        request = canonical(outgoing, self._normalizer)
         if not self._began:
             self._began = True
             self._write(self._writer.header(_header(outgoing, request, self._note)))
@@ -78,7 +78,7 @@ class Recorder:
             reply = await self._inner.send(outgoing)
         except TransportError as error:
             why = self._clean(str(error))
-            self._write(self._writer.entry(Entry(number, request, end="failed", why=why)))
+            self._write(self._writer.entry(Recording(number, request, end="failed", why=why)))
             raise
         return RecordingReply(self, reply, number, request, started)
 
@@ -112,17 +112,17 @@ class Recorder:
         if self._file.closed:
             return
         pieces = [piece for piece, _ in reply.pieces]
-        clean = scrub(pieces, self._surroundings.edits)
+        clean = scrub(pieces, self._normalizer.edits)
         times: list[float | None] = [after for _, after in reply.pieces] if self._timed else []
         # chunks can only become fewer, where boundaries fell together
         times = times[: len(clean)] if times else [None] * len(clean)
         headers = {name: reply.headers[name] for name in KEPT_HEADERS if name in reply.headers}
         chunks = tuple(Chunk(data, after) for data, after in zip(clean, times, strict=True))
         request, why = reply.request, self._clean(why)
-        self._write(self._writer.entry(Entry(reply.number, request, reply.status, headers, chunks, end, why)))
+        self._write(self._writer.entry(Recording(reply.number, request, reply.status, headers, chunks, end, why)))
 
     def _clean(self, text: str) -> str:
-        return edited(text, self._surroundings.edits(text))
+        return apply_edits(text, self._normalizer.edits(text))
 
     def _write(self, text: str) -> None:
         self._file.write(text.encode())

@@ -13,10 +13,10 @@ from dataclasses import replace
 
 from handrail.errors import CassetteMissError, TransportError
 from handrail.http.transport import HttpRequest
-from handrail.providers.cassette.canonical import canonical, settled
+from handrail.providers.cassette.canonical import canonical, renormalize
 from handrail.providers.cassette.miss import miss_text
-from handrail.providers.cassette.surroundings import Surroundings
-from handrail.providers.cassette.tape import Cassette, Entry
+from handrail.providers.cassette.normalize import Normalizer
+from handrail.providers.cassette.tape import Cassette, Recording
 from handrail.providers.client import SystemClock
 
 
@@ -30,21 +30,21 @@ class Replayer:
     def __init__(
         self,
         cassette: Cassette,
-        surroundings: Surroundings,
+        normalizer: Normalizer,
         *,
         speed: float = 0.0,
         in_order: bool = False,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        entries = tuple(replace(each, request=settled(each.request, surroundings)) for each in cassette.entries)
+        entries = tuple(replace(each, request=renormalize(each.request, normalizer)) for each in cassette.entries)
         self.cassette = replace(cassette, entries=entries)
-        self.surroundings = surroundings
+        self.normalizer = normalizer
         self.misses: list[str] = []
         self.speed = speed
         self.sleep = sleep
         self._in_order = in_order
         self._played: set[int] = set()
-        self._waiting: dict[str, deque[Entry]] = {}
+        self._waiting: dict[str, deque[Recording]] = {}
         for entry in entries:
             self._waiting.setdefault("" if in_order else entry.request.key, deque()).append(entry)
 
@@ -61,7 +61,7 @@ class Replayer:
             CassetteMissError: it was not recorded, or not so often.
             TransportError: the recorded request got no answer.
         """
-        asked = canonical(outgoing, self.surroundings)
+        asked = canonical(outgoing, self.normalizer)
         waiting = self._waiting.get("" if self._in_order else asked.key)
         if not waiting:
             self.misses.append(miss_text(asked, self.cassette, self._played))
@@ -79,7 +79,7 @@ class Replayer:
 class ReplayedReply:
     """A recorded answer."""
 
-    def __init__(self, player: Replayer, entry: Entry) -> None:
+    def __init__(self, player: Replayer, entry: Recording) -> None:
         self._player = player
         self._entry = entry
         self._chunks = iter(entry.chunks)
@@ -93,7 +93,7 @@ class ReplayedReply:
         # even without a pause others get their turn: on a real wire they would
         await player.sleep((chunk.after or 0.0) / player.speed if chunk and player.speed > 0 else 0.0)
         if chunk is not None:
-            return player.surroundings.restored(chunk.data)
+            return player.normalizer.restore(chunk.data)
         if self._entry.end != "whole":
             raise TransportError("cut", self._entry.why or "the recording was broken off here")
         return b""

@@ -14,19 +14,19 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from handrail.providers.cassette.surroundings import Edit, edited
+from handrail.providers.cassette.normalize import TextEdit, apply_edits
 from handrail.providers.wire import echo
 
 LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 TORN = re.compile(rb"data: *[{\[]")
 IDENTITIES = ("index", "output_index", "content_index", "summary_index", "item_id")
 
-Edits: TypeAlias = Callable[[str], Sequence[Edit]]
+Edits: TypeAlias = Callable[[str], Sequence[TextEdit]]
 Channel: TypeAlias = tuple[Any, ...]
 
 
 @dataclass(slots=True)
-class _Event:
+class _JsonEvent:
     """Bytes of the stream from `start` to `end` that hold one JSON value."""
 
     start: int
@@ -45,15 +45,15 @@ class _Event:
 class _Leaf:
     """A string inside an event."""
 
-    event: _Event
+    event: _JsonEvent
     holder: Any
     key: Any
     text: str
 
 
 @dataclass(slots=True)
-class _Stream:
-    events: list[_Event] = field(default_factory=list)
+class _ParsedStream:
+    events: list[_JsonEvent] = field(default_factory=list)
     plain: list[tuple[int, int]] = field(default_factory=list)  # bytes that are no JSON
     torn: list[tuple[int, int]] = field(default_factory=list)
 
@@ -69,7 +69,7 @@ def scrub(chunks: Sequence[bytes], edits: Edits) -> tuple[bytes, ...]:
     return _rebuilt(body, chunks, sorted(changes)) if changes else tuple(chunks)
 
 
-def _edit_events(events: Sequence[_Event], edits: Edits) -> None:
+def _edit_events(events: Sequence[_JsonEvent], edits: Edits) -> None:
     channels: dict[Channel, list[_Leaf]] = {}
     for number, event in enumerate(events):
         holder = {"": event.value}
@@ -81,13 +81,13 @@ def _edit_events(events: Sequence[_Event], edits: Edits) -> None:
         pieces = [leaf.text for leaf in leaves]
         for leaf, text in zip(leaves, _spread(pieces, edits("".join(pieces))), strict=True):
             # and each by itself, for the case that they do not belong together
-            new = edited(text, edits(text))
+            new = apply_edits(text, edits(text))
             if new != leaf.text:
                 leaf.holder[leaf.key] = new
                 leaf.event.changed = True
 
 
-def _leaves(event: _Event, holder: Any, key: Any, path: Channel) -> Iterator[tuple[_Leaf, Channel]]:
+def _leaves(event: _JsonEvent, holder: Any, key: Any, path: Channel) -> Iterator[tuple[_Leaf, Channel]]:
     value = holder[key]
     match value:
         case str():
@@ -103,26 +103,26 @@ def _leaves(event: _Event, holder: Any, key: Any, path: Channel) -> Iterator[tup
                 yield from _leaves(event, value, at, (*path, *place))
 
 
-def _spread(pieces: Sequence[str], edits: Sequence[Edit]) -> Iterator[str]:
+def _spread(pieces: Sequence[str], edits: Sequence[TextEdit]) -> Iterator[str]:
     """The pieces after edits of the whole: a replacement goes where the edit begins, the rest of it vanishes."""
     start = 0
     for piece in pieces:
         end = start + len(piece)
         own = [
-            Edit(max(edit.start - start, 0), min(edit.end, end) - start, edit.text if edit.start >= start else "")
+            TextEdit(max(edit.start - start, 0), min(edit.end, end) - start, edit.text if edit.start >= start else "")
             for edit in edits
             if edit.start < end and edit.end > start
         ]
-        yield edited(piece, own)
+        yield apply_edits(piece, own)
         start = end
 
 
-def _parse(body: bytes) -> _Stream:
-    stream = _Stream()
+def _parse(body: bytes) -> _ParsedStream:
+    stream = _ParsedStream()
     if body.lstrip()[:1] in {b"{", b"["}:
         value = _json(body)
         if value is not None:
-            stream.events.append(_Event(0, len(body), value))
+            stream.events.append(_JsonEvent(0, len(body), value))
             return stream
     data: list[tuple[int, int]] = []
     for match in LINE.finditer(body):
@@ -142,7 +142,7 @@ def _parse(body: bytes) -> _Stream:
     return stream
 
 
-def _add(stream: _Stream, body: bytes, lines: list[tuple[int, int]]) -> None:
+def _add(stream: _ParsedStream, body: bytes, lines: list[tuple[int, int]]) -> None:
     texts = [body[start:end].rstrip(b"\r\n").removeprefix(b"data:").removeprefix(b" ") for start, end in lines]
     value = _json(b"\n".join(texts))
     # lines that something else stands between are not one piece of bytes
@@ -152,7 +152,7 @@ def _add(stream: _Stream, body: bytes, lines: list[tuple[int, int]]) -> None:
         return
     first, last = lines[0], lines[-1]
     line = body[last[0] : last[1]]
-    stream.events.append(_Event(first[0], last[1], value, line[len(line.rstrip(b"\r\n")) :], b"data: "))
+    stream.events.append(_JsonEvent(first[0], last[1], value, line[len(line.rstrip(b"\r\n")) :], b"data: "))
 
 
 def _json(data: bytes) -> Any:
@@ -168,7 +168,7 @@ def _edit_plain(body: bytes, spans: Sequence[tuple[int, int]], edits: Edits) -> 
     for start, end in spans:
         text = body[start:end].decode("utf-8", "surrogateescape")
         if found := edits(text):
-            changes.append((start, end, edited(text, found).encode("utf-8", "surrogateescape")))
+            changes.append((start, end, apply_edits(text, found).encode("utf-8", "surrogateescape")))
     return changes
 
 

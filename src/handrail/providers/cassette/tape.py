@@ -49,7 +49,7 @@ class Chunk:
 
 
 @record
-class Entry:
+class Recording:
     """One request and its answer. `number` counts requests from 1 as they were made."""
 
     number: int
@@ -67,7 +67,7 @@ class Cassette:
 
     path: Path
     header: Header
-    entries: tuple[Entry, ...]
+    entries: tuple[Recording, ...]
 
 
 class TapeWriter:
@@ -81,7 +81,7 @@ class TapeWriter:
         names = {name: getattr(header, name) for name in ("provider", "base_url", "model", "note")}
         return _line({"handrail_cassette": VERSION, **names})
 
-    def entry(self, entry: Entry) -> str:
+    def entry(self, entry: Recording) -> str:
         """The lines of one entry."""
         request = entry.request
         head, messages = digest(request.head), [digest(message) for message in request.messages]
@@ -132,7 +132,7 @@ def load(path: Path) -> Cassette:
         raise CassetteError(f"{path} is not a cassette: it is not UTF-8 text.") from error
     records = _records(path, lines)
     header = _header(path, next(records, (1, {}))[1])
-    entries: dict[int, Entry] = {}
+    entries: dict[int, Recording] = {}
     for group in _groups(records):
         number, first = group[0]
         try:
@@ -183,7 +183,7 @@ def _groups(records: Iterable[tuple[int, dict[str, Any]]]) -> Iterator[list[tupl
         yield group
 
 
-def _entry(records: Sequence[Mapping[str, Any]], earlier: Mapping[int, Entry]) -> Entry | None:
+def _entry(records: Sequence[Mapping[str, Any]], earlier: Mapping[int, Recording]) -> Recording | None:
     """The entry that these lines say; None if it has no end."""
     first = records[0]
     like = earlier[first["like"]].request if "like" in first else None
@@ -195,12 +195,12 @@ def _entry(records: Sequence[Mapping[str, Any]], earlier: Mapping[int, Entry]) -
     answer = next((record for record in records if "answer" in record), None)
     last = records[-1]
     if "failed" in last:
-        return Entry(number, request, end="failed", why=last["why"])
+        return Recording(number, request, end="failed", why=last["why"])
     if answer is None or "end" not in last:
         return None
     chunks = tuple(_bytes(record) for record in records if "chunk" in record or "base64" in record)
     end = cast("End", last["end"])
-    return Entry(number, request, answer["answer"], answer["headers"], chunks, end, last.get("why", ""))
+    return Recording(number, request, answer["answer"], answer["headers"], chunks, end, last.get("why", ""))
 
 
 def _chunk(chunk: Chunk) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from handrail.tools.tool import PromptView, Tool
 
 
 @record
-class StandIn:
+class ToolStub:
     """What is known of a tool whose name, texts and schema are the same in every run."""
 
     name: str
@@ -47,10 +47,10 @@ def fetch(module: str) -> Any:
         return import_module(module)
 
 
-Listed: TypeAlias = Tool[Any] | StandIn
+ListedTool: TypeAlias = Tool[Any] | ToolStub
 """A tool as a pool keeps it."""
 
 
-def loaded(tool: Listed) -> Tool[Any]:
+def load_tool(tool: ListedTool) -> Tool[Any]:
     """The tool itself."""
-    return tool.load() if isinstance(tool, StandIn) else tool
+    return tool.load() if isinstance(tool, ToolStub) else tool

@@ -1,9 +1,9 @@
 """Tools that a pool knows without having loaded them."""
 
 from handrail.tools.catalog import Catalog
-from handrail.tools.pool import AnyTool, Deferral, Entry, Ingredients, Pool, assemble, serialise
+from handrail.tools.pool import AnyTool, Deferral, Ingredients, Pool, ToolEntry, assemble, serialise
 from handrail.tools.schema import Input
-from handrail.tools.stand_in import StandIn
+from handrail.tools.stub import ToolStub
 from handrail.tools.tool import PLAIN_VIEW, PromptView, Tool
 
 
@@ -23,7 +23,7 @@ class Shelf:
     def __init__(self) -> None:
         self.taken: list[str] = []
 
-    def entry(self, name: str, *, aliases: tuple[str, ...] = (), deferred: bool = False) -> Entry:
+    def entry(self, name: str, *, aliases: tuple[str, ...] = (), deferred: bool = False) -> ToolEntry:
         tool = Written(name)
 
         def load() -> AnyTool:
@@ -31,8 +31,8 @@ class Shelf:
             return tool
 
         text, schema = tool.prompt(PLAIN_VIEW), tool.schema_json
-        stand_in = StandIn(name, text, schema, load, f"shelf.{name.lower()}", aliases, should_defer=deferred)
-        return Entry(name, lambda: stand_in)
+        stub = ToolStub(name, text, schema, load, f"shelf.{name.lower()}", aliases, should_defer=deferred)
+        return ToolEntry(name, lambda: stub)
 
 
 def names(pool: Pool) -> list[str]:

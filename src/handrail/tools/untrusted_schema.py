@@ -18,7 +18,7 @@ OTHER_ITEMS = ("items", "additionalItems", "unevaluatedItems", "contains")
 MAX_CHAIN = 100
 
 
-def flattened(schema: Json) -> dict[str, Any]:
+def flatten(schema: Json) -> dict[str, Any]:
     """
     The schema without combinations at its root, which the APIs of models refuse.
 
@@ -30,7 +30,7 @@ def flattened(schema: Json) -> dict[str, Any]:
     properties = dict(_mapping(schema.get("properties")))
     required = _list(schema.get("required"))
     for word in COMBINATIONS:
-        parts = [_mapping(_followed(part, schema)) for part in _list(schema.get(word))]
+        parts = [_mapping(_resolve(part, schema)) for part in _list(schema.get(word))]
         for part in parts:
             properties = dict(_mapping(part.get("properties"))) | properties
         needed = [_list(part.get("required")) for part in parts]
@@ -69,20 +69,20 @@ def unfolding(schema: Json, limit: int) -> int:
     """
     known: dict[int, int] = {}
 
-    def applied(node: Any, depth: int) -> int:
+    def count_node(node: Any, depth: int) -> int:
         if not isinstance(node, Mapping):
             return 1
         if id(node) not in known:
             known[id(node)] = 1  # met again below itself, it adds nothing
             count = 1
             for part in _parts(node, schema):
-                count += applied(part, depth + 1) if depth < MAX_CHAIN else limit
+                count += count_node(part, depth + 1) if depth < MAX_CHAIN else limit
                 if count > limit:
                     break
             known[id(node)] = count
         return known[id(node)]
 
-    return max(applied(node, 0) for node in _mappings(schema))
+    return max(count_node(node, 0) for node in _mappings(schema))
 
 
 def branches(schema: Json) -> bool:
@@ -99,7 +99,7 @@ def effort(schema: Json, value: Any, limit: int) -> int:
     """
     known: dict[tuple[int, int], int] = {}
 
-    def taken(node: Any, value: Any) -> int:
+    def count_pair(node: Any, value: Any) -> int:
         if not isinstance(node, Mapping):
             return 1
         key = (id(node), id(value))
@@ -107,7 +107,7 @@ def effort(schema: Json, value: Any, limit: int) -> int:
             known[key] = 1
             count = 1
             for part, inner in itertools.chain(((part, value) for part in _parts(node, schema)), _inside(node, value)):
-                count += taken(part, inner)
+                count += count_pair(part, inner)
                 if count > limit or len(known) > limit:
                     count = limit + 1
                     break
@@ -115,7 +115,7 @@ def effort(schema: Json, value: Any, limit: int) -> int:
         return known[key]
 
     try:
-        return taken(schema, value)
+        return count_pair(schema, value)
     except RecursionError:
         return limit + 1
 
@@ -145,10 +145,10 @@ def _parts(node: Json, root: Json) -> Iterator[Any]:
             yield node[word]
     yield from _mapping(node.get("dependentSchemas")).values()
     if "$ref" in node:
-        yield _followed(node, root)
+        yield _resolve(node, root)
 
 
-def _followed(part: Any, root: Json) -> Any:
+def _resolve(part: Any, root: Json) -> Any:
     """What a reference inside the document points to; anything else as it is."""
     reference = part.get("$ref") if isinstance(part, Mapping) else None
     return _at(reference, root) if isinstance(reference, str) else part

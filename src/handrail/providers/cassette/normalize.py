@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from handrail.conversation.redact import Redactor, Span
+from handrail.conversation.redact import Redactor, SecretSpan
 from handrail.errors import CassetteError
 from handrail.records import record
 
@@ -26,7 +26,7 @@ VOLATILE: tuple[tuple[str, str], ...] = (
 
 
 @record
-class Edit:
+class TextEdit:
     """A piece of text and what is put in its place."""
 
     start: int
@@ -35,7 +35,7 @@ class Edit:
 
 
 @record
-class Surroundings:
+class Normalizer:
     """
     `places` are (absolute path, name): in a recording each path is written as a name in braces, and put back on replay.
 
@@ -46,51 +46,51 @@ class Surroundings:
     places: tuple[tuple[str, str], ...] = ()
     volatile: tuple[re.Pattern[str], ...] = ()
 
-    def edits(self, text: str) -> list[Edit]:
+    def edits(self, text: str) -> list[TextEdit]:
         """Secrets and places in a text, in order, without overlap. Where they overlap it is a secret."""
-        found = [Edit(span.start, span.end, span.replacement) for span in self._secrets(text)]
+        found = [TextEdit(span.start, span.end, span.replacement) for span in self._secrets(text)]
         for path, name in self.places:
             if path not in text:
                 continue
             for match in re.finditer(rf"(?<![\w.-]){re.escape(path)}(?![\w-])(?!\.\w)", text):
                 if not any(edit.start < match.end() and match.start() < edit.end for edit in found):
-                    found.append(Edit(match.start(), match.end(), placeholder(name)))
+                    found.append(TextEdit(match.start(), match.end(), placeholder(name)))
         return sorted(found, key=lambda edit: edit.start)
 
-    def restored(self, data: bytes) -> bytes:
+    def restore(self, data: bytes) -> bytes:
         """Recorded bytes with the places of this machine in them."""
         if b"{{handrail:" in data:
             for path, name in self.places:
                 data = data.replace(placeholder(name).encode(), path.encode())
         return data
 
-    def steady(self, text: str) -> str:
+    def normalize(self, text: str) -> str:
         """A text as it is compared: without secrets, places and what changes from run to run. Twice is as once."""
         patterns = (*_VOLATILE, *(("volatile", pattern) for pattern in self.volatile))
         for _ in range(MAX_ROUNDS):
             # what stands beside a replacement may only now stand by itself
-            before, text = text, edited(text, self.edits(text))
+            before, text = text, apply_edits(text, self.edits(text))
             for name, pattern in patterns:
-                text = _replaced(text, pattern, f"{{{{{name}}}}}")
+                text = _replace_matches(text, pattern, f"{{{{{name}}}}}")
             if text == before:
                 break
         return text
 
-    def _secrets(self, text: str) -> list[Span]:
+    def _secrets(self, text: str) -> list[SecretSpan]:
         spans = list(self.redactor.spans(text))
         end = spans[-1].end if spans else 0
         # a stream can break off in the middle of a secret
         for label, secret in self.redactor.secrets:
             for size in range(min(len(secret) - 1, len(text) - end), SHORTEST_PART - 1, -1):
                 if text.endswith(secret[:size]):
-                    return [*spans, Span(len(text) - size, len(text), label)]
+                    return [*spans, SecretSpan(len(text) - size, len(text), label)]
         return spans
 
 
 _VOLATILE = tuple((name, re.compile(pattern)) for name, pattern in VOLATILE)
 
 
-def make_surroundings(redactor: Redactor, places: Mapping[str, Path], volatile: Iterable[str] = ()) -> Surroundings:
+def build_normalizer(redactor: Redactor, places: Mapping[str, Path], volatile: Iterable[str] = ()) -> Normalizer:
     """
     `places` by name, for example cwd and home; a folder inside another one wins.
 
@@ -111,10 +111,10 @@ def make_surroundings(redactor: Redactor, places: Mapping[str, Path], volatile: 
         patterns = tuple(re.compile(pattern) for pattern in volatile)
     except re.error as error:
         raise CassetteError(f"{error.pattern!r} is not a regular expression: {error}.") from error
-    return Surroundings(redactor, tuple(ordered), patterns)
+    return Normalizer(redactor, tuple(ordered), patterns)
 
 
-def _replaced(text: str, pattern: re.Pattern[str], replacement: str) -> str:
+def _replace_matches(text: str, pattern: re.Pattern[str], replacement: str) -> str:
     """Matches replaced, except inside what was put in before, in this run or in the one that was recorded."""
     if not pattern.search(text):
         return text
@@ -128,7 +128,7 @@ def placeholder(name: str) -> str:
     return f"{{{{handrail:{name}}}}}"
 
 
-def edited(text: str, edits: Iterable[Edit]) -> str:
+def apply_edits(text: str, edits: Iterable[TextEdit]) -> str:
     """The text with its edits made."""
     pieces, at = [], 0
     for edit in edits:

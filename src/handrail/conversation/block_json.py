@@ -36,7 +36,7 @@ def block_value(block: Block) -> Value:
         case Text(text):
             return {"type": "text", "text": text}
         case Thinking():
-            return _thought(block)
+            return _thinking_value(block)
         case ToolUse() | BrokenToolUse():
             return _call(block)
         case ServerBlock(raw=raw):
@@ -52,7 +52,7 @@ def block_value(block: Block) -> Value:
             return {"type": "tool_result", "tool_use_id": call_id, "content": parts, "is_error": is_error}
 
 
-def _thought(block: Thinking) -> Value:
+def _thinking_value(block: Thinking) -> Value:
     if block.raw.get("type") in THOUGHTS:
         return dict(block.raw)
     thought = {"type": "thinking", "thinking": block.text, "signature": ""}
