@@ -30,6 +30,10 @@ def describe_class(node: ast.ClassDef) -> Iterator[str]:
     marks = "".join(f"@{ast.unparse(mark)} " for mark in node.decorator_list)
     bases = ", ".join(ast.unparse(base) for base in [*node.bases, *node.keywords])
     yield f"{marks}class {node.name}({bases})" if bases else f"{marks}class {node.name}"
+    yield from describe_members(node)
+
+
+def describe_members(node: ast.ClassDef) -> Iterator[str]:
     for member in node.body:
         match member:
             case ast.FunctionDef() | ast.AsyncFunctionDef() if public(member.name):
@@ -51,11 +55,23 @@ def definition(value: object) -> ast.stmt | None:
     return next((node for node in reversed(found) if isinstance(node, FunctionNode | ast.ClassDef)), None)
 
 
+def hidden_bases(package: ModuleType, value: object) -> Iterator[ast.ClassDef]:
+    """The bases of a class that have no public name themselves: what they define is part of the class."""
+    for base in inspect.getmro(value)[1:] if inspect.isclass(value) else ():
+        if base.__name__ in package.__all__:
+            return
+        node = definition(base) if base.__module__.startswith(f"{package.__name__}.") else None
+        if isinstance(node, ast.ClassDef):
+            yield node
+
+
 def describe(package: ModuleType, name: str) -> Iterator[str]:
     value = getattr(package, name)
     match definition(value):
         case ast.ClassDef() as node:
             yield from describe_class(node)
+            for base in hidden_bases(package, value):
+                yield from describe_members(base)
         case ast.FunctionDef() | ast.AsyncFunctionDef() as node:
             yield signature(node)
         case _ if isinstance(value, str):

@@ -250,7 +250,7 @@ def test_a_folder_swapped_for_a_link_since_the_decision_is_refused(
 ) -> None:
     grow(tmp_path, "key")
     (ctx.cwd / "sub").mkdir()
-    decided = ctx.varied(decision=Decision(Verdict.ALLOW, "", places=(resolve("sub", str(ctx.cwd), ""),)))
+    decided = ctx.replace(decision=Decision(Verdict.ALLOW, "", places=(resolve("sub", str(ctx.cwd), ""),)))
     (ctx.cwd / "sub").rmdir()
     (ctx.cwd / "sub").symlink_to(tmp_path)
 

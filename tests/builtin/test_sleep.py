@@ -24,7 +24,7 @@ def test_it_waits_so_long_and_says_so_before_and_after(ctx: ToolContext, seconds
     args = tool.parse({"seconds": seconds})
 
     async def wait() -> tuple[str, float]:
-        output = await tool.call(args, ctx.varied(progress=news.append))
+        output = await tool.call(args, ctx.replace(progress=news.append))
         return output.text, asyncio.get_running_loop().time()
 
     text, elapsed = run_virtual(wait())

@@ -14,7 +14,7 @@ CONTRACT = {
     "handrail.tools.outcome": ("Outcome",),
     "handrail.tools.pool": ("Pool",),
     "handrail.tools.catalog": ("Catalog",),
-    "handrail.tools.cards": ("Card",),
+    "handrail.tools.cards": ("Card", "ToolCards"),
     "handrail.tools.access": ("Access",),
     "handrail.tools.abort": ("AbortSignal",),
     "handrail.tools.permission": ("Decision", "Opinion", "Allow", "Deny", "Ask", "Refuse", "PermissionSnapshot"),
@@ -23,8 +23,6 @@ CONTRACT = {
 }
 
 FOR_PROGRAMS: Mapping[str, str] = {
-    "Access.exclusive": "authors of tools declare it",
-    "Access.shared": "authors of tools declare it",
     "PermissionSnapshot.allow_rules": "tools of users read it from their context",
     "PermissionSnapshot.ask_rules": "tools of users read it from their context",
     "PermissionSnapshot.deny_rules": "tools of users read it from their context",
@@ -33,8 +31,8 @@ FOR_PROGRAMS: Mapping[str, str] = {
     "Question.risk": "a can_use_tool callback shows it",
     "RunOptions.mcp_resources": "tools of users read it from their context",
     "RunOptions.mcp_servers": "tools of users read it from their context",
-    "Tool.display_name": "cards show it",
     "Tool.is_concurrency_safe": "the default of `access` asks for it, which is in the same module",
+    "Tool.is_destructive": "questions and `handrail tools` read it through the tables WARNINGS and FLAGS",
     "Tool.permission_matcher": "rules with a specifier ask for it",
     "ToolExecutor.in_progress": "programs that drive an executor look at it",
 }

@@ -15,8 +15,8 @@ def test_paths_are_kept_as_they_were_spelled() -> None:
 
 
 def test_nothing_declared_is_something_else_than_to_touch_nothing() -> None:
-    assert Access.shared() is SHARED
-    assert Access.exclusive() is EXCLUSIVE
+    assert Access.unknown(width="shared") == SHARED
+    assert Access.unknown() == EXCLUSIVE
     assert not SHARED.declared
     assert not EXCLUSIVE.declared
     assert Access.of().declared

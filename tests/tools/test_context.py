@@ -52,11 +52,11 @@ async def test_a_call_sees_its_run_and_has_a_request_a_signal_and_a_listener_of_
     assert asked == [(other, run)]
 
     heard: list[Progress] = []
-    varied = ctx.varied(use=other, progress=heard.append)
-    varied.progress(Progress("one"))
-    ctx.varied().progress(Progress("two"))
-    assert (varied.use, heard, news) == (other, [Progress("one")], [Progress("two")])
-    assert (await varied.may_use(use)).verdict is Verdict.ALLOW
+    changed = ctx.replace(use=other, progress=heard.append)
+    changed.progress(Progress("one"))
+    ctx.replace().progress(Progress("two"))
+    assert (changed.use, heard, news) == (other, [Progress("one")], [Progress("two")])
+    assert (await changed.may_use(use)).verdict is Verdict.ALLOW
 
 
 @pytest.mark.proves("M5")

@@ -113,7 +113,7 @@ def test_a_sync_function_is_blocking_and_reports_progress(ctx: ToolContext) -> N
     news: list[Progress] = []
 
     assert add.blocking
-    output = add.call_blocking(add.parse({"a": 1}), ctx.varied(progress=news.append))
+    output = add.call_blocking(add.parse({"a": 1}), ctx.replace(progress=news.append))
 
     assert output == Output(data=3)
     assert add.result_blocks(output) == (Text("3"),)

@@ -190,7 +190,7 @@ async def test_a_tool_speaks_about_meaning_permission_rules_and_the_classifier(c
 async def test_a_call_reports_typed_progress_and_returns_data_messages_and_mcp_meta(ctx: ToolContext) -> None:
     news: list[Progress] = []
 
-    output = await Post().call(CALM, ctx.varied(progress=news.append))
+    output = await Post().call(CALM, ctx.replace(progress=news.append))
 
     assert news == [LinesWritten("writing", fraction=0.5, lines=3)]
     assert Post().progress_card(news) == Card(title="Post", detail="3 lines")

@@ -12,7 +12,7 @@ from handrail.session.tools import make_catalog, whatever_the_input
 from handrail.tools.access import EXCLUSIVE, SHARED
 from handrail.tools.context import RunContext
 from handrail.tools.pool import AnyTool, Pool
-from handrail.tools.tool import PLAIN_VIEW
+from handrail.tools.tool import FLAGS, PLAIN_VIEW
 
 
 def run(chosen: argparse.Namespace) -> int:
@@ -31,8 +31,7 @@ def about(tool: AnyTool, pool: Pool) -> dict[str, Any]:
         "name": tool.name,
         "aliases": list(tool.aliases),
         "description": tool.prompt(PLAIN_VIEW),
-        "read_only": whatever_the_input(tool.is_read_only),
-        "destructive": whatever_the_input(tool.is_destructive),
+        **{name.removeprefix("is_"): whatever_the_input(getattr(tool, name)) for name in FLAGS},
         "runs": {SHARED: "beside others", EXCLUSIVE: "alone"}.get(access, "by what it touches"),
         "loaded": "when searched for" if tool.name in pool.deferred else "always",
         "interrupt": tool.interrupt or "by read_only",

@@ -148,7 +148,7 @@ class Pipeline:
         if self._desk.transcript is not None:
             self._desk.transcript.start_call(request.use)
         call.began = True
-        request.ctx = request.ctx.varied(decision=decision, permissions=request.policy)
+        request.ctx = request.ctx.replace(decision=decision, permissions=request.policy)
 
     async def decide(self, use: ToolUse, run: RunContext) -> Decision:
         """The rails' answer to a call that a tool wants to make. An input that they changed is part of the answer."""
@@ -242,7 +242,7 @@ class Pipeline:
         """The request with another input, which is checked like the first one."""
         use = ToolUse(request.use.id, request.use.name, raw)
         args = request.tool.parse(raw)
-        request = Request.of(use, request.tool, args, request.ctx.varied(use=use))
+        request = Request.of(use, request.tool, args, request.ctx.replace(use=use))
         if call is not None and not await self._desk.rescheduled(call, request):
             raise _ConflictError(
                 f"{request.summary} was changed by a hook or a person to touch something that later calls are already "

@@ -75,14 +75,9 @@ class Access(NamedTuple):
         return cls(_texts(reads), _texts(writes), own=True, width=width)
 
     @classmethod
-    def shared(cls) -> "Access":
-        """Nothing is declared but that the call changes nothing: it runs beside others that only read."""
-        return SHARED
-
-    @classmethod
-    def exclusive(cls) -> "Access":
-        """Nothing is declared, so the call may touch anything: nothing else runs beside it."""
-        return EXCLUSIVE
+    def unknown(cls, *, width: Width = "exclusive") -> "Access":
+        """Nothing is declared, so the call may touch anything; `width` says what may run beside it."""
+        return cls(declared=False, width=width)
 
     def as_json(self) -> dict[str, Any]:
         """What it says, without what it leaves out; empty when nothing is declared."""
@@ -139,5 +134,5 @@ def _texts(paths: Paths) -> tuple[str, ...]:
 
 
 SHOWN = ("declared", "reads", "writes", "removes", "walks", "reaches", "filtered", "own", "width")
-SHARED = Access(declared=False, width="shared")
-EXCLUSIVE = Access(declared=False, width="exclusive")
+SHARED = Access.unknown(width="shared")
+EXCLUSIVE = Access.unknown()

@@ -183,7 +183,7 @@ class ToolContext:
         """Why the call may run; None while that is still being found out."""
         self._permissions = permissions
 
-    def varied(
+    def replace(
         self,
         *,
         use: ToolUse | None = None,
@@ -191,7 +191,7 @@ class ToolContext:
         decision: Decision | None = None,
         permissions: PermissionSnapshot | None = None,
     ) -> "ToolContext":
-        """The same context for a changed request, another listener, or once it was decided on a policy."""
+        """The same context for a changed request, another listener, or with the decision and its policy."""
         return ToolContext(
             self.run,
             use or self.use,
@@ -203,7 +203,7 @@ class ToolContext:
         )
 
     def decided_place(self, spelling: str) -> "Place | None":
-        """Where a path of the input led when the call was decided. None = nobody looked."""
+        """Where a path of the input led when the call was decided. None = it was not resolved then."""
         places = self.decision.places if self.decision else ()
         return next((place for place in places if place.spelling == spelling), None)
 

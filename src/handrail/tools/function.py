@@ -4,7 +4,19 @@ import inspect
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar, get_args, get_origin, get_type_hints, overload
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    TypeAlias,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    get_args,
+    get_origin,
+    get_type_hints,
+    overload,
+)
 
 from pydantic import BaseModel, Field, create_model
 from pydantic.errors import PydanticUserError
@@ -57,6 +69,32 @@ class FunctionFlags:
     always_load: bool = False
 
 
+class FlagArguments(TypedDict, total=False):
+    """The arguments of `@tool`: any of the flags, by name."""
+
+    name: str
+    aliases: tuple[str, ...]
+    search_hint: str
+    read_only: bool
+    concurrency_safe: bool
+    destructive: bool
+    access: Callable[..., Access] | None
+    reads: Names | None
+    writes: Names | None
+    removes: Names | None
+    walks: Names | None
+    runs: str | None
+    reaches: Names | None
+    subject: str
+    interrupt: Literal["cancel", "block"] | None
+    requires_user_interaction: bool
+    error_cancels_siblings: bool
+    timeout: float | None
+    max_result_chars: int | None
+    should_defer: bool
+    always_load: bool
+
+
 class FunctionTool(Tool[BaseModel]):
     """A tool made from a function. It can still be called as that function."""
 
@@ -82,13 +120,13 @@ class FunctionTool(Tool[BaseModel]):
         self._about, of_parameters = _docstring(function)
         self.input_model, self._injected = _input_model(function, self.name, of_parameters)
         self._fields = tuple(self.input_model.model_fields)
-        self._touch_parameters = _touch_parameters(flags, self.name, self._fields)
+        self._touches = _touch_parameters(flags, self.name, self._fields)
 
     @property
     def blocking(self) -> bool:  # type: ignore[override]  # decided by the function, not by the class
         return not self.is_async
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         return self._function(*args, **kwargs)
 
     def prompt(self, view: PromptView) -> str:
@@ -106,9 +144,9 @@ class FunctionTool(Tool[BaseModel]):
     def access(self, args: BaseModel, run: RunContext) -> Access:
         if self._flags.access:
             return self._flags.access(**self._values(args))
-        if self._touch_parameters is None:
+        if self._touches is None:
             return super().access(args, run)
-        given = {kind: _paths(args, names) for kind, names in self._touch_parameters.items()}
+        given = {kind: _paths(args, names) for kind, names in self._touches.items()}
         named = any(given.values()) and not given["runs"] and not given["reaches"]
         return Access.of(
             reads=given["reads"],
@@ -136,31 +174,8 @@ class FunctionTool(Tool[BaseModel]):
 @overload
 def tool(function: Function, /) -> FunctionTool: ...
 @overload
-def tool(
-    *,
-    name: str = ...,
-    aliases: tuple[str, ...] = ...,
-    search_hint: str = ...,
-    read_only: bool = ...,
-    concurrency_safe: bool = ...,
-    destructive: bool = ...,
-    access: Callable[..., Access] | None = ...,
-    reads: Names | None = ...,
-    writes: Names | None = ...,
-    removes: Names | None = ...,
-    walks: Names | None = ...,
-    runs: str | None = ...,
-    reaches: Names | None = ...,
-    subject: str = ...,
-    interrupt: Literal["cancel", "block"] | None = ...,
-    requires_user_interaction: bool = ...,
-    error_cancels_siblings: bool = ...,
-    timeout: float | None = ...,
-    max_result_chars: int | None = ...,
-    should_defer: bool = ...,
-    always_load: bool = ...,
-) -> Callable[[Callable[..., Any]], FunctionTool]: ...
-def tool(function: Callable[..., Any] | None = None, /, **flags: Any) -> Any:
+def tool(**flags: Unpack[FlagArguments]) -> Callable[[Callable[..., Any]], FunctionTool]: ...
+def tool(function: Callable[..., Any] | None = None, /, **flags: Unpack[FlagArguments]) -> Any:
     """
     Make a Tool from a typed function, sync or async.
 

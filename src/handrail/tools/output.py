@@ -3,13 +3,19 @@
 import json
 from dataclasses import field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from handrail.conversation.blocks import Json, ResultBlock
 from handrail.conversation.messages import Message
 from handrail.conversation.stream import Usage
+from handrail.lazy import lazy
 from handrail.records import record
 from handrail.tools.cards import Card
+
+if TYPE_CHECKING:
+    import pydantic_core
+else:
+    pydantic_core = lazy("pydantic_core")  # 25 ms, and no first request needs it
 
 
 @record
@@ -56,16 +62,14 @@ class Output:
     mcp: McpMeta | None = None
     is_error: bool = False
     used: tuple[tuple[str, Usage], ...] = ()
-    """Tokens that the call itself used of models, answer by answer: they are on the bill of the run."""
+    """Tokens of models that the call itself used, by answer; they count towards the cost of the run."""
 
 
 def json_text(data: object) -> str:
-    """Data as JSON. What JSON has no word for becomes text: bytes as base64, NaN as a string, objects by `str`."""
-    from pydantic_core import PydanticSerializationError, to_json  # noqa: PLC0415  # no first request waits for it
-
+    """Data as JSON. What JSON cannot express becomes text: bytes as base64, NaN as a string, objects by `str`."""
     try:
-        return to_json(data, fallback=str, bytes_mode="base64", inf_nan_mode="strings").decode()
-    except PydanticSerializationError:
+        return pydantic_core.to_json(data, fallback=str, bytes_mode="base64", inf_nan_mode="strings").decode()
+    except pydantic_core.PydanticSerializationError:
         return json.dumps(data, default=str)  # lone surrogates, for example of file names, are written out
 
 

@@ -4,35 +4,43 @@ Tool: a capability that a model may use.
 Only `name`, `input_model` and `call` must be given. Every other member has a careful default, so that
 a forgotten flag makes a tool slow or asked for, never dangerous.
 
-Pydantic is loaded by whoever defines an input model, not by this module: the first request of a run needs none.
+Pydantic is loaded with the first input model, not with this module: the first request of a run needs none.
 """
 
 import re
 from abc import ABC
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from handrail.conversation.blocks import Json, ResultBlock, Text
 from handrail.errors import ToolDefinitionError
+from handrail.lazy import lazy
 from handrail.records import record
 from handrail.tools.access import EXCLUSIVE, SHARED, Access
-from handrail.tools.cards import Card
+from handrail.tools.cards import Card, In, ToolCards
 from handrail.tools.context import AgentType, Progress, RunContext, ToolContext
 from handrail.tools.output import Output, json_text, sendable
 from handrail.tools.permission import NO_OPINION, Ask, Check, NoRules, PermissionSnapshot, Refuse
 from handrail.tools.search import words
-from handrail.tools.wording import brief_repr, cut
+from handrail.tools.wording import brief_repr
 
 if TYPE_CHECKING:
+    from importlib import resources
+
     from pydantic import BaseModel
 
-In = TypeVar("In")
+    from handrail.tools import schema
+else:
+    resources = lazy("importlib.resources")  # 9 ms; the texts of built-in tools are known without it
+    schema = lazy("handrail.tools.schema")  # Pydantic, 250 ms
 
 DEFAULT_RESULT_CHARS = 30_000
 NAME = re.compile(r"[A-Za-z0-9_-]{1,128}")
 HINT_WORDS = range(3, 11)
 STAR = "\0"
+FLAGS = ("is_read_only", "is_destructive")
+"""The flags that `handrail tools` lists."""
 WARNINGS: Mapping[str, str] = {"is_destructive": "the tool calls it destructive"}
 """Flags that raise the risk of a call unless they say no, in the words of questions and `explain`."""
 
@@ -71,7 +79,7 @@ class PromptView:
 PLAIN_VIEW = PromptView()
 
 
-class Tool(ABC, Generic[In]):
+class Tool(ToolCards[In], ABC):
     """A capability that a model may use; see the module docstring for what must be given."""
 
     name: str
@@ -99,22 +107,16 @@ class Tool(ABC, Generic[In]):
     @cached_property
     def input_schema(self) -> Json:
         """The JSON Schema that goes to the model; its root is always an object."""
-        from handrail.tools.schema import model_schema  # noqa: PLC0415  # see the module docstring
-
-        return model_schema(self.input_model)
+        return schema.model_schema(self.input_model)
 
     @cached_property
     def schema_json(self) -> bytes:
         """The schema as it is sent: always the same bytes."""
-        from handrail.tools.schema import schema_bytes  # noqa: PLC0415
-
-        return schema_bytes(self.input_schema)
+        return schema.schema_bytes(self.input_schema)
 
     def parse(self, raw: Json) -> In:
         """The checked input, or InputError with every problem at once."""
-        from handrail.tools.schema import parse_model  # noqa: PLC0415
-
-        return parse_model(self.input_model, raw)  # type: ignore[return-value]  # In is what input_model makes
+        return schema.parse_model(self.input_model, raw)  # type: ignore[return-value]  # In is what input_model makes
 
     async def validate(self, args: In, ctx: ToolContext) -> Refuse | Ask | None:
         """Does the input make sense here and now? None = yes."""
@@ -129,10 +131,6 @@ class Tool(ABC, Generic[In]):
     def description(self, args: In, view: PromptView) -> str:
         """One line about this call, for a person who has to decide on it."""
         return self.summary(args)
-
-    def display_name(self, args: In | None = None) -> str:
-        """The name that people see."""
-        return self.name
 
     def summary(self, args: In) -> str:
         """A short form of one call for messages, for example `Read(src/app.py)`."""
@@ -207,41 +205,10 @@ class Tool(ABC, Generic[In]):
             blocks = (Text("" if output.data is None else json_text(output.data)),)
         return tuple(Text(sendable(block.text)) if isinstance(block, Text) else block for block in blocks)
 
-    # What it shows
-
-    def use_card(self, partial: Json) -> Card:
-        """The call, drawn from as much of its input as has arrived."""
-        first = next((value for value in partial.values() if isinstance(value, str)), "")
-        return Card(title=self.display_name(), detail=cut(first.partition("\n")[0], 200))
-
-    def progress_card(self, progress: Sequence[Progress]) -> Card:
-        """The running call: by default its latest news."""
-        if not progress:
-            return Card(title=self.display_name())
-        latest = progress[-1]
-        done = "" if latest.fraction is None else f"{latest.fraction:.0%}"
-        return Card(title=self.display_name(), detail=" ".join(filter(None, (latest.message, done))))
-
     def result_card(self, output: Output, progress: Sequence[Progress]) -> Card:
         """The finished call: by default the card of the output, else what the model gets."""
         texts = (block.text for block in self.result_blocks(output) if isinstance(block, Text))
         return output.card or Card(title=self.display_name(), body="\n".join(texts))
-
-    def rejected_card(self, partial: Json, reason: str) -> Card:
-        """The call that was not allowed."""
-        return Card(title=self.display_name(), detail="refused", body=reason, tone="warning")
-
-    def error_card(self, message: str) -> Card:
-        """The call that failed."""
-        return Card(title=self.display_name(), detail="failed", body=message, tone="bad")
-
-    def group_card(self, inputs: Sequence[Json]) -> Card | None:
-        """Several calls of this tool drawn as one. None = draw each by itself."""
-        return None
-
-    def tag(self, args: In) -> str:
-        """A word shown beside the name, for example a time limit. Empty = none."""
-        return ""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -296,8 +263,6 @@ def check_name(name: str) -> None:
 @cache
 def markdown_beside(module: str) -> str:
     """The text of `glob.md` for the module `handrail.builtin.glob`."""
-    from importlib import resources  # noqa: PLC0415  # texts of built-in tools are known without it
-
     package, _, stem = module.rpartition(".")
     try:
         return resources.files(package).joinpath(f"{stem}.md").read_text("utf-8").strip()

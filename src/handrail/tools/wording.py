@@ -1,7 +1,8 @@
-"""Sentences about inputs that a model can act on, and values as they may stand in a message."""
+"""Sentences about wrong inputs that a model can act on, and values shortened for messages."""
 
 import reprlib
 from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 
 MAX_PROBLEMS = 30
 MAX_KNOWN = 20
@@ -13,7 +14,7 @@ def where(path: Sequence[str]) -> str:
 
 
 def unexpected_field(path: Sequence[str], known: Iterable[str]) -> str:
-    """The sentence about a field nobody asked for, with the name that was perhaps meant."""
+    """The sentence about an unknown field, with the name that was probably meant."""
     names = list(known)
     hint = did_you_mean(path[-1], names)
     if not hint and 0 < len(names) <= MAX_KNOWN:
@@ -22,7 +23,7 @@ def unexpected_field(path: Sequence[str], known: Iterable[str]) -> str:
 
 
 def limit_problems(sentences: Iterable[str]) -> tuple[str, ...]:
-    """Each sentence once, and not more than anybody would read."""
+    """Each sentence once, and at most `MAX_PROBLEMS` of them."""
     unique = list(dict.fromkeys(sentences))
     rest = len(unique) - MAX_PROBLEMS
     return tuple(unique) if rest <= 0 else (*unique[:MAX_PROBLEMS], f"And {rest:,} more problems of this kind.")
@@ -30,14 +31,12 @@ def limit_problems(sentences: Iterable[str]) -> tuple[str, ...]:
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """A hint at the nearest known word, or nothing."""
-    from difflib import get_close_matches  # noqa: PLC0415  # only a slip pays for it
-
     near = get_close_matches(word, list(known), n=1)
     return f" Did you mean {near[0]!r}?" if near else ""
 
 
 def brief_repr(value: object, limit: int = 100) -> str:
-    """A value as it may stand in a message: bounded, and with its type where that is the point."""
+    """The repr of a value for a message, shortened."""
     try:
         return cut(repr(value), limit)
     except RecursionError:
@@ -45,15 +44,15 @@ def brief_repr(value: object, limit: int = 100) -> str:
 
 
 def cut(text: str, limit: int) -> str:
-    """A text that is not longer than it helps."""
+    """The text, shortened to `limit` characters if it is longer."""
     return text if len(text) <= limit else f"{text[:limit]}... ({len(text):,} characters)"
 
 
 def first_line(error: Exception) -> str:
-    """What an error of a library says, without its further advice."""
+    """The first line of a library's error message."""
     return str(error).partition("\n")[0]
 
 
 def several(number: int, noun: str) -> str:
-    """A number of things: 1 line, 1,000 lines."""
+    """A count with its noun: 1 line, 1,000 lines."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"

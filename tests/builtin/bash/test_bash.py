@@ -392,7 +392,7 @@ async def test_what_it_says_is_told_while_it_runs(session: Session, ctx: ToolCon
     args = tool.parse(
         {"command": f"cd {session.project}; echo first; echo second; cat go; echo third", "timeout": 20_000}
     )
-    output = await tool.call(args, ctx.varied(progress=heard))
+    output = await tool.call(args, ctx.replace(progress=heard))
 
     assert news[0] == ShellProgress("second", None, "first\nsecond\n", 13)
     assert output.text.startswith("first\nsecond\nthird")

@@ -194,7 +194,7 @@ def test_what_took_the_place_of_the_file_since_the_decision_is_refused(
 ) -> None:
     path = ctx.cwd / "f"
     path.write_text("x")
-    decided = ctx.varied(decision=Decision(Verdict.ALLOW, "", places=(resolve("f", str(ctx.cwd), ""),)))
+    decided = ctx.replace(decision=Decision(Verdict.ALLOW, "", places=(resolve("f", str(ctx.cwd), ""),)))
     path.unlink()
 
     os.mkfifo(path)
@@ -309,7 +309,7 @@ def test_only_a_small_text_that_was_decided_on_is_read_without_a_thread(
 
     def quick(name: str) -> bool:
         place = resolve(name, str(ctx.cwd), "")
-        decided = ctx.varied(decision=Decision(Verdict.ALLOW, "", places=(place,)))
+        decided = ctx.replace(decision=Decision(Verdict.ALLOW, "", places=(place,)))
         return tool.is_quick(tool.parse({"file_path": name}), decided)
 
     assert [name for name in ("small", "large", "p.png", "n.ipynb", "missing", ".") if quick(name)] == ["small"]

@@ -238,7 +238,7 @@ async def test_what_it_says_is_told_while_it_runs(session: Session, ctx: ToolCon
 
     tool = REPL(session.services)
     args = tool.parse({"code": f"print('first')\nprint('second')\nopen('{session.project}/go').read()\nprint('third')"})
-    output = await tool.call(args, ctx.varied(progress=heard))
+    output = await tool.call(args, ctx.replace(progress=heard))
 
     assert news[0] == ShellProgress("second", None, "first\nsecond\n", 13)
     assert output.text == "first\nsecond\nthird"

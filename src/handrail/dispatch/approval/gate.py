@@ -198,7 +198,7 @@ class PolicyGate:
         if problem is not None:
             opinion = Opinion(Strength.DENY, Verdict.DENY, "input", f"the changed input does not fit: {problem}")
             return Decision(Verdict.DENY, opinion.reason, (opinion,), self.policy().version)
-        ctx = request.ctx.varied(use=use)
+        ctx = request.ctx.replace(use=use)
         # What hooks said was about another input, and the doubts of validation are settled by whoever changed it.
         said = Evidence(check=await tool.check_permission(args, ctx))
         other = Request.of(use, tool, args, ctx)
