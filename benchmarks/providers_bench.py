@@ -133,7 +133,7 @@ async def turns(url: str) -> None:
         history.append(UserMessage((ToolResult(f"c{turn}", (Text("line\n" * 40),)),)))
         request = Request("m", history, ("You are careful.",))
         start = time.perf_counter()
-        provider.outgoing(request, stream=True)
+        provider.build_request(request, stream=True)
         seen.append(time.perf_counter() - start)
     early, late = statistics.median(seen[5:15]), statistics.median(seen[195:205])
     print(f"writing a request: turn 10 {early * 1e6:.0f} us, turn 200 {late * 1e6:.0f} us")

@@ -62,7 +62,7 @@ def lines() -> Iterator[str]:
     for number, answer in enumerate(ANSWERS, 1):
         said = ScriptedAnswer(answer, "", "demo", input_tokens=10, output_tokens=5, piece=12)
         chunks = tuple(Chunk(event, pause(event, answer)) for event in anthropic_events(said))
-        yield tape.entry(Recording(number, request, 200, {"content-type": "text/event-stream"}, chunks))
+        yield tape.recording(Recording(number, request, 200, {"content-type": "text/event-stream"}, chunks))
 
 
 def pause(event: bytes, answer: tuple[AssistantBlock, ...]) -> float:

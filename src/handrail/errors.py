@@ -1,21 +1,21 @@
 """
-Every exception that handrail raises out of the module that raises it.
+Every exception that leaves the module that raises it.
 
-One that is raised and caught within one module is named `_LikeThisError` and stands there.
+An exception that is raised and caught within one module is named `_LikeThisError` and is defined there.
 
     HandrailError
-      ToolError            a tool could not do what was asked; the text goes to the model
-        FileChangedError     a file is no longer what was read
-        TaskListError        a task list cannot be changed like that
+      ToolError            a tool failed; the message goes to the model
+        FileChangedError     a file has changed since it was read
+        TaskListError        a change of a task list is not possible
       InputError           a tool's input does not fit its schema
       ToolDefinitionError  a tool is declared in a way that cannot work
-      ToolTimeoutError     a tool took longer than it may
+      ToolTimeoutError     a tool took longer than its time limit
       PairingError         a history in which calls and results do not match
-      ProviderSetupError   a model cannot be asked with the settings given
+      ProviderSetupError   a model cannot be used with the given settings
       UrlError             an address or a proxy cannot be used
       TransportError       a request could not be sent, or its answer broke off
-      EventTooLargeError   an event of a stream is over its bound
-      RunError             a prompt did not come to an answer
+      EventTooLargeError   an event of a stream is too large
+      RunError             a run ended without an answer
       PatternError         a pattern of the settings is not understood
       UnclearError         a shell command is not understood
       SettingsError        settings cannot be used, and nothing may run without them
@@ -38,15 +38,15 @@ class HandrailError(Exception):
 
 
 class ToolError(HandrailError):
-    """A tool could not do what was asked. The message goes to the model: what happened, the value, the next move."""
+    """A tool failed. The message goes to the model: what happened, the value, the next move."""
 
 
 class FileChangedError(ToolError):
-    """The file is no longer what was read."""
+    """The file has changed since it was read."""
 
 
 class TaskListError(ToolError):
-    """The list cannot be changed like that; it stays as it is."""
+    """The change is not possible; the list stays as it is."""
 
 
 class InputError(HandrailError):
@@ -62,7 +62,7 @@ class ToolDefinitionError(HandrailError):
 
 
 class ToolTimeoutError(HandrailError):
-    """The tool's own time limit is over; a TimeoutError that the tool raised is something else."""
+    """The time limit of the tool is over; a TimeoutError that the tool itself raised is something else."""
 
 
 class PairingError(HandrailError):
@@ -70,7 +70,7 @@ class PairingError(HandrailError):
 
 
 class ProviderSetupError(HandrailError):
-    """A model cannot be asked with the settings given; the message says what is missing and how to set it."""
+    """A model cannot be used with the given settings; the message says what is missing and how to set it."""
 
 
 class UrlError(HandrailError):
@@ -86,11 +86,11 @@ class TransportError(HandrailError):
 
 
 class EventTooLargeError(HandrailError):
-    """A line or event of a stream grew over its bound; nothing of it is kept."""
+    """A line or event of a stream is too large; nothing of it is kept."""
 
 
 class RunError(HandrailError):
-    """A prompt did not come to an answer. `ended` is the run's last event, which says everything about it."""
+    """A run ended without an answer. `ended` is its last event, which says why."""
 
     def __init__(self, message: str, ended: object) -> None:
         super().__init__(message)
@@ -102,7 +102,7 @@ class PatternError(HandrailError):
 
 
 class UnclearError(HandrailError):
-    """A text for the shell cannot be understood: what it is about and where, as offsets into the text."""
+    """A shell command is not understood; `start` and `end` are offsets into `text`."""
 
     def __init__(self, text: str, start: int = 0, end: int = 0, node: str = "text") -> None:
         super().__init__(text)

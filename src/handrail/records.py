@@ -1,9 +1,9 @@
 """
-Frozen records with slots: what `@dataclass(frozen=True, slots=True)` makes, at a seventh of its price.
+Frozen records with slots, like `@dataclass(frozen=True, slots=True)`, at a seventh of its cost.
 
-A program that starts makes about a hundred of these classes, and the library's decorator compiles six functions for
-each. This one compiles `__init__`, when the first record is made, and shares the others. What it makes counts as a
-dataclass everywhere: `replace`, `fields`, pattern matching and serialisers treat it as one.
+A starting program makes about a hundred of these classes, and the library's decorator compiles six functions for each.
+This one compiles only `__init__`, when the first instance is made, and shares the others. Records are dataclasses for
+`replace`, `fields`, pattern matching and serialisers.
 """
 
 import dataclasses
@@ -42,28 +42,28 @@ def record(cls: type[Class]) -> type[Class]:
     }
     for name, shared in _SHARED.items():
         members.setdefault(name, shared)
-    made: type[Class] = type(cls)(cls.__name__, cls.__bases__, members)  # type: ignore[misc]  # slots need a new class
-    return made
+    new: type[Class] = type(cls)(cls.__name__, cls.__bases__, members)  # type: ignore[misc]  # slots need a new class
+    return new
 
 
 def _field(name: str, kind: Any, given: Any) -> Field[Any]:
-    made: Field[Any] = given if isinstance(given, Field) else field(default=given)
-    made.name = name
-    made.type = kind
-    made.kw_only = False
-    made._field_type = _FIELD  # type: ignore[attr-defined]  # what marks a real field for the standard library
-    return made
+    own: Field[Any] = given if isinstance(given, Field) else field(default=given)
+    own.name = name
+    own.type = kind
+    own.kw_only = False
+    own._field_type = _FIELD  # type: ignore[attr-defined]  # what marks a real field for the standard library
+    return own
 
 
 def _first_init(fields: dict[str, Field[Any]], *, checked: bool) -> Callable[..., None]:
-    """An `__init__` that puts the real one in its place: of a hundred classes a short run uses a third."""
+    """An `__init__` that replaces itself by the real one: a short run uses a third of a hundred classes."""
 
-    def init(self: Any, *values: Any, **named: Any) -> None:
-        made = _init(fields, checked=checked)
-        for kind in type(self).__mro__:  # another thread may have been here before
+    def init(self: Any, *values: object, **named: object) -> None:
+        real = _init(fields, checked=checked)
+        for kind in type(self).__mro__:  # another thread may have replaced it already
             if kind.__dict__.get("__init__") is init:
-                type.__setattr__(kind, "__init__", made)
-        made(self, *values, **named)
+                type.__setattr__(kind, "__init__", real)
+        real(self, *values, **named)
 
     return init
 
@@ -122,7 +122,7 @@ def _no_values(_self: Any) -> tuple[()]:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Sample:
-    """What the standard library makes of such a class."""
+    """A sample of what the standard library makes."""
 
 
 _FIELD = dataclasses._FIELD  # type: ignore[attr-defined]  # no public name

@@ -426,7 +426,7 @@ async def test_a_recorded_answer_takes_the_place_of_the_wire() -> None:
     provider = Provider(APIS["openai"], Endpoint("http://nowhere.invalid/v1"), tape)
 
     assert blocks(await everything(provider, question())) == [Text("Hi")]
-    assert tape.asked == [provider.outgoing(question(), stream=True)]
+    assert tape.asked == [provider.build_request(question(), stream=True)]
 
 
 @pytest.mark.proves("R10")

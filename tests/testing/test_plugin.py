@@ -79,7 +79,7 @@ def test_greets(cassette, tmp_path):
     code, output = await record(tmp_path, Reply((Text("Hi the-key-itself"),)), Reply((Text("Hello"),)))
     assert code == 0, output
     path = tmp_path / "cassettes" / "test_agent" / "test_greets.jsonl"
-    assert len(load(path).entries) == 2
+    assert len(load(path).recordings) == 2
     assert "the-key-itself" not in path.read_text()
     path.write_text(path.read_text().replace("Hi [redacted:MY_API_KEY]", "Hi in {{handrail:tmp}}"))
 
@@ -172,6 +172,7 @@ async def test_loading_the_plugin_costs_next_to_nothing() -> None:
     loaded = eval(done.stdout)
     assert {name for name in loaded if name.startswith("handrail")} == {
         "handrail",
+        "handrail.lazy",
         "handrail.testing",
         "handrail.testing.plugin",
     }

@@ -46,7 +46,7 @@ class Agent(Tool[AgentInput]):
         return self._only_reads(args)
 
     def _only_reads(self, args: AgentInput) -> bool:
-        return self._delegate is not None and self._delegate.kinds().get(args.subagent_type, False)
+        return self._delegate is not None and self._delegate.agent_types().get(args.subagent_type, False)
 
     def access(self, args: AgentInput, run: RunContext) -> Access:
         """What the sub-agent does is judged call by call."""
@@ -55,11 +55,11 @@ class Agent(Tool[AgentInput]):
     async def validate(self, args: AgentInput, ctx: ToolContext) -> Refuse | None:
         if self._delegate is None:
             return Refuse("There are no sub-agents in this run. Do the task yourself.")
-        kinds = self._delegate.kinds()
-        if args.subagent_type in kinds:
+        types = self._delegate.agent_types()
+        if args.subagent_type in types:
             return None
-        hint = did_you_mean(args.subagent_type, kinds)
-        return Refuse(f"There is no sub-agent {args.subagent_type!r}.{hint} There are: {', '.join(sorted(kinds))}.")
+        hint = did_you_mean(args.subagent_type, types)
+        return Refuse(f"There is no sub-agent {args.subagent_type!r}.{hint} There are: {', '.join(sorted(types))}.")
 
     async def check_permission(self, args: AgentInput, ctx: ToolContext) -> Check:
         return Check(Verdict.ALLOW, "each call of the sub-agent is judged by itself")

@@ -1,1 +1,1 @@
-"""What is said, as frozen data: blocks, messages, stream events and what happens to calls."""
+"""The conversation as frozen data: blocks, messages, requests and stream events."""

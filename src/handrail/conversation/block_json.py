@@ -1,8 +1,8 @@
 """
 Blocks as JSON values and back, without loss.
 
-The values are those of the Messages format, so that other programs can read them. What that format has no word for
-stands beside it under the key `handrail`.
+The values are those of the Messages format, so that other programs can read them. What that format cannot express is
+kept under the key `handrail`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -73,7 +73,7 @@ def _source(data: str, media_type: str) -> Value:
 
 def assistant_block(value: Mapping[str, Any]) -> AssistantBlock:
     """
-    A block of an answer. What is not known is kept as the vendor's own.
+    A block of an answer. An unknown block is kept as the vendor's own.
 
     Raises:
         KeyError, TypeError: the value lacks what its type needs.

@@ -11,7 +11,7 @@ Json: TypeAlias = Mapping[str, Any]
 
 @record
 class Text:
-    """Words of a person or a model."""
+    """Text of a person or a model."""
 
     text: str
 
@@ -46,7 +46,7 @@ class ToolUse:
     """
     A complete request of the model to use a tool: `input` is what it sent, not yet checked.
 
-    `extra` is what the vendor hung onto the call and wants back with it (for example a thought signature).
+    `extra` is what the vendor attached to the call and wants back with it (for example a thought signature).
     """
 
     id: str
@@ -57,7 +57,7 @@ class ToolUse:
 
 @record
 class BrokenToolUse:
-    """A tool request that did not arrive whole. It is never run; the model is told `problem`."""
+    """A tool request that arrived incomplete. It is never run; the model is told `problem`."""
 
     id: str
     name: str
@@ -74,7 +74,7 @@ class ToolReference:
 
 @record
 class ServerBlock:
-    """A block that the vendor made or ran by itself (server tools, unknown kinds): kept and sent back, never run."""
+    """A block that the vendor made or ran (server tools, unknown kinds): kept and sent back, never run."""
 
     type: str
     raw: Json

@@ -1,8 +1,8 @@
 """
-What the program tells a model at the start of a conversation, framed so that it can be found again.
+What the program tells a model at the start of a conversation, in tags so that it can be found again.
 
-Facts of the environment and the user's own memory differ from one machine and day to the next. A recording is looked up
-without them, so that it can be replayed elsewhere.
+Facts about the environment and the user's own memory differ between machines and days. Recordings are looked up
+without them, so that they can be replayed elsewhere.
 """
 
 import re
@@ -22,18 +22,18 @@ def environment_frame(text: str) -> str:
 
 
 def memory_file_frame(path: str, scope: str, text: str) -> str:
-    """One memory file. It cannot end its own frame."""
+    """One memory file. Its text cannot close its tag."""
     name = path.replace('"', "&quot;").replace("<", "&lt;").replace("\n", " ")
     return f'<memory-file path="{name}" scope="{scope}">\n{_inside(text)}\n</memory-file>'
 
 
 def memory_frame(introduction: str, files: list[str]) -> str:
-    """All memory files that hold."""
+    """All memory files in force."""
     return "\n".join(["<memory>", introduction, *files, "</memory>"])
 
 
 def without_personal(text: str) -> str:
-    """`text` without what depends on the machine, the day and the user."""
+    """The text without what depends on the machine, the day and the user."""
     if "<environment>" in text:
         text = re.sub(_ENVIRONMENT, "", text)
     if "<memory>" in text:

@@ -8,7 +8,7 @@ from handrail.records import record
 
 @record
 class UserMessage:
-    """What goes to the model in the user's turn: tool results first, then words."""
+    """The user's turn as it goes to the model: tool results first, then text."""
 
     content: tuple[UserBlock, ...]
 
@@ -28,7 +28,7 @@ class AssistantMessage:
 
     @property
     def text(self) -> str:
-        """Its words, joined."""
+        """Its text blocks, joined."""
         return "".join(block.text for block in self.content if isinstance(block, Text))
 
 
@@ -42,7 +42,7 @@ class Attachment:
 
 @record
 class SystemNote:
-    """A note for the people's transcript. It never reaches the model."""
+    """A note for people who read the transcript. It never reaches the model."""
 
     text: str
     level: str = "info"

@@ -1,4 +1,4 @@
-"""Text that may be shown on a terminal: what a model, a file or a server said must not steer it."""
+"""Text that is safe to show on a terminal: what models, files and servers say must not steer it."""
 
 import re
 

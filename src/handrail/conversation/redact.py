@@ -1,9 +1,9 @@
 """
-Takes secrets out of text before it is written to a transcript, log, trace or cassette.
+Removes secrets from text before it is written to a transcript, log, trace or cassette.
 
-Three things are secrets: values of the environment whose name says so, text of a known shape (keys and tokens of many
-vendors, private keys, passwords in URLs), and what the user's own patterns match. What looks like a secret by chance is
-lost from the record, never from the conversation.
+Three things are secrets: environment variables whose name says so, text of a known shape (keys and tokens of many
+vendors, private keys, passwords in URLs), and whatever the user's own patterns match. Text that looks like a secret by
+chance is missing from the record, never from the conversation.
 """
 
 import json
@@ -36,7 +36,7 @@ SECRET_HEADERS = frozenset(
 
 MARKER = r"\[redacted:[^\[\]]*\]"
 _EDGE = r"(?<![A-Za-z0-9])"
-_VALUE = r"(?![$<{\[])[^\s\"'\\,;]"  # not the name of a variable, not something already taken out
+_VALUE = r"(?![$<{\[])[^\s\"'\\,;]"  # not the name of a variable, not something already removed
 
 _HEADER_VALUE = (
     r"[\"']?\s{0,4}:\s{0,4}[\"']?"
@@ -44,7 +44,7 @@ _HEADER_VALUE = (
 )
 
 # label, a literal that is part of every match (in small letters if case does not matter), the shape; a group named
-# `secret` is what is taken out, else all of it
+# `secret` is what is removed, else all of it
 SHAPES: tuple[tuple[str, str, str], ...] = (
     ("anthropic-key", "sk-ant-", r"sk-ant-[\w-]{16,}"),
     ("api-key", "sk-", rf"{_EDGE}sk-(?!ant-)(?=[A-Za-z_-]*[0-9])[\w-]{{20,}}"),
@@ -76,7 +76,7 @@ SHAPES: tuple[tuple[str, str, str], ...] = (
 
 @record
 class SecretSpan:
-    """A piece of text that is to be replaced."""
+    """Where a secret is in a text."""
 
     start: int
     end: int
@@ -84,13 +84,13 @@ class SecretSpan:
 
     @property
     def replacement(self) -> str:
-        """What stands in its place."""
+        """The text that replaces it."""
         return f"[redacted:{self.label}]"
 
 
 @record
 class Redactor:
-    """`secrets` are exact values with the name they have; `patterns` are the user's own. Its repr shows no secret."""
+    """`secrets` are pairs of name and exact value; `patterns` are the user's own. Its repr shows no secret."""
 
     secrets: tuple[tuple[str, str], ...] = ()
     patterns: tuple[re.Pattern[str], ...] = ()
@@ -99,7 +99,7 @@ class Redactor:
         return f"Redactor({len(self.secrets)} secrets, {len(self.patterns)} patterns)"
 
     def spans(self, text: str) -> tuple[SecretSpan, ...]:
-        """Where secrets stand, in order, without overlap."""
+        """Where secrets are, in order, without overlap."""
         found = [span for label, value in self.secrets for span in _occurrences(text, value, label)]
         small = text.lower()
         for label, needle, shape in SHAPES:
@@ -110,7 +110,7 @@ class Redactor:
         return _merge(_outside(text, found))
 
     def text(self, text: str) -> str:
-        """`text` without secrets."""
+        """The text without secrets."""
         spans = self.spans(text)
         if not spans:
             return text
@@ -121,7 +121,7 @@ class Redactor:
         return "".join([*pieces, text[at:]])
 
     def value(self, value: Any, depth: int = 0) -> Any:
-        """A JSON value with every string in it cleaned, names included. What is nested without end is left out."""
+        """A JSON value with every string in it redacted, names included. What is nested too deeply is left out."""
         match value:
             case str():
                 return self.text(value)
@@ -135,7 +135,7 @@ class Redactor:
                 return value
 
     def headers(self, headers: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-        """Headers whose credentials are taken out whatever they look like."""
+        """Headers with every credential removed, whatever it looks like."""
         return tuple(
             (name, "[redacted:header]" if name.lower() in SECRET_HEADERS else self.text(value))
             for name, value in headers
@@ -146,7 +146,7 @@ def build_redactor(
     env: Mapping[str, str], patterns: Iterable[str] = (), headers: Iterable[tuple[str, str]] = ()
 ) -> Redactor:
     """
-    Knows the secrets of an environment and of headers, and the user's patterns (regular expressions).
+    A redactor for the secrets of an environment and of headers, and the user's patterns (regular expressions).
 
     Raises:
         PatternError: a pattern is no regular expression.
@@ -154,7 +154,7 @@ def build_redactor(
     found = [(name, value) for name, value in env.items() if _is_secret(name)]
     found += [(name, value.split()[-1]) for name, value in headers if value.strip() and _is_secret_header(name)]
     named = {value: name for name, value in found if len(value) >= SHORTEST_SECRET}
-    # the value as it looks inside JSON is another text; the longer of two that overlap is to be found first
+    # a value looks different inside JSON; of two that overlap the longer must be found first
     forms = {form: name for value, name in named.items() for form in (value, json.dumps(value)[1:-1])}
     secrets = sorted(((name, form) for form, name in forms.items()), key=lambda pair: (-len(pair[1]), pair[1]))
     return Redactor(tuple(secrets), tuple(_pattern(pattern) for pattern in patterns))
@@ -196,7 +196,7 @@ def _matches(text: str, pattern: re.Pattern[str], label: str) -> list[SecretSpan
 
 
 def _outside(text: str, spans: list[SecretSpan]) -> list[SecretSpan]:
-    """Without those inside what was taken out before."""
+    """The spans that are not inside an earlier replacement."""
     done = [match.span() for match in _compile(MARKER).finditer(text)] if spans and "[redacted:" in text else []
     return [span for span in spans if not any(start <= span.start and span.end <= end for start, end in done)]
 

@@ -1,8 +1,8 @@
 """
-What is asked of a model, and the history it is asked with.
+A request to a model, and the history of its conversation.
 
-The history is kept serialised. A new request encodes only what was added since the last one; the rest is bytes that
-are sent again. That keeps turn 200 as cheap as turn 2, and the prefix of consecutive requests byte-identical.
+The history is kept encoded. A new request encodes only what was added since the last one and sends the earlier bytes
+again. That keeps turn 200 as cheap as turn 2, and the prefix of consecutive requests byte-identical.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,9 +23,9 @@ ThinkingMode: TypeAlias = Literal["default", "adaptive", "off"]
 @record
 class ToolDefinition:
     """
-    A tool as the model sees it: `definition` is a JSON object with name, description and input_schema, serialised once.
+    A tool as the model sees it: `definition` is a JSON object with name, description and input_schema, encoded once.
 
-    A deferred tool's definition stays out of the prompt until the model has found it.
+    The definition of a deferred tool stays out of the prompt until the model has found it.
     """
 
     name: str
@@ -38,7 +38,7 @@ class ThinkingOptions:
     """
     How the model may reason. `budget` is a number of tokens, for models that want one.
 
-    `display` says how its thoughts are told, `summarized` or `omitted`; empty = as the provider does it.
+    `display` says how its thinking is shown, `summarized` or `omitted`; empty = the provider's default.
     """
 
     mode: ThinkingMode = "default"
@@ -48,7 +48,7 @@ class ThinkingOptions:
 
 @record
 class ToolChoice:
-    """`tool` forces one tool by name, whatever `mode` says."""
+    """Which tools the model may or must use. `tool` forces one by name, whatever `mode` says."""
 
     mode: Literal["auto", "any", "none"] = "auto"
     tool: str = ""
@@ -57,7 +57,7 @@ class ToolChoice:
 
 @record
 class Chain:
-    """Which chain of requests this one belongs to, and how deep in it: a sub-agent's requests are one deeper."""
+    """The chain of requests that a request belongs to, and its depth: requests of a sub-agent are one deeper."""
 
     id: str = ""
     depth: int = 0
@@ -83,8 +83,8 @@ class Encoded:
     """
     The history in one wire format: `settled` without the open user turn, `turn` the open one.
 
-    `settled` is the living buffer, not a copy: use it at once, and do not keep it.
-    `settled_mark` and `turn_mark` are the places inside them where a cache mark may be put (-1 = nowhere).
+    `settled` is the live buffer, not a copy: use it at once, and do not keep it.
+    `settled_mark` and `turn_mark` are the offsets in them where a cache mark may be put (-1 = nowhere).
     """
 
     settled: bytearray
@@ -116,7 +116,7 @@ class History:
     """
     The messages of one conversation, in order; append-only but for `replace`.
 
-    Messages of the user's side that stand together (results, words, attachments) are one turn, results first.
+    Consecutive messages of the user's side (results, text, attachments) are one turn, results first.
     """
 
     def __init__(self, messages: Iterable[Message] = ()) -> None:
@@ -125,9 +125,9 @@ class History:
         self._wires: dict[str, _Wire] = {}
         self._ids: set[str] = set()
         self.transcript: Transcript | None = None
-        """Who writes down what is added from now on."""
+        """Records what is added from now on."""
         self.filled = 0
-        """What the newest request with it and the answer fill of the model's window, in tokens; 0 = not known."""
+        """Tokens of the model's window that the newest request and its answer fill; 0 = not known."""
         for message in messages:
             self.append(message)
 
@@ -143,7 +143,7 @@ class History:
 
     def append(self, message: Message) -> None:
         """
-        Add what was said.
+        Add a message.
 
         Raises:
             PairingError: the message breaks the rule that every call has exactly one result, in the next turn.
@@ -162,7 +162,7 @@ class History:
             self.transcript.add_message(message)
 
     def replace(self, messages: Iterable[Message]) -> None:
-        """Start over with other messages (compaction, rewind). Everything is encoded again once."""
+        """Start over with other messages (compaction, rewind). They are all encoded anew."""
         fresh = History(messages)
         self._turns, self._messages, self._ids, self._wires = fresh._turns, fresh._messages, fresh._ids, {}
         self.filled = 0
@@ -171,7 +171,7 @@ class History:
 
     def amend(self, results: UserMessage) -> None:
         """
-        Put other results in the place of the newest message, which holds results that no request has carried.
+        Replace the newest message, whose results no request has carried yet, by other results.
 
         Raises:
             PairingError: they are not the results of the newest answer.
@@ -240,12 +240,12 @@ def _ids(results: Sequence[ToolResult]) -> list[str]:
 @record
 class Request:
     """
-    One question to a model. What stays the same from turn to turn stands first on the wire.
+    One request to a model. What stays the same from turn to turn comes first on the wire.
 
-    `system` parts are joined as they stand, the stable ones first. `last_builtin` is the index in `tools` of the last
-    built-in one (-1 = none). `activated` names deferred tools that the model has found, in the order it found them.
-    `schema` is a JSON Schema the answer must fit, serialised. `task_budget` is how many tokens the model shall make do
-    with, where it can be told. Empty or None means: the provider's default.
+    `system` parts are joined in order, the stable ones first. `last_builtin` is the index in `tools` of the last
+    built-in tool (-1 = none). `activated` names deferred tools that the model has found, in that order. `schema` is an
+    encoded JSON Schema that the answer must fit. `task_budget` is how many tokens the model should make do with, if it
+    can be told. Empty or None means the provider's default.
     """
 
     model: str

@@ -1,5 +1,5 @@
 """
-What a provider says while an answer arrives. All wire formats become these events:
+The events of an arriving answer. Every wire format becomes these:
 
     MessageStart
       BlockStart(slot) -> Delta(slot)* -> BlockEnd(slot, block)     slots may overlap
@@ -7,7 +7,7 @@ What a provider says while an answer arrives. All wire formats become these even
     MessageEnd | StreamFailure
 
 A StreamRetry voids what came before it: the provider asks again, and a new MessageStart follows.
-The blocks of the answer stand in the order of their slots. After a StreamFailure open blocks stay open.
+The blocks of the answer are in the order of their slots. After a StreamFailure open blocks stay open.
 """
 
 from typing import Literal, TypeAlias
@@ -55,7 +55,7 @@ class Usage:
 
 @record
 class MessageStart:
-    """The provider has begun to answer."""
+    """The answer begins."""
 
     id: str
     model: str
@@ -73,7 +73,7 @@ class BlockStart:
 
 @record
 class Delta:
-    """More of a block: text, reasoning, or a fragment of a call's JSON. To be shown, never to be run."""
+    """More of a block: text, reasoning, or a fragment of a call's JSON. To be shown, never run."""
 
     slot: int
     text: str
@@ -81,7 +81,7 @@ class Delta:
 
 @record
 class BlockEnd:
-    """A block is certainly complete. A ToolUse may be handed to the executor now."""
+    """A block is complete. A ToolUse may be given to the executor now."""
 
     slot: int
     block: AssistantBlock
@@ -89,14 +89,14 @@ class BlockEnd:
 
 @record
 class UsageUpdate:
-    """The newest counts; replaces earlier ones."""
+    """The newest counts; they replace earlier ones."""
 
     usage: Usage
 
 
 @record
 class MessageEnd:
-    """The answer is whole. `stop_reason` is the provider's own word, `detail` what it adds; neither decides."""
+    """The answer is complete. `stop_reason` and `detail` are the provider's own words; nothing is decided by them."""
 
     stop_reason: str
     detail: str = ""
@@ -104,7 +104,7 @@ class MessageEnd:
 
 @record
 class StreamFailure:
-    """The answer broke off or never came. `retryable` says whether asking again can help."""
+    """The answer broke off or never came. `retryable` says whether a retry can help."""
 
     kind: str
     message: str
@@ -116,9 +116,9 @@ class StreamFailure:
 @record
 class StreamRetry:
     """
-    The provider asks again after `delay` seconds; all earlier events of this answer are void.
+    The provider retries after `delay` seconds; all earlier events of this answer are void.
 
-    Never sent after a BlockEnd with a ToolUse: from there on a failure is the caller's to answer.
+    Never sent after a BlockEnd with a ToolUse: from then on the caller handles failures.
     """
 
     failure: StreamFailure
@@ -126,7 +126,7 @@ class StreamRetry:
     delay: float
     model: str
     attempts: int = 0
-    """How often this model is asked at most, the first time included; 0 = not known."""
+    """The most requests to this model, the first included; 0 = not known."""
 
 
 StreamEvent: TypeAlias = (

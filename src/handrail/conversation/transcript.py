@@ -1,4 +1,4 @@
-"""Who writes down what happens, before anybody is shown it."""
+"""The protocol for keeping a conversation: everything is written before it is shown."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -7,57 +7,57 @@ from handrail.conversation.blocks import AssistantBlock, ToolResult, ToolUse
 from handrail.conversation.messages import Message, UserMessage
 
 PUT_OFF = "A hook put this call off, and it was not decided about. It has not run. Ask for it again if it is needed."
-"""The result of a call that is put off, as long as it has no other."""
+"""The result of a deferred call as long as it has no other."""
 
 
 class Transcript(Protocol):
     """
-    Keeps a conversation. Each method has written when it returns.
+    Keeps a conversation on disk. Each method has written when it returns.
 
-    A transcript that cannot write keeps why in `failure` and does not raise, except in `began`: a call that cannot be
-    written down must not start. Whoever drives the conversation looks at `failure` before showing anything more.
+    A transcript that cannot write keeps the reason in `failure` and does not raise, except in `start_call`: a call that
+    cannot be recorded must not start. The loop checks `failure` before it shows anything more.
     """
 
     @property
     def failure(self) -> Exception | None: ...
 
     def add_message(self, message: Message) -> None:
-        """It stands in the history from now on."""
+        """Add a message of the history."""
         ...
 
     def replace_messages(self, messages: Sequence[Message]) -> None:
-        """These stand in the history now, in place of all before."""
+        """Replace all messages of the history by these."""
         ...
 
     def add_block(self, message_id: str, model: str, block: AssistantBlock, slot: int) -> None:
-        """A block is complete, of an answer that is still being given."""
+        """Add a complete block of an answer that is still arriving."""
         ...
 
     def discard_blocks(self) -> None:
-        """The blocks since the last message are void; what their calls did is not."""
+        """Discard the blocks since the last message; the effects of their calls remain."""
         ...
 
     def start_call(self, use: ToolUse) -> None:
         """
-        The call starts now; from here on there may be effects.
+        Record that a call starts; from here on there may be effects.
 
         Raises:
-            SessionError: it cannot be written down.
+            SessionError: it cannot be written.
         """
         ...
 
     def change_folder(self, cwd: str) -> None:
-        """Later calls start in this folder."""
+        """Record the working folder of later calls."""
         ...
 
     def end_call(self, result: ToolResult) -> None:
-        """The call is over."""
+        """Record the result of a call."""
         ...
 
     def defer_call(self, use: ToolUse, result: ToolResult) -> None:
-        """The call is put off: it has not begun, and until it has its own result this one stands for it."""
+        """Record a deferred call: it has not begun, and `result` stands for its own until there is one."""
         ...
 
     def amend_results(self, results: UserMessage) -> None:
-        """These stand in the place of the newest message: a call that was put off has its own result now."""
+        """Replace the newest message: a deferred call has its own result now."""
         ...

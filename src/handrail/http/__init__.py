@@ -1,1 +1,1 @@
-"""The one HTTP client: proxies, private CAs, time limits, size bounds, redirects by leave, server-sent events."""
+"""The one HTTP client: proxies, private CAs, limits of time and size, redirects by consent, server-sent events."""

@@ -5,8 +5,8 @@ HTTP/1.1 over asyncio: streamed and whole answers, keep-alive, proxies, private 
     response = await client.send(request)            the answer as it arrives
     answer = await client.fetch(request, max_bytes=1_000_000, timeout=10)
 
-No redirect is followed unless the caller of `fetch` agrees to each address. The client stands on h11, the protocol
-engine of httpx2, without the layers above it: they cost more start-up time than the rest of a first request
+No redirect is followed unless the caller of `fetch` agrees to each address. The client uses h11, the protocol engine of
+httpx2, without the layers above it: they cost more start-up time than the rest of a first request
 (benchmarks/providers_bench.py measures it).
 """
 
@@ -16,7 +16,7 @@ import socket
 import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urljoin
 
 import h11
@@ -24,7 +24,13 @@ import h11
 from handrail.errors import TransportError
 from handrail.http.transport import HttpRequest
 from handrail.http.urls import HttpTarget, is_loopback, parse_target, proxy_for
+from handrail.lazy import lazy
 from handrail.records import record
+
+if TYPE_CHECKING:
+    import truststore
+else:
+    truststore = lazy("truststore")  # 8 ms, and few systems need it
 
 CONNECT_TIMEOUT = 30.0
 KEEP_ALIVE = 60.0
@@ -37,7 +43,7 @@ NETWORK_ERRORS = (OSError, EOFError, ssl.SSLError, h11.ProtocolError)
 MAX_REDIRECTS = 10
 REDIRECTS = frozenset((301, 302, 303, 307, 308))
 SENT_ELSEWHERE = frozenset(("accept", "accept-language", "user-agent"))
-"""All that a redirect to another server is told of a request: any other header may hold a credential."""
+"""The only headers that a redirect to another server gets: any other may hold a credential."""
 
 Route = tuple[HttpTarget, HttpTarget | None]
 
@@ -59,7 +65,7 @@ class WholeResponse:
 
 
 class HttpResponse:
-    """One answer on one connection, which goes back to the pool when the answer is whole."""
+    """One answer on one connection, which goes back to the pool when the answer is complete."""
 
     __slots__ = ("_connection", "_done", "headers", "status")
 
@@ -92,7 +98,7 @@ class HttpResponse:
             self._connection.drop()
 
     def leave(self) -> None:
-        """Keep the connection; the few bytes that end the answer are read when it is used again."""
+        """Keep the connection; the last bytes of the answer are read when it is used again."""
         if not self._done:
             self._done = True
             self._connection.park()
@@ -138,7 +144,7 @@ class HttpConnection:
             pieces.append(send(h11.Data(data=body)))
         pieces.append(send(h11.EndOfMessage()))
         self._writer.writelines([piece for piece in pieces if piece])
-        # a server may answer and hang up before it has read everything: its answer says why
+        # a server may answer and close before it has read everything: its answer says why
         with contextlib.suppress(ConnectionError):
             await self._writer.drain()
         while True:
@@ -149,7 +155,7 @@ class HttpConnection:
                 raise h11.RemoteProtocolError("the server closed the connection without an answer")
 
     async def next_event(self) -> Any:
-        """The next thing the server says."""
+        """The next event from the server."""
         while True:
             event = self._state.next_event()
             if event is not h11.NEED_DATA:
@@ -157,12 +163,12 @@ class HttpConnection:
             self._state.receive_data(await self._reader.read(READ_SIZE))
 
     async def start_tls(self, context: ssl.SSLContext, host: str) -> None:
-        """Speak TLS from here on, with a fresh HTTP state: what was said before was for the proxy."""
+        """Switch to TLS, with a new HTTP state: what came before was for the proxy."""
         await self._writer.start_tls(context, server_hostname=host)
         self._state = h11.Connection(h11.CLIENT, max_incomplete_event_size=1024 * 1024)
 
     def release(self) -> None:
-        """The answer is whole: keep the connection if both sides agree."""
+        """The answer is complete: keep the connection if both sides agree."""
         if self._state.our_state is h11.DONE and self._state.their_state is h11.DONE:
             self._state.start_next_cycle()
             self._pool.keep(self)
@@ -170,12 +176,12 @@ class HttpConnection:
             self.drop()
 
     def park(self) -> None:
-        """Keep the connection although the end of the answer is still to be read."""
+        """Keep the connection although the end of the answer is not read yet."""
         self._parked = True
         self._pool.keep(self)
 
     def drop(self) -> None:
-        """Close at once, without a farewell."""
+        """Close at once."""
         if not self.loop.is_closed():
             self._writer.transport.abort()
 
@@ -184,7 +190,7 @@ class HttpClient:
     """
     Keeps idle connections and opens new ones. `env` holds the proxy and CA variables.
 
-    Without `proxy_loopback` this machine is asked directly, whatever proxy the environment names.
+    Without `proxy_loopback` requests to this machine bypass the proxy of the environment.
     """
 
     def __init__(self, env: Mapping[str, str], *, proxy_loopback: bool = True) -> None:
@@ -195,7 +201,7 @@ class HttpClient:
 
     async def send(self, request: HttpRequest) -> HttpResponse:
         """
-        The answer, once its head is here.
+        The answer, once its head has arrived.
 
         Raises:
             TransportError: there is none.
@@ -206,7 +212,7 @@ class HttpClient:
         route = (target.origin, None if direct else proxy_for(target, self._env))
         connection = await self._reuse(route)
         if connection is not None:
-            with contextlib.suppress(TransportError):  # the server may have hung up meanwhile: then a fresh one
+            with contextlib.suppress(TransportError):  # the server may have closed it: then use a new one
                 return await self._ask(connection, request, target)
         return await self._ask(await self._connect(route), request, target)
 
@@ -249,7 +255,7 @@ class HttpClient:
         await asyncio.sleep(0)  # asyncio closes the sockets in the loop's next round
 
     def keep(self, connection: HttpConnection) -> None:
-        """Take back a connection whose answer is whole."""
+        """Take back a connection whose answer is complete."""
         connection.idle_since = connection.loop.time()
         self._idle.append(connection)
         if len(self._idle) > MAX_IDLE:
@@ -335,10 +341,8 @@ def tls_context(env: Mapping[str, str]) -> ssl.SSLContext:
     else:
         context = ssl.create_default_context()
         if not context.cert_store_stats()["x509_ca"]:
-            # Python's own OpenSSL knows no system store here (macOS, some builds): ask the operating system
-            from truststore import SSLContext  # noqa: PLC0415 - only where it is needed
-
-            context = SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            # Python's OpenSSL has no system store here (macOS, some builds): use that of the operating system
+            context = truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     if extra := env.get("NODE_EXTRA_CA_CERTS"):
         context.load_verify_locations(cafile=extra)
     context.set_alpn_protocols(["http/1.1"])
@@ -356,7 +360,7 @@ async def _read_whole(url: str, response: HttpResponse, max_bytes: int) -> Whole
 
 
 def _redirect_url(request: HttpRequest, response: HttpResponse) -> str:
-    """Where a GET is sent on to; empty = nowhere."""
+    """The address that a GET is redirected to; empty = none."""
     location = response.headers.get("location", "")
     if request.method != "GET" or response.status not in REDIRECTS or not location:
         return ""
@@ -367,7 +371,7 @@ def _redirect_url(request: HttpRequest, response: HttpResponse) -> str:
 
 
 def _redirect_request(request: HttpRequest, url: str) -> HttpRequest:
-    """The same request to another address; another server gets no credentials."""
+    """The request to the new address; another server gets no credentials."""
     same = parse_target(request.url).origin == parse_target(url).origin
     headers = tuple(header for header in request.headers if same or header[0].lower() in SENT_ELSEWHERE)
     return replace(request, url=url, headers=headers)

@@ -1,4 +1,4 @@
-"""Server-sent events: bytes in, events out, however the bytes are cut."""
+"""Server-sent events: bytes in, events out, wherever the bytes are split."""
 
 from handrail.errors import EventTooLargeError
 
@@ -10,7 +10,7 @@ class EventReader:
     """
     Turns the bytes of an event stream into (event name, data) pairs.
 
-    Takes LF, CRLF and CR, comments, several data lines, a BOM, and any split of the bytes.
+    Accepts LF, CRLF and CR, comments, several data lines, a BOM, and any split of the bytes.
     """
 
     __slots__ = ("_after_cr", "_data", "_data_size", "_first", "_limit", "_name", "_rest", "_rest_size")
@@ -29,7 +29,7 @@ class EventReader:
         """The events that `chunk` completes."""
         if self._after_cr and chunk:
             self._after_cr = False
-            if chunk[0] == 0x0A:  # the LF of a CRLF that was cut in two
+            if chunk[0] == 0x0A:  # the LF of a CRLF that was split
                 chunk = chunk[1:]
         if b"\r" in chunk:
             self._after_cr = chunk[-1] == 0x0D
@@ -38,7 +38,7 @@ class EventReader:
         if end < 0:
             self._keep(chunk)
             return []
-        # whole lines only are decoded, so a cut inside a character does no harm
+        # only whole lines are decoded, so a split inside a character does no harm
         lines = chunk[:end]
         if self._rest:
             lines = b"".join((*self._rest, lines))
@@ -49,7 +49,7 @@ class EventReader:
         return self._lines(lines.decode("utf-8", "replace"))
 
     def end(self) -> list[tuple[str, str]]:
-        """The bytes are over: what a missing last line end held back. A cut event shows as broken JSON later."""
+        """The last event, if the final line end is missing. A cut event shows as broken JSON later."""
         lines = b"".join(self._rest).decode("utf-8", "replace")
         self._rest.clear()
         self._rest_size = 0

@@ -1,5 +1,5 @@
 """
-What sends a request and gives its answer: the HTTP client, or a recording of one.
+The protocol of what sends requests: the HTTP client, or a recording.
 
 Header names are lower case on both sides.
 """
@@ -34,11 +34,11 @@ class Response(Protocol):
         ...
 
     def abort(self) -> None:
-        """Drop the connection at once if the answer is not whole yet. Never waits, may be called twice."""
+        """Drop the connection at once if the answer is incomplete. Never waits, may be called twice."""
         ...
 
     def leave(self) -> None:
-        """All that matters of the answer was read; the connection may be kept. Never waits."""
+        """Everything that matters was read; the connection may be kept. Never waits."""
         ...
 
 
@@ -46,7 +46,7 @@ class Transport(Protocol):
     """Sends requests."""
 
     async def send(self, request: HttpRequest, /) -> Response:
-        """The answer, once its head is here. Raises TransportError. Cancelling drops the connection."""
+        """The answer, once its head has arrived. Raises TransportError. Cancelling drops the connection."""
         ...
 
     async def aclose(self) -> None:

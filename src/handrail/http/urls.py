@@ -1,4 +1,4 @@
-"""Where a request really goes: the parts of a URL, and the proxy that the environment names."""
+"""The target of a request: the parts of its URL, and the proxy from the environment."""
 
 import base64
 import ipaddress
@@ -15,7 +15,7 @@ USER = re.compile(r"(?s)(?:(?<=://)|^(?!.*://)).*@")  # up to the last @: a pass
 
 @record
 class HttpTarget:
-    """One end of a connection."""
+    """A server that is connected to."""
 
     scheme: str
     host: str
@@ -25,7 +25,7 @@ class HttpTarget:
 
     @property
     def secure(self) -> bool:
-        """Whether TLS is spoken with it."""
+        """Whether it is reached by TLS."""
         return self.scheme == "https"
 
     @property
@@ -45,14 +45,14 @@ class HttpTarget:
 
     @property
     def auth_headers(self) -> list[tuple[bytes, bytes]]:
-        """What a proxy with a user name and password wants to see."""
+        """The header for a proxy with user name and password."""
         if not self.credentials:
             return []
         return [(b"proxy-authorization", b"Basic " + base64.b64encode(self.credentials.encode()))]
 
     @property
     def origin(self) -> "HttpTarget":
-        """The server alone, whatever is asked of it."""
+        """The server without path and credentials."""
         return HttpTarget(self.scheme, self.host, self.port)
 
     @property
@@ -66,13 +66,13 @@ def parse_target(url: str) -> HttpTarget:
     The parts of an http or https URL.
 
     Raises:
-        UrlError: it is none.
+        UrlError: it is not such a URL.
     """
     try:
         parts = urlsplit(url)
         port = parts.port
         (parts.hostname or "").encode("idna")
-    except ValueError as error:  # what it says may quote a password
+    except ValueError as error:  # its message may quote a password
         reason = "" if "@" in url else f": {error}"
         raise UrlError(f"{without_user(url)!r} is not a URL{reason}. Give one like https://host:port/v1.") from None
     if parts.scheme not in PORTS or not parts.hostname or re.search(r"\s", parts.hostname):
@@ -87,7 +87,7 @@ def parse_target(url: str) -> HttpTarget:
 
 
 def without_user(url: str) -> str:
-    """The URL as a message may show it: no user name, no password."""
+    """The URL for a message: without user name and password."""
     return USER.sub("", url, count=1)
 
 

@@ -36,8 +36,8 @@ class AnthropicWriter:
     """
     Order on the wire: options, tools, system, messages. What changes from turn to turn is at the end.
 
-    Cache marks go after the last built-in tool, the system prompt and the two newest user turns: the newest is what the
-    next request will find, the one before is what this request finds.
+    Cache marks go after the last built-in tool, the system prompt and the two newest user turns: the next request will
+    hit the newest, this request hits the one before.
     """
 
     def __init__(self, quirks: Quirks) -> None:
@@ -52,14 +52,14 @@ class AnthropicWriter:
         return b"".join((options, self._tools(request), self._system(request), b',"messages":[', *messages, b"]}"))
 
     def headers(self, request: Request) -> Headers:
-        """Beta switches."""
+        """The beta features that this request uses."""
         betas = list(request.betas)
         if self._quirks.tool_references and any(tool.deferred for tool in request.tools):
             betas.append(DEFERRED_TOOLS_BETA)
         return (("anthropic-beta", ",".join(dict.fromkeys(betas))),) if betas else ()
 
     def assistant(self, message: AssistantMessage) -> bytes:
-        """An answer, thinking unchanged. An empty one is left out: the api refuses it."""
+        """An answer with its thinking unchanged. An empty one is left out, because the api refuses it."""
         finished = {block.raw.get("tool_use_id") for block in message.content if isinstance(block, ServerBlock)}
         blocks = [wire for block in message.content if (wire := self._assistant_block(block, finished)) is not None]
         return dump({"role": "assistant", "content": blocks}) if blocks else b""

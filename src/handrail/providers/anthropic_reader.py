@@ -22,7 +22,7 @@ DELTA_KIND = {"text_delta": "text", "input_json_delta": "tool_use", "thinking_de
 class AnthropicReader(AnswerReader):
     """
     A block is complete at its content_block_stop, with one exception: a call without a single argument character.
-    It may be a call without input, or one that the output limit cut off; what comes next tells.
+    It may be a call without input, or one that the output limit cut off; the next event decides.
     """
 
     _last: Block | None = None
@@ -30,8 +30,7 @@ class AnthropicReader(AnswerReader):
     _stop: str | None = None
     _detail = ""
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
+    def set_up(self) -> None:
         self._open: dict[int | None, Block] = {}
         self._usage: dict[str, Any] = {}
 
@@ -68,12 +67,12 @@ class AnthropicReader(AnswerReader):
         self._message_delta({"delta": payload, "usage": payload.get("usage")})
         self._message_stop()
 
-    def bytes_over(self) -> None:
-        """A stop reason without message_stop is a whole answer from a careless server."""
+    def end_of_bytes(self) -> None:
+        """A stop reason without message_stop is a complete answer of a careless server."""
         if self._stop:
             self._message_stop()
         else:
-            super().bytes_over()
+            super().end_of_bytes()
 
     def _block_start(self, index: int | None, content: Mapping[str, Any]) -> None:
         self.start("", "")

@@ -1,7 +1,8 @@
-"""A wire format as one value: how requests are written, how answers are read."""
+"""A wire format as one value: how requests are written and answers are read."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from hashlib import sha1
 from typing import Protocol
 
 from handrail.conversation.request import Encoded, Request, ToolDefinition
@@ -35,34 +36,33 @@ class Api:
     auth: str
     headers: Headers
     writer: Callable[[Quirks], RequestWriter]
-    reader: Callable[..., AnswerReader]
+    reader: Callable[[Collection[str], Collection[str]], AnswerReader]
+    """Makes the reader of an answer, given the call ids that are taken and the names of the tools."""
 
 
 def wire_id(call_id: str, pattern: str) -> str:
-    """`call_id`, or a stable stand-in if this provider refuses its shape (it may come from another provider)."""
+    """`call_id`, or a stable replacement if this provider refuses its shape (it may come from another provider)."""
     if re.fullmatch(pattern, call_id):
         return call_id
-    from hashlib import sha1  # noqa: PLC0415 - few ids need it, and it costs start-up time
-
     digest = sha1(call_id.encode("utf-8", "replace"), usedforsecurity=False).hexdigest()
     long = f"call_{digest[:24]}"
     return long if re.fullmatch(pattern, long) else digest[:9]
 
 
 def wire_name(name: str, longest: int = 64) -> str:
-    """A tool name as models must see it; what a model made up is bent into shape, because history must be accepted."""
+    """The tool name without characters that apis refuse: a model may have made it up, and it stays in the history."""
     return BAD_NAME_CHARACTER.sub("_", name)[:longest] or "unnamed"
 
 
 def loaded_tools(request: Request) -> list[ToolDefinition]:
-    """For apis without deferred tools: the tools to send, found ones at the end."""
+    """The tools to send to an api without deferred tools; those that the model has found come last."""
     deferred = {tool.name: tool for tool in request.tools if tool.deferred}
     loaded = [tool for tool in request.tools if not tool.deferred]
     return loaded + [deferred[name] for name in dict.fromkeys(request.activated) if name in deferred]
 
 
 def insert_marks(encoded: Encoded, mark: bytes) -> list[bytes | memoryview]:
-    """The history with `mark` at its two newest places, in pieces to be joined at once: nothing is copied here."""
+    """The history with `mark` inserted at its two newest places, as pieces for one join; nothing is copied here."""
     settled, turn = memoryview(encoded.settled), memoryview(encoded.turn)
     comma = b"," if settled and turn else b""
     return [*_with_mark(settled, encoded.settled_mark, mark), comma, *_with_mark(turn, encoded.turn_mark, mark)]

@@ -1,9 +1,9 @@
 """
-Which model, where, and in which words: decided from settings and environment, purely.
+Which model is asked, at which address, in which wire format: decided purely, from settings and environment.
 
     explicit provider > provider setting > base URL given or in the environment > model name > keys in the environment
 
-Each provider has a default model, so that nobody must name one. A server with its own base URL needs no key.
+Each provider has a default model, so none must be named. A server with its own base URL needs no key.
 """
 
 from collections.abc import Mapping
@@ -13,12 +13,16 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 from handrail.errors import ProviderSetupError, UrlError
 from handrail.http.urls import HttpTarget, parse_target
+from handrail.lazy import lazy
 from handrail.records import record
 
 if TYPE_CHECKING:
+    from handrail.http import client as http_client
     from handrail.http.transport import Transport
+    from handrail.providers import client
     from handrail.providers.api import Api
-    from handrail.providers.client import Provider
+else:
+    client, http_client = lazy("handrail.providers.client"), lazy("handrail.http.client")  # asyncio, TLS: 50 ms
 
 ProviderName: TypeAlias = Literal["anthropic", "openai", "openai-responses"]
 
@@ -46,9 +50,10 @@ ANTHROPIC_MODELS = ("claude", "anthropic/", "anthropic.")
 @record
 class ModelOptions:
     """
-    What flags and settings say; empty = nothing.
+    What flags and settings say about the model; empty = they say nothing.
 
-    `available`: no other models, the first is the default. `overrides`: the server's own names of models.
+    `available` are the only models that may be used, the first is the default. `overrides` maps models to the names
+    that the server has for them.
     """
 
     provider: str = ""
@@ -62,7 +67,7 @@ class ModelOptions:
 
 @record
 class Choice:
-    """The outcome. Its repr shows no credentials."""
+    """The provider, model and server to ask. Its repr shows no credentials."""
 
     provider: ProviderName
     model: str
@@ -105,22 +110,21 @@ def choose(options: ModelOptions, env: Mapping[str, str]) -> Choice:
 
 
 def load_api(name: ProviderName) -> "Api":
-    """The api of this name; its module is imported now."""
+    """The api of this name; its module is imported here."""
     return cast("Api", import_module(ADAPTERS[name]).API)
 
 
-def open_provider(choice: Choice, env: Mapping[str, str], transport: "Transport | None" = None) -> "Provider":
-    """A provider that is ready to be asked; over HTTP unless a transport is given. `env` holds proxies and CAs."""
-    client = import_module("handrail.providers.client")
+def open_provider(choice: Choice, env: Mapping[str, str], transport: "Transport | None" = None) -> "client.Provider":
+    """A provider that asks over HTTP unless another transport is given. `env` names proxies and CAs."""
     api = load_api(choice.provider)
     headers: tuple[tuple[str, str], ...] = ()
     if choice.key:
         bearer = choice.bearer or api.auth == "authorization"
         headers = (("authorization", f"Bearer {choice.key}"),) if bearer else ((api.auth, choice.key),)
     if transport is None:
-        transport = import_module("handrail.http.client").HttpClient(env)
+        transport = http_client.HttpClient(env)
     endpoint = client.Endpoint(choice.base_url, headers)
-    return cast("Provider", client.Provider(api, endpoint, transport, fallback_models=choice.fallback_models))
+    return client.Provider(api, endpoint, transport, fallback_models=choice.fallback_models)
 
 
 def _provider(options: ModelOptions, env: Mapping[str, str]) -> ProviderName:

@@ -1,9 +1,9 @@
 """
-Asks a model: sends a request, hands out the events of its answer, asks again where that is safe.
+Sends requests to a model and yields the events of its answers; retries where that is safe.
 
     connect -> read -> ... -> MessageEnd
        ^         |
-       +- StreamRetry (delay, plain, next model)   never after a tool call was handed out
+       +- StreamRetry (delay, plain, next model)   never after a tool call was yielded
                  +-> StreamFailure                  the caller decides
 """
 
@@ -30,7 +30,7 @@ MAX_ERROR_BODY = 64 * 1024
 
 
 class Clock(Protocol):
-    """Time, so that tests can hold it."""
+    """The time, so that tests can control it."""
 
     def time(self) -> float:
         """Unix time."""
@@ -63,7 +63,7 @@ class SystemClock:
 
 @record
 class Endpoint:
-    """A server: `base_url` without the api's own path, `headers` with the credentials. Its repr shows none of them."""
+    """A server: `base_url` without the path of the api, `headers` with the credentials. Its repr shows no headers."""
 
     base_url: str
     headers: Headers = ()
@@ -74,7 +74,7 @@ class Endpoint:
 
 @record
 class Timeouts:
-    """How long to wait: for the next byte of a stream, and for a whole answer without streaming. Seconds."""
+    """Seconds to wait for the next byte of a stream, and for a whole answer without streaming."""
 
     idle: float = 300.0
     whole: float = 600.0
@@ -85,7 +85,7 @@ RETRY_POLICY = RetryPolicy()
 
 
 def random_fraction() -> float:
-    """A number from 0 to 1. The random module costs start-up time, and delays need little of it."""
+    """A number from 0 to 1. Delays need no better randomness, and the random module costs start-up time."""
     return int.from_bytes(os.urandom(4)) / 2**32
 
 
@@ -100,7 +100,7 @@ class Provider:
         *,
         fallback_models: tuple[str, ...] = (),
         retry: RetryPolicy = RETRY_POLICY,
-        patience: Timeouts = TIMEOUTS,
+        timeouts: Timeouts = TIMEOUTS,
         clock: Clock | None = None,
         random: Callable[[], float] = random_fraction,
     ) -> None:
@@ -109,7 +109,7 @@ class Provider:
         self.transport = transport
         self.fallback_models = fallback_models
         self.retry = retry
-        self.patience = patience
+        self.timeouts = timeouts
         self.clock = clock or SystemClock()
         self.random = random
         self._writers: dict[str, RequestWriter] = {}
@@ -120,11 +120,11 @@ class Provider:
         return self.api.name
 
     def stream(self, request: Request, *, plain: bool = False) -> "AnswerStream":
-        """The answer to a request, as it arrives; `plain` asks for it in one piece."""
+        """The events of the answer as they arrive; `plain` requests it in one piece."""
         return AnswerStream(self, request, plain)
 
-    def outgoing(self, request: Request, stream: bool) -> HttpRequest:
-        """What is sent for a request. Pure; also what a cassette is keyed by."""
+    def build_request(self, request: Request, stream: bool) -> HttpRequest:
+        """The HTTP request for a request. Pure; a cassette is keyed by it."""
         writer = self._writers.get(request.model)
         if writer is None:
             quirks = quirks_of(self.api.name, self.endpoint.base_url, request.model)
@@ -148,7 +148,7 @@ class Provider:
 
 
 def join(base_url: str, path: str) -> str:
-    """The base URL with the path; a version both of them name is said once."""
+    """The base URL with the path; a version that both contain appears once."""
     base = base_url.rstrip("/")
     first = "/" + path.split("/")[1]
     return base.removesuffix(first) + path if path.count("/") > 1 and base.endswith(first) else base + path
@@ -156,7 +156,7 @@ def join(base_url: str, path: str) -> str:
 
 class AnswerStream:
     """
-    The events of one answer, an async iterator. Raises nothing for what the wire does: that is a StreamFailure.
+    The events of one answer, an async iterator. Network problems are StreamFailures, never exceptions.
 
     Cancelling a waiting `__anext__`, or `aclose`, drops the connection at once.
     """
@@ -173,7 +173,7 @@ class AnswerStream:
         self._reply: Response | None = None
         self._reader: AnswerReader | None = None
         self._over = False
-        self._handed_call = False
+        self._yielded_call = False
 
     def __aiter__(self) -> "AnswerStream":
         return self
@@ -187,7 +187,7 @@ class AnswerStream:
         return self._events[at]
 
     async def aclose(self) -> None:
-        """Stop listening; an answer that is not whole loses its connection."""
+        """Stop reading; the connection of an incomplete answer is dropped."""
         self._over = True
         self._events = []
         self._at = 0
@@ -222,41 +222,41 @@ class AnswerStream:
         if self._delay:
             await provider.clock.sleep(self._delay)
         self._reader = None
-        outgoing = provider.outgoing(self._request, stream=not self._plain)
+        outgoing = provider.build_request(self._request, stream=not self._plain)
         try:
-            async with provider.clock.timeout(self._patience):
+            async with provider.clock.timeout(self._timeout):
                 reply = await provider.transport.send(outgoing)
         except TransportError as error:
             return [broken(error.kind, str(error))]
         except UrlError as error:
             raise ProviderSetupError(str(error)) from error
         except TimeoutError:
-            return [self._stall()]
+            return [self._stall_failure()]
         self._reply = reply
         if not 200 <= reply.status < 300:
             return [await self._read_refusal(reply)]
         tools = frozenset(tool.name for tool in self._request.tools)
-        self._reader = provider.api.reader(taken=self._request.history.call_ids, tools=tools)
+        self._reader = provider.api.reader(self._request.history.call_ids, tools)
         return []
 
     async def _read(self) -> list[StreamEvent]:
         assert self._reply is not None
         assert self._reader is not None
-        self._handed_call = self._reader.announced  # all earlier events have left: reading begins when none is left
+        self._yielded_call = self._reader.announced  # all earlier events were yielded: reading starts when none is left
         try:
-            async with self._provider.clock.timeout(self._patience):
+            async with self._provider.clock.timeout(self._timeout):
                 data = await self._reply.read()
         except TransportError as error:
-            events = self._reader.end()  # an answer that was whole before the connection broke is whole
+            events = self._reader.end()  # the answer may have been complete before the connection broke
             return events if isinstance(events[-1], MessageEnd) else [broken(error.kind, str(error))]
         except TimeoutError:
-            return [self._stall()]
+            return [self._stall_failure()]
         return self._reader.feed(data) if data else self._reader.end()
 
     async def _read_refusal(self, reply: Response) -> StreamFailure:
         body = b""
         try:
-            async with self._provider.clock.timeout(self._patience):
+            async with self._provider.clock.timeout(self._timeout):
                 while len(body) < MAX_ERROR_BODY and (data := await reply.read()):
                     body += data
         except (TransportError, TimeoutError):
@@ -265,13 +265,13 @@ class AnswerStream:
         return from_status(reply.status, body, wait, reply.headers.get("x-should-retry", ""))
 
     def _handle_failure(self, events: list[StreamEvent], failure: StreamFailure) -> list[StreamEvent]:
-        """Ask again, and forget what was not handed out yet; or hand everything out and end."""
+        """Retry and drop the events that were not yielded yet; or yield everything and end."""
         provider = self._provider
         step = next_step(
             provider.retry,
             failure,
             self._attempt,
-            announced=self._handed_call,
+            announced=self._yielded_call,
             plain=self._plain,
             fallbacks=bool(self._fallbacks),
             random=provider.random,
@@ -287,11 +287,11 @@ class AnswerStream:
         return [StreamRetry(failure, self._attempt, step.delay, self._request.model, provider.retry.attempts)]
 
     @property
-    def _patience(self) -> float:
-        return self._provider.patience.whole if self._plain else self._provider.patience.idle
+    def _timeout(self) -> float:
+        return self._provider.timeouts.whole if self._plain else self._provider.timeouts.idle
 
-    def _stall(self) -> StreamFailure:
-        return broken("stalled", f"the server said nothing for {self._patience:g} s")
+    def _stall_failure(self) -> StreamFailure:
+        return broken("stalled", f"the server said nothing for {self._timeout:g} s")
 
     def _drop(self) -> None:
         reply, self._reply = self._reply, None

@@ -1,10 +1,16 @@
-"""What a provider's errors mean: every shape of error becomes one StreamFailure."""
+"""What the errors of providers mean: every shape of error becomes one StreamFailure."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from handrail.conversation.stream import StreamFailure
+from handrail.lazy import lazy
 from handrail.providers.wire import count, mapping, parse, string
+
+if TYPE_CHECKING:
+    from email import utils as email_utils
+else:
+    email_utils = lazy("email.utils")  # 8 ms for a rare form of a header
 
 MAX_MESSAGE = 2_000
 RETRYABLE_STATUS = frozenset({408, 409, 429, 529})
@@ -35,12 +41,12 @@ STATUS_OF = {
 
 
 def can_help(status: int) -> bool:
-    """Whether asking again can help after this HTTP status."""
+    """Whether a retry can help after this HTTP status."""
     return status in RETRYABLE_STATUS or 500 <= status <= 599
 
 
 def from_status(status: int, body: bytes, retry_after: float | None = None, should_retry: str = "") -> StreamFailure:
-    """The failure an HTTP error status stands for; `should_retry` is the server's own word on it, if any."""
+    """The failure an HTTP error status stands for; `should_retry` is what the server says about it, if anything."""
     try:
         payload: Any = parse(body.decode("utf-8", "replace").strip())
     except (ValueError, RecursionError):
@@ -57,13 +63,13 @@ def from_payload(payload: object) -> StreamFailure:
     """The failure an error object in the middle of a stream stands for."""
     kind, message, status = _describe(payload)
     status = status or STATUS_OF.get(kind)
-    # without a word on what went wrong the fault is taken to be the server's
+    # a server that does not say what went wrong is taken to be at fault
     retryable = True if status is None else can_help(status)
     return StreamFailure(kind or "error", message[:MAX_MESSAGE] or "the server gave no reason", retryable, status)
 
 
 def broken(kind: str, message: str) -> StreamFailure:
-    """The stream itself broke; asking again can help."""
+    """The stream itself broke; a retry can help."""
     return StreamFailure(kind, message, retryable=True)
 
 
@@ -112,9 +118,7 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
 
 
 def _until(date: str, now: float) -> float | None:
-    from email.utils import parsedate_to_datetime  # noqa: PLC0415 - a rare form, and email costs start-up time
-
     try:
-        return max(0.0, parsedate_to_datetime(date).timestamp() - now)
+        return max(0.0, email_utils.parsedate_to_datetime(date).timestamp() - now)
     except ValueError:
         return None

@@ -1,7 +1,7 @@
 """
-Puts the calls of a chat.completions stream together.
+Assembles the calls of a chat.completions stream.
 
-No mark in this format ends a call, and servers disagree on almost everything else. The rules:
+Nothing in this format marks the end of a call, and servers disagree on almost everything else. The rules:
 
     which call a piece belongs to     its index; else its id, its name, its place in the chunk; else the last call
     a new call under an old index     another id, or a name although the arguments so far are whole
@@ -86,13 +86,13 @@ class CallAssembler:
         return None
 
     def _nameless(self) -> Block | None:
-        """The last call, if it still waits for its name or id."""
+        """The last call, if its name or id is still missing."""
         last = self._calls[-1] if self._calls else None
         return last if last is not None and not (last.id and last.name) else None
 
     def _is_new(self, call: Block, call_id: str, name: str, fragment: str) -> bool:
         if call_id and call.id and call_id != call.id:
-            # some servers make up a fresh id for every piece; without a name it only continues what is unfinished
+            # some servers make up a new id for every piece; without a name it continues an unfinished call
             return bool(name) or not call.size or self._whole(call)
         if not name or not call.name:
             return False

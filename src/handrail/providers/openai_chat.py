@@ -46,11 +46,11 @@ class ChatWriter:
         return b"".join((options, tools, b',"messages":[', system, comma, *messages, b"]}"))
 
     def headers(self, request: Request) -> Headers:
-        """Nothing."""
+        """No headers of its own."""
         return ()
 
     def assistant(self, message: AssistantMessage) -> bytes:
-        """An answer: its words, its calls, and its reasoning where the vendor wants it back."""
+        """An answer: its text, its calls, and its reasoning where the vendor wants it back."""
         text = message.text
         calls = [self._call(call) for call in message.calls]
         reasoning = self._reasoning(message)
@@ -63,7 +63,7 @@ class ChatWriter:
         return dump(wire)
 
     def user(self, blocks: Sequence[UserBlock]) -> tuple[bytes, int]:
-        """Results as one tool message each; what cannot stand in one, and all words, in a user message after them."""
+        """Results as one tool message each; media and text in a user message after them."""
         messages: list[dict[str, Any]] = []
         parts: list[dict[str, Any]] = []
         for block in blocks:
@@ -154,7 +154,7 @@ class ChatWriter:
 
 
 def document_text(block: Document) -> str:
-    """A text document as words."""
+    """The text of a document, after its title."""
     text = base64.b64decode(block.data).decode("utf-8", "replace")
     return f"{block.title}:\n{text}" if block.title else text
 

@@ -1,4 +1,4 @@
-"""Reads answers in the chat.completions format, as OpenAI and the many servers that imitate it speak it."""
+"""Reads answers in the chat.completions format of OpenAI and the many servers that imitate it."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,8 +16,7 @@ REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_text")
 class ChatReader(AnswerReader):
     """Reasoning ends when text or calls begin, text when calls begin; calls end as CallAssembler says."""
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
+    def set_up(self) -> None:
         self._calls = CallAssembler(self)
         self._text: Block | None = None
         self._thinking: Block | None = None
@@ -35,7 +34,7 @@ class ChatReader(AnswerReader):
         if not self._started and (choice or payload.get("model")):  # a chunk that only reports filters names no model
             self.start(string(payload.get("id")), string(payload.get("model")))
         usage = payload.get("usage") or mapping(payload.get("x_groq")).get("usage")
-        if choice is not None and not choice.get("index"):  # further choices are answers nobody asked for
+        if choice is not None and not choice.get("index"):  # further choices were not asked for
             usage = usage or choice.get("usage")
             if "delta" in choice:
                 self._delta(mapping(choice["delta"]))
@@ -54,21 +53,21 @@ class ChatReader(AnswerReader):
             self.fail(from_payload(payload))
             return
         self.payload("", payload)
-        self.last_word()
+        self.end_of_events()
 
-    def last_word(self) -> None:
+    def end_of_events(self) -> None:
         """`[DONE]`."""
         self._end_blocks()
         if self._usage:
             self.usage(read_usage(self._usage))
         self.finish(self._reason or "")
 
-    def bytes_over(self) -> None:
+    def end_of_bytes(self) -> None:
         """A finish_reason without `[DONE]` is a whole answer."""
         if self._reason is not None:
-            self.last_word()
+            self.end_of_events()
         else:
-            super().bytes_over()
+            super().end_of_bytes()
 
     def _delta(self, delta: Mapping[str, Any]) -> None:
         content = delta.get("content")
@@ -156,7 +155,7 @@ class ChatReader(AnswerReader):
 
 
 def read_usage(usage: Mapping[str, Any]) -> Usage:
-    """Counts of a chat or responses answer; both name them in their own way."""
+    """The token counts of a chat or responses answer, which have different names for them."""
     prompt = count(usage.get("prompt_tokens", usage.get("input_tokens")))
     output = count(usage.get("completion_tokens", usage.get("output_tokens")))
     before = mapping(usage.get("prompt_tokens_details") or usage.get("input_tokens_details"))

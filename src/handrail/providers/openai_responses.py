@@ -45,18 +45,18 @@ class ResponsesWriter:
         return b"".join((options, tools, system, b',"input":[', *items, b"]}"))
 
     def headers(self, request: Request) -> Headers:
-        """Nothing."""
+        """No headers of its own."""
         return ()
 
     def assistant(self, message: AssistantMessage) -> bytes:
-        """The items of an answer. A reasoning item at the end is left out: it must stand before what it led to."""
+        """The items of an answer. A reasoning item at the end is left out: it must come before what it led to."""
         items = [(block, item) for block in message.content if (item := self._assistant_item(block)) is not None]
         while items and isinstance(items[-1][0], Thinking):
             items.pop()
         return b",".join(dump(item) for _, item in items)
 
     def user(self, blocks: Sequence[UserBlock]) -> tuple[bytes, int]:
-        """Results as output items, then the words."""
+        """Results as output items, then the text."""
         items: list[dict[str, Any]] = [self._result(block) for block in blocks if isinstance(block, ToolResult)]
         words = [block for block in blocks if not isinstance(block, ToolResult)]
         parts = [self._part(block) for block in words if not (isinstance(block, Text) and not block.text.strip())]

@@ -22,8 +22,7 @@ Key = tuple[int | str, int]
 class ResponsesReader(AnswerReader):
     """An item is complete at its output_item.done; what a server leaves out is taken from the closing response."""
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
+    def set_up(self) -> None:
         self._open: dict[Key, Block] = {}
         self._names: dict[str, int] = {}
         self._last: int | str = 0

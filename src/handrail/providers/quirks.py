@@ -1,7 +1,7 @@
 """
-How providers differ, as data. A row holds for a base URL (by host) and a model name; the first row that fits wins.
+How providers differ, as data. A row applies to a host and a model name; the first row that matches wins.
 
-Nothing here is needed for a server that keeps to its format: unknown hosts get the plain row of their api.
+A server that keeps to its format needs no row: unknown hosts get the plain row of their api.
 """
 
 import re
@@ -14,7 +14,7 @@ from handrail.records import record
 
 @record
 class Quirks:
-    """What a writer must heed."""
+    """What a writer of requests must observe."""
 
     tool_references: bool = False  # the api loads deferred tools by itself (defer_loading, tool_reference)
     cache_marks: bool = False  # cache_control is understood
@@ -23,8 +23,8 @@ class Quirks:
     replay_reasoning: Literal["never", "always", "details"] = "never"
     thinking_field: Literal["reasoning_effort", "thinking", "enable_thinking", "reasoning", "none"] = "reasoning_effort"
     json_schema: bool = True  # response_format json_schema; else json_object with the schema in a note
-    call_ids: str = r"[a-zA-Z0-9_.:-]{1,64}"  # ids of other shape are replaced by a stable stand-in
-    encrypted_reasoning: bool = False  # reasoning comes back encrypted and must be asked for
+    call_ids: str = r"[a-zA-Z0-9_.:-]{1,64}"  # other ids are replaced by a stable one
+    encrypted_reasoning: bool = False  # reasoning comes encrypted and must be requested
     files: bool = False  # documents may be sent as files
     images: bool = True
     stream_options: bool = True

@@ -1,4 +1,4 @@
-"""What all readers share: bytes to payloads, payloads to events, and how a call becomes a ToolUse."""
+"""What all readers of answers share: bytes to payloads, payloads to events, and how a call becomes a ToolUse."""
 
 import os
 from collections.abc import Callable, Collection, Mapping
@@ -26,7 +26,7 @@ MAX_ANSWER = 256 * 1024 * 1024
 CUT_REASONS = frozenset({"max_tokens", "length", "model_context_window_exceeded", "incomplete", "model_length"})
 
 
-def fresh_id() -> str:
+def new_call_id() -> str:
     """An id for a call that came without one."""
     return f"call_{os.urandom(16).hex()}"
 
@@ -56,18 +56,18 @@ class Block:
 
 class AnswerReader:
     """
-    One answer: bytes in, events out. Says MessageEnd or StreamFailure exactly once; `done` from then on.
+    Reads one answer: bytes in, events out. It ends with exactly one MessageEnd or StreamFailure; then `done` is set.
 
-    `announced` tells that a ToolUse was among the events: from then on its side effect may have begun.
-    `taken` are the call ids of the conversation so far, `tools` the names the model was offered.
-    A body that is one JSON value instead of an event stream is understood too (the non-streaming form).
+    `announced` is set once a ToolUse was among the events: its side effect may have begun.
+    `taken` are the call ids of the conversation so far, `tools` the names of the tools that the model was offered.
+    A body may also be one JSON value instead of an event stream (the non-streaming form).
     """
 
     def __init__(
         self,
         taken: Collection[str] = (),
         tools: Collection[str] = (),
-        new_id: Callable[[], str] = fresh_id,
+        new_id: Callable[[], str] = new_call_id,
     ) -> None:
         self.done = False
         self.announced = False
@@ -82,6 +82,7 @@ class AnswerReader:
         self._size = 0
         self._slots = 0
         self._started = False
+        self.set_up()
 
     def feed(self, data: bytes) -> list[StreamEvent]:
         """The events that `data` completes."""
@@ -99,17 +100,20 @@ class AnswerReader:
         return self._take()
 
     def end(self) -> list[StreamEvent]:
-        """The bytes are over; the answer ends or is cut."""
+        """No more bytes come: the answer is whole or cut off."""
         if not self.done:
             if self._whole is not None:
                 self._read_whole(b"".join(self._whole))
             else:
                 self._read(self._sse.end)
         if not self.done:
-            self.bytes_over()
+            self.end_of_bytes()
         return self._take()
 
     # for each wire format
+
+    def set_up(self) -> None:
+        """Prepare what the format keeps of an answer."""
 
     def payload(self, name: str, payload: Mapping[str, Any]) -> None:
         """One event of the stream."""
@@ -119,14 +123,14 @@ class AnswerReader:
         """The whole answer as one JSON object."""
         raise NotImplementedError
 
-    def last_word(self) -> None:
-        """`[DONE]` was said."""
+    def end_of_events(self) -> None:
+        """The stream said `[DONE]`."""
 
-    def bytes_over(self) -> None:
-        """The bytes ended without a last word."""
+    def end_of_bytes(self) -> None:
+        """The bytes ended, and the answer was not marked as complete."""
         self.fail(broken("cut", "the stream ended before the answer was complete"))
 
-    # what the wire formats say
+    # for the readers of the wire formats to call
 
     def start(self, message_id: str, model: str) -> None:
         """The answer begins; further beginnings are ignored."""
@@ -230,7 +234,7 @@ class AnswerReader:
             if self.done:
                 return
             if data == "[DONE]":
-                self.last_word()
+                self.end_of_events()
                 continue
             try:
                 payload = parse(data)
@@ -244,7 +248,7 @@ class AnswerReader:
         if name == "error":
             self.fail(from_payload({"error": data}))
         elif data.strip() == "[DONE]":
-            self.last_word()
+            self.end_of_events()
         elif data.strip():
             self.fail(broken("malformed", f"an event of the stream is not JSON: {data[:200]!r}"))
 

@@ -1,4 +1,4 @@
-"""Whether and how to ask again, decided purely."""
+"""Whether and how to retry, decided purely."""
 
 from collections.abc import Callable
 
@@ -15,20 +15,20 @@ class RetryPolicy:
     """
     `attempts` counts requests to one model, the first included. Delays double from `first_delay` up to `longest_delay`.
 
-    A server that asks to wait longer than `patience` is not waited for. An overloaded model is left for the next
-    fallback model after `overload_attempts`.
+    A server that asks to wait longer than `longest_wait` is not waited for. After `overload_attempts` the next fallback
+    model is asked instead of an overloaded one.
     """
 
     attempts: int = 6
     overload_attempts: int = 3
     first_delay: float = 0.5
     longest_delay: float = 32.0
-    patience: float = 120.0
+    longest_wait: float = 120.0
 
 
 @record
 class Retry:
-    """Ask again after `delay`; `plain` without streaming, `next_model` with the next fallback model."""
+    """Retry after `delay` seconds; `plain`: without streaming, `next_model`: with the next fallback model."""
 
     delay: float
     plain: bool = False
@@ -48,7 +48,7 @@ def next_step(
     """
     What to do about a failure of attempt number `attempt` (from 1); None = give up.
 
-    `announced`: a tool call of the answer was handed out, so its side effect may have begun and must not be repeated.
+    `announced`: a tool call of the answer was yielded, so its side effect may have begun and must not be repeated.
     """
     if announced:
         return None
@@ -56,14 +56,14 @@ def next_step(
         if not plain and failure.status in NO_STREAMING and "stream" in failure.message.lower():
             return Retry(0.0, plain=True)
         return Retry(0.0, plain, next_model=True) if fallbacks and failure.status == 404 else None
-    tired = policy.overload_attempts if fallbacks and failure.status in OVERLOAD else policy.attempts
+    limit = policy.overload_attempts if fallbacks and failure.status in OVERLOAD else policy.attempts
     wait = failure.retry_after
-    if attempt >= tired or (wait is not None and wait > policy.patience):
+    if attempt >= limit or (wait is not None and wait > policy.longest_wait):
         return Retry(0.0, plain, next_model=True) if fallbacks else None
     if wait is None:
         backoff = min(policy.longest_delay, policy.first_delay * 2 ** (attempt - 1))
         wait = backoff * (0.5 + random() / 2)
     else:
-        wait += random() * min(1.0, policy.first_delay)  # many clients are told the same moment
-    # a stream that breaks once often breaks again at the same place: the whole answer in one piece does not
+        wait += random() * min(1.0, policy.first_delay)  # many clients are told to come back at the same moment
+    # a stream that breaks often breaks again at the same place; an answer in one piece does not
     return Retry(wait, plain or failure.kind in BROKEN_STREAM)

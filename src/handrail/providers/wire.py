@@ -53,7 +53,7 @@ def dump(value: object) -> bytes:
 
 
 def echo(value: object) -> bytes:
-    """What was received, written again as it came: NaN and infinity too, which `arguments` then refuses."""
+    """A received value encoded again unchanged, with NaN and infinity, which `arguments` then refuses."""
     return whole_characters(_lax_encoder.encode(value)).encode()
 
 
@@ -73,21 +73,21 @@ def string(value: object) -> str:
 
 
 def count(value: object) -> int | None:
-    """`value` if it is a number of tokens."""
+    """`value` if it is an integer, else None."""
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def index_of(payload: Mapping[str, Any], key: str = "index") -> int | None:
-    """Which of several things an event speaks of, if it says so."""
+    """The index that an event carries, if any."""
     index = payload.get(key)
     return index if isinstance(index, int) else None
 
 
 def arguments(text: str) -> Mapping[str, Any] | str:
     """
-    A call's input from its whole argument text, or what is wrong with it.
+    The input of a call from its complete argument text, or what is wrong with it.
 
-    Nothing, blanks and `null` are an empty input; a JSON string is parsed once more, because some servers encode twice.
+    Empty text, blanks and `null` are an empty input; a JSON string is parsed again, because some servers encode twice.
     """
     value: Any = text
     for _ in range(2):
@@ -109,7 +109,7 @@ def arguments(text: str) -> Mapping[str, Any] | str:
 
 
 def _deeper(value: object, levels: int) -> bool:
-    """Whether a value is nested deeper than that: no tool means it, and not everything that sees it could bear it."""
+    """Whether a value is nested deeper than that: no tool needs it, and later code could fail on it."""
     if not isinstance(value, dict | list):
         return False
     return levels == 0 or any(

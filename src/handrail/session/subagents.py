@@ -96,7 +96,7 @@ class Delegation:
         self._spend = spend
         self._running: dict[str, Run] = {}
 
-    def kinds(self) -> dict[str, bool]:
+    def agent_types(self) -> dict[str, bool]:
         """Which kinds there are, and whether each only reads."""
         return {agent.name: agent.only_reads for agent in self.agents.values()}
 

@@ -512,8 +512,8 @@ class _Late:
     def __init__(self, made: "Callable[[], Delegation]") -> None:
         self._made = made
 
-    def kinds(self) -> dict[str, bool]:
-        return self._made().kinds()
+    def agent_types(self) -> dict[str, bool]:
+        return self._made().agent_types()
 
     async def work(self, task: AgentTask, ctx: ToolContext) -> AgentReport:
         return await self._made().work(task, ctx)

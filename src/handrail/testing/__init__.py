@@ -1,7 +1,7 @@
 """
-Fakes for tests of agents and tools: ours and yours. Each stands behind a Protocol of the engine.
+Fakes for tests of agents and tools, ours and yours. Each implements a Protocol of the engine.
 
-Names are loaded when they are first used: pytest imports this package in every run, for its plugin.
+Names are loaded when they are first used, because pytest imports this package in every run, for its plugin.
 """
 
 from importlib import import_module

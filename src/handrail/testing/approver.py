@@ -1,4 +1,4 @@
-"""Somebody who always gives the same answer."""
+"""An approver that always gives the same answer."""
 
 from dataclasses import dataclass, field, replace
 
@@ -9,7 +9,7 @@ from handrail.tools.permission import Decision, Opinion, Strength, Verdict
 
 @dataclass
 class FixedApprover:
-    """Says yes or no to everything it is asked, and remembers what that was."""
+    """Answers every question the same way, and remembers the questions."""
 
     allow: bool = True
     reason: str = "the test said so"

@@ -17,7 +17,7 @@ class TestCassette:
     """
     A transport that records to, or replays from, the file of one test.
 
-    `recording` tells which of the two. `path` and `flags` are for programs that the test starts.
+    `recording` says which. `path` and `flags` are for programs that the test starts.
     """
 
     __test__ = False  # it is not a test, whatever its name says
@@ -53,15 +53,15 @@ class TestCassette:
 
     @property
     def unplayed(self) -> tuple[int, ...]:
-        """Recordings that nobody asked for."""
+        """The numbers of the recordings that were not requested."""
         return self._tape.unplayed if isinstance(self._tape, Replayer) else ()
 
     def provider(self, model: str = "", *, provider: str = "", base_url: str = "", api_key: str = "") -> Provider:
         """
-        A model to be asked through this cassette. While replaying, what is left out is what was recorded.
+        A provider that uses this cassette. In a replay, arguments that are left out are as recorded.
 
         Raises:
-            ProviderSetupError: a real model is to be asked, and a key is missing.
+            ProviderSetupError: a real model is to be recorded, and its key is missing.
         """
         options = ModelOptions(provider, model, base_url, api_key)
         if isinstance(self._tape, Replayer):
@@ -76,7 +76,7 @@ class TestCassette:
         """Several models may share a cassette, so none of them ends it."""
 
     def end(self, *, keep: bool) -> None:
-        """Put the recording in its place; without `keep` the old one stays."""
+        """Keep the recording; without `keep` the old one stays."""
         if isinstance(self._tape, Recorder):
             if keep:
                 self._tape.finish()
@@ -85,7 +85,7 @@ class TestCassette:
 
 
 class _NoKeepAlive:
-    """HTTP without keep-alive: a test's event loop may be gone before anybody could close what was kept."""
+    """HTTP without keep-alive: a kept connection could outlive the event loop of its test."""
 
     def __init__(self, inner: HttpClient) -> None:
         self._inner = inner

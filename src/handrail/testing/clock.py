@@ -1,4 +1,4 @@
-"""A clock that jumps: sleeping costs no time, and the order of events is exact."""
+"""An event loop with virtual time: sleeping costs no time, and the order of events is exact."""
 
 import asyncio
 import selectors
@@ -9,7 +9,7 @@ Result = TypeVar("Result")
 
 
 class _JumpingSelector(selectors.DefaultSelector):
-    """Instead of waiting for time to pass, tells the loop how much has."""
+    """Advances the time instead of waiting."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,8 +1,8 @@
-"""A tool that waits until the test lets it go on."""
+"""A tool whose calls wait until the test releases them."""
 
 import asyncio
 from collections import defaultdict
-from typing import Any
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -10,7 +10,7 @@ from handrail.errors import ToolError
 from handrail.tools.access import EXCLUSIVE, SHARED, Access
 from handrail.tools.context import Progress, RunContext, ToolContext
 from handrail.tools.output import Output
-from handrail.tools.tool import PromptView, Tool
+from handrail.tools.tool import DEFAULT_RESULT_CHARS, PromptView, Tool
 
 
 class GatedInput(BaseModel):
@@ -21,15 +21,24 @@ class GatedInput(BaseModel):
 
 class GatedTool(Tool[GatedInput]):
     """
-    Each call waits at the gate of its id; `tool.gate("a").set()` lets it end.
+    Each call waits at the gate of its id; `tool.gate("a").set()` releases it.
 
-    `started` and `ended` list ids in the order it happened. A call whose id is in `failing` ends with a ToolError.
+    `started` and `ended` list ids in order. A call whose id is in `failing` ends with a ToolError.
     """
 
     input_model = GatedInput
 
     def __init__(
-        self, name: str = "Gated", *, shared: bool = True, read_only: bool | None = None, **members: Any
+        self,
+        name: str = "Gated",
+        *,
+        shared: bool = True,
+        read_only: bool | None = None,
+        interrupt: Literal["cancel", "block"] | None = None,
+        error_cancels_siblings: bool = False,
+        requires_user_interaction: bool = False,
+        timeout: float | None = None,
+        max_result_chars: int | None = DEFAULT_RESULT_CHARS,
     ) -> None:
         self.name = name
         self._shared = shared
@@ -38,15 +47,18 @@ class GatedTool(Tool[GatedInput]):
         self.ended: list[str] = []
         self.failing: set[str] = set()
         self._gates: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
-        for member, value in members.items():
-            setattr(self, member, value)
+        self.interrupt = interrupt
+        self.error_cancels_siblings = error_cancels_siblings
+        self.requires_user_interaction = requires_user_interaction
+        self.timeout = timeout
+        self.max_result_chars = max_result_chars
 
     def gate(self, call_id: str) -> asyncio.Event:
         """The gate of one call."""
         return self._gates[call_id]
 
     def open_all(self, *call_ids: str) -> None:
-        """Let these calls go on."""
+        """Release these calls."""
         for call_id in call_ids:
             self.gate(call_id).set()
 

@@ -1,4 +1,4 @@
-"""A model that says what it is told to say, block by block."""
+"""A model that plays scripted answers, block by block."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
@@ -12,14 +12,14 @@ from handrail.records import record
 
 @record
 class Wait:
-    """The stream stands still until the event is set."""
+    """The stream waits until the event is set."""
 
     event: asyncio.Event
 
 
 @record
 class Pause:
-    """The stream stands still for some seconds of the loop's clock."""
+    """The stream waits for some seconds of the loop's clock."""
 
     seconds: float
 
@@ -32,7 +32,7 @@ def say(text: str) -> Text:
     return Text(text)
 
 
-def use(call_id: str, name: str, **values: Any) -> ToolUse:
+def use(call_id: str, name: str, **values: object) -> ToolUse:
     """The model asks for a tool."""
     return ToolUse(call_id, name, values)
 
@@ -49,7 +49,7 @@ def pause(seconds: float) -> Pause:
 
 @dataclass
 class ScriptedModel:
-    """Gives one scripted answer per request, in order, and keeps the requests it got."""
+    """Gives one scripted answer per request, in order, and keeps the requests."""
 
     answers: Sequence[Sequence[Step]]
     requests: list[Json] = field(default_factory=list)

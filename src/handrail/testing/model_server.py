@@ -4,7 +4,7 @@ A model server on loopback: real HTTP, real bytes, scripted answers.
     async with ModelServer([Reply((Text("Hi"),))]) as server:
         ...  # base URL server.url for Anthropic's format, server.url + "/v1" for OpenAI's
 
-Answers are taken in order. The requests it got are kept in `requests`.
+Answers are sent in order. The requests it received are in `requests`.
 """
 
 import asyncio
@@ -24,11 +24,11 @@ from handrail.testing.wire_answers import FORMATS, ScriptedAnswer
 @record
 class Reply:
     """
-    One answer, and what goes wrong with it.
+    One scripted answer, and what goes wrong with it.
 
     `piece`: characters per delta. `chunk`: bytes per write (0 = one event per write). `gates`: events to wait for
-    before the frame with that number. `cut_after`, `stall_after`: after so many frames the connection breaks or falls
-    silent. `pause`: seconds between frames.
+    before the frame with that number. `cut_after`, `stall_after`: after so many frames the connection breaks or stalls.
+    `pause`: seconds between frames.
     A `status` other than 200 sends `error` instead, 0 hangs up. `raw` sends these chunks as they are, with `headers`.
     """
 
@@ -67,7 +67,7 @@ class Received:
 
 
 class ModelServer:
-    """`strict` answers 400 to a history that real servers refuse. `left` is set when a client hangs up mid-answer."""
+    """`strict` answers 400 to a history that real servers refuse. `left` is set when a client leaves mid-answer."""
 
     def __init__(
         self, replies: Iterable[Reply] = (), *, strict: bool = False, port: int = 0, tls: ssl.SSLContext | None = None
@@ -105,7 +105,7 @@ class ModelServer:
         number = self._connections
         try:
             while (received := await self._receive(reader, number)) is not None:
-                if not received.path.endswith(tuple(FORMATS)):  # some clients look around first
+                if not received.path.endswith(tuple(FORMATS)):  # some clients probe the server first
                     _whole(writer, 404, {"error": {"type": "not_found_error", "message": received.path}}, {})
                     continue
                 self.requests.append(received)
@@ -138,14 +138,14 @@ class ModelServer:
             _whole(writer, reply.status, {"error": {"type": "scripted", "message": reply.error}}, reply.headers)
             return
         _, events, whole = _format(received.path)
-        said = ScriptedAnswer(
+        answer = ScriptedAnswer(
             reply.content, reply.stop_reason, reply.model, reply.input_tokens, reply.output_tokens, reply.piece
         )
         if not reply.raw and not asked.get("stream"):
-            _whole(writer, 200, whole(said), reply.headers)
+            _whole(writer, 200, whole(answer), reply.headers)
             return
         _head(writer, 200, {"content-type": reply.media_type, "transfer-encoding": "chunked", **reply.headers})
-        frames = [*reply.raw] if reply.raw else [*events(said)]
+        frames = [*reply.raw] if reply.raw else [*events(answer)]
         if reply.chunk:
             joined = b"".join(frames)
             frames = [joined[at : at + reply.chunk] for at in range(0, len(joined), reply.chunk)]

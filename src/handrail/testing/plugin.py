@@ -4,20 +4,23 @@ The pytest plugin: `cassette`, a fixture that records what a model answers and r
     pytest --handrail-record     asks the real model, and writes cassettes beside the tests
     pytest                       replays them: no key, no network
 
-Only pytest and the standard library are imported here; the rest comes with the first test that asks for it.
+Only pytest and a small helper are imported here; the rest comes with the first test that uses the fixture.
 """
 
 import re
 from collections.abc import Generator, Iterator
 from hashlib import sha256
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from handrail.lazy import lazy
+
 if TYPE_CHECKING:
-    from handrail.testing.cassettes import TestCassette
+    from handrail.testing import cassettes
+else:
+    cassettes = lazy("handrail.testing.cassettes")
 
 RECORD = "--handrail-record"
 LONGEST_NAME = 100
@@ -42,22 +45,21 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 
 @pytest.fixture
-def cassette(request: pytest.FixtureRequest) -> "Iterator[TestCassette]":
+def cassette(request: pytest.FixtureRequest) -> "Iterator[cassettes.TestCassette]":
     """The recorded model of this test, in a file of its own: cassettes/MODULE/TEST.jsonl beside the test."""
     config = request.config
-    make = import_module("handrail.testing.cassettes").TestCassette
     places = {"tmp": request.getfixturevalue("tmp_path")} if "tmp_path" in request.fixturenames else {}
     path = cassette_path(request.node.path, request.node.nodeid)
     recording = bool(config.getoption(RECORD))
     if not recording and not path.exists():
         pytest.fail(f"There is no cassette {path} yet. Record it: {_command(request)}", pytrace=False)
     secrets, volatile = config.getini("handrail_secrets"), config.getini("handrail_volatile")
-    made: TestCassette = make(path, recording=recording, places=places, secrets=secrets, volatile=volatile)
-    yield made
+    tape = cassettes.TestCassette(path, recording=recording, places=places, secrets=secrets, volatile=volatile)
+    yield tape
     failed = request.node.stash.get(FAILED, False)
-    made.end(keep=not failed)
-    if made.misses and not failed:
-        pytest.fail(f"{made.misses[0]}\nTo record: {_command(request)}", pytrace=False)
+    tape.end(keep=not failed)
+    if tape.misses and not failed:
+        pytest.fail(f"{tape.misses[0]}\nTo record: {_command(request)}", pytrace=False)
 
 
 def cassette_path(module: Path, nodeid: str) -> Path:

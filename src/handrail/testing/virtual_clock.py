@@ -1,11 +1,11 @@
-"""A clock that stands still until a test moves it."""
+"""A clock that a test controls."""
 
 import asyncio
 from contextlib import AbstractAsyncContextManager
 
 
 class VirtualClock:
-    """Sleeps end at once and are written down; timeouts fire when a test says so."""
+    """Sleeps end at once and are listed in `slept`; timeouts expire when the test says so."""
 
     def __init__(self, now: float = 1_000_000.0) -> None:
         self.now = now
@@ -13,23 +13,23 @@ class VirtualClock:
         self._timeouts: list[asyncio.Timeout] = []
 
     def time(self) -> float:
-        """Unix time, moved by sleeps alone."""
+        """Unix time, which only sleeps advance."""
         return self.now
 
     async def sleep(self, seconds: float) -> None:
-        """Remember and move on."""
+        """Add to `slept` and advance the time."""
         self.slept.append(seconds)
         self.now += seconds
         await asyncio.sleep(0)
 
     def timeout(self, seconds: float) -> AbstractAsyncContextManager[object]:
-        """A timeout that `expire` lets run out."""
+        """A timeout that `expire` ends."""
         timeout = asyncio.timeout(None)
         self._timeouts.append(timeout)
         return timeout
 
     def expire(self) -> None:
-        """All open timeouts run out now."""
+        """Let all open timeouts expire."""
         for timeout in self._timeouts:
             try:
                 timeout.reschedule(asyncio.get_running_loop().time())

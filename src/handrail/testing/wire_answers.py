@@ -1,4 +1,4 @@
-"""Writes answers the way model servers do: events of three wire formats, and their non-streaming form."""
+"""Answers as model servers send them: the events of three wire formats, and their non-streaming forms."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -12,7 +12,7 @@ Json = dict[str, Any]
 
 @record
 class ScriptedAnswer:
-    """What an answer says. `piece` is the number of characters per delta (0 = one delta per block)."""
+    """The content of an answer. `piece` is the number of characters per delta (0 = one delta per block)."""
 
     content: Sequence[AssistantBlock]
     stop_reason: str
@@ -22,7 +22,7 @@ class ScriptedAnswer:
     piece: int = 0
 
     @property
-    def calls(self) -> bool:
+    def has_calls(self) -> bool:
         """Whether it asks for tools."""
         return any(isinstance(block, ToolUse | BrokenToolUse) for block in self.content)
 
@@ -36,26 +36,26 @@ def _arguments(block: ToolUse | BrokenToolUse) -> str:
     return json.dumps(block.input) if isinstance(block, ToolUse) else block.raw_input
 
 
-def _event(kind: str, **fields: Any) -> bytes:
+def _event(kind: str, **fields: object) -> bytes:
     return f"event: {kind}\ndata: {json.dumps({'type': kind, **fields})}\n\n".encode()
 
 
-def anthropic_events(said: ScriptedAnswer) -> Iterator[bytes]:
+def anthropic_events(answer: ScriptedAnswer) -> Iterator[bytes]:
     """The Messages stream."""
-    usage = {"input_tokens": said.input_tokens, "output_tokens": 1}
-    message = {"id": "msg_1", "type": "message", "role": "assistant", "model": said.model, "content": []}
+    usage = {"input_tokens": answer.input_tokens, "output_tokens": 1}
+    message = {"id": "msg_1", "type": "message", "role": "assistant", "model": answer.model, "content": []}
     yield _event("message_start", message={**message, "usage": usage})
-    for index, block in enumerate(said.content):
+    for index, block in enumerate(answer.content):
         start, kind, key, text = _anthropic_parts(block)
         yield _event("content_block_start", index=index, content_block=start)
-        for piece in said.pieces(text):
+        for piece in answer.pieces(text):
             yield _event("content_block_delta", index=index, delta={"type": kind, key: piece})
         if isinstance(block, Thinking):
             signature = block.raw.get("signature", "signed")
             yield _event("content_block_delta", index=index, delta={"type": "signature_delta", "signature": signature})
         yield _event("content_block_stop", index=index)
-    reason = said.stop_reason or ("tool_use" if said.calls else "end_turn")
-    yield _event("message_delta", delta={"stop_reason": reason}, usage={"output_tokens": said.output_tokens})
+    reason = answer.stop_reason or ("tool_use" if answer.has_calls else "end_turn")
+    yield _event("message_delta", delta={"stop_reason": reason}, usage={"output_tokens": answer.output_tokens})
     yield _event("message_stop")
 
 
@@ -72,10 +72,10 @@ def _anthropic_parts(block: AssistantBlock) -> tuple[Json, str, str, str]:
             return dict(block.raw), "", "", ""
 
 
-def anthropic_whole(said: ScriptedAnswer) -> Json:
+def anthropic_whole(answer: ScriptedAnswer) -> Json:
     """The Messages answer in one piece."""
     content: list[Json] = []
-    for block in said.content:
+    for block in answer.content:
         start, _, _, text = _anthropic_parts(block)
         match block:
             case Text():
@@ -87,15 +87,15 @@ def anthropic_whole(said: ScriptedAnswer) -> Json:
             case _:
                 pass
         content.append(start)
-    reason = said.stop_reason or ("tool_use" if said.calls else "end_turn")
-    usage = {"input_tokens": said.input_tokens, "output_tokens": said.output_tokens}
-    head = {"id": "msg_1", "type": "message", "role": "assistant", "model": said.model}
+    reason = answer.stop_reason or ("tool_use" if answer.has_calls else "end_turn")
+    usage = {"input_tokens": answer.input_tokens, "output_tokens": answer.output_tokens}
+    head = {"id": "msg_1", "type": "message", "role": "assistant", "model": answer.model}
     return {**head, "content": content, "stop_reason": reason, "usage": usage}
 
 
-def chat_events(said: ScriptedAnswer) -> Iterator[bytes]:
+def chat_events(answer: ScriptedAnswer) -> Iterator[bytes]:
     """The chat.completions stream."""
-    head = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "model": said.model}
+    head = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "model": answer.model}
 
     def chunk(delta: Json, reason: str | None = None) -> bytes:
         choices = [{"index": 0, "delta": delta, "finish_reason": reason}]
@@ -103,48 +103,48 @@ def chat_events(said: ScriptedAnswer) -> Iterator[bytes]:
 
     yield chunk({"role": "assistant", "content": ""})
     number = 0
-    for block in said.content:
+    for block in answer.content:
         match block:
             case Text():
-                yield from (chunk({"content": piece}) for piece in said.pieces(block.text))
+                yield from (chunk({"content": piece}) for piece in answer.pieces(block.text))
             case Thinking():
-                yield from (chunk({"reasoning_content": piece}) for piece in said.pieces(block.text))
+                yield from (chunk({"reasoning_content": piece}) for piece in answer.pieces(block.text))
             case ToolUse() | BrokenToolUse():
                 function = {"name": block.name, "arguments": ""}
                 yield chunk(
                     {"tool_calls": [{"index": number, "id": block.id, "type": "function", "function": function}]}
                 )
-                for piece in said.pieces(_arguments(block)):
+                for piece in answer.pieces(_arguments(block)):
                     yield chunk({"tool_calls": [{"index": number, "function": {"arguments": piece}}]})
                 number += 1
             case ServerBlock():
                 pass
-    yield chunk({}, said.stop_reason or ("tool_calls" if said.calls else "stop"))
-    usage = {"prompt_tokens": said.input_tokens, "completion_tokens": said.output_tokens}
+    yield chunk({}, answer.stop_reason or ("tool_calls" if answer.has_calls else "stop"))
+    usage = {"prompt_tokens": answer.input_tokens, "completion_tokens": answer.output_tokens}
     yield b"data: " + json.dumps({**head, "choices": [], "usage": usage}).encode() + b"\n\n"
     yield b"data: [DONE]\n\n"
 
 
-def chat_whole(said: ScriptedAnswer) -> Json:
+def chat_whole(answer: ScriptedAnswer) -> Json:
     """The chat.completions answer in one piece."""
     message: Json = {"role": "assistant"}
-    message["content"] = "".join(block.text for block in said.content if isinstance(block, Text)) or None
-    thinking = "".join(block.text for block in said.content if isinstance(block, Thinking))
+    message["content"] = "".join(block.text for block in answer.content if isinstance(block, Text)) or None
+    thinking = "".join(block.text for block in answer.content if isinstance(block, Thinking))
     if thinking:
         message["reasoning_content"] = thinking
-    calls = [block for block in said.content if isinstance(block, ToolUse | BrokenToolUse)]
+    calls = [block for block in answer.content if isinstance(block, ToolUse | BrokenToolUse)]
     if calls:
         message["tool_calls"] = [
             {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": _arguments(call)}}
             for call in calls
         ]
-    reason = said.stop_reason or ("tool_calls" if calls else "stop")
+    reason = answer.stop_reason or ("tool_calls" if calls else "stop")
     return {
         "id": "chatcmpl-1",
         "object": "chat.completion",
-        "model": said.model,
+        "model": answer.model,
         "choices": [{"index": 0, "message": message, "finish_reason": reason}],
-        "usage": {"prompt_tokens": said.input_tokens, "completion_tokens": said.output_tokens},
+        "usage": {"prompt_tokens": answer.input_tokens, "completion_tokens": answer.output_tokens},
     }
 
 
@@ -163,40 +163,40 @@ def _item(number: int, block: AssistantBlock) -> Json:
             return dict(block.raw)
 
 
-def responses_events(said: ScriptedAnswer) -> Iterator[bytes]:
+def responses_events(answer: ScriptedAnswer) -> Iterator[bytes]:
     """The Responses stream."""
-    yield _event("response.created", response={"id": "resp_1", "model": said.model, "status": "in_progress"})
-    for number, block in enumerate(said.content):
+    yield _event("response.created", response={"id": "resp_1", "model": answer.model, "status": "in_progress"})
+    for number, block in enumerate(answer.content):
         item = _item(number, block)
         place = {"output_index": number, "item_id": item.get("id", "")}
         bare = item | {key: type(item[key])() for key in ("content", "summary", "arguments") if key in item}
         yield _event("response.output_item.added", output_index=number, item=bare)
         match block:
             case Text():
-                for piece in said.pieces(block.text):
+                for piece in answer.pieces(block.text):
                     yield _event("response.output_text.delta", **place, content_index=0, delta=piece)
             case Thinking():
-                for piece in said.pieces(block.text):
+                for piece in answer.pieces(block.text):
                     yield _event("response.reasoning_summary_text.delta", **place, summary_index=0, delta=piece)
             case ToolUse() | BrokenToolUse():
-                for piece in said.pieces(_arguments(block)):
+                for piece in answer.pieces(_arguments(block)):
                     yield _event("response.function_call_arguments.delta", **place, delta=piece)
             case ServerBlock():
                 pass
         yield _event("response.output_item.done", output_index=number, item=item)
-    whole = responses_whole(said)
+    whole = responses_whole(answer)
     yield _event(f"response.{whole['status']}", response=whole)
 
 
-def responses_whole(said: ScriptedAnswer) -> Json:
+def responses_whole(answer: ScriptedAnswer) -> Json:
     """The Responses answer in one piece."""
     return {
         "id": "resp_1",
         "object": "response",
-        "model": said.model,
-        "status": said.stop_reason or "completed",
-        "output": [_item(number, block) for number, block in enumerate(said.content)],
-        "usage": {"input_tokens": said.input_tokens, "output_tokens": said.output_tokens},
+        "model": answer.model,
+        "status": answer.stop_reason or "completed",
+        "output": [_item(number, block) for number, block in enumerate(answer.content)],
+        "usage": {"input_tokens": answer.input_tokens, "output_tokens": answer.output_tokens},
     }
 
 

@@ -5,7 +5,7 @@ from enum import Enum
 
 
 class AbortReason(Enum):
-    """Why a call is stopped, strongest first: when several apply, the first in this list is what the model is told."""
+    """Why a call is stopped, strongest first: when several reasons apply, the model is told the first."""
 
     DISCARDED = "streaming_fallback"
     SIBLING = "sibling_error"
@@ -21,7 +21,7 @@ class AbortReason(Enum):
 
 
 class AbortSignal:
-    """Set at most once. Listeners are told in the order they came, at once if the signal is already set."""
+    """Set at most once. Listeners are called in the order they were added, at once if the signal is already set."""
 
     __slots__ = ("_children", "_listeners", "_parent", "reason")
 
@@ -35,11 +35,11 @@ class AbortSignal:
 
     @property
     def aborted(self) -> bool:
-        """Whether whoever sees this should stop."""
+        """Whether the signal is set."""
         return self.reason is not None
 
     def abort(self, reason: AbortReason) -> None:
-        """Set the signal and tell everyone below. A second call changes nothing."""
+        """Set the signal and all its children. A second call changes nothing."""
         if self.reason is not None:
             return
         self.reason = reason
@@ -62,6 +62,6 @@ class AbortSignal:
         return AbortSignal(self)
 
     def release(self) -> None:
-        """Part from the parent: what this signal guarded is over, and the parent need not remember it."""
+        """Detach from the parent: what this signal guarded is over, and the parent can forget it."""
         if self._parent:
             self._parent._children.pop(self, None)

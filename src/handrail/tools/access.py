@@ -2,7 +2,7 @@
 Access: what one call touches, declared once by its tool from the parsed input.
 
 Scheduling, rules, hook conditions, audit, `explain` and questions all read this declaration, so a tool says it in one
-place. Paths are kept as they were spelled: a relative one starts from the working folder of the run, `~` is the home.
+place. Paths stay as they were spelled: relative paths start at the working folder of the run, `~` is the home folder.
 """
 
 import os
@@ -14,7 +14,7 @@ from handrail.records import record
 
 Paths: TypeAlias = "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]"
 Width: TypeAlias = Literal["named", "shared", "exclusive"]
-"""What may run beside a call: what does not conflict with its places, whatever only reads, or nothing."""
+"""What may run beside a call: calls that do not conflict with its paths, calls that only read, or nothing."""
 
 
 class Access(NamedTuple):
@@ -32,9 +32,9 @@ class Access(NamedTuple):
     shell: Literal["bash", "powershell"] = "bash"
     """The language of that command line."""
     filtered: bool = False
-    """The tool leaves out of folders what the rules keep back, so a folder does not stand for all files in it."""
+    """The tool skips files that the rules deny, so a folder does not stand for every file in it."""
     own: bool = False
-    """It touches nothing but our own book-keeping; `reads` and `writes` are names of records, not files."""
+    """It touches only handrail's own records; `reads` and `writes` name records, not files."""
     declared: bool = True
     width: Width = "named"
 
@@ -71,7 +71,7 @@ class Access(NamedTuple):
 
     @classmethod
     def bookkeeping(cls, reads: Paths = (), writes: Paths = (), *, width: Width = "named") -> "Access":
-        """Only our own book-keeping: nothing outside the conversation changes. Both are names of records."""
+        """Only handrail's own records: nothing outside the conversation changes. `reads` and `writes` name records."""
         return cls(_texts(reads), _texts(writes), own=True, width=width)
 
     @classmethod
@@ -80,7 +80,7 @@ class Access(NamedTuple):
         return cls(declared=False, width=width)
 
     def as_json(self) -> dict[str, Any]:
-        """What it says, without what it leaves out; empty when nothing is declared."""
+        """The declaration without empty fields; empty when nothing is declared."""
         if not self.declared:
             return {}
         shown: dict[str, Any] = {name: value for name in SHOWN if (value := getattr(self, name))}
@@ -89,10 +89,10 @@ class Access(NamedTuple):
     @classmethod
     def from_json(cls, shown: Mapping[str, Any]) -> "Access":
         """
-        The declaration that `as_json` showed.
+        The declaration that `as_json` gave.
 
         Raises:
-            TypeError: it is none.
+            TypeError: the value is no declaration.
         """
         lists = {name: tuple(map(str, value)) for name, value in shown.items() if isinstance(value, list | tuple)}
         return cls(**{**shown, **lists}) if shown else EXCLUSIVE
@@ -109,7 +109,7 @@ class Access(NamedTuple):
 
 
 def matches_nothing(_content: str) -> bool:
-    """The matcher of a call about which no rule with content can say anything."""
+    """The matcher of a call that no rule with content matches."""
     return False
 
 
@@ -120,7 +120,7 @@ class DeclaredUse:
     use: ToolUse
     access: Access
     matches: Callable[[str], bool | None] = matches_nothing
-    """Whether the content of a rule such as `Tool(content)` fits; None = the tool cannot say."""
+    """Whether the content of a rule such as `Tool(content)` matches; None = the tool cannot say."""
 
 
 def _texts(paths: Paths) -> tuple[str, ...]:

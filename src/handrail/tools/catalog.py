@@ -1,4 +1,4 @@
-"""The catalog: the one changing thing about tools in a run. It makes a new pool only when something changed."""
+"""The catalog: the tools of a run as they change. It makes a new pool only when something changed."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -13,7 +13,7 @@ MAX_ANNOUNCED = 200
 
 
 class Catalog:
-    """Holds the ingredients and the pool made from them; searches what is held back and activates what was found."""
+    """Holds the ingredients and the pool made from them; searches deferred tools and activates what was found."""
 
     def __init__(self, ingredients: Ingredients) -> None:
         self._ingredients = ingredients
@@ -29,11 +29,11 @@ class Catalog:
 
     def refresh(self, *, mcp: tuple[AnyTool, ...] | None = None) -> Pool:
         """
-        Ask the tools that were left out whether they can be used now, and take over what MCP servers offer, if given.
+        Ask disabled tools whether they can be used now, and take over the tools of MCP servers, if given.
 
-        What can be used from now on is appended; what cannot any more keeps its place. What the model has been sent in
-        full stays so. Holding back, once begun, goes on, because a server that comes and goes must not move the others
-        around.
+        Tools that can be used from now on are appended; tools that no longer can keep their place. Definitions that the
+        model was sent in full stay. Once deferral has begun it goes on, so that a server that comes and goes moves no
+        other tool.
         """
         if self.pool.disabled and (ready := self._ready()):
             self._append(ready)
@@ -66,7 +66,7 @@ class Catalog:
         self._append([tool.name for tool in tools])
 
     def search(self, query: str, limit: int) -> list[str]:
-        """Names of tools that fit, best first, from all that wait or waited behind the search."""
+        """Names of matching tools, best first, among all that are or were deferred."""
         if self._index is None:
             held = self.pool.held
             self._index = SearchIndex(
@@ -84,7 +84,7 @@ class Catalog:
             self._renew(with_activated(self._ingredients, new))
 
     def _ready(self) -> list[str]:
-        """Names of the tools that were left out and can be used now."""
+        """Names of the disabled tools that can be used now."""
         taken, usable = self.pool.names(), self._ingredients.usable
         return [tool.name for tool in self.pool.disabled if tool.name not in taken and usable(tool)]
 
@@ -103,9 +103,9 @@ def _names(pool: Pool) -> frozenset[str]:
 
 def announcement(pool: Pool) -> str:
     """
-    The note that tells the model which tools it could search for; empty when none is held back.
+    The note that tells the model which tools it can search for; empty when none is deferred.
 
-    It stands outside the cached prefix, because it gets shorter with every tool that is found.
+    It goes outside the cached prefix, because it shrinks with every tool that is found.
     """
     if not pool.deferred:
         return ""
@@ -113,7 +113,7 @@ def announcement(pool: Pool) -> str:
 
 
 def _lines(pool: Pool) -> list[str]:
-    """Every name, or when that would be too long a line per server, and never more than the bound."""
+    """Every name, or one line per server when there are too many; never more than `MAX_ANNOUNCED` lines."""
     if len(pool.deferred) <= MAX_ANNOUNCED:
         return list(pool.deferred)
     own: list[str] = []

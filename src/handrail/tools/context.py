@@ -1,4 +1,4 @@
-"""What a call is given: the run it belongs to, and what is its own."""
+"""What a call is given: the context of its run, and its own."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import field
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @record
 class Progress:
-    """News of a running call. Tools may subclass it to carry more than a line."""
+    """Progress of a running call. Tools may subclass it to carry more than a message."""
 
     message: str = ""
     fraction: float | None = None
@@ -33,7 +33,7 @@ class AgentIdentity:
     """
     Which agent is calling: the main one, or a sub-agent of some type.
 
-    `mode` is the widest one it may work in; `transcript` is where its words are kept, if they are.
+    `mode` is the widest permission mode it may use; `transcript` is the file of its conversation, if there is one.
     """
 
     id: str = "main"
@@ -43,7 +43,7 @@ class AgentIdentity:
 
     @property
     def is_main(self) -> bool:
-        """Whether it is no sub-agent."""
+        """Whether it is the main agent."""
         return self.id == "main"
 
 
@@ -72,7 +72,7 @@ def _nothing_by_name() -> Mapping[str, Any]:
 @record
 class RunOptions:
     """
-    What was chosen for the run, and what its session offers. What may change while it runs is a function to be called.
+    What was chosen for the run, and what its session offers. Whatever can change during the run is a function.
 
     `tools` gives names, `commands` and `agents` give descriptions too; `mcp_servers` gives the status of each server by
     its name (`connected`, `pending`, `failed`, `disabled`), `mcp_resources` what each connected server offers to read.
@@ -92,7 +92,7 @@ class RunOptions:
 
 @record
 class Budget:
-    """What is left of the limits of the run when the model was asked. None = there is no such limit."""
+    """What was left of the limits of the run when the model was asked. None = no such limit."""
 
     turns: int | None = None
     dollars: float | None = None
@@ -104,7 +104,7 @@ NO_BUDGET = Budget()
 
 
 class StateStore:
-    """State shared by the tools of a run. It is replaced, never changed in place."""
+    """State that the tools of a run share. It is replaced, never changed in place."""
 
     def __init__(self, initial: Mapping[str, Any] | None = None) -> None:
         self._state: Mapping[str, Any] = initial or {}
@@ -115,7 +115,7 @@ class StateStore:
         return self._state
 
     def update(self, change: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> None:
-        """Put a new state, made from the present one, in its place. Blocking tools call this from their threads."""
+        """Replace the state by one made from it. Blocking tools may call this from their threads."""
         with self._lock:
             self._state = change(self._state)
 
@@ -126,7 +126,7 @@ def no_rules(_run: "RunContext") -> PermissionSnapshot:
 
 
 def message_of_one_call(use: ToolUse) -> AssistantMessage:
-    """The message of a call that no model asked for."""
+    """The message of a call that did not come from a model."""
     return AssistantMessage((use,))
 
 
@@ -138,16 +138,16 @@ class RunContext:
     files: FileMemory = field(default_factory=FileMemory)
     state: StateStore = field(default_factory=StateStore)
     policy: "Callable[[RunContext], PermissionSnapshot]" = no_rules
-    """Gives the policy in force for this run."""
+    """Returns the policy in force for this run."""
     agent: AgentIdentity = field(default_factory=AgentIdentity)
     options: RunOptions = field(default_factory=RunOptions)
     history: Sequence[Message] = ()
     abort: AbortSignal = field(default_factory=AbortSignal)
     budget: Budget = NO_BUDGET
     message: Callable[[ToolUse], AssistantMessage] = message_of_one_call
-    """Gives the answer of the model that holds a call, as far as it has arrived."""
+    """Returns the model's message that holds a call, as far as it has arrived."""
     refresh_tools: Callable[[], tuple[str, ...]] = tuple
-    """Has every tool asked again whether it is enabled; the names of all tools of the next request."""
+    """Asks every tool again whether it is enabled; returns the names of the tools of the next request."""
 
     @property
     def permissions(self) -> PermissionSnapshot:
@@ -180,7 +180,7 @@ class ToolContext:
         self.progress = progress
         self._may_use = may_use
         self.decision = decision
-        """Why the call may run; None while that is still being found out."""
+        """Why the call may run; None until that is decided."""
         self._permissions = permissions
 
     def replace(
@@ -203,7 +203,7 @@ class ToolContext:
         )
 
     def decided_place(self, spelling: str) -> "Place | None":
-        """Where a path of the input led when the call was decided. None = it was not resolved then."""
+        """Where a path of the input led when the call was decided on. None = it was not resolved then."""
         places = self.decision.places if self.decision else ()
         return next((place for place in places if place.spelling == spelling), None)
 
@@ -224,7 +224,7 @@ class ToolContext:
 
     @property
     def permissions(self) -> PermissionSnapshot:
-        """The policy that the call was decided on; while it is not decided yet, the policy in force."""
+        """The policy that the call was decided on; until then the policy in force."""
         return self._permissions or self.run.permissions
 
     @property
@@ -239,12 +239,12 @@ class ToolContext:
 
     @property
     def history(self) -> Sequence[Message]:
-        """The conversation up to the answer that asked for this call."""
+        """The conversation up to the message that holds this call."""
         return self.run.history
 
     @property
     def message(self) -> AssistantMessage:
-        """The answer that asked for this call, as far as it has arrived."""
+        """The model's message that holds this call, as far as it has arrived."""
         return self.run.message(self.use)
 
     @property
@@ -253,9 +253,9 @@ class ToolContext:
         return self.run.budget
 
     def refresh_tools(self) -> tuple[str, ...]:
-        """Have every tool asked again whether it is enabled; the names of all tools of the next request."""
+        """Ask every tool again whether it is enabled; the names of the tools of the next request."""
         return self.run.refresh_tools()
 
     async def may_use(self, use: ToolUse) -> Decision:
-        """Whether this tool may use another one; the answer comes from the same rails."""
+        """Whether this tool may use another one, decided by the same rails."""
         return await self._may_use(use, self.run)

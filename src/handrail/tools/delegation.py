@@ -1,4 +1,4 @@
-"""What handing a task to a sub-agent needs of the program, and what comes back."""
+"""Running sub-agents: the task, the report, and the protocol of what runs them."""
 
 from typing import Protocol
 
@@ -8,7 +8,7 @@ from handrail.tools.context import Progress, ToolContext
 
 @record
 class AgentTask:
-    """What the sub-agent shall do."""
+    """A task for a sub-agent."""
 
     kind: str
     prompt: str
@@ -18,7 +18,7 @@ class AgentTask:
 
 @record
 class AgentReport:
-    """What it said in the end, and what it took. `problem` says why it did not come to an end by itself."""
+    """The last message of a sub-agent, and what its run took. `problem` says why it ended early."""
 
     agent_id: str
     text: str
@@ -30,17 +30,17 @@ class AgentReport:
 
 @record
 class AgentNews(Progress):
-    """Something that happened in the sub-agent of the id `agent`: `event` is an event of its own run."""
+    """An event of the run of the sub-agent with the id `agent`."""
 
     event: object = None
     agent: str = ""
 
 
 class Delegate(Protocol):
-    """Whoever can run sub-agents."""
+    """Runs sub-agents."""
 
-    def kinds(self) -> dict[str, bool]:
-        """Which kinds there are, and whether each only reads."""
+    def agent_types(self) -> dict[str, bool]:
+        """The types of sub-agents, each with whether it only reads."""
         ...
 
     async def work(self, task: AgentTask, ctx: ToolContext) -> AgentReport: ...

@@ -1,4 +1,4 @@
-"""What happens to calls, as it happens. Front ends draw these; nothing decides by them."""
+"""Events of calls, as they happen. Front ends draw them; nothing decides by them."""
 
 from collections.abc import Sequence
 from typing import Protocol, TypeAlias
@@ -11,7 +11,7 @@ from handrail.tools.outcome import Outcome
 
 
 class CallCards(Protocol):
-    """Makes the cards of one call when a front end wants to draw them. Never raises, whatever the tool does."""
+    """Makes the cards of one call when a front end draws them. Never raises, whatever the tool does."""
 
     def use(self) -> Card:
         """The call as the model asked for it."""
@@ -32,7 +32,7 @@ class CallCards(Protocol):
 
 @record
 class CallQueued:
-    """The model asked for it."""
+    """The model requested the call."""
 
     use: ToolUse
     at: float
@@ -46,7 +46,7 @@ class CallQueued:
 
 @record
 class CallStarted:
-    """Nothing stands in its way any more. `interruptible`: a new message of the user would stop it."""
+    """The call starts. `interruptible`: a new message of the user would stop it."""
 
     use: ToolUse
     at: float
@@ -61,7 +61,7 @@ class CallStarted:
 
 @record
 class CallProgress:
-    """It has news. Never after its end."""
+    """The call reports progress. Never after its end."""
 
     use: ToolUse
     progress: Progress
@@ -77,7 +77,7 @@ class CallProgress:
 
 @record
 class CallFinished:
-    """It is over; its result may still wait for earlier ones."""
+    """The call is over; its result may still wait for those of earlier calls."""
 
     outcome: Outcome
     at: float
@@ -96,6 +96,6 @@ CallEvent: TypeAlias = CallQueued | CallStarted | CallProgress | CallFinished
 
 
 def group_card(queued: Sequence[CallQueued]) -> Card | None:
-    """Calls of one tool as a single card, if there are several and the tool has one for them."""
+    """Several calls of one tool as a single card, if the tool has one."""
     cards = queued[0].cards if len(queued) > 1 else None
     return cards.group([event.use.input for event in queued]) if cards else None

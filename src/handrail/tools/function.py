@@ -1,4 +1,4 @@
-"""`@tool`: a typed function becomes a Tool. Signature -> schema, docstring -> description, flags -> arguments."""
+"""`@tool` makes a Tool of a typed function: the signature gives the schema, the docstring the description."""
 
 import inspect
 import os
@@ -35,7 +35,7 @@ from handrail.tools.wording import first_line
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Names: TypeAlias = str | tuple[str, ...]
-"""Parameters whose values are paths or addresses. An empty tuple says that there are none."""
+"""Names of parameters that hold paths or addresses. An empty tuple says that there are none."""
 
 TOUCHES = ("reads", "writes", "removes", "walks", "runs", "reaches")
 UNFIT = (PydanticUserError, PydanticJsonSchemaWarning, SchemaError, ToolDefinitionError, TypeError)
@@ -44,7 +44,7 @@ UNFIT = (PydanticUserError, PydanticJsonSchemaWarning, SchemaError, ToolDefiniti
 
 @record
 class FunctionFlags:
-    """How a function tool behaves; the names and the careful defaults are those of Tool."""
+    """How a function tool behaves; names and careful defaults are those of Tool."""
 
     name: str = ""
     aliases: tuple[str, ...] = ()
@@ -194,7 +194,7 @@ def tool(function: Callable[..., Any] | None = None, /, **flags: Unpack[FlagArgu
 
 
 def as_output(value: object) -> Output:
-    """What a function returned, as an Output: text as it is, anything else as data, which the model gets as JSON."""
+    """The return value of a function as an Output: text stays text, anything else is data, sent as JSON."""
     match value:
         case Output():
             return value
@@ -209,7 +209,7 @@ def as_output(value: object) -> Output:
 
 
 def _touch_parameters(flags: FunctionFlags, name: str, fields: Sequence[str]) -> Mapping[str, tuple[str, ...]] | None:
-    """The parameters by what is done with them; None when nothing is declared."""
+    """The parameters by what the function does with them; None when nothing is declared."""
     given = {kind: getattr(flags, kind) for kind in TOUCHES}
     found = {kind: (names,) if isinstance(names, str) else tuple(names or ()) for kind, names in given.items()}
     for kind, names in {**found, "subject": (flags.subject,) if flags.subject else ()}.items():
@@ -283,7 +283,7 @@ def _input_model(
 
 
 def _model(name: str, fields: Mapping[str, Any]) -> type[BaseModel]:
-    """The model, once it is sure that it has a schema: a tool fails where it is declared, not in its first request."""
+    """The model, checked to have a schema: a tool fails where it is declared, not in its first request."""
     with warnings.catch_warnings():
         warnings.simplefilter("error", PydanticJsonSchemaWarning)
         model: type[BaseModel] = create_model(name, __config__=INPUT_CONFIG, **fields)

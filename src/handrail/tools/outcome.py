@@ -21,7 +21,7 @@ class Status(Enum):
 
 
 class Cause(Enum):
-    """Why it ended so."""
+    """Why it ended that way."""
 
     DONE = "done"
     UNKNOWN_TOOL = "unknown_tool"
@@ -44,7 +44,7 @@ class Cause(Enum):
 
 
 REAL_FAILURES = frozenset({Cause.FAILED, Cause.CRASHED, Cause.TIMED_OUT})
-"""The tool ran and did not do its work; a refused or malformed call is none of these."""
+"""The tool ran and failed; a refused or malformed call does not count."""
 
 
 @record
@@ -63,7 +63,7 @@ NO_TIME = Timings()
 
 @record
 class Outcome:
-    """How one call ended: the result for the model, and everything a front end or a log wants to know."""
+    """How one call ended: the result for the model, and the facts for front ends and logs."""
 
     use: ToolUse
     status: Status
@@ -73,6 +73,6 @@ class Outcome:
     decision: Decision | None = None
     timings: Timings = NO_TIME
     stop: str | None = None
-    """A hook wants the run to end here, and why; None = it may go on."""
+    """Why a hook wants the run to end here; None = no hook does."""
     access: Access = EXCLUSIVE
-    """What its tool declared, once it was asked for permission."""
+    """What its tool declared when permission was asked."""

@@ -1,4 +1,4 @@
-"""What a tool returns, and how it is written down for a model."""
+"""What a tool returns, and how it is written for a model."""
 
 import json
 from dataclasses import field
@@ -21,12 +21,11 @@ else:
 @record
 class ContextChange:
     """
-    What a call changes for the calls after it: the current folder, the mode, working folders, tools.
+    What a call changes for later calls: the current folder, the mode, working folders, tools.
 
     `leave_plan` restores the mode before plan mode. `add_tools` are appended to the tools of the next request. What
     widens permission (a wider mode, another working folder) is only done if a person agreed to the call and the tool
-    has `requires_user_interaction`, so that no rule could have agreed instead; the rules of the session have the last
-    word.
+    has `requires_user_interaction`, so that no rule could have agreed instead. The rules of the session still apply.
     """
 
     cwd: Path | None = None

@@ -1,5 +1,5 @@
 """
-Opinions and decisions: how anyone, also a tool, says whether a call may run and why.
+Opinions and decisions: whether a call may run, and why.
 
 Layers give opinions, the fold picks the strongest, a Decision keeps them all. The order of `Strength` is the policy.
 """
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Verdict(Enum):
-    """What shall happen to a call."""
+    """What happens to a call."""
 
     ALLOW = "allow"
     ASK = "ask"
@@ -25,7 +25,7 @@ class Verdict(Enum):
 
 
 class Strength(IntEnum):
-    """How much an opinion weighs. A higher one decides, whatever the lower ones say."""
+    """How much an opinion weighs. The highest decides, whatever the lower ones say."""
 
     NOBODY = 0
     PERSON = 1
@@ -41,7 +41,7 @@ class Strength(IntEnum):
 
 @record
 class Opinion:
-    """What one layer thinks, and why. `source` says where that is written down."""
+    """What one layer thinks of a call, and why. `source` says where the reason is written (file and line)."""
 
     strength: Strength
     verdict: Verdict
@@ -52,7 +52,7 @@ class Opinion:
 
 @record
 class Decision:
-    """The folded answer for one call, with every opinion that was heard and the snapshot it was made on."""
+    """The answer for one call, with all opinions and the version of the policy it was based on."""
 
     verdict: Verdict
     reason: str
@@ -63,7 +63,7 @@ class Decision:
     interrupt: bool = False
     """The person who refused also wants the turn to stop."""
     places: "tuple[Place, ...]" = ()
-    """Where the paths that the call names led when it was decided. A tool opens these, not the spelling again."""
+    """Where the paths of the call led when it was decided. A tool opens these and does not resolve again."""
 
 
 Update: TypeAlias = Mapping[str, Any]
@@ -72,7 +72,7 @@ Update: TypeAlias = Mapping[str, Any]
 
 @record
 class Allow:
-    """A yes to a question, perhaps to another input, and changes that should hold from now on."""
+    """A yes to a question, optionally with another input and lasting changes of the policy."""
 
     updated_input: Json | None = None
     updated_permissions: tuple[Update, ...] = ()
@@ -89,7 +89,7 @@ class Deny:
 
 @record
 class Check:
-    """A tool's own word on one call: a verdict with its reason, and perhaps a changed input."""
+    """A tool's own opinion on one call: a verdict with its reason, and optionally a changed input."""
 
     verdict: Verdict | None = None
     reason: str = ""
@@ -101,20 +101,20 @@ NO_OPINION = Check()
 
 @record
 class Refuse:
-    """Semantic validation says no; the model gets the message."""
+    """The input is refused by `validate`; the model gets the message."""
 
     message: str
 
 
 @record
 class Ask:
-    """Semantic validation is not sure and leaves the decision to a person."""
+    """`validate` leaves the decision to a person."""
 
     message: str
 
 
 def fold(opinions: tuple[Opinion, ...], version: int) -> Decision:
-    """The strongest opinion decides; among equals the careful one. Without any, a person has to be asked."""
+    """The strongest opinion decides; among equals the most careful. Without any, a person is asked."""
     if not opinions:
         return Decision(Verdict.ASK, "it may change something, so a person has to agree", (), version)
     if len(opinions) == 1:
@@ -125,11 +125,11 @@ def fold(opinions: tuple[Opinion, ...], version: int) -> Decision:
 
 
 RulesBySource: TypeAlias = Mapping[str, tuple[str, ...]]
-"""Rules as they are written, by the source that they are written in: policy, cli, local, project, user, session."""
+"""Rules as written, by source: policy, cli, local, project, user, session."""
 
 
 class PermissionSnapshot(Protocol):
-    """What a tool may know of the policy in force. A snapshot never changes; each change makes one of a new version."""
+    """What a tool may know of the policy in force. A snapshot never changes; each change makes a new version."""
 
     @property
     def version(self) -> int: ...

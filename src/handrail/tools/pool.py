@@ -22,12 +22,12 @@ from handrail.tools.tool import PLAIN_VIEW, McpInfo, PromptView, Tool
 AnyTool = Tool[Any]
 
 SEARCH_TOOL = "ToolSearch"
-"""The tool that loads what is held back. Without it nothing is held back, and without deferral it is not there."""
+"""The tool that loads deferred tools. Without it nothing is deferred, and without deferral it is left out."""
 
 
 @record
 class Environment:
-    """What decides which tools exist at all: features switched on, variables, and the kind of run."""
+    """What decides which tools exist: features that are on, environment variables, and the kind of run."""
 
     features: frozenset[str] = frozenset()
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -38,9 +38,9 @@ class Environment:
 @record
 class ToolEntry:
     """
-    A line in the list of all tools. Nothing is imported before `load` is called, which is the last thing asked.
+    One tool in the list of all tools. Nothing of it is imported before `load` is called.
 
-    `load` gives the tool, or a stand-in where all that a request says of it is known.
+    `load` returns the tool, or a stub where everything that a request says about it is known.
     """
 
     name: str
@@ -54,10 +54,10 @@ class ToolEntry:
 @record
 class Deferral:
     """
-    When definitions are held back until they are searched for.
+    When definitions are deferred until the model searches for them.
 
-    `auto` starts holding back once more than `count` tools could wait, or once their definitions take
-    more than `share` of a context of `context_chars`; `on` always does, `off` never.
+    `auto` defers once more than `count` tools could wait, or once their definitions take more than `share` of a
+    context of `context_chars`; `on` always defers, `off` never.
     """
 
     mode: Literal["off", "auto", "on"] = "auto"
@@ -70,7 +70,7 @@ NO_DEFERRAL = Deferral(mode="off")
 
 
 class Definition(NamedTuple):
-    """One tool as the model sees it, serialised: always the same bytes for the same tool."""
+    """One tool as the model sees it, as JSON: always the same bytes for the same tool."""
 
     name: str
     json: bytes
@@ -80,7 +80,7 @@ class Pool(Sequence[AnyTool]):
     """
     An immutable, ordered list of tools; `active` is what a request carries in full.
 
-    Looking at it as a sequence, or finding a tool in it, loads the tool; `listed` and `active` load none.
+    Indexing, iterating or finding a tool loads it; `listed` and `active` load none.
     """
 
     __slots__ = (
@@ -109,7 +109,7 @@ class Pool(Sequence[AnyTool]):
     ) -> None:
         self.listed: tuple[ListedTool, ...] = (*own, *mcp)
         self.held = held
-        """Names of the tools that wait, or waited, to be searched for."""
+        """Names of the tools that are, or were, deferred."""
         self._own = frozenset(tool.name for tool in own)
         self._by_name: dict[str, ListedTool] = {alias: tool for tool in reversed(self.listed) for alias in tool.aliases}
         self._by_name |= {tool.name: tool for tool in self.listed}
@@ -117,9 +117,9 @@ class Pool(Sequence[AnyTool]):
         self.activated = tuple(name for name in appended if name not in late)
         """Names of deferred tools that were found, in the order they were found."""
         self.late = tuple(name for name in appended if name in late)
-        """Names of tools that came while the conversation went on: they stand at the end, so that nothing moves."""
+        """Names of tools that were added during the conversation: they go to the end, so that nothing moves."""
         self.disabled = disabled
-        """Tools that are left out because they could not be used when the pool was made."""
+        """Tools that could not be used when the pool was made."""
         apart = held | late if late else held
         ahead = [tool for tool in own if tool.name not in apart]
         self.own_count = len(ahead)
@@ -134,7 +134,7 @@ class Pool(Sequence[AnyTool]):
         self.deferred: tuple[str, ...] = (
             tuple(tool.name for tool in self.listed if tool.name in waiting) if waiting else ()
         )
-        """Names whose definitions are held back; they are announced outside the cached prefix."""
+        """Names of tools whose definitions are deferred; they are announced outside the cached prefix."""
         self._definitions: dict[PromptView, tuple[Definition, ...]] = {}
 
     def __getitem__(self, index: Any) -> Any:
@@ -145,16 +145,16 @@ class Pool(Sequence[AnyTool]):
         return len(self.listed)
 
     def find(self, name: str) -> AnyTool | None:
-        """The tool of that name, or else the one that was once called so. Deferred ones are found too."""
+        """The tool with this name or alias. Deferred tools are found too."""
         found = self._by_name.get(name)
         return found.load() if isinstance(found, ToolStub) else found
 
     def find_listed(self, name: str) -> ListedTool | None:
-        """The same without loading it."""
+        """The same, without loading the tool."""
         return self._by_name.get(name)
 
     def modules(self) -> tuple[str, ...]:
-        """What will be fetched when its tools are called. Fetching it ahead spares the first call the wait."""
+        """Modules that are imported when tools are called. Importing them ahead makes the first call faster."""
         return tuple(dict.fromkeys(tool.module for tool in self.listed if isinstance(tool, ToolStub)))
 
     def names(self) -> tuple[str, ...]:
@@ -162,7 +162,7 @@ class Pool(Sequence[AnyTool]):
         return tuple(self._by_name)
 
     def view(self, run: RunContext) -> PromptView:
-        """What the texts of these tools may depend on in a run. MCP tools come and go, so they are not in it."""
+        """What the texts of these tools may depend on. MCP tools come and go, so they are not included."""
         return PromptView(run.options.interactive, self._own, run.options.agents(), partial(run.policy, run))
 
     def definitions(self, view: PromptView) -> tuple[Definition, ...]:
@@ -192,18 +192,18 @@ DenyFilter = Callable[[str, McpInfo | None], bool]
 
 
 def deny_nothing(_name: str, _mcp: McpInfo | None) -> bool:
-    """The deny filter of somebody without rules."""
+    """The deny filter when there are no rules."""
     return False
 
 
 def is_enabled(tool: ListedTool) -> bool:
-    """Whether a tool can be used now, as it says itself."""
+    """Whether a tool says that it can be used now."""
     return tool.is_enabled()
 
 
 @record
 class Ingredients:
-    """Everything a pool is made from."""
+    """Everything that a pool is made from."""
 
     entries: tuple[ToolEntry, ...] = ()
     custom: tuple[AnyTool, ...] = ()
@@ -212,18 +212,18 @@ class Ingredients:
     denied: DenyFilter = deny_nothing
     deferral: Deferral = NO_DEFERRAL
     appended: tuple[str, ...] = ()
-    """Names of tools that were activated or came late, in the order in which they did."""
+    """Names of tools that were activated or added late, in that order."""
     late: frozenset[str] = frozenset()
-    """Those of them that came while the conversation went on."""
+    """Those of them that were added during the conversation."""
     usable: Callable[[ListedTool], bool] = is_enabled
     shown: frozenset[str] = frozenset()
-    """Names of tools that were in the pool before: they keep their places, even if they cannot be used any more."""
+    """Names of tools that were in the pool before: they keep their places even if they can no longer be used."""
     sent: frozenset[str] = frozenset()
-    """Names of tools that the model was sent in full before holding back began: they keep their places."""
+    """Names of tools that the model was sent in full before deferral began: they keep their places."""
 
 
 def assemble(what: Ingredients) -> Pool:
-    """The one way to a pool: gates, conditions, simple mode, deny filter, enabled, no doubles, sorted, deferred."""
+    """The only way to make a pool: features, conditions, simple mode, deny rules, enabled, unique, sorted, deferred."""
     listed = [_load(entry) for entry in what.entries if _is_wanted(entry, what)]
     disabled: list[ListedTool] = []
     own = _choose((*listed, *what.custom), what, frozenset(), disabled)
@@ -236,7 +236,7 @@ def assemble(what: Ingredients) -> Pool:
 
 
 def with_activated(what: Ingredients, names: Iterable[str]) -> Ingredients:
-    """The same ingredients with more tools activated, after those that already are."""
+    """The same ingredients with more tools activated, after the earlier ones."""
     return replace(what, appended=tuple(dict.fromkeys((*what.appended, *names))))
 
 
@@ -262,9 +262,9 @@ def _choose(
     tools: Iterable[ListedTool], what: Ingredients, taken: Collection[str], disabled: list[ListedTool]
 ) -> list[ListedTool]:
     """
-    Tools that are allowed, usable and of a name that is not taken, one of each name; `disabled` gets the others.
+    Tools that are allowed, usable and have a free name, one for each name; unusable ones are added to `disabled`.
 
-    The first one wins; of two MCP tools the one whose server comes first in the alphabet, whoever connected first.
+    The first one wins; of two MCP tools the one whose server comes first in the alphabet, whichever connected first.
     """
     kept: dict[str, ListedTool] = {}
     for tool in tools:
@@ -293,5 +293,5 @@ def _held_back(own: Sequence[ListedTool], mcp: Sequence[ListedTool], what: Ingre
 
 
 def _can_wait(tool: ListedTool) -> bool:
-    """Whether the definition may be held back: asked for by the tool, or because it comes from a server."""
+    """Whether the definition may be deferred: the tool says so, or it comes from a server."""
     return (tool.should_defer or tool.mcp is not None) and not tool.always_load and tool.name != SEARCH_TOOL

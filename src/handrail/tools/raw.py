@@ -32,7 +32,7 @@ Kind = jsonschema_rs.ValidationErrorKind
 
 
 class RawTool(Tool[Json], ABC):
-    """A tool with a JSON Schema instead of a model. Its arguments are the checked mapping itself."""
+    """A tool with a JSON Schema instead of an input model. Its arguments are the checked mapping itself."""
 
     def __init__(self, name: str, schema: object) -> None:
         check_name(name)
@@ -95,7 +95,7 @@ class RawTool(Tool[Json], ABC):
 
     def _errors(self, raw: Json) -> list[Error]:
         try:
-            to_json(raw)  # refuses what the validator could not survive: endless nesting, lone surrogates
+            to_json(raw)  # refuses what would crash the validator: endless nesting, lone surrogates
         except PydanticSerializationError as error:
             raise InputError((f"The input is no JSON: {first_line(error)}.",)) from error
         validator = self._validator
@@ -112,9 +112,9 @@ def _refuse(uri: str) -> Any:
 
 def _find_numbers(errors: Iterable[Error]) -> tuple[dict[Path, int | float], set[Path]]:
     """
-    The numbers that strings in the input mean, and the places whose type is refused.
+    Numbers that were sent as strings, by their path, and the paths whose type is refused.
 
-    A string that some part of a union would take stays what it is.
+    A string that some branch of a union accepts stays a string.
     """
     numbers: dict[Path, int | float] = {}
     refused: set[Path] = set()
@@ -144,7 +144,7 @@ def _lies_in(place: Path, places: set[Path]) -> bool:
 
 
 def as_number(text: object, *, whole: bool) -> int | float | None:
-    """The finite number that a text spells with plain digits, or nothing."""
+    """The finite number that a text spells with plain digits, or None."""
     spelled = NUMBER.fullmatch(text.strip(" \t\r\n")) if isinstance(text, str) else None
     if spelled is None:
         return None

@@ -1,4 +1,4 @@
-"""From a Pydantic model to the JSON Schema a model sees, and from its errors to sentences a model can act on."""
+"""Pydantic models as JSON Schemas for the model, and validation errors as sentences it can act on."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
@@ -23,7 +23,7 @@ IN_PLAIN_WORDS = {
 
 
 class Input(BaseModel):
-    """Base of our own input models: a field that is not declared is an error, not noise."""
+    """Base of our own input models: an unknown field is an error."""
 
     model_config = INPUT_CONFIG
 
@@ -33,7 +33,7 @@ def model_schema(model: type[BaseModel]) -> dict[str, Any]:
     The JSON Schema of an input model, without the titles that only cost tokens.
 
     Raises:
-        ToolDefinitionError: the model has no schema, or none of an object.
+        ToolDefinitionError: the model has no schema, or its schema is not that of an object.
     """
     try:
         schema: dict[str, Any] = _without_titles(model.model_json_schema())
@@ -55,7 +55,7 @@ def schema_bytes(schema: Json) -> bytes:
 
 
 def _without_titles(node: Any, *, names: bool = False) -> Any:
-    """`names` marks a mapping from property names, where `title` is somebody's field and stays."""
+    """`names` marks a mapping from property names, where `title` is a field of the tool and stays."""
     match node:
         case dict():
             return {
@@ -103,7 +103,7 @@ def _sentences(error: ValidationError, model: type[BaseModel], raw: Json) -> Ite
 
 
 def _path(loc: Sequence[str | int], raw: object, *, missing: bool) -> tuple[str, ...]:
-    """Where the problem lies in the input: Pydantic's own words in a location, such as union members, are left out."""
+    """The path of the problem in the input, without Pydantic's own parts of a location, such as union members."""
     path: list[str] = []
     node = raw
     for at, part in enumerate(loc):

@@ -1,4 +1,4 @@
-"""Find tools by words: BM25 over names, hints and descriptions, on an index that is built once per list of tools."""
+"""Search for tools by words: BM25 over names, hints and descriptions, with an index built once per list of tools."""
 
 import heapq
 import math
@@ -55,7 +55,7 @@ def parse_query(text: str) -> Query:
 
 
 def words(text: str) -> list[str]:
-    """Lower-case words; camelCase and snake_case fall apart."""
+    """Lower-case words; camelCase and snake_case are split."""
     return [word.lower() for word in WORDS.findall(text)]
 
 
@@ -83,7 +83,7 @@ class SearchIndex:
         self._by_name = {name.lower(): name for name in self._names} | {name: name for name in self._names}
         average = sum(lengths) / len(lengths) if lengths else 1.0
         total = len(lengths)
-        # the whole weight of a word in a tool is known now, so that a query only adds numbers up
+        # the weight of a word in a tool is known now, so a query only adds numbers
         self._weights = {
             word: [
                 (
@@ -121,7 +121,7 @@ class SearchIndex:
         return scores
 
     def _terms(self, word: str) -> Iterable[tuple[str, float]]:
-        """The word itself, and words that begin with it, which count less; a known word only adds its endings."""
+        """The word itself, and words that begin with it, which count less; a known word adds only short endings."""
         longest = math.inf
         if word in self._weights:
             yield word, 1.0

@@ -1,4 +1,4 @@
-"""A stand-in: all that a request says of a tool, without the tool. Whoever calls the tool loads it."""
+"""Stubs: everything that a request says about a tool, without importing it. Calling the tool loads it."""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -11,14 +11,14 @@ from handrail.tools.tool import PromptView, Tool
 
 @record
 class ToolStub:
-    """What is known of a tool whose name, texts and schema are the same in every run."""
+    """The name, texts and schema of a tool that are the same in every run."""
 
     name: str
     text: str
     schema_json: bytes
     load: Callable[[], Tool[Any]]
     module: str
-    """What `load` fetches; fetching it early, in a thread, makes `load` quick."""
+    """What `load` imports; importing it early, in a thread, makes `load` quick."""
     aliases: tuple[str, ...] = ()
     search_hint: str = ""
     should_defer: bool = False
@@ -38,19 +38,19 @@ _FETCHING = RLock()
 
 def fetch(module: str) -> Any:
     """
-    The module of a tool.
+    Import the module of a tool, one thread at a time.
 
-    One thread at a time: Pydantic's modules import each other in circles, and two threads that go round in opposite
-    directions would meet half-made modules.
+    Pydantic's modules import each other in circles, and two threads that start at different ends would meet
+    half-initialised modules.
     """
     with _FETCHING:
         return import_module(module)
 
 
 ListedTool: TypeAlias = Tool[Any] | ToolStub
-"""A tool as a pool keeps it."""
+"""A tool as a pool holds it."""
 
 
 def load_tool(tool: ListedTool) -> Tool[Any]:
-    """The tool itself."""
+    """The tool itself, imported if need be."""
     return tool.load() if isinstance(tool, ToolStub) else tool

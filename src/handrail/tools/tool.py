@@ -1,8 +1,8 @@
 """
 Tool: a capability that a model may use.
 
-Only `name`, `input_model` and `call` must be given. Every other member has a careful default, so that
-a forgotten flag makes a tool slow or asked for, never dangerous.
+Only `name`, `input_model` and `call` are required. Every other member has a careful default, so that a forgotten flag
+makes a tool slow, or asked about, but never dangerous.
 
 Pydantic is loaded with the first input model, not with this module: the first request of a run needs none.
 """
@@ -47,7 +47,7 @@ WARNINGS: Mapping[str, str] = {"is_destructive": "the tool calls it destructive"
 
 @record
 class McpInfo:
-    """Where an MCP tool comes from, under the names its server uses. They are sorted by these."""
+    """The server of an MCP tool, and the tool's name there. MCP tools are sorted by it."""
 
     server: str
     tool: str
@@ -59,10 +59,10 @@ class McpInfo:
 @record
 class PromptView:
     """
-    What a tool's texts may depend on. `Pool.view` makes it, for prompts once in a conversation.
+    What the texts of a tool may depend on. `Pool.view` makes it, for prompts once per conversation.
 
-    `permissions` gives the policy in force. It changes during a run, so a description, which a person reads, may depend
-    on it; a prompt that does is sent as it was at the first request. MCP tools come and go and are not in `tools`.
+    `permissions` returns the policy in force. It changes during a run, so a description, which a person reads, may use
+    it; a prompt that uses it is sent as it was in the first request. MCP tools come and go and are not in `tools`.
     """
 
     interactive: bool = False
@@ -80,7 +80,7 @@ PLAIN_VIEW = PromptView()
 
 
 class Tool(ToolCards[In], ABC):
-    """A capability that a model may use; see the module docstring for what must be given."""
+    """A capability that a model may use; the module docstring says what is required."""
 
     name: str
     aliases: tuple[str, ...] = ()
@@ -100,7 +100,7 @@ class Tool(ToolCards[In], ABC):
     should_defer: bool = False
     always_load: bool = False
     blocking: ClassVar[bool] = False
-    """True = `call_blocking` is used instead of `call`, in a thread, so that it never holds up the event loop."""
+    """True = `call_blocking` is run in a thread instead of `call`, so that it never blocks the event loop."""
 
     # What it accepts
 
@@ -119,7 +119,7 @@ class Tool(ToolCards[In], ABC):
         return schema.parse_model(self.input_model, raw)  # type: ignore[return-value]  # In is what input_model makes
 
     async def validate(self, args: In, ctx: ToolContext) -> Refuse | Ask | None:
-        """Does the input make sense here and now? None = yes."""
+        """Whether the input makes sense here and now; None = it does."""
         return None
 
     # What it says of itself
@@ -139,13 +139,13 @@ class Tool(ToolCards[In], ABC):
         return f"{self.name}({brief_repr(first, 60)})" if first != "" else self.name
 
     def classifier_text(self, args: In) -> str:
-        """What a safety classifier should look at. Empty = nothing of interest."""
+        """What a safety classifier looks at. Empty = nothing of interest."""
         return ""
 
     # How it behaves
 
     def is_enabled(self) -> bool:
-        """Whether it can work in the present environment."""
+        """Whether the tool can work in this environment."""
         return True
 
     def is_quick(self, args: In, ctx: ToolContext) -> bool:
@@ -171,7 +171,7 @@ class Tool(ToolCards[In], ABC):
     # What it thinks of permission
 
     async def check_permission(self, args: In, ctx: ToolContext) -> Check:
-        """The tool's own word on this call; it may also change the input. By default it has none."""
+        """The tool's own opinion on this call; it may also change the input. By default it has none."""
         return NO_OPINION
 
     def permission_matcher(self, args: In) -> Callable[[str], bool]:
@@ -189,11 +189,11 @@ class Tool(ToolCards[In], ABC):
     # What it does
 
     async def call(self, args: In, ctx: ToolContext) -> Output:
-        """Do it. Raise ToolError with a message for the model when it cannot be done."""
+        """Run the call. Raise ToolError with a message for the model when it fails."""
         raise NotImplementedError(f"{type(self).__name__} needs call")
 
     def call_blocking(self, args: In, ctx: ToolContext) -> Output:
-        """Do it, in a thread of its own. Used when `blocking` is set."""
+        """Run the call in a thread. Used when `blocking` is set."""
         raise NotImplementedError(f"{type(self).__name__} is blocking and needs call_blocking")
 
     def result_blocks(self, output: Output) -> tuple[ResultBlock, ...]:
@@ -235,7 +235,7 @@ def matches(pattern: str, text: str) -> bool:
 
 def check_identity(name: str, aliases: object, search_hint: str) -> None:
     """
-    Whether a tool can be called so and found so.
+    Check the name, aliases and search hint of a tool.
 
     Raises:
         ToolDefinitionError: with what to change.
@@ -255,7 +255,7 @@ def check_identity(name: str, aliases: object, search_hint: str) -> None:
 
 
 def check_name(name: str) -> None:
-    """Whether the APIs of models accept the name."""
+    """Check that model APIs accept the name."""
     if not NAME.fullmatch(name):
         raise ToolDefinitionError(f"A tool cannot be called {name!r}. Use 1 to 128 of A-Z, a-z, 0-9, _ and -.")
 

@@ -1,4 +1,4 @@
-"""Reading a JSON Schema that somebody else wrote: nothing in it is taken for granted."""
+"""Reading JSON Schemas of other parties: nothing in them is taken for granted."""
 
 import itertools
 from collections.abc import Iterator, Mapping
@@ -20,10 +20,10 @@ MAX_CHAIN = 100
 
 def flatten(schema: Json) -> dict[str, Any]:
     """
-    The schema without combinations at its root, which the APIs of models refuse.
+    The schema without combinations at its root, which model APIs refuse.
 
-    It says less than the original, never something else: the fields of all parts are named, and only those that every
-    alternative needs are required. Inputs are still checked against the original.
+    It is never stricter than the original: the fields of all parts are listed, and only those that every alternative
+    needs are required. Inputs are still checked against the original.
     """
     if not any(word in schema for word in COMBINATIONS):
         return dict(schema)
@@ -44,9 +44,9 @@ def flatten(schema: Json) -> dict[str, Any]:
 
 def trouble(schema: Json, limit: int) -> str:
     """
-    Why the schema cannot be trusted to a validator; empty when it can.
+    Why the schema must not be given to a validator; empty when it may.
 
-    Only references that this module can follow itself are let through, because it has to count what they lead to.
+    Only references that this module can follow are accepted, because it has to count what they lead to.
     """
     addresses = ("$id", "$anchor", "id") if "draft-04" in str(schema.get("$schema")) else ("$id", "$anchor")
     for node in _mappings(schema):
@@ -63,9 +63,9 @@ def trouble(schema: Json, limit: int) -> str:
 
 def unfolding(schema: Json, limit: int) -> int:
     """
-    How many schemas apply to one and the same value at the most, references followed; over the limit it may be more.
+    How many schemas apply to a single value at most, references followed; counting stops above the limit.
 
-    Thirty definitions that each name the next one twice look harmless and apply a billion times.
+    Thirty definitions that each refer to the next one twice look harmless and apply a billion times.
     """
     known: dict[int, int] = {}
 
@@ -73,7 +73,7 @@ def unfolding(schema: Json, limit: int) -> int:
         if not isinstance(node, Mapping):
             return 1
         if id(node) not in known:
-            known[id(node)] = 1  # met again below itself, it adds nothing
+            known[id(node)] = 1  # below itself it adds nothing
             count = 1
             for part in _parts(node, schema):
                 count += count_node(part, depth + 1) if depth < MAX_CHAIN else limit
@@ -86,16 +86,16 @@ def unfolding(schema: Json, limit: int) -> int:
 
 
 def branches(schema: Json) -> bool:
-    """Whether several schemas can apply to the same value, so that checking it can take more than one look."""
+    """Whether several schemas can apply to the same value."""
     return any(word in node for node in _mappings(schema) for word in (*COMBINATIONS, *CONDITIONS))
 
 
 def effort(schema: Json, value: Any, limit: int) -> int:
     """
-    How many schemas apply to the value and all that is in it, references followed; over the limit it may be more.
+    How many schemas apply to the value and everything in it, references followed; counting stops above the limit.
 
     Two alternatives that lead to the same definition one level deeper double the work with each level of the value.
-    Every pair of schema and value is looked at once, so that the count itself stays small.
+    Every pair of schema and value is counted once, so that counting stays cheap.
     """
     known: dict[tuple[int, int], int] = {}
 
@@ -121,7 +121,7 @@ def effort(schema: Json, value: Any, limit: int) -> int:
 
 
 def _inside(node: Json, value: Any) -> Iterator[tuple[Any, Any]]:
-    """The schemas of one node for what lies in the value. Rather too many than too few."""
+    """The schemas of one node for the parts of the value; rather too many than too few."""
     if isinstance(value, Mapping):
         named = _mapping(node.get("properties"))
         yield from ((named[name], value[name]) for name in value if name in named)
@@ -149,13 +149,13 @@ def _parts(node: Json, root: Json) -> Iterator[Any]:
 
 
 def _resolve(part: Any, root: Json) -> Any:
-    """What a reference inside the document points to; anything else as it is."""
+    """The target of a reference inside the document; anything else as it is."""
     reference = part.get("$ref") if isinstance(part, Mapping) else None
     return _at(reference, root) if isinstance(reference, str) else part
 
 
 def _at(reference: str, root: Json) -> Any:
-    """The part of the document that a pointer such as `#/$defs/name` means; None when it means none."""
+    """The part of the document that a pointer such as `#/$defs/name` refers to, or None."""
     start, *steps = unquote(reference).split("/")
     node: Any = root if start == "#" else None
     for step in steps:

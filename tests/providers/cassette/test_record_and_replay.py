@@ -99,7 +99,7 @@ async def test_chunks_are_replayed_with_the_boundaries_they_came_with(studio: St
     request = question()
     async with ModelServer([Reply(raw=pieces)]) as server:
         provider = studio.recording(server, api, studio.recorder())
-        outgoing = provider.outgoing(request, stream=True)
+        outgoing = provider.build_request(request, stream=True)
         reply = await provider.transport.send(outgoing)
         seen = [chunk async for chunk in chunks_of(reply)]
         await provider.aclose()
@@ -212,8 +212,8 @@ async def test_an_answer_that_was_aborted_is_replayed_up_to_there(studio: Studio
     replayed = studio.replaying().stream(question())
 
     assert [await anext(replayed) for _ in range(3)] == seen
-    assert [entry.end for entry in load(studio.path).entries] == ["aborted"]
-    outgoing = studio.replaying().outgoing(question(), stream=True)
+    assert [entry.end for entry in load(studio.path).recordings] == ["aborted"]
+    outgoing = studio.replaying().build_request(question(), stream=True)
     rest = await studio.replaying().transport.send(outgoing)
     with pytest.raises(TransportError, match="broken off"):
         [chunk async for chunk in chunks_of(rest)]
@@ -307,7 +307,7 @@ async def test_a_timed_recording_keeps_its_pauses_and_speed_changes_them(studio:
     await everything(open_replayed_provider(player, ModelOptions()), question())
 
     assert slept
-    assert set(slept[: len(load(studio.path).entries[0].chunks)]) == {0.25}
+    assert set(slept[: len(load(studio.path).recordings[0].chunks)]) == {0.25}
 
 
 async def test_while_an_answer_is_replayed_others_get_their_turn(studio: Studio) -> None:
@@ -324,7 +324,7 @@ async def test_while_an_answer_is_replayed_others_get_their_turn(studio: Studio)
     await everything(studio.replaying(), question())
     task.cancel()
 
-    assert turns >= len(load(studio.path).entries[0].chunks)
+    assert turns >= len(load(studio.path).recordings[0].chunks)
 
 
 async def test_a_cassette_knows_whom_it_was_recorded_from(studio: Studio) -> None:
@@ -359,12 +359,12 @@ async def test_the_file_is_its_owners_replaced_whole_and_the_old_one_survives_a_
         await everything(provider, question("1"))
         [part] = studio.path.parent.glob("*.part")
         assert studio.path.read_text() == "old"
-        assert [entry.end for entry in load(part).entries] == ["whole"]
+        assert [entry.end for entry in load(part).recordings] == ["whole"]
         await everything(provider, question("2"))
         await provider.aclose()
 
     assert stat.S_IMODE(studio.path.stat().st_mode) == 0o600
-    assert len(load(studio.path).entries) == 2
+    assert len(load(studio.path).recordings) == 2
     assert list(studio.path.parent.glob("*.part")) == []
     with pytest.raises(CassetteError, match="is over"):
         await provider.transport.send(HttpRequest("http://x/v1/messages", (), b"{}"))

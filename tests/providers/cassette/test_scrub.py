@@ -36,7 +36,7 @@ def cut(data: bytes, places: list[int]) -> list[bytes]:
 
 
 def read(path: str, chunks: tuple[bytes, ...]) -> list[object]:
-    reader = APIS[FORMATS[path][0]].reader()
+    reader = APIS[FORMATS[path][0]].reader((), ())
     events = [event for chunk in chunks for event in reader.feed(chunk)] + reader.end()
     return [event.block for event in events if isinstance(event, BlockEnd)]
 

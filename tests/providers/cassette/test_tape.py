@@ -30,9 +30,9 @@ ANSWERED = st.builds(
 FAILED = REQUEST.map(lambda request: (request, {"end": "failed", "why": "gone"}))
 
 
-def tape(entries: list[Recording]) -> str:
+def tape(recordings: list[Recording]) -> str:
     writer = TapeWriter()
-    return writer.header(Header("openai", "http://h", "m", "n")) + "".join(map(writer.entry, entries))
+    return writer.header(Header("openai", "http://h", "m", "n")) + "".join(map(writer.recording, recordings))
 
 
 @settings(max_examples=settings().max_examples // 2)
@@ -40,16 +40,16 @@ def tape(entries: list[Recording]) -> str:
 def test_what_is_written_is_read_again_whatever_was_written_first(
     tmp_path_factory: pytest.TempPathFactory, parts: list[tuple[Canonical, dict[str, object]]], random: object
 ) -> None:
-    entries = [Recording(number, request, **rest) for number, (request, rest) in enumerate(parts, 1)]  # type: ignore[arg-type]  # fields by name
+    recordings = [Recording(number, request, **rest) for number, (request, rest) in enumerate(parts, 1)]  # type: ignore[arg-type]  # fields by name
     path = tmp_path_factory.mktemp("tape") / "x.jsonl"
-    shuffled = list(entries)
+    shuffled = list(recordings)
     random.shuffle(shuffled)  # type: ignore[attr-defined]  # a Random
     path.write_text(tape(shuffled), "utf-8")
 
     cassette = load(path)
 
     assert cassette.header == Header("openai", "http://h", "m", "n")
-    assert cassette.entries == tuple(entries)
+    assert cassette.recordings == tuple(recordings)
 
 
 def entry(number: int) -> Recording:
@@ -64,7 +64,7 @@ def test_a_crash_at_any_byte_costs_only_the_recording_that_was_being_written(tmp
     for end in range(len(one), len(two)):
         path.write_text(two[:end])
         # the last line is whole once all of it but its end is there
-        assert [each.number for each in load(path).entries] == ([1, 2] if end == len(two) - 1 else [1])
+        assert [each.number for each in load(path).recordings] == ([1, 2] if end == len(two) - 1 else [1])
 
 
 @pytest.mark.parametrize(
@@ -103,4 +103,4 @@ def test_unknown_fields_of_the_same_format_are_left_alone(tmp_path: Path) -> Non
     lines = [json.loads(line) | {"later": 1} for line in tape([entry(1)]).splitlines()]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
-    assert load(path).entries == (entry(1),)
+    assert load(path).recordings == (entry(1),)

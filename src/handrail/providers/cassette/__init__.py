@@ -1,10 +1,10 @@
 """
-Cassettes: answers of models, recorded once and replayed without a key and without a network.
+Cassettes: answers of models, recorded once and replayed without a key or network.
 
-    normalizer   what differs from machine to machine, and what must not be written
-    canonical      a request without what is volatile: the key of a recording
-    scrub          secrets and places taken out of a stream, across its deltas, chunk boundaries kept
-    tape           the file format
-    record, replay the two transports
-    miss           how a request differs from the nearest recording
+    normalize       replaces secrets, paths of this machine and volatile text
+    canonical       a request without its volatile parts: the key of a recording
+    scrub           removes secrets and paths from a stream, across its deltas, with its chunk boundaries kept
+    tape            the file format
+    record, replay  the two transports
+    miss            how a request differs from the nearest recording
 """

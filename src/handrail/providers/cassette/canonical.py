@@ -1,8 +1,8 @@
 """
-A request as it is compared: two requests are the same recording when nothing but volatile parts differs.
+Canonical requests: two requests share a recording when only volatile parts differ.
 
-Left out or made steady: headers, host, cache marks, vendor metadata, ids of calls (numbered in order of appearance),
-the facts of the environment, the user's own memory, secrets, the working and home folder, dates, times, durations,
+Left out or normalized: headers, host, cache marks, vendor metadata, ids of calls (numbered in order of appearance),
+facts about the environment, the user's own memory, secrets, the working and home folder, dates, times, durations,
 UUIDs, memory addresses, and big binary data (by its digest). Everything else must be equal.
 """
 
@@ -25,7 +25,7 @@ BINARY = 2_000
 
 @record
 class Canonical:
-    """`head` is all but the conversation, `messages` the conversation."""
+    """A request as it is compared: `messages` is the conversation, `head` everything else."""
 
     api: str
     head: Mapping[str, Any]
@@ -38,7 +38,7 @@ class Canonical:
 
 
 def canonical(outgoing: HttpRequest, normalizer: Normalizer) -> Canonical:
-    """The steady form of a request."""
+    """The canonical form of a request."""
     api = api_of(outgoing.url)
     try:
         body = json.loads(outgoing.body)
@@ -47,18 +47,18 @@ def canonical(outgoing: HttpRequest, normalizer: Normalizer) -> Canonical:
     if not isinstance(body, dict):
         return Canonical(api, {"body": normalizer.normalize(outgoing.body.decode("utf-8", "replace"))}, ())
     conversation = "messages" if "messages" in body else "input"
-    said = body.pop(conversation, [])
-    steady = _RequestNormalizer(normalizer)
-    head = steady.value({name: value for name, value in body.items() if name not in VOLATILE_FIELDS})
-    messages = said if isinstance(said, list) else [{"role": "user", "content": said}]
-    return Canonical(api, head, tuple(steady.message(message) for message in messages))
+    content = body.pop(conversation, [])
+    values = _RequestNormalizer(normalizer)
+    head = values.value({name: value for name, value in body.items() if name not in VOLATILE_FIELDS})
+    messages = content if isinstance(content, list) else [{"role": "user", "content": content}]
+    return Canonical(api, head, tuple(values.message(message) for message in messages))
 
 
 def renormalize(request: Canonical, normalizer: Normalizer) -> Canonical:
-    """A request from a recording, made steady once more: what is volatile by now need not have been so then."""
-    steady = _RequestNormalizer(normalizer)
-    head = steady.value(dict(request.head))
-    return Canonical(request.api, head, tuple(steady.message(message) for message in request.messages))
+    """A recorded request, normalized again: what is volatile now may not have been so when it was recorded."""
+    values = _RequestNormalizer(normalizer)
+    head = values.value(dict(request.head))
+    return Canonical(request.api, head, tuple(values.message(message) for message in request.messages))
 
 
 def api_of(url: str) -> str:
@@ -74,7 +74,7 @@ def digest(value: Any) -> str:
 
 
 class _RequestNormalizer:
-    """One request; ids are numbered as they appear."""
+    """Normalizes one request; ids are numbered as they appear."""
 
     def __init__(self, normalizer: Normalizer) -> None:
         self._normalizer = normalizer
@@ -98,7 +98,7 @@ class _RequestNormalizer:
                 return {
                     name: self._id(each)
                     if ids and name in ID_FIELDS and isinstance(each, str)
-                    # what the model gave a tool is its own words, also where it calls something an id
+                    # the input of a tool is the model's own text, also where it calls something an id
                     else self.value(each, ids=ids and not (name == "input" and isinstance(each, dict)))
                     for name, each in value.items()
                     if name != "cache_control"

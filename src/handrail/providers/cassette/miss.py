@@ -1,4 +1,4 @@
-"""Why a request is not in a cassette, in words that help: the nearest recording, and what differs."""
+"""The message for a request that is not in a cassette: the nearest recording, and what differs."""
 
 import json
 from collections.abc import Collection
@@ -12,15 +12,15 @@ MAX_WIDTH = 240
 
 
 def miss_text(asked: Canonical, cassette: Cassette, played: Collection[int]) -> str:
-    """What is said about a request that cannot be answered from a cassette."""
-    entries = cassette.entries
-    head = f"This request is not in the cassette {cassette.path} ({len(entries)} recordings, {len(played)} played)."
-    if not entries:
+    """The message for a request that a cassette cannot answer."""
+    recordings = cassette.recordings
+    head = f"This request is not in the cassette {cassette.path} ({len(recordings)} recordings, {len(played)} played)."
+    if not recordings:
         return f"{head}\nRecord it again."
-    same = [entry for entry in entries if entry.request.key == asked.key]
+    same = [recording for recording in recordings if recording.request.key == asked.key]
     if same:
         return f"{head}\nIt was recorded {len(same)} times, and was asked for once more. Record it again."
-    near = max(entries, key=lambda entry: (*_likeness(asked, entry.request), entry.number not in played))
+    near = max(recordings, key=lambda recording: (*_likeness(asked, recording.request), recording.number not in played))
     return (
         f"{head}\nThe nearest is recording {near.number}. What differs (- recorded, + asked for now):\n"
         f"{difference(near.request, asked)}\n"

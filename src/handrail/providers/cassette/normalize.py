@@ -1,4 +1,4 @@
-"""What differs from machine to machine, what must not be written, and what stands in its place."""
+"""Replaces secrets, paths of this machine and volatile text in what is recorded and compared."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -14,7 +14,7 @@ MAX_ROUNDS = 8
 PLACEHOLDER = re.compile(r"(\{\{[^{}]*\}\})")
 NO_SECRETS = Redactor()
 
-# what never tells two requests apart
+# text that never distinguishes two requests
 VOLATILE: tuple[tuple[str, str], ...] = (
     ("uuid", r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b"),
     ("date", r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?: ?(?:Z|[+-]\d\d:?\d\d))?)?"),
@@ -27,7 +27,7 @@ VOLATILE: tuple[tuple[str, str], ...] = (
 
 @record
 class TextEdit:
-    """A piece of text and what is put in its place."""
+    """A range of a text and its replacement."""
 
     start: int
     end: int
@@ -37,9 +37,9 @@ class TextEdit:
 @record
 class Normalizer:
     """
-    `places` are (absolute path, name): in a recording each path is written as a name in braces, and put back on replay.
+    `places` are pairs of absolute path and name: a recording holds the name in braces, and a replay puts the path back.
 
-    `volatile` are patterns of the caller: text that changes from run to run and must not tell requests apart.
+    `volatile` are patterns of the caller for text that changes from run to run.
     """
 
     redactor: Redactor = NO_SECRETS
@@ -47,7 +47,7 @@ class Normalizer:
     volatile: tuple[re.Pattern[str], ...] = ()
 
     def edits(self, text: str) -> list[TextEdit]:
-        """Secrets and places in a text, in order, without overlap. Where they overlap it is a secret."""
+        """The edits that remove secrets and paths from a text, in order. Where both overlap, the secret wins."""
         found = [TextEdit(span.start, span.end, span.replacement) for span in self._secrets(text)]
         for path, name in self.places:
             if path not in text:
@@ -58,17 +58,17 @@ class Normalizer:
         return sorted(found, key=lambda edit: edit.start)
 
     def restore(self, data: bytes) -> bytes:
-        """Recorded bytes with the places of this machine in them."""
+        """Recorded bytes with the paths of this machine."""
         if b"{{handrail:" in data:
             for path, name in self.places:
                 data = data.replace(placeholder(name).encode(), path.encode())
         return data
 
     def normalize(self, text: str) -> str:
-        """A text as it is compared: without secrets, places and what changes from run to run. Twice is as once."""
+        """The text without secrets, paths and what changes from run to run. Normalizing twice changes nothing."""
         patterns = (*_VOLATILE, *(("volatile", pattern) for pattern in self.volatile))
         for _ in range(MAX_ROUNDS):
-            # what stands beside a replacement may only now stand by itself
+            # text beside a replacement may match only now
             before, text = text, apply_edits(text, self.edits(text))
             for name, pattern in patterns:
                 text = _replace_matches(text, pattern, f"{{{{{name}}}}}")
@@ -92,14 +92,14 @@ _VOLATILE = tuple((name, re.compile(pattern)) for name, pattern in VOLATILE)
 
 def build_normalizer(redactor: Redactor, places: Mapping[str, Path], volatile: Iterable[str] = ()) -> Normalizer:
     """
-    `places` by name, for example cwd and home; a folder inside another one wins.
+    A normalizer; `places` are folders by name, for example cwd and home, and a folder inside another one wins.
 
     Raises:
-        CassetteError: a folder's name cannot stand in a recording, or a pattern is none.
+        CassetteError: a path cannot be part of a recording, or a pattern is no regular expression.
     """
     known: dict[str, str] = {}
     for name, path in places.items():
-        # the path as it was given comes first: it is the one put back on replay
+        # the path as given comes first: a replay puts it back
         for form in dict.fromkeys((str(path), str(path.resolve()))):
             if form == "/":
                 continue
@@ -115,7 +115,7 @@ def build_normalizer(redactor: Redactor, places: Mapping[str, Path], volatile: I
 
 
 def _replace_matches(text: str, pattern: re.Pattern[str], replacement: str) -> str:
-    """Matches replaced, except inside what was put in before, in this run or in the one that was recorded."""
+    """Replace matches, except inside placeholders of this run or of the recorded one."""
     if not pattern.search(text):
         return text
     parts = PLACEHOLDER.split(text)
@@ -124,12 +124,12 @@ def _replace_matches(text: str, pattern: re.Pattern[str], replacement: str) -> s
 
 
 def placeholder(name: str) -> str:
-    """What stands in a recording for a place."""
+    """What a recording holds instead of a path."""
     return f"{{{{handrail:{name}}}}}"
 
 
 def apply_edits(text: str, edits: Iterable[TextEdit]) -> str:
-    """The text with its edits made."""
+    """The text with the edits applied."""
     pieces, at = [], 0
     for edit in edits:
         pieces += [text[at : edit.start], edit.text]

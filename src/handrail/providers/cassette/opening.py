@@ -1,4 +1,4 @@
-"""Cassettes of this user and this folder: what `--record`, `--replay` and the pytest fixture are made of."""
+"""Opens cassettes for this user and folder, for `--record`, `--replay` and the pytest fixture."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -24,9 +24,10 @@ def session_normalizer(
     redactor: Redactor | None = None,
 ) -> Normalizer:
     """
-    What `redactor` knows is never written; without one, secrets of the environment and the patterns `secrets`.
+    The normalizer for cassettes of this folder and environment.
 
-    Where the folders lie (the working, home and state folder, and `places` by name) and `volatile` do not matter.
+    It removes what `redactor` finds, by default the secrets of the environment and the patterns `secrets`. It replaces
+    the working, home and state folder, `places` by name, and text that the patterns `volatile` match.
     """
     own = {"cwd": str(cwd), "state": env.get("HANDRAIL_STATE_DIR"), "home": env.get("HOME")}
     places = {**places, **{name: Path(path) for name, path in own.items() if path}}
@@ -40,10 +41,10 @@ def open_replayer(path: Path, normalizer: Normalizer, *, speed: float = 0.0, in_
 
 def replayed_choice(cassette: Cassette, options: ModelOptions) -> Choice:
     """
-    The provider and model that were recorded, where nothing else is wished for. No key is needed.
+    The recorded provider and model, unless the options name others. No key is needed.
 
     Raises:
-        CassetteError: the recording does not name a provider, and none is wished for.
+        CassetteError: neither the recording nor the options name a known provider.
     """
     provider = options.provider or cassette.header.provider
     if provider not in ADAPTERS:

@@ -1,14 +1,14 @@
 """
-The recording transport: passes everything through, and keeps it.
+The recording transport: passes everything through and records it.
 
     send -> read* -> b""       whole
-                  -> leave     whole: all that matters was read
+                  -> leave     whole: everything that matters was read
                   -> abort     aborted
                   -> error     cut
     send -> error              failed
 
-Entries go to a file of their own beside the target, one write each, and take the target's place when the transport is
-closed: a crash leaves the old cassette as it was, and what was recorded so far in the other file.
+Recordings go to a temporary file beside the target, one write each. It replaces the target when the transport is
+closed: a crash leaves the old cassette as it was, and what was recorded so far in the temporary file.
 """
 
 import os
@@ -56,7 +56,7 @@ class Recorder:
         self._clock = clock
         self._writer = TapeWriter()
         self._count = 0
-        self._began = False
+        self._has_header = False
         self._part = path.with_name(f"{path.name}.{os.urandom(4).hex()}.part")
         try:
             self._file = open(self._part, "xb", opener=_owner_only)  # noqa: SIM115  # open as long as the recorder
@@ -64,41 +64,41 @@ class Recorder:
             raise CassetteError(f"The cassette {str(path)!r} cannot be written: {error.strerror}.") from error
 
     async def send(self, outgoing: HttpRequest) -> "RecordingReply":
-        """The answer, which is recorded while it is read."""
+        """The answer, recorded while it is read."""
         if self._file.closed:
             raise CassetteError(f"The recording of {str(self.path)!r} is over; nothing more can be added to it.")
         self._count += 1
         number = self._count
         request = canonical(outgoing, self._normalizer)
-        if not self._began:
-            self._began = True
+        if not self._has_header:
+            self._has_header = True
             self._write(self._writer.header(_header(outgoing, request, self._note)))
         started = self._clock()
         try:
             reply = await self._inner.send(outgoing)
         except TransportError as error:
             why = self._clean(str(error))
-            self._write(self._writer.entry(Recording(number, request, end="failed", why=why)))
+            self._write(self._writer.recording(Recording(number, request, end="failed", why=why)))
             raise
         return RecordingReply(self, reply, number, request, started)
 
     async def aclose(self) -> None:
-        """Close connections and put the recording in its place."""
+        """Close connections and replace the old cassette by the recording."""
         await self._inner.aclose()
         self.finish()
 
     def finish(self) -> None:
-        """Put the recording in its place. Whatever is still being answered is not part of it."""
+        """Replace the old cassette by the recording, without answers that are still arriving."""
         if self._file.closed:
             return
-        if not self._began:
+        if not self._has_header:
             self._write(self._writer.header(Header(note=self._note)))
         os.fsync(self._file.fileno())
         self._file.close()
         self._part.replace(self.path)
 
     def discard(self) -> None:
-        """Forget the recording; the old cassette stays."""
+        """Delete the recording; the old cassette stays."""
         if not self._file.closed:
             self._file.close()
             self._part.unlink(missing_ok=True)
@@ -108,18 +108,18 @@ class Recorder:
         return self._clock()
 
     def add(self, reply: "RecordingReply", end: End, why: str = "") -> None:
-        """Write down one answer."""
+        """Record one answer."""
         if self._file.closed:
             return
         pieces = [piece for piece, _ in reply.pieces]
         clean = scrub(pieces, self._normalizer.edits)
         times: list[float | None] = [after for _, after in reply.pieces] if self._timed else []
-        # chunks can only become fewer, where boundaries fell together
+        # there can only be fewer chunks, where boundaries coincided
         times = times[: len(clean)] if times else [None] * len(clean)
         headers = {name: reply.headers[name] for name in KEPT_HEADERS if name in reply.headers}
         chunks = tuple(Chunk(data, after) for data, after in zip(clean, times, strict=True))
         request, why = reply.request, self._clean(why)
-        self._write(self._writer.entry(Recording(reply.number, request, reply.status, headers, chunks, end, why)))
+        self._write(self._writer.recording(Recording(reply.number, request, reply.status, headers, chunks, end, why)))
 
     def _clean(self, text: str) -> str:
         return apply_edits(text, self._normalizer.edits(text))
@@ -130,7 +130,7 @@ class Recorder:
 
 
 class RecordingReply:
-    """An answer that is kept while it is read."""
+    """An answer that is recorded while it is read."""
 
     def __init__(self, recorder: Recorder, inner: Response, number: int, request: Canonical, started: float) -> None:
         self._recorder = recorder
@@ -167,12 +167,12 @@ class RecordingReply:
         return data
 
     def abort(self) -> None:
-        """Drop the connection; what came so far is recorded."""
+        """Drop the connection; what has arrived is recorded."""
         self._inner.abort()
         self._end("aborted")
 
     def leave(self) -> None:
-        """All that matters was read."""
+        """Everything that matters was read."""
         self._inner.leave()
         self._end("whole")
 

@@ -1,8 +1,8 @@
 """
-The replaying transport: answers from a cassette, in the chunks in which they once came. Nothing here opens a socket.
+The replaying transport: answers from a cassette, in the recorded chunks. Nothing here opens a socket.
 
 Recordings of the same request are played in the order in which they were made. A request that was not recorded is an
-error that no retry can help.
+error, and no retry can help.
 """
 
 import asyncio
@@ -36,8 +36,8 @@ class Replayer:
         in_order: bool = False,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        entries = tuple(replace(each, request=renormalize(each.request, normalizer)) for each in cassette.entries)
-        self.cassette = replace(cassette, entries=entries)
+        recordings = tuple(replace(each, request=renormalize(each.request, normalizer)) for each in cassette.recordings)
+        self.cassette = replace(cassette, recordings=recordings)
         self.normalizer = normalizer
         self.misses: list[str] = []
         self.speed = speed
@@ -45,20 +45,20 @@ class Replayer:
         self._in_order = in_order
         self._played: set[int] = set()
         self._waiting: dict[str, deque[Recording]] = {}
-        for entry in entries:
-            self._waiting.setdefault("" if in_order else entry.request.key, deque()).append(entry)
+        for recording in recordings:
+            self._waiting.setdefault("" if in_order else recording.request.key, deque()).append(recording)
 
     @property
     def unplayed(self) -> tuple[int, ...]:
-        """The numbers of the recordings that nobody asked for yet."""
-        return tuple(entry.number for entry in self.cassette.entries if entry.number not in self._played)
+        """The numbers of the recordings that were not requested yet."""
+        return tuple(recording.number for recording in self.cassette.recordings if recording.number not in self._played)
 
     async def send(self, outgoing: HttpRequest) -> "ReplayedReply":
         """
         The recorded answer.
 
         Raises:
-            CassetteMissError: it was not recorded, or not so often.
+            CassetteMissError: it was not recorded, or not that often.
             TransportError: the recorded request got no answer.
         """
         asked = canonical(outgoing, self.normalizer)
@@ -66,11 +66,11 @@ class Replayer:
         if not waiting:
             self.misses.append(miss_text(asked, self.cassette, self._played))
             raise CassetteMissError(self.misses[-1])
-        entry = waiting.popleft()
-        self._played.add(entry.number)
-        if entry.end == "failed":
-            raise TransportError("connect", entry.why)
-        return ReplayedReply(self, entry)
+        recording = waiting.popleft()
+        self._played.add(recording.number)
+        if recording.end == "failed":
+            raise TransportError("connect", recording.why)
+        return ReplayedReply(self, recording)
 
     async def aclose(self) -> None:
         """There is nothing to close."""
@@ -79,23 +79,23 @@ class Replayer:
 class ReplayedReply:
     """A recorded answer."""
 
-    def __init__(self, player: Replayer, entry: Recording) -> None:
+    def __init__(self, player: Replayer, recording: Recording) -> None:
         self._player = player
-        self._entry = entry
-        self._chunks = iter(entry.chunks)
-        self.status = entry.status
-        self.headers: Mapping[str, str] = entry.headers
+        self._recording = recording
+        self._chunks = iter(recording.chunks)
+        self.status = recording.status
+        self.headers: Mapping[str, str] = recording.headers
 
     async def read(self) -> bytes:
-        """The next recorded chunk, with the places of this machine in it."""
+        """The next recorded chunk, with the paths of this machine."""
         chunk = next(self._chunks, None)
         player = self._player
-        # even without a pause others get their turn: on a real wire they would
+        # even without a pause other tasks get a turn, as on a real network
         await player.sleep((chunk.after or 0.0) / player.speed if chunk and player.speed > 0 else 0.0)
         if chunk is not None:
             return player.normalizer.restore(chunk.data)
-        if self._entry.end != "whole":
-            raise TransportError("cut", self._entry.why or "the recording was broken off here")
+        if self._recording.end != "whole":
+            raise TransportError("cut", self._recording.why or "the recording was broken off here")
         return b""
 
     def abort(self) -> None:
@@ -106,7 +106,7 @@ class ReplayedReply:
 
 
 class ReplayClock(SystemClock):
-    """Does not wait between attempts: the recorded server needs no rest."""
+    """Does not wait between attempts."""
 
     async def sleep(self, seconds: float) -> None:
         """Go on at once."""

@@ -1,10 +1,10 @@
 """
-Takes secrets and places out of a recorded stream.
+Removes secrets and paths from a recorded stream.
 
-A model writes a path or a key in many small deltas, so no single event holds it. The deltas of one block are read as
-one text, edited there, and put back into their events. A chunk boundary inside a changed event moves to its end; all
-other bytes and boundaries stay as they were. An event that broke off in the middle is left out: it could hold the rest
-of a secret, and no reader understands it.
+A model writes a path or a key in many small deltas, so no single event holds it. The deltas of one block are joined,
+edited as one text, and put back into their events. A chunk boundary inside a changed event moves to its end; all other
+bytes and boundaries stay. An event that broke off in the middle is left out: it could hold part of a secret, and no
+reader understands it.
 """
 
 import itertools
@@ -80,7 +80,7 @@ def _edit_events(events: Sequence[_JsonEvent], edits: Edits) -> None:
     for leaves in channels.values():
         pieces = [leaf.text for leaf in leaves]
         for leaf, text in zip(leaves, _spread(pieces, edits("".join(pieces))), strict=True):
-            # and each by itself, for the case that they do not belong together
+            # and each by itself, in case they do not belong together
             new = apply_edits(text, edits(text))
             if new != leaf.text:
                 leaf.holder[leaf.key] = new
@@ -98,13 +98,13 @@ def _leaves(event: _JsonEvent, holder: Any, key: Any, path: Channel) -> Iterator
                 yield from _leaves(event, value, name, (*path, identity, name))
         case list():
             for at, each in enumerate(value):
-                # entries that say which one they are need no position
+                # entries with an index need no position
                 place = () if isinstance(each, dict) and "index" in each else (at,)
                 yield from _leaves(event, value, at, (*path, *place))
 
 
 def _spread(pieces: Sequence[str], edits: Sequence[TextEdit]) -> Iterator[str]:
-    """The pieces after edits of the whole: a replacement goes where the edit begins, the rest of it vanishes."""
+    """The pieces after edits of the whole: a replacement goes where the edit begins, and the edited text is removed."""
     start = 0
     for piece in pieces:
         end = start + len(piece)
@@ -145,7 +145,7 @@ def _parse(body: bytes) -> _ParsedStream:
 def _add(stream: _ParsedStream, body: bytes, lines: list[tuple[int, int]]) -> None:
     texts = [body[start:end].rstrip(b"\r\n").removeprefix(b"data:").removeprefix(b" ") for start, end in lines]
     value = _json(b"\n".join(texts))
-    # lines that something else stands between are not one piece of bytes
+    # lines with something else between them are not contiguous bytes
     whole = all(a[1] == b[0] for a, b in itertools.pairwise(lines))
     if value is None or not whole:
         stream.plain += lines

@@ -1,5 +1,5 @@
 """
-The file format: JSON lines, one thing per line, so that a cassette can be read and its changes can be reviewed.
+The file format: JSON lines, so that cassettes can be read and their changes reviewed.
 
     {"handrail_cassette": 1, "provider": ..., "base_url": ..., "model": ..., "note": ...}
     {"request": 1, "api": ..., "head": {...}}                   one recording begins; all but the conversation
@@ -8,9 +8,9 @@ The file format: JSON lines, one thing per line, so that a cassette can be read 
     {"chunk": "...", "after": 0.012}                            as the bytes came; `after` seconds, if timed
     {"end": "whole"}                                            or cut, aborted; with `why`
 
-A request that goes on from an earlier one names it (`like`) and how many of its messages it shares (`keep`); a head
-that is the same is left out. A chunk that is no text by itself is kept as `base64`. A recording without `end` was cut
-off by a crash and does not count.
+A request that continues an earlier one names it (`like`) and how many of its messages it shares (`keep`); an equal
+head is left out. A chunk that is not UTF-8 text is stored as `base64`. A recording without `end` was cut off by a crash
+and is ignored.
 """
 
 import base64
@@ -32,7 +32,7 @@ End: TypeAlias = Literal["whole", "cut", "aborted", "failed"]
 
 @record
 class Header:
-    """What was asked, so that a replay needs no options. `note` says where the recording comes from."""
+    """The provider and model that were recorded, so that a replay needs no options. `note` says where it comes from."""
 
     provider: str = ""
     base_url: str = ""
@@ -42,7 +42,7 @@ class Header:
 
 @record
 class Chunk:
-    """Bytes that came together. `after` is the time since the request or the chunk before; None = not timed."""
+    """Bytes that arrived together. `after` is the time since the request or the previous chunk; None = not timed."""
 
     data: bytes
     after: float | None = None
@@ -50,7 +50,7 @@ class Chunk:
 
 @record
 class Recording:
-    """One request and its answer. `number` counts requests from 1 as they were made."""
+    """One request and its answer. `number` counts requests from 1."""
 
     number: int
     request: Canonical
@@ -67,11 +67,11 @@ class Cassette:
 
     path: Path
     header: Header
-    entries: tuple[Recording, ...]
+    recordings: tuple[Recording, ...]
 
 
 class TapeWriter:
-    """Turns entries into lines; remembers what it wrote, to write only what is new."""
+    """Turns recordings into lines; remembers earlier ones, to write only what is new."""
 
     def __init__(self) -> None:
         self._written: dict[int, tuple[str, list[str]]] = {}
@@ -81,28 +81,28 @@ class TapeWriter:
         names = {name: getattr(header, name) for name in ("provider", "base_url", "model", "note")}
         return _line({"handrail_cassette": VERSION, **names})
 
-    def entry(self, entry: Recording) -> str:
-        """The lines of one entry."""
-        request = entry.request
+    def recording(self, recording: Recording) -> str:
+        """The lines of one recording."""
+        request = recording.request
         head, messages = digest(request.head), [digest(message) for message in request.messages]
         like, keep = self._nearest(messages)
-        first: dict[str, Any] = {"request": entry.number, "api": request.api}
+        first: dict[str, Any] = {"request": recording.number, "api": request.api}
         if like:
             first |= {"like": like, "keep": keep}
         if not like or self._written[like][0] != head:
             first["head"] = request.head
-        self._written[entry.number] = (head, messages)
+        self._written[recording.number] = (head, messages)
         lines: list[dict[str, Any]] = [first, *({"message": each} for each in request.messages[keep:])]
-        if entry.end == "failed":
-            lines.append({"failed": "connect", "why": entry.why})
+        if recording.end == "failed":
+            lines.append({"failed": "connect", "why": recording.why})
         else:
-            lines.append({"answer": entry.status, "headers": dict(entry.headers)})
-            lines += map(_chunk, entry.chunks)
-            lines.append({"end": entry.end, **({"why": entry.why} if entry.why else {})})
+            lines.append({"answer": recording.status, "headers": dict(recording.headers)})
+            lines += map(_chunk, recording.chunks)
+            lines.append({"end": recording.end, **({"why": recording.why} if recording.why else {})})
         return "".join(map(_line, lines))
 
     def _nearest(self, messages: Sequence[str]) -> tuple[int, int]:
-        """The newest recording with the longest common beginning, and how long that is."""
+        """The newest recording with the longest common prefix, and the length of that."""
         best, longest = 0, -1
         for number, (_, others) in self._written.items():
             pairs = zip(messages, others, strict=False)
@@ -117,7 +117,7 @@ def load(path: Path) -> Cassette:
     Read a cassette.
 
     Raises:
-        CassetteError: there is no such file, it is no cassette, or it is of a newer format.
+        CassetteError: there is no such file, or it is no cassette, or its format is newer.
     """
     try:
         size = path.stat().st_size
@@ -132,18 +132,18 @@ def load(path: Path) -> Cassette:
         raise CassetteError(f"{path} is not a cassette: it is not UTF-8 text.") from error
     records = _records(path, lines)
     header = _header(path, next(records, (1, {}))[1])
-    entries: dict[int, Recording] = {}
+    recordings: dict[int, Recording] = {}
     for group in _groups(records):
         number, first = group[0]
         try:
-            entry = _entry([each for _, each in group], entries)
+            recording = _recording([each for _, each in group], recordings)
         except (KeyError, TypeError, ValueError) as error:
             raise CassetteError(
                 f"{path}:{number}: the recording {first.get('request')!r} is damaged: {error!r}."
             ) from error
-        if entry is not None:
-            entries[entry.number] = entry
-    return Cassette(path, header, tuple(entries[number] for number in sorted(entries)))
+        if recording is not None:
+            recordings[recording.number] = recording
+    return Cassette(path, header, tuple(recordings[number] for number in sorted(recordings)))
 
 
 def _records(path: Path, lines: Sequence[str]) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -174,17 +174,17 @@ def _header(path: Path, record: Mapping[str, Any]) -> Header:
 
 def _groups(records: Iterable[tuple[int, dict[str, Any]]]) -> Iterator[list[tuple[int, dict[str, Any]]]]:
     group: list[tuple[int, dict[str, Any]]] = []
-    for number, entry in records:
-        if "request" in entry and group:
+    for number, line in records:
+        if "request" in line and group:
             yield group
             group = []
-        group.append((number, entry))
+        group.append((number, line))
     if group:
         yield group
 
 
-def _entry(records: Sequence[Mapping[str, Any]], earlier: Mapping[int, Recording]) -> Recording | None:
-    """The entry that these lines say; None if it has no end."""
+def _recording(records: Sequence[Mapping[str, Any]], earlier: Mapping[int, Recording]) -> Recording | None:
+    """The recording in these lines; None if it has no end."""
     first = records[0]
     like = earlier[first["like"]].request if "like" in first else None
     messages = [*like.messages[: first["keep"]]] if like else []
