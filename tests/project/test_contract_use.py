@@ -14,7 +14,7 @@ CONTRACT = {
     "handrail.tools.outcome": ("Outcome",),
     "handrail.tools.pool": ("Pool",),
     "handrail.tools.catalog": ("Catalog",),
-    "handrail.tools.cards": ("Card", "ToolCards"),
+    "handrail.tools.cards": ("Card", "ToolDisplay"),
     "handrail.tools.access": ("Access",),
     "handrail.tools.abort": ("AbortSignal",),
     "handrail.tools.permission": ("Decision", "Opinion", "Allow", "Deny", "Ask", "Refuse", "PermissionSnapshot"),

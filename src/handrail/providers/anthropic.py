@@ -46,7 +46,6 @@ class AnthropicWriter:
         self.key = f"anthropic:{quirks.tool_references}:{quirks.call_ids}"
 
     def body(self, request: Request, stream: bool) -> bytes:
-        """The request's body."""
         options = dump(self._options(request, stream))[:-1]
         messages = insert_marks(request.history.encode(self), self._mark)
         return b"".join((options, self._tools(request), self._system(request), b',"messages":[', *messages, b"]}"))

@@ -35,7 +35,6 @@ class AnthropicReader(AnswerReader):
         self._usage: dict[str, Any] = {}
 
     def payload(self, name: str, payload: Mapping[str, Any]) -> None:
-        """One event."""
         kind = payload.get("type") or name
         if kind == "content_block_delta":
             self._delta(payload)
@@ -57,7 +56,6 @@ class AnthropicReader(AnswerReader):
             self.fail(from_payload(payload))
 
     def whole(self, payload: Mapping[str, Any]) -> None:
-        """The non-streaming form."""
         self.start(string(payload.get("id")), string(payload.get("model")))
         self._stop = string(payload.get("stop_reason"))
         blocks = payload.get("content")

@@ -49,15 +49,12 @@ class SystemClock:
     """The real time."""
 
     def time(self) -> float:
-        """Unix time."""
         return time.time()
 
     async def sleep(self, seconds: float) -> None:
-        """Wait."""
         await asyncio.sleep(seconds)
 
     def timeout(self, seconds: float) -> AbstractAsyncContextManager[object]:
-        """Raises TimeoutError out of its body when it takes longer."""
         return asyncio.timeout(seconds)
 
 
@@ -143,7 +140,6 @@ class Provider:
         return HttpRequest(join(self.endpoint.base_url, self.api.path), headers, writer.body(request, stream))
 
     async def aclose(self) -> None:
-        """Close idle connections."""
         await self.transport.aclose()
 
 

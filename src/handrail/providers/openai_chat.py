@@ -36,7 +36,6 @@ class ChatWriter:
         self.key = f"openai:{shape}"
 
     def body(self, request: Request, stream: bool) -> bytes:
-        """The request's body."""
         loaded = loaded_tools(request)
         options = dump(self._options(request, stream, bool(loaded)))[:-1]
         tools = b',"tools":[' + b",".join(_tool(tool.definition) for tool in loaded) + b"]" if loaded else b""
@@ -46,7 +45,6 @@ class ChatWriter:
         return b"".join((options, tools, b',"messages":[', system, comma, *messages, b"]}"))
 
     def headers(self, request: Request) -> Headers:
-        """No headers of its own."""
         return ()
 
     def assistant(self, message: AssistantMessage) -> bytes:

@@ -25,7 +25,6 @@ class ChatReader(AnswerReader):
         self._usage: Mapping[str, Any] = {}
 
     def payload(self, name: str, payload: Mapping[str, Any]) -> None:
-        """One chunk."""
         if payload.get("error") or name == "error":
             self.fail(from_payload(payload))
             return
@@ -48,7 +47,6 @@ class ChatReader(AnswerReader):
             self._usage = mapping(usage)
 
     def whole(self, payload: Mapping[str, Any]) -> None:
-        """The non-streaming form."""
         if not isinstance(payload.get("choices"), list):
             self.fail(from_payload(payload))
             return
@@ -56,7 +54,6 @@ class ChatReader(AnswerReader):
         self.end_of_events()
 
     def end_of_events(self) -> None:
-        """`[DONE]`."""
         self._end_blocks()
         if self._usage:
             self.usage(read_usage(self._usage))

@@ -35,7 +35,6 @@ class ResponsesWriter:
         self.key = f"openai-responses:{quirks.call_ids}:{quirks.files}:{quirks.images}"
 
     def body(self, request: Request, stream: bool) -> bytes:
-        """The request's body."""
         loaded = loaded_tools(request)
         options = dump(self._options(request, stream, bool(loaded)))[:-1]
         tools = b',"tools":[' + b",".join(_tool(tool.definition) for tool in loaded) + b"]" if loaded else b""
@@ -45,7 +44,6 @@ class ResponsesWriter:
         return b"".join((options, tools, system, b',"input":[', *items, b"]}"))
 
     def headers(self, request: Request) -> Headers:
-        """No headers of its own."""
         return ()
 
     def assistant(self, message: AssistantMessage) -> bytes:

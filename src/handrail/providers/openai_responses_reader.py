@@ -28,7 +28,6 @@ class ResponsesReader(AnswerReader):
         self._last: int | str = 0
 
     def payload(self, name: str, payload: Mapping[str, Any]) -> None:
-        """One event."""
         kind = string(payload.get("type")) or name
         if kind in TEXT_DELTAS:
             self._words(payload, "text", index_of(payload, "content_index") or 0)
@@ -51,7 +50,6 @@ class ResponsesReader(AnswerReader):
             self.start(string(response.get("id")), string(response.get("model")))
 
     def whole(self, payload: Mapping[str, Any]) -> None:
-        """The non-streaming form."""
         if not isinstance(payload.get("output"), list):
             self.fail(from_payload(payload))
             return

@@ -51,7 +51,7 @@ class Card:
         return [self.line, *kept, *([f"  (+{more} more line{'s' if more > 1 else ''})"] if more else [])]
 
 
-class ToolCards(Generic[In]):
+class ToolDisplay(Generic[In]):
     """How a tool shows its calls. Every card has a default."""
 
     name: str

@@ -25,12 +25,11 @@ from pydantic.json_schema import PydanticJsonSchemaWarning
 from pydantic_core import SchemaError
 
 from handrail.errors import ToolDefinitionError
-from handrail.records import record
 from handrail.tools.access import Access
 from handrail.tools.context import ProgressCallback, RunContext, ToolContext
 from handrail.tools.output import Output
 from handrail.tools.schema import INPUT_CONFIG, model_schema
-from handrail.tools.tool import DEFAULT_RESULT_CHARS, PromptView, Tool, check_identity
+from handrail.tools.tool import PromptView, Tool, check_identity
 from handrail.tools.wording import first_line
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -38,39 +37,14 @@ Names: TypeAlias = str | tuple[str, ...]
 """Names of parameters that hold paths or addresses. An empty tuple says that there are none."""
 
 TOUCHES = ("reads", "writes", "removes", "walks", "runs", "reaches")
+BEHAVIOUR = frozenset({"read_only", "concurrency_safe", "destructive", "access", *TOUCHES})
+"""Flags that are answers of methods; the others are members of Tool."""
 UNFIT = (PydanticUserError, PydanticJsonSchemaWarning, SchemaError, ToolDefinitionError, TypeError)
 """What Pydantic raises, or warns of, when a type or a default has no schema."""
 
 
-@record
-class FunctionFlags:
-    """How a function tool behaves; names and careful defaults are those of Tool."""
-
-    name: str = ""
-    aliases: tuple[str, ...] = ()
-    search_hint: str = ""
-    read_only: bool = False
-    concurrency_safe: bool = False
-    destructive: bool = False
-    access: Callable[..., Access] | None = None
-    reads: Names | None = None
-    writes: Names | None = None
-    removes: Names | None = None
-    walks: Names | None = None
-    runs: str | None = None
-    reaches: Names | None = None
-    subject: str = ""
-    interrupt: Literal["cancel", "block"] | None = None
-    requires_user_interaction: bool = False
-    error_cancels_siblings: bool = False
-    timeout: float | None = None
-    max_result_chars: int | None = DEFAULT_RESULT_CHARS
-    should_defer: bool = False
-    always_load: bool = False
-
-
-class FlagArguments(TypedDict, total=False):
-    """The arguments of `@tool`: any of the flags, by name."""
+class FunctionFlags(TypedDict, total=False):
+    """How a function tool behaves: the arguments of `@tool`. Names and careful defaults are those of Tool."""
 
     name: str
     aliases: tuple[str, ...]
@@ -104,17 +78,12 @@ class FunctionTool(Tool[BaseModel]):
         self._flags = flags
         self.__doc__ = function.__doc__
         self.__name__ = function.__name__
-        self.name = flags.name or function.__name__
-        self.aliases = flags.aliases
-        self.search_hint = flags.search_hint
-        self.interrupt = flags.interrupt
-        self.requires_user_interaction = flags.requires_user_interaction
-        self.error_cancels_siblings = flags.error_cancels_siblings
-        self.timeout = flags.timeout
-        self.max_result_chars = flags.max_result_chars
-        self.should_defer = flags.should_defer
-        self.subject = flags.subject
-        self.always_load = flags.always_load
+        if unknown := flags.keys() - FunctionFlags.__annotations__.keys():
+            raise TypeError(f"tool() got an unexpected keyword argument {min(unknown)!r}")
+        for member, value in flags.items():
+            if member not in BEHAVIOUR:
+                setattr(self, member, value)
+        self.name = flags.get("name") or function.__name__
         self.is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(inspect.unwrap(function))
         check_identity(self.name, self.aliases, self.search_hint)
         self._about, of_parameters = _docstring(function)
@@ -133,17 +102,17 @@ class FunctionTool(Tool[BaseModel]):
         return self._about
 
     def is_read_only(self, args: BaseModel) -> bool:
-        return self._flags.read_only
+        return self._flags.get("read_only", False)
 
     def is_concurrency_safe(self, args: BaseModel) -> bool:
-        return self._flags.concurrency_safe
+        return self._flags.get("concurrency_safe", False)
 
     def is_destructive(self, args: BaseModel) -> bool:
-        return self._flags.destructive
+        return self._flags.get("destructive", False)
 
     def access(self, args: BaseModel, run: RunContext) -> Access:
-        if self._flags.access:
-            return self._flags.access(**self._values(args))
+        if access := self._flags.get("access"):
+            return access(**self._values(args))
         if self._touches is None:
             return super().access(args, run)
         given = {kind: _paths(args, names) for kind, names in self._touches.items()}
@@ -174,8 +143,8 @@ class FunctionTool(Tool[BaseModel]):
 @overload
 def tool(function: Function, /) -> FunctionTool: ...
 @overload
-def tool(**flags: Unpack[FlagArguments]) -> Callable[[Callable[..., Any]], FunctionTool]: ...
-def tool(function: Callable[..., Any] | None = None, /, **flags: Unpack[FlagArguments]) -> Any:
+def tool(**flags: Unpack[FunctionFlags]) -> Callable[[Callable[..., Any]], FunctionTool]: ...
+def tool(function: Callable[..., Any] | None = None, /, **flags: Unpack[FunctionFlags]) -> Any:
     """
     Make a Tool from a typed function, sync or async.
 
@@ -189,8 +158,8 @@ def tool(function: Callable[..., Any] | None = None, /, **flags: Unpack[FlagArgu
         ToolDefinitionError: the function cannot be a tool; the message says what to change.
     """
     if function is not None:
-        return FunctionTool(function, FunctionFlags())
-    return lambda decorated: FunctionTool(decorated, FunctionFlags(**flags))
+        return FunctionTool(function, {})
+    return lambda decorated: FunctionTool(decorated, flags)
 
 
 def as_output(value: object) -> Output:
@@ -210,13 +179,14 @@ def as_output(value: object) -> Output:
 
 def _touch_parameters(flags: FunctionFlags, name: str, fields: Sequence[str]) -> Mapping[str, tuple[str, ...]] | None:
     """The parameters by what the function does with them; None when nothing is declared."""
-    given = {kind: getattr(flags, kind) for kind in TOUCHES}
+    values: Mapping[str, Any] = flags
+    given = {kind: values.get(kind) for kind in TOUCHES}
     found = {kind: (names,) if isinstance(names, str) else tuple(names or ()) for kind, names in given.items()}
-    for kind, names in {**found, "subject": (flags.subject,) if flags.subject else ()}.items():
+    for kind, names in {**found, "subject": filter(None, [flags.get("subject")])}.items():
         if unknown := next((each for each in names if each not in fields), None):
             raise ToolDefinitionError(f"{name}: {kind} names {unknown!r}, which is no parameter of the function.")
     declared = any(names is not None for names in given.values())
-    if declared and flags.access is not None:
+    if declared and flags.get("access") is not None:
         raise ToolDefinitionError(f"{name}: access says what it touches; leave out {', '.join(TOUCHES)}.")
     return found if declared else None
 

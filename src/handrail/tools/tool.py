@@ -18,7 +18,7 @@ from handrail.errors import ToolDefinitionError
 from handrail.lazy import lazy
 from handrail.records import record
 from handrail.tools.access import EXCLUSIVE, SHARED, Access
-from handrail.tools.cards import Card, In, ToolCards
+from handrail.tools.cards import Card, In, ToolDisplay
 from handrail.tools.context import AgentType, Progress, RunContext, ToolContext
 from handrail.tools.output import Output, json_text, sendable
 from handrail.tools.permission import NO_OPINION, Ask, Check, NoRules, PermissionSnapshot, Refuse
@@ -79,7 +79,7 @@ class PromptView:
 PLAIN_VIEW = PromptView()
 
 
-class Tool(ToolCards[In], ABC):
+class Tool(ToolDisplay[In], ABC):
     """A capability that a model may use; the module docstring says what is required."""
 
     name: str

@@ -143,16 +143,13 @@ class RecordingReply:
 
     @property
     def status(self) -> int:
-        """The status of the answer."""
         return self._inner.status
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """The headers of the answer."""
         return self._inner.headers
 
     async def read(self) -> bytes:
-        """The next bytes."""
         try:
             data = await self._inner.read()
         except TransportError as error:
@@ -172,7 +169,6 @@ class RecordingReply:
         self._end("aborted")
 
     def leave(self) -> None:
-        """Everything that matters was read."""
         self._inner.leave()
         self._end("whole")
 
