@@ -2,7 +2,14 @@
 
 import reprlib
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from handrail.lazy import lazy
+
+if TYPE_CHECKING:
+    import difflib
+else:
+    difflib = lazy("difflib")  # no first request needs it
 
 MAX_PROBLEMS = 30
 MAX_KNOWN = 20
@@ -31,7 +38,7 @@ def limit_problems(sentences: Iterable[str]) -> tuple[str, ...]:
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """A hint at the nearest known word, or nothing."""
-    near = get_close_matches(word, list(known), n=1)
+    near = difflib.get_close_matches(word, list(known), n=1)
     return f" Did you mean {near[0]!r}?" if near else ""
 
 
