@@ -6,9 +6,9 @@ FAMILIES: dict[str, str] = {
         "zip 7z 7za 7zr rar cpio ar unrar compress uncompress lz4 lzma"
     ),
     "builtins": (
-        "cd read test [ [[ source . alias unalias exit return break continue shift set shopt export declare typeset "
-        "local readonly unset let hash wait disown bg fg suspend logout umask ulimit times dirs pushd popd getopts "
-        "history fc enable bind complete compgen compopt caller"
+        "cd read test [ [[ source . alias unalias exit return break continue logout caller shift set shopt export "
+        "declare typeset local readonly unset let hash wait disown bg fg suspend umask ulimit times dirs pushd popd "
+        "getopts history fc enable bind complete compgen compopt"
     ),
     "changes": (
         "cp mv ln install rsync rm rmdir shred unlink srm wipe trash trash-put rimraf safe-rm mkdir touch tee "

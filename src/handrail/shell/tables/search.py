@@ -2,8 +2,9 @@
 
 from handrail.shell.tables.format import READ, TEXT, Command, Unless
 
+SOURCES = {"gzip 1.12": "zgrep zegrep zfgrep", "GNU grep 3.11": "grep egrep fgrep", "GNU findutils 4.9": "find"}
+
 GREP = Command(
-    source="GNU grep 3.11, grep(1)",
     flags="-E --extended-regexp -F --fixed-strings -G --basic-regexp -P --perl-regexp -i --ignore-case "
     "--no-ignore-case -y -v --invert-match -w --word-regexp -x --line-regexp -c --count -L --files-without-match -l "
     "--files-with-matches -o --only-matching -q --quiet --silent -s --no-messages -b --byte-offset -H "
@@ -31,7 +32,6 @@ GREP = Command(
 
 # Shell scripts around gzip and grep.
 ZGREP = Command(
-    source="gzip 1.12, zgrep(1)",
     flags="-c --count -E -F -h -H -i --ignore-case -l --files-with-matches -n --line-number -o -q -s -v --invert-match "
     "-w -x --help -V --version",
     values={"-e --regexp -A -B -C -m": TEXT},
@@ -40,14 +40,9 @@ ZGREP = Command(
 )
 
 COMMANDS: dict[str, Command] = {
-    "zgrep": ZGREP,
-    "zegrep": ZGREP,
-    "zfgrep": ZGREP,
-    "grep": GREP,
-    "egrep": GREP,
-    "fgrep": GREP,
+    **dict.fromkeys("zgrep zegrep zfgrep".split(), ZGREP),
+    **dict.fromkeys("grep egrep fgrep".split(), GREP),
     "find": Command(
-        source="GNU findutils 4.9, find(1)",
         plain=True,
         expression="files.find",
         lists_paths=True,

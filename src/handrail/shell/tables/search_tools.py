@@ -3,13 +3,19 @@
 from handrail.shell.model import Requirement
 from handrail.shell.tables.format import NAMES, PROGRAM, READ, TEXT, Command, Unless
 
+SOURCES = {
+    "ripgrep 15.2 (and 13.0), rg --help": "rg",
+    "fd 8.6, fd --help": "fd fdfind",
+    "the silver searcher 2.2, ag --help": "ag",
+    "ack 3.6, ack --help": "ack",
+}
+
 RG_CONFIG = Requirement(
     "rg-config", "RIPGREP_CONFIG_PATH is not set, or names a file of the user without --pre", ("--no-config",)
 )
 ACK_CONFIG = Requirement("ack-config", "no .ackrc or ACK_PAGER names a pager or an --output", ("--noenv",))
 
 RG = Command(
-    source="ripgrep 15.2, rg --help (and 13.0)",
     flags="-s --case-sensitive --crlf --no-crlf -F --fixed-strings --no-fixed-strings -i --ignore-case -v "
     "--invert-match --no-invert-match -x --line-regexp --mmap --no-mmap -U --multiline --no-multiline "
     "--multiline-dotall --no-multiline-dotall --no-unicode --unicode --null-data -P --pcre2 --no-pcre2 -S --smart-case "
@@ -37,10 +43,7 @@ RG = Command(
         "--pre --hostname-bin": PROGRAM,
     },
     attached={"--engine": TEXT},  # rg 13 lets an option follow it
-    never={
-        "-z --search-zip": "starts unpackers",
-        "--hyperlink-format": "may start the program for the host's name",
-    },
+    never={"-z --search-zip": "starts unpackers", "--hyperlink-format": "may start the program for the host's name"},
     recurses="*",
     follows="-L --follow",
     hidden_with="-. --hidden -u --unrestricted",
@@ -50,7 +53,6 @@ RG = Command(
     requires=(RG_CONFIG,),
 )
 FD = Command(
-    source="fd 8.6, fd --help",
     flags="-H --hidden --no-hidden -I --no-ignore --no-ignore-vcs --no-ignore-parent --no-require-git "
     "--no-global-ignore-file -u --unrestricted "
     "-s --case-sensitive -i --ignore-case -g --glob --regex -F --fixed-strings -a --absolute-path -p "
@@ -72,11 +74,9 @@ FD = Command(
 )
 COMMANDS: dict[str, Command] = {
     "rg": RG,
-    "fd": FD,
-    "fdfind": FD,
+    **dict.fromkeys(("fd", "fdfind"), FD),
     "ag": Command(
         # Values of -A, -B and -C may be left out there: only the attached form is sure.
-        source="the silver searcher 2.2, ag --help",
         flags="--ackmate --break --nobreak -c --count --color --nocolor --column --filename --nofilename -H --heading "
         "--noheading --group --nogroup -l --files-with-matches -L --files-without-matches --print-all-files --numbers "
         "--nonumbers -o --only-matching --print-long-lines --passthrough --silent --stats --stats-only --vimgrep -0 "
@@ -101,7 +101,6 @@ COMMANDS: dict[str, Command] = {
     ),
     "ack": Command(
         # Not --output, which is evaluated, and not -x or --files-from, which read lists of files.
-        source="ack 3.6, ack --help",
         flags="-f -l --files-with-matches -L --files-without-matches -c --count -i --ignore-case -S --smart-case "
         "--nosmart-case -I --no-ignore-case -v --invert-match -w --word-regexp -Q --literal -o --passthru -1 -H "
         "--with-filename -h --no-filename --column --nocolumn --print0 -s --nopager --heading --noheading --break "

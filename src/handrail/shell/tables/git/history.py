@@ -33,7 +33,6 @@ PRETTY = Grammar("git.pretty")
 DIFF_OUTPUT = {DIFF_VALUES: TEXT, "--output": WRITE, "-O": READ}
 
 LOG = Command(
-    source="git-log(1)",
     flags=f"{DIFF_FLAGS} {WALK_FLAGS} {LOG_FLAGS}",
     values={**DIFF_OUTPUT, WALK_VALUES: TEXT, LOG_VALUES: TEXT, "-L": Grammar("git.lines")},
     attached={WALK_ATTACHED: TEXT, "--format": PRETTY},
@@ -44,7 +43,6 @@ LOG = Command(
     requires=IN_LOG,
 )
 DIFF = Command(
-    source="git-diff(1)",
     flags=f"{DIFF_FLAGS} --cached --staged --merge-base -0 -1 -2 -3 --base --ours --theirs -c --cc",
     values=DIFF_OUTPUT,
     optional={DIFF_OPTIONAL: TEXT},
@@ -53,14 +51,10 @@ DIFF = Command(
     requires=(*OF_FILES, EXTERNAL_DIFF, TEXTCONV),
 )
 BLAME = Command(
-    source="git-blame(1)",
     flags="--incremental -b --root --show-stats --progress --no-progress --score-debug -f --show-name -n "
     "--show-number -p --porcelain --line-porcelain -c -t -l -s -e --show-email -w --color-lines --color-by-age "
     "--minimal --first-parent --no-textconv",
-    values={
-        "--ignore-rev -L --date --encoding --since": TEXT,
-        "--ignore-revs-file -S --contents": READ,
-    },
+    values={"--ignore-rev -L --date --encoding --since": TEXT, "--ignore-revs-file -S --contents": READ},
     attached={"--reverse": TEXT},
     optional={"-C -M --abbrev": TEXT},
     never={**DIFF_NEVER, "--output": "writes a file"},
@@ -72,11 +66,10 @@ REFLOG = Grammar("git.reflog")
 
 SUBCOMMANDS: dict[str, Command] = {
     "log": LOG,
-    "show": LOG._replace(source="git-show(1)"),
-    "whatchanged": LOG._replace(source="git-whatchanged(1)", requires=(*IN_LOG, NO_ALIAS)),
+    "show": LOG._replace(),
+    "whatchanged": LOG._replace(requires=(*IN_LOG, NO_ALIAS)),
     "diff": DIFF,
     "diff-tree": Command(
-        source="git-diff-tree(1)",
         flags=f"{DIFF_FLAGS} -r --root -m -v --no-commit-id -c --cc --combined-all-paths --always --merge-base "
         "--no-diff-merges --no-notes",
         values=DIFF_OUTPUT,
@@ -87,7 +80,6 @@ SUBCOMMANDS: dict[str, Command] = {
         requires=(FSMONITOR, *IN_LOG),
     ),
     "diff-index": Command(
-        source="git-diff-index(1)",
         flags=f"{DIFF_FLAGS} --cached --merge-base -m",
         values=DIFF_OUTPUT,
         optional={DIFF_OPTIONAL: TEXT},
@@ -96,7 +88,6 @@ SUBCOMMANDS: dict[str, Command] = {
         requires=(FSMONITOR, FILTERS, EXTERNAL_DIFF, TEXTCONV, SUBMODULES),
     ),
     "diff-files": Command(
-        source="git-diff-files(1)",
         flags=f"{DIFF_FLAGS} -0 -1 -2 -3 --base --ours --theirs -q -c --cc",
         values=DIFF_OUTPUT,
         optional={DIFF_OPTIONAL: TEXT},
@@ -106,7 +97,6 @@ SUBCOMMANDS: dict[str, Command] = {
     ),
     "range-diff": Command(
         # It runs git log by itself, and does not hand --no-textconv on.
-        source="git-range-diff(1)",
         flags=f"{DIFF_FLAGS} --no-dual-color --dual-color --left-only --right-only --no-notes",
         values={**DIFF_OUTPUT, "--creation-factor": TEXT},
         optional={DIFF_OPTIONAL: TEXT, "--notes": TEXT},
@@ -115,7 +105,6 @@ SUBCOMMANDS: dict[str, Command] = {
         requires=(TEXTCONV_ALWAYS, SIGNATURES, SUBMODULES),
     ),
     "rev-list": Command(
-        source="git-rev-list(1)",
         flags=f"{WALK_FLAGS} --count --quiet --use-bitmap-index --bisect-vars --bisect-all --objects "
         "--in-commit-order --objects-edge --objects-edge-aggressive --indexed-objects --unpacked --object-names "
         "--no-object-names --no-filter --filter-provided-objects --filter-print-omitted --exclude-promisor-objects "
@@ -129,7 +118,6 @@ SUBCOMMANDS: dict[str, Command] = {
         requires=(SIGNATURES,),
     ),
     "shortlog": Command(
-        source="git-shortlog(1)",
         flags="-c --committer -n --numbered -s --summary -e --email --all --merges --no-merges --first-parent",
         values={"--group": TEXT},
         attached={"--since --after --until --before --author --grep": TEXT, "--format": PRETTY},
@@ -139,37 +127,27 @@ SUBCOMMANDS: dict[str, Command] = {
         requires=(SIGNATURES,),
     ),
     "reflog": Command(
-        source="git-reflog(1)",
         subcommands={
-            "show": LOG._replace(source="git-reflog(1)"),
-            "exists": Command(source="git-reflog(1)", operands=(TEXT,)),
-            "list": Command(source="git-reflog(1), git 2.45"),
-            "*": LOG._replace(source="git-reflog(1)", expression="", operands=(REFLOG,), rest=READ),
-        },
+            "show": LOG._replace(),
+            "exists": Command(operands=(TEXT,)),
+            "list": Command(),
+            "*": LOG._replace(expression="", operands=(REFLOG,), rest=READ),
+        }
     ),
     "stash": Command(
-        source="git-stash(1)",
         subcommands={
-            "list": LOG._replace(source="git-stash(1)"),
+            "list": LOG._replace(),
             "show": DIFF._replace(
-                source="git-stash(1)",
                 flags=f"{DIFF_FLAGS} --include-untracked --only-untracked",
                 requires=(EXTERNAL_DIFF, TEXTCONV, SUBMODULES),
             ),
-        },
+        }
     ),
     "blame": BLAME,
-    "annotate": BLAME._replace(source="git-annotate(1)"),
-    "cherry": Command(
-        source="git-cherry(1)", flags="-v --verbose", optional={"--abbrev": TEXT}, operands=(TEXT, TEXT, TEXT)
-    ),
-    "merge-base": Command(
-        source="git-merge-base(1)",
-        flags="-a --all --octopus --independent --is-ancestor --fork-point",
-        rest=TEXT,
-    ),
+    "annotate": BLAME._replace(),
+    "cherry": Command(flags="-v --verbose", optional={"--abbrev": TEXT}, operands=(TEXT, TEXT, TEXT)),
+    "merge-base": Command(flags="-a --all --octopus --independent --is-ancestor --fork-point", rest=TEXT),
     "describe": Command(
-        source="git-describe(1)",
         flags="--contains --debug --all --tags --long --first-parent --exact-match --always",
         values={"--candidates --match --exclude": TEXT},
         optional={"--abbrev --dirty --broken": TEXT},
@@ -177,30 +155,20 @@ SUBCOMMANDS: dict[str, Command] = {
         requires=(FSMONITOR, FILTERS, HOOKS),
     ),
     "name-rev": Command(
-        source="git-name-rev(1)",
         flags="--name-only --tags --all --undefined --no-undefined --always --stdin --annotate-stdin",
         values={"--refs --exclude": TEXT},
         rest=TEXT,
     ),
     "bisect": Command(
-        source="git-bisect(1)",
-        subcommands={
-            "log": Command(source="git-bisect(1)"),
-            "terms": Command(source="git-bisect(1)", flags="--term-good --term-old --term-bad --term-new"),
-        },
+        subcommands={"log": Command(), "terms": Command(flags="--term-good --term-old --term-bad --term-new")}
     ),
-    "patch-id": Command(source="git-patch-id(1)", flags="--stable --unstable --verbatim"),
+    "patch-id": Command(flags="--stable --unstable --verbatim"),
     "ls-remote": Command(
-        source="git-ls-remote(1)",
         operands=(NETWORK,),
         rest=TEXT,
         effect={NETWORK: "asks a remote, with the configured transport and credential programs"},
     ),
     "replace": Command(
-        source="git-replace(1)",
-        flags="-l --list",
-        attached={"--format": TEXT},
-        operands=(Unless(STATE, "-l --list"),),
-        rest=TEXT,
+        flags="-l --list", attached={"--format": TEXT}, operands=(Unless(STATE, "-l --list"),), rest=TEXT
     ),
 }
