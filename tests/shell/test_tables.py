@@ -6,7 +6,7 @@ from types import ModuleType
 
 import pytest
 
-from handrail.shell import Does, Verdict, analyse, tables
+from handrail.shell import CommandVerdict, Does, analyse, tables
 from handrail.shell.tables.format import Command, OptionIndex
 
 
@@ -26,7 +26,7 @@ from handrail.shell.tables.format import Command, OptionIndex
 )  # fmt: skip
 def test_listed_forms_are_read_only(line: str) -> None:
     analysis = analyse(line)
-    assert analysis.verdict is Verdict.READ_ONLY, analysis.reasons
+    assert analysis.verdict is CommandVerdict.READ_ONLY, analysis.reasons
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_listed_forms_are_read_only(line: str) -> None:
     ],
 )  # fmt: skip
 def test_unlisted_abbreviated_or_harmful_forms_are_not(line: str) -> None:
-    assert analyse(line).verdict is not Verdict.READ_ONLY
+    assert analyse(line).verdict is not CommandVerdict.READ_ONLY
 
 
 @pytest.mark.parametrize(

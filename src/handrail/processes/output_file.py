@@ -39,14 +39,14 @@ class OutputFile:
                 count = len(os.read(self.pipe, CHUNK))
                 self.lost += count
                 return count > 0
-            count = self._copied(min(CHUNK, self.room))
+            count = self._copy(min(CHUNK, self.room))
         except BlockingIOError:
             return True
         self.stored += count
         self.room -= count
         return count > 0 or bool(self.trouble)
 
-    def _copied(self, most: int) -> int:
+    def _copy(self, most: int) -> int:
         """By hand: the kernel's own way from a pipe to a file (splice) takes longer."""
         data = os.read(self.pipe, most)
         done = 0

@@ -116,7 +116,7 @@ class Reaper:
         ends = [(self.store.end, 1), (self.store.end, 2)] if self.store else []
         ends += zip(self.fds, job.targets, strict=True)
         if job.restrictions:
-            pid = _restricted(job, ends)
+            pid = _spawn_restricted(job, ends)
         else:
             actions = [(os.POSIX_SPAWN_DUP2, fd, target) for fd, target in ends]
             pid = os.posix_spawn(
@@ -189,7 +189,7 @@ class Reaper:
         return False
 
 
-def _restricted(job: Job, ends: list[tuple[int, int]]) -> int:
+def _spawn_restricted(job: Job, ends: list[tuple[int, int]]) -> int:
     """The command in a process that restricts itself first. It says on a pipe why it could not, or closes it."""
     from handrail.processes.restrict import restrict, usual_signals  # noqa: PLC0415  # few commands need it
 

@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping, Sequence
 
 from handrail.processes.sandbox_contract import Restrictions
-from handrail.processes.spawn import Command, Running, start
+from handrail.processes.spawn import ProcessSpec, Running, start
 from handrail.records import record
 
 CHUNK = 65_536
@@ -46,11 +46,11 @@ async def run(
     try:
         for end in ends:
             end.begin()  # what it reads shall be there when it starts
-        command = Command(argv, cwd, env, timeout, restrictions=restrictions)
+        command = ProcessSpec(argv, cwd, env, timeout, restrictions=restrictions)
         running = await start(command, feed.theirs, out.theirs, err.theirs)
         for end in ends:
             end.hand_over()
-        code, timed_out = await _ended(running)
+        code, timed_out = await _wait_for_end(running)
         out.finish()
         err.finish()
     finally:
@@ -59,11 +59,11 @@ async def run(
     return Ended(code, bytes(out.data), bytes(err.data), timed_out, out.cut or err.cut)
 
 
-async def _ended(running: Running) -> tuple[int, bool]:
+async def _wait_for_end(running: Running) -> tuple[int, bool]:
     try:
         end = await running.wait()
     except asyncio.CancelledError:
-        await running.gone()
+        await running.stop_and_wait()
         raise
     return end.code, end.why == "timeout"
 
@@ -86,10 +86,10 @@ class _Pipe:
             self.theirs = -1
 
     def close(self) -> None:
-        self.done()
+        self.stop_watching()
         self.hand_over()
 
-    def done(self) -> None:
+    def stop_watching(self) -> None:
         """Nothing more comes or goes."""
         if self.ours >= 0:
             self._loop.remove_reader(self.ours)
@@ -118,7 +118,7 @@ class _Feed(_Pipe):
         except BrokenPipeError:
             self._rest = self._rest[:0]  # it does not want to know
         if not self._rest:
-            self.done()
+            self.stop_watching()
 
 
 class _Collected(_Pipe):
@@ -144,7 +144,7 @@ class _Collected(_Pipe):
         except BlockingIOError:
             return False
         if not data:
-            self.done()
+            self.stop_watching()
         room = self._room - len(self.data)
         self.data += data[:room]
         self.cut = self.cut or len(data) > room

@@ -26,7 +26,7 @@ OVERDUE = 1.0
 
 
 @record
-class Command:
+class ProcessSpec:
     """A program to start. `env` is all that it gets; times are in seconds."""
 
     argv: Sequence[str]
@@ -94,7 +94,7 @@ class Running:
                 self._heard += data
                 self._understand()
             else:
-                self._lost()
+                self._report_loss()
         return self._end
 
     def stop(self) -> None:
@@ -104,7 +104,7 @@ class Running:
                 self._call.shutdown(socket.SHUT_WR)
             self._due = time.monotonic() + OVERDUE
 
-    async def gone(self) -> End:
+    async def stop_and_wait(self) -> End:
         """Stop it and wait until nothing of it lives; cancelling does not shorten that."""
         self.stop()
         cancelled: asyncio.CancelledError | None = None
@@ -117,7 +117,7 @@ class Running:
             raise cancelled
         return end
 
-    async def started(self) -> None:
+    async def wait_until_started(self) -> None:
         """
         Wait until it runs.
 
@@ -179,22 +179,22 @@ class Running:
                 waiter.set_result(None)
         self._call.close()
 
-    def _lost(self) -> None:
+    def _report_loss(self) -> None:
         _sweep(self._reaper)
         self._finish(End(-9, "lost"))
 
 
-async def start(command: Command, stdin: int, stdout: int, stderr: int) -> Running:
+async def start(command: ProcessSpec, stdin: int, stdout: int, stderr: int) -> Running:
     """
     Start a command with these descriptors, which stay the caller's to close.
 
     Raises:
         OSError: it could not be started.
     """
-    return await _started(command, (stdin, stdout, stderr), (0, 1, 2), None)
+    return await _start(command, (stdin, stdout, stderr), (0, 1, 2), None)
 
 
-async def start_stored(command: Command, stdin: int, store: int, quota: int) -> Running:
+async def start_stored(command: ProcessSpec, stdin: int, store: int, quota: int) -> Running:
     """
     Start a command whose output goes into a file, in the order it is written, until the quota is used up.
 
@@ -203,10 +203,10 @@ async def start_stored(command: Command, stdin: int, store: int, quota: int) -> 
     Raises:
         OSError: it could not be started.
     """
-    return await _started(command, (store, stdin), (0,), quota)
+    return await _start(command, (store, stdin), (0,), quota)
 
 
-async def _started(command: Command, fds: Sequence[int], targets: Sequence[int], quota: int | None) -> Running:
+async def _start(command: ProcessSpec, fds: Sequence[int], targets: Sequence[int], quota: int | None) -> Running:
     request = message(
         {
             "path": os.fsencode(program(command)),
@@ -231,9 +231,9 @@ async def _started(command: Command, fds: Sequence[int], targets: Sequence[int],
             SUPERVISOR.submit(COMMAND, (theirs.fileno(), *fds, *command.pass_fds))
         if sent < len(request):
             await asyncio.get_running_loop().sock_sendall(ours, request[sent:])
-        await running.started()
+        await running.wait_until_started()
     except asyncio.CancelledError:
-        await running.gone()
+        await running.stop_and_wait()
         raise
     except OSError:
         ours.close()
@@ -241,7 +241,7 @@ async def _started(command: Command, fds: Sequence[int], targets: Sequence[int],
     return running
 
 
-def program(command: Command) -> str:
+def program(command: ProcessSpec) -> str:
     """
     The file to start.
 

@@ -25,7 +25,7 @@ from select import POLLIN, poll
 
 from handrail.processes.reaper import NO_FD, TICK, Job, Reaper, pidfd_of
 from handrail.processes.tree import SIGKILL, children_of, kill_below, send
-from handrail.processes.wire import HIGH, SWEEP, received, whole
+from handrail.processes.wire import HIGH, SWEEP, receive, whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ def _serve(control: int, outbox: int, answers: int) -> None:
     code = 1
     try:
         while True:
-            kind, fds = received(socket(fileno=control))
+            kind, fds = receive(socket(fileno=control))
             if not kind:
                 code = PARENT_GONE
                 return

@@ -20,7 +20,7 @@ from handrail.session.load_settings import LoadedSettings
 
 if TYPE_CHECKING:
     from handrail.permissions.policy import Policy
-    from handrail.processes.sandbox.confine import Sandbox as Confining
+    from handrail.processes.sandbox.confine import CommandSandbox as Confining
     from handrail.processes.sandbox.plan import Protected
     from handrail.processes.sandbox.settings import SandboxSettings
 
@@ -83,7 +83,7 @@ class SessionSandbox:
         self._made = None
 
     def _engine(self, policy: "Policy") -> "Confining":
-        from handrail.processes.sandbox.confine import Sandbox as Confining  # noqa: PLC0415
+        from handrail.processes.sandbox.confine import CommandSandbox as Confining  # noqa: PLC0415
 
         places = self._live.places
         settings = self._settings(policy)

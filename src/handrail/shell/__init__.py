@@ -5,29 +5,29 @@ from handrail.shell.effects import reads_outside, reads_secrets
 from handrail.shell.explain import explain
 from handrail.shell.model import (
     Analysis,
+    CommandVerdict,
     Does,
     Effect,
-    Kind,
     Piece,
+    PieceKind,
     Reason,
     Redirection,
     Requirement,
     Segment,
-    Verdict,
     Word,
 )
 
 __all__ = [
     "Analysis",
+    "CommandVerdict",
     "Does",
     "Effect",
-    "Kind",
     "Piece",
+    "PieceKind",
     "Reason",
     "Redirection",
     "Requirement",
     "Segment",
-    "Verdict",
     "Word",
     "analyse",
     "explain",

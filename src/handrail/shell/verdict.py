@@ -13,8 +13,8 @@ from handrail.shell.model import (
     Below,
     Does,
     Effect,
-    Kind,
     Piece,
+    PieceKind,
     Requirement,
     Word,
     literal_word,
@@ -132,10 +132,10 @@ class EntryReader(OptionReader):
         if not given & ending or "-print" in given:
             return ()
         starts = [effect.word.literal for effect in self.effects if effect.why == SEARCHES and effect.word]
-        kind = Kind.FILE if only_files(tuple(self.operands)) else Kind.FOUND
+        kind = PieceKind.FILE if only_files(tuple(self.operands)) else PieceKind.FOUND
         narrowed = not finds_all(tuple(self.operands))
         return tuple(
-            Word((Piece(Kind.LITERAL, start, quoted=True), Piece(kind, "/<name>", quoted=True, narrowed=narrowed)))
+            Word((Piece(PieceKind.LITERAL, start, quoted=True), Piece(kind, "/<name>", quoted=True, narrowed=narrowed)))
             for start in starts
             if start
         )
@@ -220,7 +220,7 @@ class EntryReader(OptionReader):
             self.effects.append(Effect(Does.UNKNOWN, left[0], why, shell=text[0], arguments=text[1]))
         elif len(known) < len(texts):
             # A command of which nothing is known, not even the program.
-            anything = (Word((Piece(Kind.INPUT, "<text>"),), left[0].start, left[0].end),)
+            anything = (Word((Piece(PieceKind.INPUT, "<text>"),), left[0].start, left[0].end),)
             self.effects.append(Effect(Does.UNKNOWN, left[0], "the text for the shell is not known", child=anything))
         else:
             arguments = () if use is Role.EVAL else tuple(left[1:])
@@ -251,11 +251,11 @@ class EntryReader(OptionReader):
             why = f"{self.entry.replaces} and {min(other)} exclude each other, and the later one wins"
             self.effects.append(Effect(Does.UNLISTED, None, why))
         if mark is None:
-            anything = (Word((Piece(Kind.INPUT, FED),)),)
+            anything = (Word((Piece(PieceKind.INPUT, FED),)),)
             return (*words, *(w._replace(start=words[-1].start, end=words[-1].end) for w in names or anything))
         text = mark.literal
         if not text:
-            return (Word((Piece(Kind.INPUT, FED),)), *words)
+            return (Word((Piece(PieceKind.INPUT, FED),)), *words)
         return tuple(insert_input(word, text, names) for word in words)
 
     def run_found(self, option: Word, words: list[Word]) -> None:
@@ -273,7 +273,7 @@ class EntryReader(OptionReader):
             self.hand_on(use, [word])
         elif use is not Role.TEXT or self.loose:
             does, why = ROLE_EFFECT[Role.READ if use is Role.TEXT else use]
-            if any(piece.kind is Kind.INPUT and piece.text != "<name>" for piece in word.pieces):
+            if any(piece.kind is PieceKind.INPUT and piece.text != "<name>" for piece in word.pieces):
                 self.needs.append(PLAIN_NAMES)
             self.effects.append(Effect(does, word, why, removes=use is Role.REMOVE))
 
@@ -285,13 +285,13 @@ def insert_input(word: Word, mark: str, names: tuple[Word, ...]) -> Word:
     if word.literal == mark and len(names) == 1:
         return word._replace(pieces=names[0].pieces)
     if word.literal == mark:
-        return word._replace(pieces=(Piece(Kind.INPUT, FED, quoted=True),))
+        return word._replace(pieces=(Piece(PieceKind.INPUT, FED, quoted=True),))
     return fill(word, mark, MIXED)
 
 
 def add_places(effects: tuple[Effect, ...], words: tuple[Word, ...]) -> tuple[Effect, ...]:
     """The effects, with the folders that are searched as arguments of the command that is run for each path."""
-    rest = Piece(Kind.FOUND, "/{}", quoted=True, narrowed=not fd_finds_all(words))
+    rest = Piece(PieceKind.FOUND, "/{}", quoted=True, narrowed=not fd_finds_all(words))
     starts = [effect.word for effect in effects if effect.does is Does.READS and effect.word is not None]
     below = tuple(start._replace(pieces=(*start.pieces, rest)) for start in starts)
     return tuple(effect._replace(arguments=below) if effect.child else effect for effect in effects)
@@ -316,8 +316,11 @@ def read_program(grammar: Grammar, word: Word) -> tuple[Effect, ...]:
 
 def text_with_input(word: Word) -> tuple[str, tuple[Word, ...]] | None:
     """A text with what it is fed written as `$1`, and what that stands for; None if more of it is not known."""
-    fed = [piece for piece in word.pieces if piece.kind is Kind.INPUT]
-    if len(fed) + sum(piece.kind is Kind.LITERAL for piece in word.pieces) < len(word.pieces) or len(word.pieces) < 2:
+    fed = [piece for piece in word.pieces if piece.kind is PieceKind.INPUT]
+    if (
+        len(fed) + sum(piece.kind is PieceKind.LITERAL for piece in word.pieces) < len(word.pieces)
+        or len(word.pieces) < 2
+    ):
         return None
-    text = "".join("$1" if piece.kind is Kind.INPUT else piece.text for piece in word.pieces)
+    text = "".join("$1" if piece.kind is PieceKind.INPUT else piece.text for piece in word.pieces)
     return text, tuple(word._replace(pieces=(piece,)) for piece in fed[:1])

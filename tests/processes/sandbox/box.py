@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from handrail.processes.run import run as run_process
-from handrail.processes.sandbox.choose import Tried, tried
-from handrail.processes.sandbox.confine import Sandbox, Wrapped
+from handrail.processes.sandbox.choose import MethodTrial, try_methods
+from handrail.processes.sandbox.confine import CommandSandbox, WrappedCommand
 from handrail.processes.sandbox.domains import Public
 from handrail.processes.sandbox.plan import Protected
 from handrail.processes.sandbox.settings import SandboxSettings, read_settings
@@ -29,7 +29,7 @@ class Box:
 
     root: Path
     section: dict[str, object] = field(default_factory=dict)
-    method: Tried | None = None
+    method: MethodTrial | None = None
     public: Public = lambda _address: False
     unprivileged: bool = False
     """Start the commands as an ordinary user; only root can."""
@@ -50,8 +50,8 @@ class Box:
     def settings(self) -> SandboxSettings:
         return read_settings({"enabled": True, **self.section}, folder=str(self.project), home=str(self.home))
 
-    def sandbox(self) -> Sandbox:
-        return Sandbox(
+    def sandbox(self) -> CommandSandbox:
+        return CommandSandbox(
             self.settings,
             home=str(self.home),
             working_dirs=lambda: (str(self.project),),
@@ -83,7 +83,7 @@ class Box:
 
 
 @contextmanager
-def closing(sandbox: Sandbox) -> Iterator[Sandbox]:
+def closing(sandbox: CommandSandbox) -> Iterator[CommandSandbox]:
     try:
         yield sandbox
     finally:
@@ -95,7 +95,9 @@ def changed(changes: dict[str, str | None], home: Path) -> dict[str, str]:
     return {name: value for name, value in merged.items() if value is not None}
 
 
-def run(sandbox: Sandbox, script: str, cwd: Path, *, unprivileged: bool = False) -> subprocess.CompletedProcess[str]:
+def run(
+    sandbox: CommandSandbox, script: str, cwd: Path, *, unprivileged: bool = False
+) -> subprocess.CompletedProcess[str]:
     """The script under `sh` in the sandbox; standard error goes to standard output."""
     with sandbox.wrap(["sh", "-c", script], str(cwd)) as wrapped:
         if wrapped.restrictions:
@@ -117,7 +119,7 @@ def run(sandbox: Sandbox, script: str, cwd: Path, *, unprivileged: bool = False)
         )
 
 
-async def restricted(wrapped: Wrapped, cwd: Path) -> subprocess.CompletedProcess[str]:
+async def restricted(wrapped: WrappedCommand, cwd: Path) -> subprocess.CompletedProcess[str]:
     """What restricts itself is started by a reaper."""
     script = ["sh", "-c", f"exec 2>&1; {wrapped.argv[-1]}"]
     ended = await run_process(
@@ -132,10 +134,10 @@ async def restricted(wrapped: Wrapped, cwd: Path) -> subprocess.CompletedProcess
     return subprocess.CompletedProcess(script, ended.code, ended.stdout.decode())
 
 
-def environment(wrapped: Wrapped, home: Path) -> dict[str, str]:
+def environment(wrapped: WrappedCommand, home: Path) -> dict[str, str]:
     return {**changed(dict(wrapped.env), home), "GIT_CONFIG_GLOBAL": os.devnull, "PYTHON": sys.executable}
 
 
-def method(name: str) -> Tried | None:
+def method(name: str) -> MethodTrial | None:
     """The method of this name, if it works here."""
-    return next((each for each in tried() if each.method.value == name and each.works), None)
+    return next((each for each in try_methods() if each.method.value == name and each.works), None)

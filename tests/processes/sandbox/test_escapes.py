@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.processes.sandbox.choose import Tried
+from handrail.processes.sandbox.choose import MethodTrial
 from tests.processes.sandbox.box import SECRET, Box, closing, method, run
 
 HELPERS = r"""
@@ -149,7 +149,7 @@ def attempt(box: Box, script: str) -> None:
 
 
 @pytest.fixture(params=["bubblewrap", "landlock"])
-def working(request: pytest.FixtureRequest) -> Tried:
+def working(request: pytest.FixtureRequest) -> MethodTrial:
     found = method(request.param)
     if found is None:
         pytest.skip(f"{request.param} does not work here")
@@ -157,14 +157,14 @@ def working(request: pytest.FixtureRequest) -> Tried:
 
 
 @pytest.mark.parametrize("script", [pytest.param(each, id=name) for name, each in ATTEMPTS.items()])
-def test_nobody_gets_out(box: Box, working: Tried, script: str) -> None:
+def test_nobody_gets_out(box: Box, working: MethodTrial, script: str) -> None:
     box.method = working
 
     attempt(box, script)
 
 
 @pytest.mark.parametrize("script", [pytest.param(each, id=name) for name, each in GIT_ATTEMPTS.items()])
-def test_nothing_is_left_in_a_repository_that_runs_later(box: Box, working: Tried, script: str) -> None:
+def test_nothing_is_left_in_a_repository_that_runs_later(box: Box, working: MethodTrial, script: str) -> None:
     box.method = working
     box.git("init")
     box.git("config", "extensions.worktreeConfig", "true")

@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from handrail.processes.sandbox.domains import refused, refused_address
+from handrail.processes.sandbox.domains import address_refusal, refusal
 from handrail.processes.sandbox.proxy import Proxy
 from handrail.processes.sandbox.settings import Domain, read_settings
 from tests.processes.sandbox.box import Box, run
@@ -45,7 +45,7 @@ def domains(*texts: str) -> tuple[Domain, ...]:
     ],
 )  # fmt: skip
 def test_which_hosts_are_reached(host: str, port: int, allowed: list[str], denied: list[str], reached: bool) -> None:
-    assert (refused(host, port, domains(*allowed), domains(*denied)) == "") is reached
+    assert (refusal(host, port, domains(*allowed), domains(*denied)) == "") is reached
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_which_addresses_a_name_may_lead_to(address: str, allowed: list[str], de
     def public(text: str) -> bool:
         return text.startswith("203.")
 
-    assert (refused_address(address, domains(*allowed), domains(*denied), public) == "") is reached
+    assert (address_refusal(address, domains(*allowed), domains(*denied), public) == "") is reached
 
 
 class Server(BaseHTTPRequestHandler):

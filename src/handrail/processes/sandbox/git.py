@@ -41,7 +41,7 @@ def _of(root: str) -> GitFolders:
         mode = 0
     if stat.S_ISDIR(mode):
         return GitFolders(guarded=_inside(dot_git))
-    linked = _linked(dot_git) if stat.S_ISREG(mode) else None
+    linked = _linked_folder(dot_git) if stat.S_ISREG(mode) else None
     if linked is None:
         # without a repository, files such as HEAD and config in the folder itself would make it one
         return GitFolders(guarded=(dot_git, *(() if mode else (f"{root}/HEAD",))))
@@ -68,7 +68,7 @@ def _own_settings(folder: str) -> bool:
     return b"worktreeconfig" in (_read(f"{folder}/config") or b"").lower()
 
 
-def _linked(dot_git: str) -> str | None:
+def _linked_folder(dot_git: str) -> str | None:
     """The folder `.../.git/worktrees/NAME` that belongs to this `.git` file, if it says so itself."""
     says = os.fsdecode(_read(dot_git) or b"").strip()
     if not says.startswith("gitdir:"):

@@ -29,7 +29,7 @@ LINGER = 1.0
 """Seconds, because the next command often comes soon, and making and removing costs more than keeping."""
 
 
-class Occupied:
+class Placeholders:
     """The placeholders of the commands of one sandbox. Use it from any thread."""
 
     def __init__(self) -> None:
@@ -101,7 +101,7 @@ def placeholder(path: str) -> bool:
         return False
 
 
-def unoccupied(path: str) -> int:
+def real_kind(path: str) -> int:
     """The file type of a path; 0 when there is nothing, or only something that keeps the name occupied."""
     try:
         mode = os.lstat(path).st_mode

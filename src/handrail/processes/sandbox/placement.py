@@ -38,14 +38,14 @@ def where(settings: SandboxSettings, commands: Sequence[Sequence[str]] | None, *
     """
     if not settings.enabled:
         return Where.OUTSIDE
-    if commands and all(excluded(words, settings.excluded_commands) for words in commands):
+    if commands and all(is_excluded(words, settings.excluded_commands) for words in commands):
         return Where.OUTSIDE
     if wants_out:
         return Where.OUTSIDE if settings.allow_unsandboxed else Where.REFUSED
     return Where.INSIDE
 
 
-def excluded(words: Sequence[str], patterns: Sequence[str]) -> bool:
+def is_excluded(words: Sequence[str], patterns: Sequence[str]) -> bool:
     """
     Whether one of the patterns means this program.
 

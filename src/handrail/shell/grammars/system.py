@@ -151,12 +151,12 @@ PORT = re.compile(r":[a-z0-9-]+")
 def ss_filter(words: tuple[Word, ...]) -> tuple[Effect, ...]:
     for word in words:
         text = word.literal
-        if text is None or not all(known(part) for part in text.split()):
+        if text is None or not all(is_listed(part) for part in text.split()):
             raise UnclearError(f"{word} in a filter of ss", word.start, word.end, "ss")
     return ()
 
 
-def known(part: str) -> bool:
+def is_listed(part: str) -> bool:
     return part in KEYWORD or bool(STATE.fullmatch(part) or PORT.fullmatch(part))
 
 

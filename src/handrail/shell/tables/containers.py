@@ -135,11 +135,11 @@ def kube(flags: str = "", values: str = "", rest: Use | None = None, expression:
     )
 
 
-def shown(entry: Command) -> Command:
+def with_output(entry: Command) -> Command:
     return entry._replace(values={**entry.values, "-o --output": OUTPUT})
 
 
-GET = shown(
+GET = with_output(
     kube(
         "-A --all-namespaces --ignore-not-found --no-headers --output-watch-events --show-kind --show-labels "
         "--show-managed-fields -w --watch --watch-only",
@@ -148,8 +148,8 @@ GET = shown(
     )
 )
 CONFIG = {
-    "view": shown(kube("--flatten --minify")),
-    "get-contexts": shown(kube("--no-headers", rest=TEXT)),
+    "view": with_output(kube("--flatten --minify")),
+    "get-contexts": with_output(kube("--no-headers", rest=TEXT)),
     "current-context": kube(),
     "get-clusters": kube(),
     "get-users": kube(),
@@ -157,7 +157,7 @@ CONFIG = {
 TOP = kube("-A --all-namespaces --containers --no-headers --sum --show-capacity", "-l --selector --sort-by", rest=TEXT)
 ROLLOUT = {
     "status": kube("", "--revision --timeout -l --selector", rest=TEXT),
-    "history": shown(kube("", "--revision -l --selector", rest=TEXT)),
+    "history": with_output(kube("", "--revision -l --selector", rest=TEXT)),
 }
 
 
@@ -196,19 +196,19 @@ COMMANDS: dict[str, Command] = {
                 "--since-time --tail",
                 rest=TEXT,
             ),
-            "explain": shown(kube("--recursive", "--api-version", rest=TEXT)),
-            "api-resources": shown(kube("--cached --no-headers", "--api-group --categories --sort-by --verbs")),
+            "explain": with_output(kube("--recursive", "--api-version", rest=TEXT)),
+            "api-resources": with_output(kube("--cached --no-headers", "--api-group --categories --sort-by --verbs")),
             "api-versions": kube(),
-            "version": shown(kube()._replace(optional={"--client": TEXT})),
+            "version": with_output(kube()._replace(optional={"--client": TEXT})),
             "cluster-info": kube(),
-            "events": shown(kube("-A --all-namespaces --no-headers -w --watch", "--for --types")),
+            "events": with_output(kube("-A --all-namespaces --no-headers -w --watch", "--for --types")),
             "top": Command(subcommands=dict.fromkeys("pod pods po node nodes no".split(), TOP)),
             "rollout": Command(subcommands=ROLLOUT),
             "config": Command(subcommands=CONFIG),
             "auth": Command(
                 subcommands={
                     "can-i": kube("-A --all-namespaces --list --no-headers -q --quiet", "--subresource", rest=TEXT),
-                    "whoami": shown(kube()),
+                    "whoami": with_output(kube()),
                 }
             ),
         },

@@ -111,7 +111,7 @@ SUBCOMMANDS: dict[str, Command] = {
         effect={STATE: "removes what is not under version control"},
         flags="-d -f --force -i --interactive -n --dry-run -q --quiet -x -X",
         values={"-e --exclude": TEXT},
-        expression="git.untracked",
+        expression="git.clean",
         keeps="-n --dry-run",
     ),
     "stripspace": Command(flags="-s --strip-comments -c --comment-lines"),
