@@ -1,4 +1,4 @@
-"""Several may wait for one command; whoever learns of its end first does not keep it from the others."""
+"""Several tasks may wait for one command; the first to learn of its end does not keep it from the others."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""Run a program to its end, with bounded output and nothing left behind."""
+"""Run a program to its end, with bounded output, and leave no process behind."""
 
 import asyncio
 import os
@@ -36,7 +36,7 @@ async def run(
     """
     Run a program in a session of its own. When this returns or is cancelled, no process of it lives.
 
-    After `timeout` seconds it is told to end, and killed half a second later. Of each stream `max_bytes` are kept.
+    After `timeout` seconds it is asked to end, and killed half a second later. Of each stream `max_bytes` are kept.
 
     Raises:
         OSError: it cannot be started.
@@ -45,7 +45,7 @@ async def run(
     ends = (feed, out, err)
     try:
         for end in ends:
-            end.begin()  # what it reads shall be there when it starts
+            end.begin()  # its input should be there when it starts
         command = ProcessSpec(argv, cwd, env, timeout, restrictions=restrictions)
         running = await start(command, feed.theirs, out.theirs, err.theirs)
         for end in ends:
@@ -80,7 +80,7 @@ class _Pipe:
         """Watch our end."""
 
     def hand_over(self) -> None:
-        """The program has its end."""
+        """Close the end that the program has by now."""
         if self.theirs >= 0:
             os.close(self.theirs)
             self.theirs = -1
@@ -90,7 +90,7 @@ class _Pipe:
         self.hand_over()
 
     def stop_watching(self) -> None:
-        """Nothing more comes or goes."""
+        """Close our end."""
         if self.ours >= 0:
             self._loop.remove_reader(self.ours)
             self._loop.remove_writer(self.ours)
@@ -116,7 +116,7 @@ class _Feed(_Pipe):
         except BlockingIOError:
             return
         except BrokenPipeError:
-            self._rest = self._rest[:0]  # it does not want to know
+            self._rest = self._rest[:0]  # the program does not read its input
         if not self._rest:
             self.stop_watching()
 
@@ -134,7 +134,7 @@ class _Collected(_Pipe):
         self._loop.add_reader(self.ours, self._read)
 
     def finish(self) -> None:
-        """Whatever is left in the pipe: nobody writes to it any more."""
+        """Read what is left in the pipe; no process writes to it any more."""
         while self.ours >= 0 and self._read():
             pass
 

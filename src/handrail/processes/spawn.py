@@ -1,4 +1,4 @@
-"""Starting a command under a reaper, and learning how it ended."""
+"""Start a command under a reaper, and learn how it ended."""
 
 import asyncio
 import errno
@@ -38,7 +38,7 @@ class ProcessSpec:
     linger: float = LINGER
     """For what the command leaves behind to end by itself, for example a `tee` that it did not wait for."""
     hello: float = HELLO
-    """Until it is told that it runs. Of what is over sooner only the end is told, which spares a wake-up."""
+    """Until its start is reported. If it ends sooner only the end is reported, which saves a wake-up."""
     pass_fds: Sequence[int] = ()
     """Descriptors that it gets under the same numbers."""
     restrictions: Restrictions = None
@@ -51,7 +51,8 @@ class End:
     How a command ended: its exit code, or minus the signal.
 
     `why` is empty if it ended by itself, else `timeout`, `stopped`, `full` (too much output), or `lost`: its reaper was
-    killed, so that nobody knows. `stored` and `lost` are bytes of output, `trouble` the error number of the store.
+    killed, so that its exit code is unknown. `stored` and `lost` are bytes of output, `trouble` the error number of the
+    store.
     """
 
     code: int
@@ -98,7 +99,7 @@ class Running:
         return self._end
 
     def stop(self) -> None:
-        """Have it ended, and everything it started; `wait` tells when that is done."""
+        """End it and everything it started; `wait` returns when that is done."""
         if self._end is None:
             with suppress(OSError):  # the reaper has just gone
                 self._call.shutdown(socket.SHUT_WR)
@@ -173,7 +174,7 @@ class Running:
 
     def _finish(self, end: End) -> None:
         self._end = end
-        for waiter in self._waiting:  # nothing comes from a closed socket, so they have to be told
+        for waiter in self._waiting:  # nothing comes from a closed socket, so they have to be woken
             waiter.get_loop().remove_reader(self._call)
             if not waiter.done():
                 waiter.set_result(None)
@@ -198,7 +199,7 @@ async def start_stored(command: ProcessSpec, stdin: int, store: int, quota: int)
     """
     Start a command whose output goes into a file, in the order it is written, until the quota is used up.
 
-    The reaper does that, whether or not anybody here listens.
+    The reaper does that, whether or not this process listens.
 
     Raises:
         OSError: it could not be started.

@@ -1,7 +1,7 @@
 """
-What handrail and its reapers say to each other: a byte and descriptors on the control socket, then messages.
+The protocol between handrail and its reapers: a byte and descriptors on the control socket, then messages.
 
-Used inside the reaper, which has to start fast: only the cheapest modules are imported here.
+The reaper imports this and has to start fast, so only the cheapest modules are imported here.
 """
 
 import marshal

@@ -4,8 +4,7 @@ import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -63,7 +62,7 @@ class Box:
         )
 
     def git(self, *arguments: str, cwd: Path | None = None) -> str:
-        """Outside the sandbox, without the settings of whoever runs the tests."""
+        """Outside the sandbox, without the settings of the user who runs the tests."""
         config = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
         who = ["-c", "user.name=t", "-c", "user.email=t@example.invalid", "-c", "init.defaultBranch=main"]
         done = subprocess.run(
@@ -82,14 +81,6 @@ class Box:
             return run(sandbox, script, cwd or self.project, unprivileged=self.unprivileged)
 
 
-@contextmanager
-def closing(sandbox: CommandSandbox) -> Iterator[CommandSandbox]:
-    try:
-        yield sandbox
-    finally:
-        sandbox.close()
-
-
 def changed(changes: dict[str, str | None], home: Path) -> dict[str, str]:
     merged: dict[str, str | None] = {**os.environ, "HOME": str(home), **changes}
     return {name: value for name, value in merged.items() if value is not None}
@@ -99,7 +90,7 @@ def run(
     sandbox: CommandSandbox, script: str, cwd: Path, *, unprivileged: bool = False
 ) -> subprocess.CompletedProcess[str]:
     """The script under `sh` in the sandbox; standard error goes to standard output."""
-    with sandbox.wrap(["sh", "-c", script], str(cwd)) as wrapped:
+    with closing(sandbox.wrap(["sh", "-c", script], str(cwd))) as wrapped:
         if wrapped.restrictions:
             return asyncio.run(restricted(wrapped, cwd))
         return subprocess.run(

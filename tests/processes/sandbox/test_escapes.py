@@ -6,12 +6,13 @@ import shutil
 import socket
 import subprocess
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from handrail.processes.sandbox.choose import MethodTrial
-from tests.processes.sandbox.box import SECRET, Box, closing, method, run
+from tests.processes.sandbox.box import SECRET, Box, method, run
 
 HELPERS = r"""
 try_python() { python3 -c "$1" && echo ESCAPED; }
@@ -189,7 +190,7 @@ def test_nobody_gets_out_as_an_ordinary_user(users_box: Box, script: str) -> Non
 
 @pytest.mark.needs("bwrap")
 def test_a_settings_file_that_was_missing_when_a_command_began_stays_missing(box: Box) -> None:
-    with closing(box.sandbox()) as sandbox, sandbox.wrap(["true"], str(box.project)):
+    with closing(box.sandbox()) as sandbox, closing(sandbox.wrap(["true"], str(box.project))):
         # the placeholder of a command that still runs does not open the way for the next one
         second = run(sandbox, "mkdir -p .handrail; echo '{}' > .handrail/settings.json && echo ESCAPED", box.project)
         assert "ESCAPED" not in second.stdout

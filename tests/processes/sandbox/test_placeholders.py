@@ -1,4 +1,4 @@
-"""Names are kept occupied by whoever needs them, and given back by the last."""
+"""Names are kept occupied while commands need them, and the last command gives them back."""
 
 import os
 import subprocess

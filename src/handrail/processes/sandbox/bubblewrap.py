@@ -39,23 +39,23 @@ def arguments(
     Raises:
         SandboxError: something that must be protected is a link, and a link cannot be kept from being replaced.
     """
-    made = [*NAMESPACES, *CLOSED]
+    options = [*NAMESPACES, *CLOSED]
     if disable_userns:
-        made.append("--disable-userns")
+        options.append("--disable-userns")
     if plan.reach is not NetworkReach.HOST:
-        made.append("--unshare-net")
+        options.append("--unshare-net")
     # bwrap reads the table of mounts for every bind, so what only makes it longer comes last
     last = ["--dev", "/dev", "--proc", "/proc", *(WITHOUT_SYSCTL if as_root else ())]
     for path, access in plan.marks:
-        options = [*OCCUPY, path] if path in occupied else mount(plan, path, access, look(path))
-        if "--tmpfs" in options and path not in plan.parents:
-            last += options
+        mounts = [*OCCUPY, path] if path in occupied else mount(plan, path, access, look(path))
+        if "--tmpfs" in mounts and path not in plan.parents:
+            last += mounts
         else:
-            made += options
-    made += last
+            options += mounts
+    options += last
     if plan.reach is NetworkReach.PROXY and proxy:
-        made += ["--ro-bind", proxy, RELAY_SOCKET]
-    return made
+        options += ["--ro-bind", proxy, RELAY_SOCKET]
+    return options
 
 
 def mount(plan: Plan, path: str, access: PathAccess, kind: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""The face for whoever starts commands: `CommandSandbox.wrap` turns an argument vector into one that is confined."""
+"""Confines the commands of a session: `CommandSandbox.wrap` turns an argument vector into one that is confined."""
 
 import asyncio
 import os
@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import lru_cache
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from handrail.errors import SandboxError
 from handrail.processes.sandbox import bubblewrap, landlock, seatbelt
@@ -25,6 +24,7 @@ from handrail.processes.sandbox.plan import NetworkReach, PathAccess, Plan, Plan
 from handrail.processes.sandbox.seccomp import IN_OWN_NETWORK, seccomp_filter
 from handrail.processes.sandbox.settings import SandboxSettings
 from handrail.processes.sandbox_contract import Restrictions, Standing
+from handrail.records import record
 
 if TYPE_CHECKING:
     from handrail.processes.sandbox.proxy import Proxy
@@ -39,38 +39,21 @@ Start: TypeAlias = tuple[list[str], tuple[int, ...], Restrictions]
 _plan = lru_cache(maxsize=8)(make_plan)
 
 
+@record
 class WrappedCommand:
     """A confined command: what to start, what changes in its environment, which descriptors it needs."""
 
-    __slots__ = ("_stack", "argv", "env", "pass_fds", "restrictions")
-
-    def __init__(
-        self,
-        argv: list[str],
-        env: Mapping[str, str | None],
-        pass_fds: tuple[int, ...],
-        restrictions: Restrictions,
-        stack: ExitStack,
-    ) -> None:
-        self.argv = argv
-        self.env = env
-        """Changes: a text sets the variable, None removes it."""
-        self.pass_fds = pass_fds
-        self.restrictions = restrictions
-        """What the reaper has to restrict it to."""
-        self._stack = stack
+    argv: list[str]
+    env: Mapping[str, str | None]
+    """Changes: a text sets the variable, None removes it."""
+    pass_fds: tuple[int, ...]
+    restrictions: Restrictions
+    """What the reaper has to restrict it to."""
+    stack: ExitStack
 
     def close(self) -> None:
-        """To be called when the command and everything it started has ended. Does nothing the second time."""
-        self._stack.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+        """Let go of what the command needed, when it and everything it started has ended. Does nothing twice."""
+        self.stack.close()
 
 
 class CommandSandbox:
@@ -101,7 +84,7 @@ class CommandSandbox:
         self._obstacle: str | None = None
         self._lock = threading.Lock()
         self._stack = ExitStack()
-        self._occupied = Placeholders()
+        self._placeholders = Placeholders()
         self._proxy: Proxy | None = None
 
     @property
@@ -159,13 +142,15 @@ class CommandSandbox:
             raise SandboxError(f"{cwd!r} is not visible in the sandbox. Run the command in a working folder.")
         self._tmp.mkdir(0o700, parents=True, exist_ok=True)
         with ExitStack() as stack:
-            made, fds, restrictions = self._started(method, plan, argv, stack)
-            return WrappedCommand(made, environment(plan, method.method), fds, restrictions, stack.pop_all())
+            command, fds, restrictions = self._confine(method, plan, argv, stack)
+            return WrappedCommand(command, environment(plan, method.method), fds, restrictions, stack.pop_all())
 
-    def _started(self, method: MethodTrial, plan: Plan, argv: list[str], stack: ExitStack) -> Start:
+    def _confine(self, method: MethodTrial, plan: Plan, argv: list[str], stack: ExitStack) -> Start:
         match method.method:
             case Method.BUBBLEWRAP:
-                return _bubblewrap(method.program, plan, argv, stack, occupied=self._occupied, proxy=self.proxy(plan))
+                return _bubblewrap(
+                    method.program, plan, argv, stack, placeholders=self._placeholders, proxy=self.proxy(plan)
+                )
             case Method.LANDLOCK:
                 return argv, (), landlock.orders(plan, children)
             case Method.SEATBELT:
@@ -180,7 +165,7 @@ class CommandSandbox:
     def close(self) -> None:
         """End the proxy and free the names that were kept occupied. The session's folder is left to the session."""
         self._stack.close()
-        self._occupied.close()
+        self._placeholders.close()
 
     def proxy(self, plan: Plan) -> str:
         """The socket of the proxy, which runs from now on if it is needed."""
@@ -215,7 +200,7 @@ def look(path: str) -> int:
 
 
 def readable_kind(path: str) -> int:
-    """Like `look`, but what only root can open needs nobody to hide it."""
+    """Like `look`, but 0 for a file that only root can open: it need not be hidden."""
     kind = look(path)
     return 0 if kind == stat.S_IFREG and path in SYSTEM and not os.access(path, os.R_OK) else kind
 
@@ -230,18 +215,18 @@ def children(path: str) -> list[str]:
 
 def _in_memory(content: bytes, stack: ExitStack) -> int:
     """A descriptor from which the content can be read once."""
-    made = os.memfd_create("handrail")
-    stack.callback(os.close, made)
-    os.write(made, content)
-    os.lseek(made, 0, os.SEEK_SET)
-    return made
+    file = os.memfd_create("handrail")
+    stack.callback(os.close, file)
+    os.write(file, content)
+    os.lseek(file, 0, os.SEEK_SET)
+    return file
 
 
 def _bubblewrap(
-    program: str, plan: Plan, argv: list[str], stack: ExitStack, *, occupied: Placeholders, proxy: str
+    program: str, plan: Plan, argv: list[str], stack: ExitStack, *, placeholders: Placeholders, proxy: str
 ) -> Start:
-    folders = occupied.take(bubblewrap.missing(plan, real_kind))
-    stack.callback(occupied.release)
+    folders = placeholders.take(bubblewrap.missing(plan, real_kind))
+    stack.callback(placeholders.release)
     rules = seccomp_filter(IN_OWN_NETWORK)
     options = bubblewrap.arguments(
         plan,

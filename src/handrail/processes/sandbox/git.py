@@ -2,7 +2,7 @@
 The git folders that belong to a working folder, and what in them must stay as it is.
 
 A commit has to write into the git folder, but hooks, configuration and the files that lead git elsewhere are read or
-run by later commands that nobody confines. A linked worktree has its git folder elsewhere; the `.git` file that says
+run by later commands that are not confined. A linked worktree has its git folder elsewhere; the `.git` file that says
 so is believed only if that folder names the worktree in return.
 """
 

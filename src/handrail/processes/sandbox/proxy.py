@@ -104,7 +104,7 @@ class Proxy:
             head = f"HTTP/1.1 {refusal.status}\r\nContent-Length: {len(text)}\r\nX-Handrail: {refusal}\r\n".encode()
             writer.write(head + b"Content-Type: text/plain\r\nConnection: close\r\n\r\n" + text)
         except (OSError, EOFError, TimeoutError, asyncio.LimitOverrunError):
-            pass  # one side has left, or never said what it wants: there is nobody to tell
+            pass  # one side has left, or never sent a request: there is no one to answer
 
     async def _request(self, head: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         method, target = _first_line(head)
