@@ -141,7 +141,7 @@ def test_whether_commands_are_confined_is_what_the_settings_say(
 ) -> None:
     found = MethodTrial(Method.BUBBLEWRAP, works, "tried")
     monkeypatch.setattr(doctor, "best", lambda: found if works else None)
-    monkeypatch.setattr(doctor, "tried", lambda: (found,))
+    monkeypatch.setattr(doctor, "try_methods", lambda: (found,))
     write(tmp_path / "home", json.dumps({"sandbox": section}))
 
     found_state, text = use(here(tmp_path))

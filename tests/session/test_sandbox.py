@@ -101,8 +101,8 @@ def world(tmp_path: Path) -> Iterator[World]:
 @pytest.fixture
 def none_works(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine without any sandbox."""
-    try_methods = (MethodTrial(Method.BUBBLEWRAP, False, "bwrap is not installed (package bubblewrap)"),)
-    monkeypatch.setattr(confine, "tried", lambda: try_methods)
+    trials = (MethodTrial(Method.BUBBLEWRAP, False, "bwrap is not installed (package bubblewrap)"),)
+    monkeypatch.setattr(confine, "try_methods", lambda: trials)
     monkeypatch.setattr(confine, "best", lambda: None)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from handrail.config.places import Places
-from handrail.processes.sandbox_contract import UNCONFINED, Sandbox, Standing, Wrapped
+from handrail.processes.sandbox_contract import UNCONFINED, Sandbox, Standing, WrappedCommand
 from handrail.session.load_settings import LoadedSettings
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class SessionSandbox:
             return UNCONFINED
         return await self._engine(policy).standing(commands, wants_out=wants_out)
 
-    def wrap(self, argv: list[str], cwd: str) -> Wrapped:
+    def wrap(self, argv: list[str], cwd: str) -> WrappedCommand:
         """The command, confined."""
         return self._engine(self._live.policy()).wrap(argv, cwd)
 

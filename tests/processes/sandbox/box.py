@@ -10,10 +10,11 @@ from pathlib import Path
 
 from handrail.processes.run import run as run_process
 from handrail.processes.sandbox.choose import MethodTrial, try_methods
-from handrail.processes.sandbox.confine import CommandSandbox, WrappedCommand
+from handrail.processes.sandbox.confine import CommandSandbox
 from handrail.processes.sandbox.domains import Public
 from handrail.processes.sandbox.plan import Protected
 from handrail.processes.sandbox.settings import SandboxSettings, read_settings
+from handrail.processes.sandbox_contract import WrappedCommand
 
 PROTECTED = Protected(
     project=(".handrail", ".claude", ".vscode", ".mcp.json", ".envrc", ".gitmodules"),

@@ -63,7 +63,7 @@ def test_each_platform_has_its_methods(system: str, methods: list[Method], monke
 def test_without_any_method_nothing_is_run_unconfined(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
     nothing = (MethodTrial(Method.BUBBLEWRAP, False, "bwrap is not installed"),)
     monkeypatch.setattr(confine, "best", lambda: None)
-    monkeypatch.setattr(confine, "tried", lambda: nothing)
+    monkeypatch.setattr(confine, "try_methods", lambda: nothing)
 
     with pytest.raises(SandboxError, match="none works here: bwrap is not installed"):
         box.sandbox().wrap(["true"], str(box.project))

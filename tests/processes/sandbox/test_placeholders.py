@@ -17,12 +17,12 @@ from tests.processes.seen import wait_for
 KILLED = """
 import asyncio, os, sys
 from pathlib import Path
-from handrail.processes.spawn import Command, start
+from handrail.processes.spawn import ProcessSpec, start
 from tests.processes.sandbox.box import Box, environment
 
 box = Box(Path(sys.argv[1]))
 wrapped = box.sandbox().wrap(["sh", "-c", sys.argv[2]], str(box.project))
-command = Command(wrapped.argv, str(box.project), environment(wrapped, box.project), 60, pass_fds=wrapped.pass_fds)
+command = ProcessSpec(wrapped.argv, str(box.project), environment(wrapped, box.project), 60, pass_fds=wrapped.pass_fds)
 
 async def main():
     nothing = os.open(os.devnull, os.O_RDWR)

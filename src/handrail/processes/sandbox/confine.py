@@ -5,7 +5,7 @@ import os
 import stat
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from functools import lru_cache
 from pathlib import Path
@@ -23,8 +23,7 @@ from handrail.processes.sandbox.placement import standing
 from handrail.processes.sandbox.plan import NetworkReach, PathAccess, Plan, PlanInputs, Protected, make_plan
 from handrail.processes.sandbox.seccomp import IN_OWN_NETWORK, seccomp_filter
 from handrail.processes.sandbox.settings import SandboxSettings
-from handrail.processes.sandbox_contract import Restrictions, Standing
-from handrail.records import record
+from handrail.processes.sandbox_contract import Restrictions, Standing, WrappedCommand
 
 if TYPE_CHECKING:
     from handrail.processes.sandbox.proxy import Proxy
@@ -37,23 +36,6 @@ INTERPRETER: str = getattr(sys, "_base_executable", sys.executable)
 
 Start: TypeAlias = tuple[list[str], tuple[int, ...], Restrictions]
 _plan = lru_cache(maxsize=8)(make_plan)
-
-
-@record
-class WrappedCommand:
-    """A confined command: what to start, what changes in its environment, which descriptors it needs."""
-
-    argv: list[str]
-    env: Mapping[str, str | None]
-    """Changes: a text sets the variable, None removes it."""
-    pass_fds: tuple[int, ...]
-    restrictions: Restrictions
-    """What the reaper has to restrict it to."""
-    stack: ExitStack
-
-    def close(self) -> None:
-        """Let go of what the command needed, when it and everything it started has ended. Does nothing twice."""
-        self.stack.close()
 
 
 class CommandSandbox:
@@ -229,12 +211,7 @@ def _bubblewrap(
     stack.callback(placeholders.release)
     rules = seccomp_filter(IN_OWN_NETWORK)
     options = bubblewrap.arguments(
-        plan,
-        readable_kind,
-        occupied=folders,
-        as_root=os.geteuid() == 0,
-        disable_userns=rules is None,
-        proxy=proxy,
+        plan, readable_kind, occupied=folders, as_root=os.geteuid() == 0, disable_userns=rules is None, proxy=proxy
     )
     fds: list[int] = []
     if rules is not None:

@@ -86,9 +86,8 @@ COMMANDS: dict[str, Command] = {
     "tac": prints("-b --before -r --regex", "-s --separator"),
     "nl": prints(
         "-p --no-renumber",
-        "-b --body-numbering -d --section-delimiter -f --footer-numbering -h --header-numbering -i "
-        "--line-increment -l --join-blank-lines -n --number-format -s --number-separator -v "
-        "--starting-line-number -w --number-width",
+        "-b --body-numbering -d --section-delimiter -f --footer-numbering -h --header-numbering -i --line-increment "
+        "-l --join-blank-lines -n --number-format -s --number-separator -v --starting-line-number -w --number-width",
     ),
     "head": Command(
         flags=f"-q --quiet --silent -v --verbose -z --zero-terminated {HELP}",

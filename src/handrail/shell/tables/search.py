@@ -7,10 +7,9 @@ SOURCES = {"gzip 1.12": "zgrep zegrep zfgrep", "GNU grep 3.11": "grep egrep fgre
 GREP = Command(
     flags="-E --extended-regexp -F --fixed-strings -G --basic-regexp -P --perl-regexp -i --ignore-case "
     "--no-ignore-case -y -v --invert-match -w --word-regexp -x --line-regexp -c --count -L --files-without-match -l "
-    "--files-with-matches -o --only-matching -q --quiet --silent -s --no-messages -b --byte-offset -H "
-    "--with-filename -h --no-filename -n --line-number -T --initial-tab -Z --null -a --text -I -r --recursive "
-    "-R --dereference-recursive "
-    "--line-buffered -U --binary -z --null-data --no-group-separator --help -V --version",
+    "--files-with-matches -o --only-matching -q --quiet --silent -s --no-messages -b --byte-offset -H --with-filename "
+    "-h --no-filename -n --line-number -T --initial-tab -Z --null -a --text -I -r --recursive -R "
+    "--dereference-recursive --line-buffered -U --binary -z --null-data --no-group-separator --help -V --version",
     values={
         "-e --regexp -m --max-count --label -A --after-context -B --before-context -C --binary-files "
         "-D --devices -d --directories --exclude --exclude-dir --include --group-separator": TEXT,

@@ -54,10 +54,9 @@ RG = Command(
 )
 FD = Command(
     flags="-H --hidden --no-hidden -I --no-ignore --no-ignore-vcs --no-ignore-parent --no-require-git "
-    "--no-global-ignore-file -u --unrestricted "
-    "-s --case-sensitive -i --ignore-case -g --glob --regex -F --fixed-strings -a --absolute-path -p "
-    "--full-path -0 --print0 --prune -1 -q --quiet --show-errors --strip-cwd-prefix --one-file-system -h --help -V "
-    "--version -x --exec -X --exec-batch",
+    "--no-global-ignore-file -u --unrestricted -s --case-sensitive -i --ignore-case -g --glob --regex -F "
+    "--fixed-strings -a --absolute-path -p --full-path -0 --print0 --prune -1 -q --quiet --show-errors "
+    "--strip-cwd-prefix --one-file-system -h --help -V --version -x --exec -X --exec-batch",
     values={
         "--and -d --max-depth --min-depth --exact-depth -E --exclude -t --type -e --extension -S --size "
         "--changed-within --changed-before --newer --older -o --owner -c --color -j --threads --max-results "

@@ -44,8 +44,7 @@ COMMANDS: dict[str, Command] = {
     "file": Command(
         # -z and -Z start decompressors.
         flags="-b --brief -i --mime --apple --extension --mime-type --mime-encoding -I -k --keep-going -l --list -L "
-        "--dereference -h --no-dereference -n --no-buffer -N --no-pad -0 --print0 -r --raw "
-        "-v --version --help",
+        "--dereference -h --no-dereference -n --no-buffer -N --no-pad -0 --print0 -r --raw -v --version --help",
         values={
             "-e --exclude --exclude-quiet -F --separator -P --parameter": TEXT,
             "-m --magic-file": READ,

@@ -15,9 +15,8 @@ SOURCES = {"git 2.39, git(1) and the page of each sub-command": "git"}
 COMMANDS: dict[str, Command] = {
     "git": Command(
         # Not --help: with a sub-command it starts man.
-        flags="--version -v -P --no-pager --no-optional-locks --literal-pathspecs --glob-pathspecs "
-        "--noglob-pathspecs --icase-pathspecs --no-replace-objects --no-lazy-fetch --no-advice --html-path "
-        "--man-path --info-path",
+        flags="--version -v -P --no-pager --no-optional-locks --literal-pathspecs --glob-pathspecs --noglob-pathspecs "
+        "--icase-pathspecs --no-replace-objects --no-lazy-fetch --no-advice --html-path --man-path --info-path",
         moves="-C",
         values={
             "-C": READ,

@@ -1,33 +1,65 @@
 """Sub-commands of git that show commits and what they changed."""
 
 from handrail.shell.tables.format import NETWORK, READ, STATE, TEXT, WRITE, Command, Grammar, Unless
-from handrail.shell.tables.git.options import (
-    DIFF_FLAGS,
-    DIFF_NEVER,
-    DIFF_OPTIONAL,
-    DIFF_VALUES,
-    LOG_FLAGS,
-    LOG_OPTIONAL,
-    LOG_VALUES,
-    WALK_ATTACHED,
-    WALK_FLAGS,
-    WALK_NEVER,
-    WALK_OPTIONAL,
-    WALK_VALUES,
+from handrail.shell.tables.git import preconditions as needs
+
+# Options that many sub-commands share: of diffs (diff-options), and of walks through history (git-log(1)).
+DIFF_FLAGS = (
+    "-p -u --patch -s --no-patch --raw --patch-with-raw --indent-heuristic --no-indent-heuristic --minimal --patience "
+    "--histogram --compact-summary --numstat --shortstat --summary --patch-with-stat -z --name-only --name-status "
+    "--no-color --no-color-moved --no-color-moved-ws --no-renames --rename-empty --no-rename-empty --check "
+    "--full-index --binary -D --irreversible-delete --pickaxe-all --pickaxe-regex -R -a --text --ignore-cr-at-eol "
+    "--ignore-space-at-eol -b --ignore-space-change -w --ignore-all-space --ignore-blank-lines -W --function-context "
+    "--exit-code --quiet --no-ext-diff --no-textconv --no-prefix -t --cumulative --find-copies-harder "
+    "--no-relative --ita-invisible-in-index --ita-visible-in-index"
 )
-from handrail.shell.tables.git.preconditions import (
-    EXTERNAL_DIFF,
-    FILTERS,
-    FSMONITOR,
-    HOOKS,
-    IN_LOG,
-    NO_ALIAS,
-    OF_FILES,
-    SIGNATURES,
-    SUBMODULES,
-    TEXTCONV,
-    TEXTCONV_ALWAYS,
+DIFF_VALUES = (
+    "-S -G -I --ignore-matching-lines -l --diff-filter --anchored --diff-algorithm --inter-hunk-context "
+    "--ws-error-highlight --skip-to --rotate-to --src-prefix --dst-prefix --line-prefix --word-diff-regex "
+    "--find-object --color-moved-ws --stat-width --stat-name-width --stat-graph-width --stat-count "
+    "--output-indicator-new --output-indicator-old --output-indicator-context"
 )
+DIFF_OPTIONAL = (
+    "--stat --dirstat --dirstat-by-file --color --color-moved --word-diff --color-words --abbrev -U "
+    "--unified -M --find-renames -C --find-copies -B --break-rewrites --relative --ignore-submodules -X"
+)
+DIFF_NEVER = {
+    "--ext-diff": "runs the configured diff program",
+    "--textconv": "runs the configured conversion program",
+    "--submodule": "runs git in the submodule, with the programs its configuration names",
+}
+
+# The walk itself: git rev-list has these too.
+WALK_FLAGS = (
+    "--merges --no-merges --first-parent --exclude-first-parent-only --all --reverse --date-order --author-date-order "
+    "--topo-order --boundary --left-right --left-only --right-only --cherry --cherry-pick --cherry-mark --do-walk "
+    "--parents --children --abbrev-commit --no-abbrev-commit --relative-date --full-history --dense "
+    "--sparse --simplify-merges --simplify-by-decoration --show-pulls --remove-empty -i --regexp-ignore-case "
+    "--invert-grep --all-match -E --extended-regexp -F --fixed-strings -P --perl-regexp --basic-regexp -g "
+    "--walk-reflogs --reflog --oneline --graph --no-notes --no-expand-tabs --no-min-parents --no-max-parents --not "
+    "--merge --bisect --ignore-missing --single-worktree --standard-notes --no-standard-notes"
+)
+WALK_VALUES = (
+    "-n --max-count --skip --since --after --until --before --author --committer --grep --grep-reflog --date "
+    "--encoding --glob --exclude --since-as-filter"
+)
+WALK_ATTACHED = "--min-parents --max-parents --exclude-hidden --max-age --min-age"
+WALK_OPTIONAL = (
+    "--branches --tags --remotes --notes --show-notes --expand-tabs --no-walk --ancestry-path --show-linear-break"
+)
+WALK_NEVER = {
+    "--show-signature": "runs the configured signature program",
+    "--stdin": "takes revisions from its input",
+    "--alternate-refs": "runs the configured core.alternateRefsCommand",
+    "--remerge-diff": "merges again, with the configured merge drivers",
+}
+
+LOG_FLAGS = (
+    "--no-decorate --source --follow --full-diff --clear-decorations --mailmap --use-mailmap --no-mailmap "
+    "--no-use-mailmap -m -c --cc --no-diff-merges --log-size --combined-all-paths --no-show-signature"
+)
+LOG_VALUES = "--decorate-refs --decorate-refs-exclude"
+LOG_OPTIONAL = "--decorate"
 
 PRETTY = Grammar("git.pretty")
 DIFF_OUTPUT = {DIFF_VALUES: TEXT, "--output": WRITE, "-O": READ}
@@ -40,7 +72,7 @@ LOG = Command(
     never={**DIFF_NEVER, **WALK_NEVER},
     number=True,
     expression="git.pathspec",
-    requires=IN_LOG,
+    requires=needs.IN_LOG,
 )
 DIFF = Command(
     flags=f"{DIFF_FLAGS} --cached --staged --merge-base -0 -1 -2 -3 --base --ours --theirs -c --cc",
@@ -48,7 +80,7 @@ DIFF = Command(
     optional={DIFF_OPTIONAL: TEXT},
     never={**DIFF_NEVER, "--no-index": "compares files outside any repository"},
     expression="git.pathspec",
-    requires=(*OF_FILES, EXTERNAL_DIFF, TEXTCONV),
+    requires=(*needs.OF_FILES, needs.EXTERNAL_DIFF, needs.TEXTCONV),
 )
 BLAME = Command(
     flags="--incremental -b --root --show-stats --progress --no-progress --score-debug -f --show-name -n "
@@ -59,7 +91,7 @@ BLAME = Command(
     optional={"-C -M --abbrev": TEXT},
     never={**DIFF_NEVER, "--output": "writes a file"},
     expression="git.pathspec",
-    requires=(FSMONITOR, FILTERS, TEXTCONV),
+    requires=(needs.FSMONITOR, needs.FILTERS, needs.TEXTCONV),
 )
 # A word after `git reflog` that is no sub-command is a ref; new sub-commands come with new versions.
 REFLOG = Grammar("git.reflog")
@@ -67,7 +99,7 @@ REFLOG = Grammar("git.reflog")
 SUBCOMMANDS: dict[str, Command] = {
     "log": LOG,
     "show": LOG._replace(),
-    "whatchanged": LOG._replace(requires=(*IN_LOG, NO_ALIAS)),
+    "whatchanged": LOG._replace(requires=(*needs.IN_LOG, needs.NO_ALIAS)),
     "diff": DIFF,
     "diff-tree": Command(
         flags=f"{DIFF_FLAGS} -r --root -m -v --no-commit-id -c --cc --combined-all-paths --always --merge-base "
@@ -77,7 +109,7 @@ SUBCOMMANDS: dict[str, Command] = {
         optional={DIFF_OPTIONAL: TEXT, "--pretty": PRETTY},
         never={**DIFF_NEVER, "--stdin": "takes trees from its input", "--remerge-diff": "runs merge drivers"},
         expression="git.pathspec",
-        requires=(FSMONITOR, *IN_LOG),
+        requires=(needs.FSMONITOR, *needs.IN_LOG),
     ),
     "diff-index": Command(
         flags=f"{DIFF_FLAGS} --cached --merge-base -m",
@@ -85,7 +117,7 @@ SUBCOMMANDS: dict[str, Command] = {
         optional={DIFF_OPTIONAL: TEXT},
         never=DIFF_NEVER,
         expression="git.pathspec",
-        requires=(FSMONITOR, FILTERS, EXTERNAL_DIFF, TEXTCONV, SUBMODULES),
+        requires=(needs.FSMONITOR, needs.FILTERS, needs.EXTERNAL_DIFF, needs.TEXTCONV, needs.SUBMODULES),
     ),
     "diff-files": Command(
         flags=f"{DIFF_FLAGS} -0 -1 -2 -3 --base --ours --theirs -q -c --cc",
@@ -93,7 +125,7 @@ SUBCOMMANDS: dict[str, Command] = {
         optional={DIFF_OPTIONAL: TEXT},
         never=DIFF_NEVER,
         expression="git.pathspec",
-        requires=(FSMONITOR, FILTERS, EXTERNAL_DIFF, TEXTCONV, SUBMODULES),
+        requires=(needs.FSMONITOR, needs.FILTERS, needs.EXTERNAL_DIFF, needs.TEXTCONV, needs.SUBMODULES),
     ),
     "range-diff": Command(
         # It runs git log by itself, and does not hand --no-textconv on.
@@ -102,7 +134,7 @@ SUBCOMMANDS: dict[str, Command] = {
         optional={DIFF_OPTIONAL: TEXT, "--notes": TEXT},
         never=DIFF_NEVER,
         expression="git.pathspec",
-        requires=(TEXTCONV_ALWAYS, SIGNATURES, SUBMODULES),
+        requires=(needs.TEXTCONV_ALWAYS, needs.SIGNATURES, needs.SUBMODULES),
     ),
     "rev-list": Command(
         flags=f"{WALK_FLAGS} --count --quiet --use-bitmap-index --bisect-vars --bisect-all --objects "
@@ -115,7 +147,7 @@ SUBCOMMANDS: dict[str, Command] = {
         never=WALK_NEVER,
         number=True,
         expression="git.pathspec",
-        requires=(SIGNATURES,),
+        requires=(needs.SIGNATURES,),
     ),
     "shortlog": Command(
         flags="-c --committer -n --numbered -s --summary -e --email --all --merges --no-merges --first-parent",
@@ -124,7 +156,7 @@ SUBCOMMANDS: dict[str, Command] = {
         optional={"-w --branches --tags --remotes": TEXT},
         never={"--output": "writes a file", **WALK_NEVER},
         expression="git.pathspec",
-        requires=(SIGNATURES,),
+        requires=(needs.SIGNATURES,),
     ),
     "reflog": Command(
         subcommands={
@@ -139,7 +171,7 @@ SUBCOMMANDS: dict[str, Command] = {
             "list": LOG._replace(),
             "show": DIFF._replace(
                 flags=f"{DIFF_FLAGS} --include-untracked --only-untracked",
-                requires=(EXTERNAL_DIFF, TEXTCONV, SUBMODULES),
+                requires=(needs.EXTERNAL_DIFF, needs.TEXTCONV, needs.SUBMODULES),
             ),
         }
     ),
@@ -152,7 +184,7 @@ SUBCOMMANDS: dict[str, Command] = {
         values={"--candidates --match --exclude": TEXT},
         optional={"--abbrev --dirty --broken": TEXT},
         rest=TEXT,
-        requires=(FSMONITOR, FILTERS, HOOKS),
+        requires=(needs.FSMONITOR, needs.FILTERS, needs.HOOKS),
     ),
     "name-rev": Command(
         flags="--name-only --tags --all --undefined --no-undefined --always --stdin --annotate-stdin",
