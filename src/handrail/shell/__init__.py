@@ -3,30 +3,13 @@
 from handrail.shell.analysis import analyse
 from handrail.shell.effects import reads_outside, reads_secrets
 from handrail.shell.explain import explain
-from handrail.shell.model import (
-    Analysis,
-    CommandVerdict,
-    Does,
-    Effect,
-    Piece,
-    PieceKind,
-    Reason,
-    Redirection,
-    Requirement,
-    Segment,
-    Word,
-)
+from handrail.shell.model import Analysis, CommandVerdict, Does, PieceKind, Segment, Word
 
 __all__ = [
     "Analysis",
     "CommandVerdict",
     "Does",
-    "Effect",
-    "Piece",
     "PieceKind",
-    "Reason",
-    "Redirection",
-    "Requirement",
     "Segment",
     "Word",
     "analyse",

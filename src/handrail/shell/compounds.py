@@ -45,11 +45,9 @@ class Compounds(Redirections):
         return self.compound("group", start, script)
 
     def conditional(self, start: int) -> Compound:
-        scripts = [self.body(("then",))]
-        self.expect("then")
-        scripts.append(self.body(("elif", "else", "fi")))
-        while self.token() == "elif":
-            self.at += 4
+        scripts: list[Script] = []
+        while not scripts or self.token() == "elif":
+            self.at += 4 if scripts else 0
             scripts.append(self.body(("then",)))
             self.expect("then")
             scripts.append(self.body(("elif", "else", "fi")))

@@ -126,15 +126,7 @@ class Parser(Compounds):
         redirections, extra = self.redirections()
         if extra:
             raise self.refuse("a word after a compound command")
-        return Compound(
-            compound.kind,
-            compound.scripts,
-            compound.start,
-            self.byte(self.at),
-            compound.words,
-            compound.name,
-            redirections,
-        )
+        return compound._replace(end=self.byte(self.at), redirections=redirections)
 
     def simple(self) -> Command:
         start = self.at

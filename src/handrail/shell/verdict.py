@@ -158,14 +158,12 @@ class EntryReader(OptionReader):
         found = EntryReader(inner, f"{self.name} {name}", self.names).run(tuple(rest))
         moves = (*self.moves, *found.moves)
         lists = found.lists_paths and not moves  # the names would be seen from another folder
-        return Judgement(
-            found.entry,
-            (*self.effects, *found.effects),
-            (*self.entry.requires, *self.needs, *found.requires),
-            lists,
-            found.whole_names if lists else (),
-            found.passes,
-            moves,
+        return found._replace(
+            effects=(*self.effects, *found.effects),
+            requires=(*self.entry.requires, *self.needs, *found.requires),
+            lists_paths=lists,
+            whole_names=found.whole_names if lists else (),
+            moves=moves,
         )
 
     def place(self) -> None:

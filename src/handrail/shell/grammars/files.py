@@ -164,16 +164,9 @@ TREE_SPEC = OptionSpec(
         "--dirsfirst --filesfirst --nolinks --version --help".split()
     ),
     values={
-        "-L": None,
-        "-P": None,
-        "-I": None,
-        "-H": None,
-        "-T": None,
+        **dict.fromkeys("-L -P -I -H -T".split()),
+        **dict.fromkeys("--gitfile --infofile --hintro --houtro".split(), Does.READS),
         "-o": Does.WRITES,
-        "--gitfile": Does.READS,
-        "--infofile": Does.READS,
-        "--hintro": Does.READS,
-        "--houtro": Does.READS,
     },
     attached=re.compile(r"-L[0-9]+|--(charset|filelimit|timefmt|sort)=.*"),
 )

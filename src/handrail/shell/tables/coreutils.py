@@ -54,15 +54,9 @@ LS = Command(
     lists_paths=True,
 )
 
-SUM_FLAGS = f"-b --binary -t --text --tag -z --zero {HELP}"
 CHECKS = {"-c --check": "reads the files named in its operands"}
-SUM = Command(
-    # What --check reads is named in a file.
-    flags=SUM_FLAGS,
-    never=CHECKS,
-    rest=READ,
-    harmless_options=True,
-)
+# What --check reads is named in a file.
+SUM = prints("-b --binary -t --text --tag -z --zero")._replace(never=CHECKS)
 SUMS = "md5sum sha1sum sha224sum sha256sum sha384sum sha512sum".split()
 
 BASE64 = Command(
@@ -89,23 +83,15 @@ COMMANDS: dict[str, Command] = {
         "-b --body-numbering -d --section-delimiter -f --footer-numbering -h --header-numbering -i --line-increment "
         "-l --join-blank-lines -n --number-format -s --number-separator -v --starting-line-number -w --number-width",
     ),
-    "head": Command(
-        flags=f"-q --quiet --silent -v --verbose -z --zero-terminated {HELP}",
-        values={"-c --bytes -n --lines": TEXT},
+    "head": prints(
+        "-q --quiet --silent -v --verbose -z --zero-terminated", "-c --bytes -n --lines", number=True
+    )._replace(passes_with="-NUM -n --lines"),
+    "tail": prints(
+        "-f -F -q --quiet --silent -v --verbose -z --zero-terminated --retry",
+        "-c --bytes -n --lines --max-unchanged-stats --pid -s --sleep-interval",
+        optional="--follow",
         number=True,
-        rest=READ,
-        harmless_options=True,
-        passes_with="-NUM -n --lines",
-    ),
-    "tail": Command(
-        flags=f"-f -F -q --quiet --silent -v --verbose -z --zero-terminated --retry {HELP}",
-        values={"-c --bytes -n --lines --max-unchanged-stats --pid -s --sleep-interval": TEXT},
-        optional={"--follow": TEXT},
-        number=True,
-        rest=READ,
-        harmless_options=True,
-        passes_with="-NUM -n --lines",
-    ),
+    )._replace(passes_with="-NUM -n --lines"),
     "wc": Command(
         flags=f"-c --bytes -m --chars -l --lines -L --max-line-length -w --words {HELP}",
         values={"--files0-from": NAMES},

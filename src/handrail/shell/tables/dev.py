@@ -1,6 +1,6 @@
-"""Developer tools: viewers and counters of code, and programs that tell their version."""
+"""Developer tools that check, count or show files of a project."""
 
-from handrail.shell.tables.format import PROGRAM, READ, TEXT, Command, version
+from handrail.shell.tables.format import PROGRAM, READ, TEXT, Command
 
 SOURCES = {
     "shellcheck 0.9": "shellcheck",
@@ -8,18 +8,9 @@ SOURCES = {
     "scc 3, scc --help (not run here)": "scc",
     "bat 0.22, bat --help": "bat batcat",
     "exa 0.10, exa --help": "eza exa",
-    "--help of each": "*",
 }
 
-
-GNU = version("--version")
-
 COMMANDS: dict[str, Command] = {
-    **dict.fromkeys(
-        "ctest lldb pkg-config ccache bison flex m4 clang-format clang-tidy gpg shfmt pg_dump".split(), GNU
-    ),
-    # Not ansible: it runs the cowpath of ./ansible.cfg.
-    **dict.fromkeys("isort pyright aws pre-commit virtualenv".split(), GNU),
     "shellcheck": Command(
         # -x follows `source` into other files.
         flags="-a --check-sourced --list-optional --norc -V --version",

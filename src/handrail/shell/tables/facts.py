@@ -32,8 +32,7 @@ COMMANDS: dict[str, Command] = {
     ),
     "id": prints("-a -Z --context -g --group -G --groups -n --name -r --real -u --user -z --zero -p -P -F", rest=TEXT),
     "groups": prints("", rest=TEXT),
-    "whoami": Command(flags=HELP),
-    "logname": Command(flags=HELP),
+    **dict.fromkeys("whoami logname hostid".split(), Command(flags=HELP)),
     "users": Command(flags=HELP, rest=READ),
     "who": Command(
         # `who am i` takes two words that are no files.
@@ -60,7 +59,6 @@ COMMANDS: dict[str, Command] = {
     # On macOS an operand is a program to run.
     "arch": Command(flags=HELP),
     "nproc": Command(flags=f"--all {HELP}", values={"--ignore": TEXT}),
-    "hostid": Command(flags=HELP),
     "lsb_release": Command(
         flags="-h --help -v --version -i --id -d --description -r --release -c --codename -a --all -s --short"
     ),

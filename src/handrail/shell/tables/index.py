@@ -17,9 +17,8 @@ FAMILIES: dict[str, str] = {
     "coreutils": "true false : echo printf pwd ls dir vdir cat tac nl head tail wc sort uniq cut tr paste join comm "
     "fold fmt expand unexpand pr ptx shuf tsort od base64 base32 basenc md5sum sha1sum sha224sum sha256sum sha384sum "
     "sha512sum b2sum cksum sum shasum stat du df basename dirname realpath readlink printenv",
-    "dev": "ctest lldb pkg-config ccache bison flex m4 clang-format clang-tidy gpg shfmt pg_dump isort pyright aws "
-    "pre-commit virtualenv shellcheck tokei scc bat batcat eza exa",
-    "facts": "date hostname id groups whoami logname users who w last uname arch nproc hostid lsb_release sw_vers "
+    "dev": "shellcheck tokei scc bat batcat eza exa",
+    "facts": "date hostname id groups whoami logname hostid users who w last uname arch nproc lsb_release sw_vers "
     "uptime tty locale getconf cal ncal seq yes factor numfmt expr sleep bc",
     "forge": "gh glab",
     "git": "git",
@@ -31,13 +30,14 @@ FAMILIES: dict[str, str] = {
     "cargo rustc rustup rustdoc go gofmt yarn pnpm corepack npx pnpx bunx mvn gradle sbt bundle bundler composer "
     "poetry pdm hatch pipenv",
     "processes": "ps top pgrep pidof pstree lsof free vmstat iostat kill pkill killall",
-    "search": "zgrep zegrep zfgrep grep egrep fgrep find",
-    "search_tools": "rg fd fdfind ag ack",
+    "search": "zgrep zegrep zfgrep grep egrep fgrep find rg fd fdfind ag ack",
     "streams": "sed awk gawk mawk nawk original-awk",
     "versions": "python python2 python3 python3.8 python3.9 python3.10 python3.11 python3.12 python3.13 python3.14 "
-    "python3.15 pypy3 node nodejs deno bun perl ruby php lua luajit make gmake cmake openssl gcc g++ cc c++ cpp "
-    "gfortran clang clang++ java javac sqlite3 ffmpeg ffprobe ocaml ld as ninja meson ghc Rscript R vim nvim emacs ed "
-    "valgrind tsc prettier eslint ruff black mypy autoconf automake curl wget psql mysql nano tmux redis-cli nginx dc",
+    "python3.15 pypy3 node nodejs ruby php make gmake perl bun redis-cli deno curl wget psql mysql nano dc nginx lua "
+    "luajit tmux cmake ld as ninja meson ghc Rscript R vim nvim emacs ed valgrind tsc prettier eslint ruff black mypy "
+    "autoconf automake ctest lldb pkg-config ccache bison flex m4 clang-format clang-tidy gpg shfmt pg_dump isort "
+    "pyright aws pre-commit virtualenv gcc g++ cc c++ cpp gfortran clang clang++ java javac sqlite3 ffmpeg ffprobe "
+    "ocaml openssl",
     "viewers": "column iconv rev tree file hexdump hd xxd strings nm objdump readelf size ldd",
     "wrappers": "sh bash dash rbash timeout nice stdbuf ionice command builtin exec env xargs ash zsh ksh mksh fish "
     "eval trap mapfile jobs nohup sudo doas pkexec su runuser setpriv chroot unshare nsenter setsid chrt taskset "

@@ -78,18 +78,15 @@ SHIM = always(PROGRAM, "may fetch or change its own version, or run what the pro
 
 COMMANDS: dict[str, Command] = {
     **dict.fromkeys(("pip", "pip3"), PIP_ENTRY),
-    "uv": Command(
-        # Almost every command starts the interpreter of the project to ask for its version.
-        flags="-V --version",
-        only_with="-V --version",
-        subcommands={"cache": Command(subcommands={"dir": Command()}), "tool": Command(subcommands={"dir": Command()})},
+    # Almost every command starts the interpreter of the project to ask for its version.
+    "uv": version(
+        "-V --version",
+        {"cache": Command(subcommands={"dir": Command()}), "tool": Command(subcommands={"dir": Command()})},
     ),
     "pipx": version("--version"),
-    "npm": Command(
-        flags="-v --version",
-        only_with="-v --version",
-        requires=(NPM_CHECK,),
-        subcommands={
+    "npm": version(
+        "-v --version",
+        {
             **dict.fromkeys(
                 "ls list la ll root prefix explain why query pkg".split(),
                 always(STATE, "writes a log, and removes older ones"),
@@ -99,7 +96,7 @@ COMMANDS: dict[str, Command] = {
             ),
             "config": always(SECRET, "may show passwords of registries"),
         },
-    ),
+    )._replace(requires=(NPM_CHECK,)),
     "gem": version(
         "-v --version",
         {
@@ -124,23 +121,19 @@ COMMANDS: dict[str, Command] = {
             "env": Command(subcommands={"list": Command(flags="--json")}),
         },
     ),
-    "apt": Command(
-        flags="-v --version",
-        only_with="-v --version",
-        never=APT_NEVER,
-        subcommands={
+    "apt": version(
+        "-v --version",
+        {
             **APT_COMMON,
             "list": Command(
                 flags="--installed --upgradable --upgradeable -a --all-versions --manual-installed -v --verbose",
                 rest=TEXT,
             ),
         },
-    ),
-    "apt-cache": Command(
-        flags="-v --version",
-        only_with="-v --version",
-        never=APT_NEVER,
-        subcommands={
+    )._replace(never=APT_NEVER),
+    "apt-cache": version(
+        "-v --version",
+        {
             **APT_COMMON,
             "showpkg": Command(rest=TEXT),
             "stats": Command(),
@@ -148,8 +141,8 @@ COMMANDS: dict[str, Command] = {
             "pkgnames": Command(operands=(TEXT,)),
             "madison": Command(rest=TEXT),
         },
-    ),
-    "apt-get": Command(flags="-v --version", only_with="-v --version", never=APT_NEVER),
+    )._replace(never=APT_NEVER),
+    "apt-get": version("-v --version")._replace(never=APT_NEVER),
     "apt-mark": Command(subcommands=dict.fromkeys("showauto showmanual showhold".split(), Command(rest=TEXT))),
     "dpkg": Command(
         flags=f"{DPKG_FLAGS} -V --verify -C --audit --get-selections --print-architecture "

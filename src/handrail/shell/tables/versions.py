@@ -2,22 +2,16 @@
 Interpreters, compilers and tools that are read-only only when asked for their version.
 
 Not here: what may download or switch versions first (go, cargo, rustc, rustup, yarn), what loads code of the project
-before it answers (pytest, mvn, gradle), and what starts a server (bazel).
+before it answers (pytest, mvn, gradle), what starts a server (bazel), and ansible, which runs the cowpath of
+./ansible.cfg.
 """
 
 from handrail.shell.tables.format import Command, version
 
-LONG = version("--version")
-BOTH = version("-V --version")
-SMALL = version("-v --version")
-HELPS = version("--version -h --help")
-WORDS = Command(plain=True, expression="system.version_words")
-
-PYTHON = version("-V --version -h --help")
-PYTHONS = ("python", "python2", "python3", *(f"python3.{minor}" for minor in range(8, 16)), "pypy3")
+PYTHONS = " ".join(("python python2 python3", *(f"python3.{minor}" for minor in range(8, 16)), "pypy3"))
 
 SOURCES = {
-    "CPython 3.13": " ".join(PYTHONS),
+    "CPython 3.13": PYTHONS,
     "Node.js 22": "node nodejs",
     "Perl 5.36, perlrun(1)": "perl",
     "Ruby 3.1": "ruby",
@@ -26,32 +20,28 @@ SOURCES = {
     "LuaJIT 2.1": "luajit",
     "GNU make 4.3": "make gmake",
     "OpenSSL 3.0": "openssl",
-    "the manual page of each: these options print and stop": "*",
+    "the manual page or --help of each": "*",
 }
 
+# Each of the options makes the programs behind it print and stop. Not make -n, which runs $(shell ...).
+PRINTS_AND_STOPS = {
+    "-V --version -h --help": PYTHONS,
+    "-v --version -h --help": "node nodejs ruby php make gmake",
+    "-v --version -h": "perl",
+    "-v --version": "bun redis-cli",
+    "-V --version": "deno curl wget psql mysql nano dc",
+    "-v -V": "nginx",
+    "-v": "lua luajit",
+    "-V": "tmux",
+    "--version -h --help": "cmake",
+    "--version": "ld as ninja meson ghc Rscript R vim nvim emacs ed valgrind tsc prettier eslint ruff black mypy "
+    "autoconf automake ctest lldb pkg-config ccache bison flex m4 clang-format clang-tidy gpg shfmt pg_dump isort pyright "
+    "aws pre-commit virtualenv",
+}
+WORDS = Command(plain=True, expression="system.version_words")
+
 COMMANDS: dict[str, Command] = {
-    **dict.fromkeys(PYTHONS, PYTHON),
-    "node": version("-v --version -h --help"),
-    "nodejs": version("-v --version -h --help"),
-    "deno": BOTH,
-    "bun": SMALL,
-    "perl": version("-v --version -h"),
-    "ruby": version("-v --version -h --help"),
-    "php": version("-v --version -h --help"),
-    "lua": version("-v"),
-    "luajit": version("-v"),
-    # Not -n, which runs $(shell ...).
-    **dict.fromkeys(("make", "gmake"), version("-v --version -h --help")),
-    "cmake": HELPS,
-    "openssl": Command(subcommands={"version": Command(flags="-a -v -b -o -f -p -d -e -m -r -c")}),
+    **{name: version(options) for options, names in PRINTS_AND_STOPS.items() for name in names.split()},
     **dict.fromkeys("gcc g++ cc c++ cpp gfortran clang clang++ java javac sqlite3 ffmpeg ffprobe ocaml".split(), WORDS),
-    **dict.fromkeys(
-        "ld as ninja meson ghc Rscript R vim nvim emacs ed valgrind tsc prettier eslint ruff".split(), LONG
-    ),
-    **dict.fromkeys("black mypy autoconf automake".split(), LONG),
-    **dict.fromkeys("curl wget psql mysql nano".split(), BOTH),
-    "tmux": version("-V"),
-    "redis-cli": SMALL,
-    "nginx": version("-v -V"),
-    "dc": BOTH,  # a program of dc may run commands: `!`
+    "openssl": Command(subcommands={"version": Command(flags="-a -v -b -o -f -p -d -e -m -r -c")}),
 }

@@ -70,6 +70,8 @@ def runs(
     )
 
 
+WRAPPER = Command(operands=(COMMAND,), options_first=True)
+
 HARMLESS: dict[str, Command] = {
     **dict.fromkeys("sh bash dash rbash".split(), SH),
     "timeout": Command(
@@ -78,38 +80,26 @@ HARMLESS: dict[str, Command] = {
         operands=(TEXT, COMMAND),
         options_first=True,
     ),
-    "nice": Command(
-        values={"-n --adjustment": TEXT},
-        number=True,
-        operands=(COMMAND,),
-        options_first=True,
-        alone={TEXT: "prints the niceness"},
-    ),
-    "stdbuf": Command(values={"-i --input -o --output -e --error": TEXT}, operands=(COMMAND,), options_first=True),
-    "ionice": Command(
+    "nice": WRAPPER._replace(values={"-n --adjustment": TEXT}, number=True, alone={TEXT: "prints the niceness"}),
+    "stdbuf": WRAPPER._replace(values={"-i --input -o --output -e --error": TEXT}),
+    "ionice": WRAPPER._replace(
         flags="-t --ignore",
         values={"-c --class -n --classdata": TEXT},
         never={"-p --pid -P --pgid -u --uid": "changes running processes"},
-        operands=(COMMAND,),
-        options_first=True,
         alone={TEXT: "prints the class"},
     ),
     "command": Command(flags="-v -V -p", operands=(Unless(COMMAND, "-v -V"),), rest=TEXT, options_first=True),
-    "builtin": Command(operands=(COMMAND,), options_first=True),
-    "exec": Command(
+    "builtin": WRAPPER,
+    "exec": WRAPPER._replace(
         # Alone it opens and closes descriptors of this shell. A program may do other things under another name.
         flags="-c",
         values={"-a": STATE},
         never={"-l": "runs a program under another name"},
-        operands=(COMMAND,),
-        options_first=True,
         alone={STATE: "changes where this shell reads and writes"},
     ),
-    "env": Command(
+    "env": WRAPPER._replace(
         flags="-i --ignore-environment -0 --null",
         values={"-u --unset": STATE, "-C --chdir": READ, "-S --split-string": EVAL},
-        operands=(COMMAND,),
-        options_first=True,
         assigns=True,
         moves="-C --chdir",
         alone={SECRET: "shows all variables of the environment"},

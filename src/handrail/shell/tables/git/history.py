@@ -97,43 +97,33 @@ BLAME = Command(
 REFLOG = Grammar("git.reflog")
 
 SUBCOMMANDS: dict[str, Command] = {
-    "log": LOG,
-    "show": LOG._replace(),
+    **dict.fromkeys(("log", "show"), LOG),
     "whatchanged": LOG._replace(requires=(*needs.IN_LOG, needs.NO_ALIAS)),
     "diff": DIFF,
-    "diff-tree": Command(
+    "diff-tree": DIFF._replace(
         flags=f"{DIFF_FLAGS} -r --root -m -v --no-commit-id -c --cc --combined-all-paths --always --merge-base "
         "--no-diff-merges --no-notes",
-        values=DIFF_OUTPUT,
         attached={"--format": PRETTY},
         optional={DIFF_OPTIONAL: TEXT, "--pretty": PRETTY},
         never={**DIFF_NEVER, "--stdin": "takes trees from its input", "--remerge-diff": "runs merge drivers"},
-        expression="git.pathspec",
         requires=(needs.FSMONITOR, *needs.IN_LOG),
     ),
-    "diff-index": Command(
+    "diff-index": DIFF._replace(
         flags=f"{DIFF_FLAGS} --cached --merge-base -m",
-        values=DIFF_OUTPUT,
-        optional={DIFF_OPTIONAL: TEXT},
         never=DIFF_NEVER,
-        expression="git.pathspec",
         requires=(needs.FSMONITOR, needs.FILTERS, needs.EXTERNAL_DIFF, needs.TEXTCONV, needs.SUBMODULES),
     ),
-    "diff-files": Command(
+    "diff-files": DIFF._replace(
         flags=f"{DIFF_FLAGS} -0 -1 -2 -3 --base --ours --theirs -q -c --cc",
-        values=DIFF_OUTPUT,
-        optional={DIFF_OPTIONAL: TEXT},
         never=DIFF_NEVER,
-        expression="git.pathspec",
         requires=(needs.FSMONITOR, needs.FILTERS, needs.EXTERNAL_DIFF, needs.TEXTCONV, needs.SUBMODULES),
     ),
-    "range-diff": Command(
+    "range-diff": DIFF._replace(
         # It runs git log by itself, and does not hand --no-textconv on.
         flags=f"{DIFF_FLAGS} --no-dual-color --dual-color --left-only --right-only --no-notes",
         values={**DIFF_OUTPUT, "--creation-factor": TEXT},
         optional={DIFF_OPTIONAL: TEXT, "--notes": TEXT},
         never=DIFF_NEVER,
-        expression="git.pathspec",
         requires=(needs.TEXTCONV_ALWAYS, needs.SIGNATURES, needs.SUBMODULES),
     ),
     "rev-list": Command(
@@ -160,7 +150,7 @@ SUBCOMMANDS: dict[str, Command] = {
     ),
     "reflog": Command(
         subcommands={
-            "show": LOG._replace(),
+            "show": LOG,
             "exists": Command(operands=(TEXT,)),
             "list": Command(),
             "*": LOG._replace(expression="", operands=(REFLOG,), rest=READ),
@@ -168,15 +158,14 @@ SUBCOMMANDS: dict[str, Command] = {
     ),
     "stash": Command(
         subcommands={
-            "list": LOG._replace(),
+            "list": LOG,
             "show": DIFF._replace(
                 flags=f"{DIFF_FLAGS} --include-untracked --only-untracked",
                 requires=(needs.EXTERNAL_DIFF, needs.TEXTCONV, needs.SUBMODULES),
             ),
         }
     ),
-    "blame": BLAME,
-    "annotate": BLAME._replace(),
+    **dict.fromkeys(("blame", "annotate"), BLAME),
     "cherry": Command(flags="-v --verbose", optional={"--abbrev": TEXT}, operands=(TEXT, TEXT, TEXT)),
     "merge-base": Command(flags="-a --all --octopus --independent --is-ancestor --fork-point", rest=TEXT),
     "describe": Command(
