@@ -35,8 +35,8 @@ PRINTS_AND_STOPS = {
     "-V": "tmux",
     "--version -h --help": "cmake",
     "--version": "ld as ninja meson ghc Rscript R vim nvim emacs ed valgrind tsc prettier eslint ruff black mypy "
-    "autoconf automake ctest lldb pkg-config ccache bison flex m4 clang-format clang-tidy gpg shfmt pg_dump isort pyright "
-    "aws pre-commit virtualenv",
+    "autoconf automake ctest lldb pkg-config ccache bison flex m4 clang-format clang-tidy gpg shfmt pg_dump isort "
+    "pyright aws pre-commit virtualenv",
 }
 WORDS = Command(plain=True, expression="system.version_words")
 
