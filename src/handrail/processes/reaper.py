@@ -78,8 +78,8 @@ class Reaper:
         self.watch()
         if self.store:
             self.store.drain()
-        kept = (self.store.stored, self.store.lost, self.store.trouble) if self.store else (0, 0, 0)
-        self.tell("ended", self.status or 0, self.why, *kept)
+        counts = (self.store.stored, self.store.lost, self.store.trouble) if self.store else (0, 0, 0)
+        self.tell("ended", self.status or 0, self.why, *counts)
 
     def greet(self) -> None:
         """Report that the command runs. If it ends at once only the end is reported, which saves a wake-up."""

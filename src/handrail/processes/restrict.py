@@ -1,5 +1,5 @@
 """
-What a reaper's child does to itself before it becomes a command: Landlock, seccomp, no capabilities, no way back.
+Restricts a reaper's child before it becomes a command: Landlock, seccomp, no capabilities, no way back.
 
 Runs in the reaper, which has to be fast: only the cheapest modules are imported here. What cannot be done as ordered
 raises before the command starts.

@@ -1,4 +1,4 @@
-"""What the code that starts programs needs to know of a sandbox."""
+"""The interface of a sandbox, for the code that starts programs."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack

@@ -199,12 +199,12 @@ def _serve(control: int, outbox: int, answers: int) -> None:
             _report(outbox, TAKEN, os.getpid())
             began = time.monotonic()
             call = socket(fileno=fds[0])
-            said = marshal.loads(whole(call))  # noqa: S302  # from our own parent
+            request = marshal.loads(whole(call))  # noqa: S302  # from our own parent
             if kind == SWEEP:
-                if not (_report(outbox, SWEEP, *said) and os.read(answers, 1)):
+                if not (_report(outbox, SWEEP, *request) and os.read(answers, 1)):
                     return
             else:
-                Reaper(call, Job(said[0]), fds[1:]).run()
+                Reaper(call, Job(request[0]), fds[1:]).run()
             call.close()
             if time.monotonic() - began > LONG:
                 code = 0

@@ -1,7 +1,6 @@
-"""From the text of a command line to its Analysis. The only entry is `analyse`."""
+"""Turns the text of a command line into its Analysis. The only entry is `analyse`."""
 
 from functools import lru_cache
-from importlib import import_module
 
 from handrail.errors import UnclearError
 from handrail.shell.gate import check, join_lines
@@ -11,6 +10,7 @@ from handrail.shell.possible_commands import possible_commands
 from handrail.shell.scope import Scope
 from handrail.shell.second import agree
 from handrail.shell.segments import MAX_INNER, Position, SegmentBuilder
+from handrail.shell.wrapped_commands import wrapped_commands
 
 CACHED = 1024
 
@@ -26,7 +26,6 @@ def _analyse(command: str) -> Analysis:
     if analysis.verdict is CommandVerdict.READ_ONLY:
         return analysis
     try:
-        wrapped_commands = import_module("handrail.shell.wrapped_commands").wrapped_commands  # most lines only read
         likely, guesses = wrapped_commands(analysis.segments)
         if analysis.verdict is CommandVerdict.NOT_UNDERSTOOD:
             likely = (*likely, *possible_commands(command))

@@ -1,4 +1,4 @@
-"""An analysis as a text for a person."""
+"""Describes an analysis in text for the user."""
 
 import re
 

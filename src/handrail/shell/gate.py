@@ -1,5 +1,5 @@
 """
-The byte gate: what a command line may be made of at all, and the joining of continued lines.
+Checks which characters a command line may contain, and joins continued lines.
 
 Characters that a person cannot see, that change the direction of text, or that shells and terminals
 take for blanks or commands are refused before anything is parsed.

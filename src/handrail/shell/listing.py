@@ -1,5 +1,5 @@
 """
-Reads of files that no word names: those in a folder that is gone through, and those of a listing.
+Finds reads of files that no word names: of all files in a folder, and of the files in a listing.
 
 `grep -r x src`, `find src -exec cat {} +` and `git ls-files | xargs cat` read what lies below a folder. Which files
 those are, and where the links among them lead, only the file system can tell.

@@ -1,5 +1,5 @@
 """
-What a command would remove, wherever its words come from.
+Finds what a command would remove, wherever its words come from.
 
 A word can stand for paths that another command finds or prints: `find ~ -exec rm {} +`, `find ~ | xargs rm`,
 `rm $(ls ~)`, `xargs sh -c 'rm "$@"' _`. Each is followed back to the folders that are searched or the words that are

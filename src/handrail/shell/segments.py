@@ -116,12 +116,8 @@ class SegmentBuilder:
         if command.kind == "function":
             effects.append(Effect(Does.UNKNOWN, None, f"defines the function {command.name!r}"))
         if effects:
-            self.add(
-                Segment((), command.start, command.end, command.kind, redirections=command.redirections),
-                effects,
-                scope,
-                place,
-            )
+            segment = Segment((), command.start, command.end, command.kind, redirections=command.redirections)
+            self.add(segment, effects, scope, place)
         place = self.with_input(command.redirections, scope, place)
         return self.bodies_of(command, scope, place.inside(command.kind))
 
@@ -266,7 +262,7 @@ class SegmentBuilder:
             for effect in effects
             if effect.verdict is not CommandVerdict.READ_ONLY
         )
-        made = segment._replace(
+        segment = segment._replace(
             effects=tuple(effects),
             reasons=reasons,
             entry=entry,
@@ -279,9 +275,9 @@ class SegmentBuilder:
             lists_paths=found is not None and (found.lists_paths or (found.passes and place.listed)),
             whole_names=found.whole_names if found else (),
         )
-        if any(below.links for _, _, below in gone_through(made)):
-            made = made._replace(requires=(*made.requires, LINKS_INSIDE))
-        self.segments.append(made)
+        if any(below.links for _, _, below in gone_through(segment)):
+            segment = segment._replace(requires=(*segment.requires, LINKS_INSIDE))
+        self.segments.append(segment)
 
     # words and redirections
 

@@ -1,5 +1,5 @@
 """
-Which sandbox works here, found out once per process by trying it.
+Finds out which sandbox methods work here, by trying each once per process.
 
     bubblewrap   when `bwrap` is installed and may make its namespaces
     landlock     when the kernel offers Landlock and seccomp for this kind of machine
@@ -70,8 +70,8 @@ def _bubblewrap(program: str | None) -> MethodTrial:
         return MethodTrial(Method.BUBBLEWRAP, False, f"{program} could not be run: {error}", program)
     if done.returncode == 0:
         return MethodTrial(Method.BUBBLEWRAP, True, "namespaces, mounts and a seccomp filter", program)
-    said = done.stderr.strip().splitlines()[-1:] or [f"it ended with {done.returncode}"]
-    return MethodTrial(Method.BUBBLEWRAP, False, f"{program} does not work here: {said[0]}", program)
+    message = done.stderr.strip().splitlines()[-1:] or [f"it ended with {done.returncode}"]
+    return MethodTrial(Method.BUBBLEWRAP, False, f"{program} does not work here: {message[0]}", program)
 
 
 def _landlock() -> MethodTrial:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from handrail.errors import SandboxError
+from handrail.lazy import lazy
 from handrail.processes.sandbox import bubblewrap, landlock, seatbelt
 from handrail.processes.sandbox.choose import Method, MethodTrial, best, try_methods
 from handrail.processes.sandbox.domains import Public
@@ -26,7 +27,9 @@ from handrail.processes.sandbox.settings import SandboxSettings
 from handrail.processes.sandbox_contract import Restrictions, Standing, WrappedCommand
 
 if TYPE_CHECKING:
-    from handrail.processes.sandbox.proxy import Proxy
+    from handrail.processes.sandbox import proxy
+else:
+    proxy = lazy("handrail.processes.sandbox.proxy")  # few sandboxes allow domains
 
 RELAY_PORT = 3128
 RELAY = Path(__file__).with_name("relay.py")
@@ -67,7 +70,7 @@ class CommandSandbox:
         self._lock = threading.Lock()
         self._stack = ExitStack()
         self._placeholders = Placeholders()
-        self._proxy: Proxy | None = None
+        self._proxy: proxy.Proxy | None = None
 
     @property
     def method(self) -> MethodTrial:
@@ -153,11 +156,9 @@ class CommandSandbox:
         """The socket of the proxy, which runs from now on if it is needed."""
         if plan.reach is not NetworkReach.PROXY:
             return ""
-        from handrail.processes.sandbox.proxy import Proxy  # noqa: PLC0415 - asyncio servers, only when needed
-
         with self._lock:
             if self._proxy is None:
-                self._proxy = Proxy(plan.allowed, plan.denied, self._public)
+                self._proxy = proxy.Proxy(plan.allowed, plan.denied, self._public)
                 self._stack.callback(self._proxy.close)
             return self._proxy.path
 

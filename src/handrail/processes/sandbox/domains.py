@@ -1,4 +1,4 @@
-"""Which hosts a list of domains means."""
+"""Decides which hosts a list of domains covers."""
 
 import ipaddress
 from collections.abc import Callable, Iterable

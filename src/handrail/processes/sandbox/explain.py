@@ -1,4 +1,4 @@
-"""What the sandbox had to do with a failed command, in a sentence for the model."""
+"""Explains to the model what the sandbox had to do with a failed command."""
 
 import re
 from collections.abc import Sequence
@@ -37,23 +37,23 @@ def explain(output: str, code: int, plan: Plan, method: Method, *, can_leave: bo
     """
     if code == 0:
         return ""
-    said = _because(output[-TAIL:], plan, method, refused)
-    if not said:
+    cause = _because(output[-TAIL:], plan, method, refused)
+    if not cause:
         return ""
     way_out = " If it is needed, ask the user, or run it again with dangerouslyDisableSandbox." if can_leave else ""
-    return f"The sandbox stopped this: {said}{way_out}"
+    return f"The sandbox stopped this: {cause}{way_out}"
 
 
-def _because(output: str, plan: Plan, method: Method, told: Sequence[str]) -> str:
+def _because(output: str, plan: Plan, method: Method, refusals: Sequence[str]) -> str:
     setup = SETUP.search(output)
     if setup and method is Method.BUBBLEWRAP:
         return f"it could not be set up ({setup[1]}), so the command did not run."
     refused = PROXY.search(output)
     if refused:
-        shown = refused[1] or refused[2] or (told[-1] if told else "the domain is not allowed")
+        shown = refused[1] or refused[2] or (refusals[-1] if refusals else "the domain is not allowed")
         return f"{shown}. {_reachable(plan)}"
-    if told and REFUSED.search(output):
-        return f"{told[-1]}. {_reachable(plan)}"
+    if refusals and REFUSED.search(output):
+        return f"{refusals[-1]}. {_reachable(plan)}"
     for line in (SHELL.sub("", each) for each in output.splitlines()):
         if plan.reach is not NetworkReach.HOST and NETWORK.search(line) and not LOOPBACK.search(line):
             return _reachable(plan)

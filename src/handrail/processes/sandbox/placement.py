@@ -1,4 +1,4 @@
-"""Where a command runs: in the sandbox, outside with consent, or not at all. Purely decided."""
+"""Decides where a command runs: in the sandbox, outside with consent, or not at all."""
 
 from collections.abc import Sequence
 

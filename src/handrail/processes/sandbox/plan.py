@@ -1,5 +1,5 @@
 """
-What a sandboxed command may read, write and reach: decided here once, purely, for every way to enforce it.
+Decides what a sandboxed command may read, write and reach, the same for every method that enforces it.
 
     HIDDEN   not there, or empty and closed        PRIVATE   an empty place of its own, gone afterwards
     READ     as it is, but nothing changes         WRITE     as it is
@@ -69,7 +69,7 @@ class PlanInputs:
 
 @record
 class Plan:
-    """What is what. `guarded` paths stay as they are, also when they are missing; `pinned` folders cannot be moved."""
+    """The access to each path. `guarded` paths stay as they are, also if missing; `pinned` folders cannot be moved."""
 
     marks: tuple[tuple[str, PathAccess], ...]
     guarded: tuple[str, ...]

@@ -1,5 +1,5 @@
 """
-The `sandbox` section of the settings, read totally: every value gives settings, and problems that name what is wrong.
+Reads the `sandbox` section of the settings: every value gives settings, and problems that name what is wrong.
 
 A value that should narrow and is not understood makes the settings `broken`: nothing runs in a sandbox whose limits
 are not known. A value that should widen and is not understood widens nothing.
@@ -97,7 +97,7 @@ def read_settings(section: object, *, folder: str, home: str) -> SandboxSettings
 
 
 class _SettingsReader:
-    """Takes values out of tables and keeps what is wrong with them."""
+    """Takes values out of tables and collects what is wrong with them."""
 
     def __init__(self, folder: str, home: str) -> None:
         self.folder, self.home = folder, home

@@ -1,4 +1,4 @@
-"""Words of programs that tell about the machine, time, versions and manuals."""
+"""Words of programs that show the machine, time, versions and manuals."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Programs that tell a fact about time, the user, the machine or a number; they read no file that is named to them."""
+"""Programs that print a fact about time, the user, the machine or a number."""
 
 from handrail.shell.tables.coreutils import HELP, prints
 from handrail.shell.tables.format import LOOK, NAMES, READ, STATE, TEXT, Command, Grammar
