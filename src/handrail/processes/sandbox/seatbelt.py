@@ -26,7 +26,7 @@ HEAD = """\
 (allow file-read-metadata)"""
 
 
-def profile(plan: Plan, *, proxy_port: int = 0) -> str:
+def profile(plan: Plan) -> str:
     """The profile that enforces the plan; guarded names stay as they are, whether or not they exist."""
     lines = [HEAD]
     for path, access in plan.marks:
@@ -34,7 +34,9 @@ def profile(plan: Plan, *, proxy_port: int = 0) -> str:
     lines += rules(plan.tmp, PathAccess.WRITE)
     # renaming a folder would take what is protected in it to another name
     lines += [f"(deny file-write-unlink (literal {quote(path)}))" for path in (*plan.pinned, *plan.guarded)]
-    return "\n".join([*lines, *network(plan, proxy_port)]) + "\n"
+    if plan.reach is NetworkReach.HOST:
+        lines += ["(allow network*)", "(allow system-socket)"]
+    return "\n".join(lines) + "\n"
 
 
 def rules(path: str, access: PathAccess) -> list[str]:
@@ -48,19 +50,11 @@ def rules(path: str, access: PathAccess) -> list[str]:
             return [f"(deny file-read* file-write* {where})"]
 
 
-def network(plan: Plan, proxy_port: int) -> list[str]:
-    if plan.reach is NetworkReach.HOST:
-        return ["(allow network*)", "(allow system-socket)"]
-    if plan.reach is NetworkReach.PROXY and proxy_port:
-        return [f'(allow network-outbound (remote ip "localhost:{proxy_port}"))']
-    return []
-
-
 def quote(path: str) -> str:
     """The path as a string of the profile's language."""
     return '"' + path.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def wrap(plan: Plan, argv: list[str], *, proxy_port: int = 0) -> list[str]:
+def wrap(plan: Plan, argv: list[str]) -> list[str]:
     """The command, confined."""
-    return [PROGRAM, "-p", profile(plan, proxy_port=proxy_port), *argv]
+    return [PROGRAM, "-p", profile(plan), *argv]

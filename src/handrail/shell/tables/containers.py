@@ -6,19 +6,7 @@ another host, socket or configuration is never read-only; neither is showing env
 """
 
 from handrail.shell.model import Requirement
-from handrail.shell.tables.format import (
-    NETWORK,
-    PROGRAM,
-    READ,
-    SECRET,
-    STATE,
-    TEXT,
-    WRITE,
-    Command,
-    Grammar,
-    Use,
-    version,
-)
+from handrail.shell.tables.format import NETWORK, PROGRAM, READ, SECRET, STATE, TEXT, WRITE, Command, Grammar, Use
 
 SOURCES = {
     "docker 28.2, docker --help": "docker",
@@ -72,6 +60,7 @@ TOP_OF = ONE._replace(operands=(TEXT,))
 STATS = listing("-a --all --no-stream", operands=True)
 EVENTS = Command(values={"-f --filter --format --since --until": TEXT}, requires=(DAEMON,))
 INFO = Command(values={"-f --format": TEXT}, requires=(DAEMON,))
+DISK_USE = Command(flags="-v --verbose", values={"--format": TEXT}, requires=(DAEMON,))
 COMPOSED = Command(
     subcommands={
         "ps": listing("-a --all --services --orphans", operands=True)._replace(
@@ -95,11 +84,6 @@ CONTAINER = {"ps": PS, "logs": LOGS, "top": TOP_OF, "port": ONE, "diff": ONE, "s
 IMAGE = {"ls": IMAGES, "list": IMAGES, "history": HISTORY, "inspect": details("", "--platform")}
 VOLUME = {"ls": listing("--cluster"), "list": listing("--cluster"), "inspect": details()}
 NETWORKS = {"ls": listing(), "list": listing(), "inspect": details("-v --verbose")}
-SYSTEM = {
-    "df": Command(flags="-v --verbose", values={"--format": TEXT}, requires=(DAEMON,)),
-    "info": INFO,
-    "events": EVENTS,
-}
 BOTH = {
     **CONTAINER,
     "images": IMAGES,
@@ -111,7 +95,7 @@ BOTH = {
     "image": Command(subcommands=IMAGE),
     "volume": Command(subcommands=VOLUME),
     "network": Command(subcommands=NETWORKS),
-    "system": Command(subcommands=SYSTEM),
+    "system": Command(subcommands={"df": DISK_USE, "info": INFO, "events": EVENTS}),
 }
 
 KUBE_VALUES = {
@@ -184,7 +168,7 @@ COMMANDS: dict[str, Command] = {
         },
     ),
     "docker-compose": COMPOSED._replace(flags="-v --version", only_with="-v --version"),
-    "podman": version("-v --version", BOTH),
+    "podman": Command(flags="-v --version", only_with="-v --version", subcommands=BOTH),
     "kubectl": Command(
         values=KUBE_VALUES,
         subcommands={

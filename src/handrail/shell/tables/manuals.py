@@ -16,7 +16,6 @@ PAGER = Requirement("man-pager", "output is not a terminal, or MANPAGER and PAGE
 # Where pages are searched, and how they are made into text, is left as it is.
 ELSEWHERE = {"-C --config-file -M --manpath -m --systems -L --locale -E --encoding": NAMES}
 
-PAGERS = always(PROGRAM, "a pager starts shells, editors and input filters")
 SEARCH = Command(
     flags="-d --debug -v --verbose -e --exact -r --regex -w --wildcard -a --and -l --long --help --usage -V --version",
     values={"-s --sections --section": TEXT, **ELSEWHERE},
@@ -54,5 +53,5 @@ COMMANDS: dict[str, Command] = {
         rest=TEXT,
     ),
     "mandb": Command(effect={STATE: "writes the index of pages"}, plain=True, rest=LOOK),
-    **dict.fromkeys("less more most pg".split(), PAGERS),
+    **dict.fromkeys("less more most pg".split(), always(PROGRAM, "a pager starts shells, editors and input filters")),
 }

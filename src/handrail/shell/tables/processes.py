@@ -11,8 +11,6 @@ SOURCES = {
     "the manual page of each": "kill pkill killall",
 }
 
-SIGNALS = always(STATE, "ends processes")
-
 COMMANDS: dict[str, Command] = {
     "ps": Command(plain=True, expression="system.ps"),
     "top": Command(
@@ -58,5 +56,5 @@ COMMANDS: dict[str, Command] = {
     "iostat": Command(
         flags="-c -d -h -k -m -N -s -t -V -x -y -z --compact --human --pretty", attached={"--dec": TEXT}, rest=TEXT
     ),
-    **dict.fromkeys("kill pkill killall".split(), SIGNALS),
+    **dict.fromkeys("kill pkill killall".split(), always(STATE, "ends processes")),
 }
