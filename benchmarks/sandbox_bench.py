@@ -21,8 +21,8 @@ from handrail.conversation.blocks import ToolUse
 from handrail.dispatch.executor import ToolExecutor
 from handrail.dispatch.gate import Rails
 from handrail.dispatch.results import ResultStore
-from handrail.processes.sandbox.choose import Tried, tried
-from handrail.processes.sandbox.confine import Sandbox
+from handrail.processes.sandbox.choose import MethodTrial, try_methods
+from handrail.processes.sandbox.confine import CommandSandbox
 from handrail.processes.sandbox.settings import read_settings
 from handrail.session.gate import FolderGate
 from handrail.session.sandbox import protected_names
@@ -36,7 +36,7 @@ ROUNDS, SLEEPS = 40, 8
 class Session:
     """The tools of a session in a folder, with or without a sandbox."""
 
-    def __init__(self, project: Path, state: Path, sandbox: Sandbox | None) -> None:
+    def __init__(self, project: Path, state: Path, sandbox: CommandSandbox | None) -> None:
         env = {**os.environ, "HANDRAIL_STATE_DIR": str(state)}
         services = replace(default_services(env, project), sandbox=sandbox)
         self.project = project
@@ -53,9 +53,9 @@ class Session:
         assert not any(outcome.result.is_error for outcome in outcomes), outcomes
 
 
-def confining(method: Tried, project: Path, state: Path) -> Sandbox:
+def confining(method: MethodTrial, project: Path, state: Path) -> CommandSandbox:
     home = os.path.realpath(Path.home())
-    return Sandbox(
+    return CommandSandbox(
         read_settings({"enabled": True}, folder=str(project), home=home),
         home=home,
         working_dirs=lambda: (str(project),),
@@ -82,7 +82,7 @@ def shown(values: list[float]) -> str:
     return f"{statistics.median(values):6.1f} {quarter:6.1f} {min(values):6.1f}"
 
 
-async def measure(project: Path, state: Path, methods: list[Tried]) -> None:
+async def measure(project: Path, state: Path, methods: list[MethodTrial]) -> None:
     sandboxes = [confining(method, project, state) for method in methods]
     sessions = [Session(project, state, None), *(Session(project, state, sandbox) for sandbox in sandboxes)]
     names = ["bare", *(method.method.value for method in methods)]
@@ -106,7 +106,7 @@ async def measure(project: Path, state: Path, methods: list[Tried]) -> None:
         sandbox.close()
 
 
-def own_part(sandbox: Sandbox, project: Path) -> float:
+def own_part(sandbox: CommandSandbox, project: Path) -> float:
     """Milliseconds of what handrail itself does for a confined command."""
     started = time.perf_counter()
     sandbox.wrap(["true"], str(project)).close()
@@ -114,14 +114,14 @@ def own_part(sandbox: Sandbox, project: Path) -> float:
 
 
 def main() -> int:
-    for method in tried():
+    for method in try_methods():
         if not method.works:
             print(f"{method.method.value}: not measured, {method.reason}")
     with tempfile.TemporaryDirectory() as folder:
         project, state = Path(folder).resolve() / "project", Path(folder).resolve() / "state"
         project.mkdir()
         subprocess.run(["git", "init", "-q", str(project)], check=True)
-        asyncio.run(measure(project, state, [method for method in tried() if method.works]))
+        asyncio.run(measure(project, state, [method for method in try_methods() if method.works]))
     print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
     return 0
 

@@ -14,7 +14,7 @@ from random import Random
 import atheris  # type: ignore[import-untyped]  # lives in .venv-fuzz only
 
 with atheris.instrument_imports(include=["handrail.shell"]):
-    from handrail.shell import Analysis, Verdict, tables
+    from handrail.shell import Analysis, CommandVerdict, tables
     from handrail.shell.analysis import analysis_of
     from handrail.shell.possible_commands import possible_commands
 
@@ -83,7 +83,7 @@ def fuzz(data: bytes) -> None:
         fail(text, f"ends in an {broken[0]}")
     if took > SECONDS:
         fail(text, f"takes {took * 1000:.0f} ms ({len(guesses)} guesses)")
-    if analysis.verdict is Verdict.READ_ONLY:
+    if analysis.verdict is CommandVerdict.READ_ONLY:
         waiting.append((text, analysis))
     if len(waiting) >= BATCH:
         run_waiting()

@@ -19,9 +19,9 @@ def index() -> str:
     for module in iter_modules([str(TABLES)]):
         commands = getattr(import_module(f"handrail.shell.tables.{module.name}"), "COMMANDS", None)
         if commands:
-            names = fill(" ".join(commands), 108, break_on_hyphens=False, break_long_words=False).split("\n")
-            quoted = [f'        "{line}{" " if line is not names[-1] else ""}"\n' for line in names]
-            lines.append(f'    "{module.name}": (\n{"".join(quoted)}    ),\n')
+            names = fill(f"{module.name}: {' '.join(commands)}", 112, break_on_hyphens=False, break_long_words=False)
+            names = names.removeprefix(f"{module.name}: ").replace("\n", ' "\n    "')
+            lines.append(f'    "{module.name}": "{names}",\n')
     return HEAD + "".join(lines) + "}\n"
 
 

@@ -13,7 +13,7 @@ from handrail.builtin.services import ToolServices
 from handrail.builtin.support.ripgrep import packaged_rg
 from handrail.errors import ToolError
 from handrail.files.paths import resolve
-from handrail.processes.sandbox.placeholders import Occupied
+from handrail.processes.sandbox.placeholders import Placeholders
 from handrail.tools.abort import AbortReason
 from handrail.tools.access import Access
 from handrail.tools.context import RunContext, ToolContext
@@ -103,7 +103,7 @@ def test_names_that_are_kept_occupied_while_commands_run_are_not_listed(
     ctx: ToolContext, services: ToolServices
 ) -> None:
     grow(ctx.cwd, "a.txt")
-    occupied = Occupied()
+    occupied = Placeholders()
     occupied.take([str(ctx.cwd / ".vscode"), str(ctx.cwd / ".mcp.json")])
 
     assert search(ctx, services, "") == ["a.txt"]

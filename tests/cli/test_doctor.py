@@ -15,7 +15,7 @@ from handrail.builtin.support.ripgrep import packaged_rg
 from handrail.cli import doctor
 from handrail.cli.doctor import Here, State, findings
 from handrail.config.trust import TrustStore
-from handrail.processes.sandbox.choose import Method, Tried
+from handrail.processes.sandbox.choose import Method, MethodTrial
 
 
 def run(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -139,9 +139,9 @@ def use(where: Here) -> tuple[State, str]:
 def test_whether_commands_are_confined_is_what_the_settings_say(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, section: dict[str, Any], works: bool, state: State, said: str
 ) -> None:
-    found = Tried(Method.BUBBLEWRAP, works, "tried")
+    found = MethodTrial(Method.BUBBLEWRAP, works, "tried")
     monkeypatch.setattr(doctor, "best", lambda: found if works else None)
-    monkeypatch.setattr(doctor, "tried", lambda: (found,))
+    monkeypatch.setattr(doctor, "try_methods", lambda: (found,))
     write(tmp_path / "home", json.dumps({"sandbox": section}))
 
     found_state, text = use(here(tmp_path))

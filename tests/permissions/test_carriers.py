@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from handrail.shell.analysis import analyse
-from handrail.shell.model import Verdict
+from handrail.shell.model import CommandVerdict
 from tests.permissions.world import World
 
 # Each runs rm, now, later or elsewhere.
@@ -116,7 +116,7 @@ def test_a_command_that_only_speaks_of_a_denied_one_is_not_refused(tmp_path: Pat
 
 
 def test_nothing_of_the_kind_is_read_only() -> None:
-    assert [line for line in [*RUNS, *MAY_RUN] if analyse(line).verdict is Verdict.READ_ONLY] == []
+    assert [line for line in [*RUNS, *MAY_RUN] if analyse(line).verdict is CommandVerdict.READ_ONLY] == []
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Several may wait for one command; whoever learns of its end first does not keep it from the others."""
+"""Several tasks may wait for one command; the first to learn of its end does not keep it from the others."""
 
 import asyncio
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from handrail.processes.spawn import Command, Running, start_stored
+from handrail.processes.spawn import ProcessSpec, Running, start_stored
 
 pytestmark = pytest.mark.anyio
 
@@ -20,13 +20,13 @@ async def gated(folder: Path) -> AsyncIterator[tuple[Running, int]]:
     """A command that ends when its input does, and that input."""
     read, write = os.pipe()
     store = os.open(folder / "out", os.O_WRONLY | os.O_CREAT, 0o600)
-    running = await start_stored(Command(["/bin/cat"], str(folder), {}), read, store, 1000)
+    running = await start_stored(ProcessSpec(["/bin/cat"], str(folder), {}), read, store, 1000)
     os.close(read)
     os.close(store)
     try:
         yield running, write
     finally:
-        await running.gone()
+        await running.stop_and_wait()
 
 
 async def test_who_waits_learns_of_an_end_that_somebody_else_has_seen(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from handrail.loop.prompt import GitFacts, facts_text
-from handrail.processes.sandbox.placeholders import Occupied
+from handrail.processes.sandbox.placeholders import Placeholders
 from handrail.session.environment import (
     MAX_SMALL_FILE,
     GitProbe,
@@ -329,7 +329,7 @@ def test_a_name_that_is_kept_occupied_while_commands_run_is_no_repository(tmp_pa
     inner = tmp_path / "inner"
     inner.mkdir()
     (tmp_path / ".git").mkdir()
-    occupied = Occupied()
+    occupied = Placeholders()
     occupied.take([str(inner / ".git")])
 
     assert repository_of(inner) == tmp_path

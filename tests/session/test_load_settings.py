@@ -12,7 +12,7 @@ import pytest
 
 from handrail.conversation.request import ThinkingOptions
 from handrail.errors import ProviderSetupError, SettingsError
-from handrail.processes.sandbox.placeholders import Occupied
+from handrail.processes.sandbox.placeholders import Placeholders
 from handrail.providers.choose import ModelOptions
 from handrail.session.agent import Agent
 from handrail.session.load_settings import HookSection
@@ -591,7 +591,7 @@ def test_names_that_are_kept_occupied_while_commands_run_are_not_settings(world:
     told: list[str] = []
     heard: list[str] = []
     live = world.live(told, heard)
-    occupied = Occupied()
+    occupied = Placeholders()
     occupied.take([str(world.places.mcp_file), f"{world.places.cwd}/.handrail"])
 
     live.look()

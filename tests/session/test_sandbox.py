@@ -20,7 +20,7 @@ from handrail.dispatch.results import ResultStore
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import SESSION, Behaviour
 from handrail.processes.sandbox import confine
-from handrail.processes.sandbox.choose import Method, Tried, tried
+from handrail.processes.sandbox.choose import Method, MethodTrial, try_methods
 from handrail.session.gate import FolderGate
 from handrail.session.sandbox import denied_paths, protected_names, public
 from handrail.session.session_settings import SessionSettings, tool_services
@@ -101,8 +101,8 @@ def world(tmp_path: Path) -> Iterator[World]:
 @pytest.fixture
 def none_works(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine without any sandbox."""
-    tried = (Tried(Method.BUBBLEWRAP, False, "bwrap is not installed (package bubblewrap)"),)
-    monkeypatch.setattr(confine, "tried", lambda: tried)
+    trials = (MethodTrial(Method.BUBBLEWRAP, False, "bwrap is not installed (package bubblewrap)"),)
+    monkeypatch.setattr(confine, "try_methods", lambda: trials)
     monkeypatch.setattr(confine, "best", lambda: None)
 
 
@@ -111,7 +111,7 @@ def none_works(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def confined_by(method: Method, monkeypatch: pytest.MonkeyPatch) -> None:
     """From here on commands are confined in this way, where it works."""
-    found = next((each for each in tried() if each.method is method and each.works), None)
+    found = next((each for each in try_methods() if each.method is method and each.works), None)
     if found is None:
         pytest.skip(f"{method.value} does not work here")
     monkeypatch.setattr(confine, "best", lambda: found)
@@ -191,7 +191,7 @@ async def test_background_tasks_are_confined_too(world: World) -> None:
 
 
 async def test_where_bubblewrap_does_not_work_landlock_confines(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = next((each for each in tried() if each.method is Method.LANDLOCK and each.works), None)
+    found = next((each for each in try_methods() if each.method is Method.LANDLOCK and each.works), None)
     if found is None:
         pytest.skip("this kernel has no Landlock")
     monkeypatch.setattr(confine, "best", lambda: found)

@@ -5,7 +5,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from handrail.shell import Verdict, analyse, reads_outside
+from handrail.shell import CommandVerdict, analyse, reads_outside
 
 CORPUS = Path(__file__).parent / "corpus" / "bash.jsonl"
 WORKSPACE, HOME = "/home/dev/proj", "/home/dev"
@@ -36,7 +36,7 @@ def lines() -> list[Line]:
 def runs_unasked(command: str) -> bool:
     """Read-only, and every file it reads lies in the workspace."""
     analysis = analyse(command)
-    return analysis.verdict is Verdict.READ_ONLY and not reads_outside(
+    return analysis.verdict is CommandVerdict.READ_ONLY and not reads_outside(
         analysis, cwd=WORKSPACE, roots=(WORKSPACE,), home=HOME
     )
 

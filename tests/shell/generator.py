@@ -154,7 +154,7 @@ class Generator:
         if self.heredocs and "\n" in parts:
             self.heredocs = []
             return self.simple_words()
-        # What `time` prints ends the shell when nobody reads it.
+        # What `time` prints ends the shell when no process reads it.
         return self.pick(["", "", "", "! "] if self.plain else ["", "", "", "! ", "time ", "time -p "]) + parts
 
     def script(self) -> str:

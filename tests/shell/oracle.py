@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from handrail.shell import Analysis, Kind, Segment, Word
+from handrail.shell import Analysis, PieceKind, Segment, Word
 
 Argv = tuple[str, ...]
 
@@ -24,7 +24,7 @@ def word_pattern(word: Word) -> str:
         return "(?:" + "|".join(re.escape(text) for text in known) + ")\0"
     if not word.single:
         return f"(?:{re.escape(word.prefix)}[^\0]*\0)*"
-    return "".join(re.escape(p.text) if p.kind is Kind.LITERAL else "[^\0]*" for p in word.pieces) + "\0"
+    return "".join(re.escape(p.text) if p.kind is PieceKind.LITERAL else "[^\0]*" for p in word.pieces) + "\0"
 
 
 def unnamed(analysis: Analysis, started: Iterable[Argv]) -> list[Argv]:

@@ -8,7 +8,7 @@ import shlex
 
 import pytest
 
-from handrail.shell import Verdict, analyse, reads_outside, reads_secrets
+from handrail.shell import CommandVerdict, analyse, reads_outside, reads_secrets
 
 ATTACKS: dict[str, list[str]] = {
     "another shell": [
@@ -242,7 +242,7 @@ ATTACKS: dict[str, list[str]] = {
 
 @pytest.mark.parametrize("kind", ATTACKS)
 def test_no_way_of_hiding_makes_a_line_read_only(kind: str) -> None:
-    passed = [line for line in ATTACKS[kind] if analyse(line).verdict is Verdict.READ_ONLY]
+    passed = [line for line in ATTACKS[kind] if analyse(line).verdict is CommandVerdict.READ_ONLY]
     assert passed == []
 
 
@@ -286,7 +286,7 @@ def test_no_way_of_reading_elsewhere_or_of_secrets_goes_unsaid() -> None:
     unsaid = [
         line
         for line in READS
-        if (analysis := analyse(line)).verdict is Verdict.READ_ONLY
+        if (analysis := analyse(line)).verdict is CommandVerdict.READ_ONLY
         if not reads_outside(analysis, cwd="/w", roots=("/w",), home="/h")
         if not reads_secrets(analysis, cwd="/w", home="/h")
     ]

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from handrail.errors import UnclearError
-from handrail.shell import Verdict, analyse
+from handrail.shell import CommandVerdict, analyse
 from handrail.shell.grammars.awk import awk
 
 
@@ -75,7 +75,7 @@ def test_programs_that_run_write_or_read_elsewhere_or_differ_between_awks_are_no
 )  # fmt: skip
 def test_lines_with_harmless_programs_are_read_only(line: str) -> None:
     analysis = analyse(line)
-    assert analysis.verdict is Verdict.READ_ONLY, analysis.reasons
+    assert analysis.verdict is CommandVerdict.READ_ONLY, analysis.reasons
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_lines_with_harmless_programs_are_read_only(line: str) -> None:
     ],
 )  # fmt: skip
 def test_lines_that_load_write_or_hide_the_program_are_not(line: str) -> None:
-    assert analyse(line).verdict is not Verdict.READ_ONLY
+    assert analyse(line).verdict is not CommandVerdict.READ_ONLY
 
 
 def test_words_behind_the_program_are_files_even_if_they_look_like_options() -> None:

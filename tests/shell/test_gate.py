@@ -3,7 +3,7 @@
 import pytest
 
 from handrail.errors import UnclearError
-from handrail.shell import Verdict, analyse
+from handrail.shell import CommandVerdict, analyse
 from handrail.shell.gate import MAX_BYTES, check, join_lines
 
 INVISIBLE = {
@@ -18,7 +18,7 @@ INVISIBLE = {
 @pytest.mark.parametrize("char", INVISIBLE.values(), ids=INVISIBLE.keys())
 @pytest.mark.parametrize("line", ["ls{}", "echo 'a{}b'", "echo a # {}"], ids=["word", "quoted", "comment"])
 def test_a_character_nobody_can_see_is_not_understood_wherever_it_stands(line: str, char: str) -> None:
-    assert analyse(line.format(char)).verdict is Verdict.NOT_UNDERSTOOD
+    assert analyse(line.format(char)).verdict is CommandVerdict.NOT_UNDERSTOOD
 
 
 def test_ordinary_text_of_any_language_passes() -> None:
@@ -26,8 +26,8 @@ def test_ordinary_text_of_any_language_passes() -> None:
 
 
 def test_a_line_longer_than_the_cap_is_not_understood() -> None:
-    assert analyse("ls " + "a" * MAX_BYTES).verdict is Verdict.NOT_UNDERSTOOD
-    assert analyse("ls " + "a" * (MAX_BYTES - 3)).verdict is Verdict.READ_ONLY
+    assert analyse("ls " + "a" * MAX_BYTES).verdict is CommandVerdict.NOT_UNDERSTOOD
+    assert analyse("ls " + "a" * (MAX_BYTES - 3)).verdict is CommandVerdict.READ_ONLY
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from handrail.errors import UnclearError
 from handrail.shell.grammars import git
-from handrail.shell.model import Kind, Piece, Word, literal_word
+from handrail.shell.model import Piece, PieceKind, Word, literal_word
 
 PIECES = st.lists(
     st.sampled_from(
@@ -111,11 +111,11 @@ def test_every_list_of_operands_is_read_or_refused(texts: list[str]) -> None:
 
 
 def test_a_word_that_is_not_known_is_read_as_it_stands() -> None:
-    glob = Word((Piece(Kind.LITERAL, "src/"), Piece(Kind.GLOB, "*.py")))
+    glob = Word((Piece(PieceKind.LITERAL, "src/"), Piece(PieceKind.GLOB, "*.py")))
     (effect,) = git.pathspec((glob,))
     assert effect.word is glob
     with pytest.raises(UnclearError):
-        git.pathspec((Word((Piece(Kind.LITERAL, "HEAD:"), Piece(Kind.GLOB, "*"))),))
+        git.pathspec((Word((Piece(PieceKind.LITERAL, "HEAD:"), Piece(PieceKind.GLOB, "*"))),))
 
 
 def test_long_texts_are_read_quickly() -> None:

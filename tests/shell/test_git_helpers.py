@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.shell import Verdict, analyse
+from handrail.shell import CommandVerdict, analyse
 
 pytestmark = pytest.mark.needs("git")
 
@@ -75,7 +75,7 @@ class Hostile:
 def switched(line: str) -> tuple[str, ...]:
     """The words of a command with every switch the analysis names."""
     analysis = analyse(line)
-    assert analysis.verdict is Verdict.READ_ONLY, analysis.reasons
+    assert analysis.verdict is CommandVerdict.READ_ONLY, analysis.reasons
     before = [word for need in analysis.requires if not need.after_subcommand for word in need.switches]
     after = [word for need in analysis.requires if need.after_subcommand for word in need.switches]
     _, subcommand, *rest = line.split()

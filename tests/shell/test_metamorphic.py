@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import pytest
 
-from handrail.shell import Verdict, analyse
+from handrail.shell import CommandVerdict, analyse
 from tests.shell.corpus_report import Line, lines, runs_unasked
 
 pytestmark = pytest.mark.no_cover  # the corpus itself is measured; rewriting it a hundred times shows no new line
@@ -143,7 +143,7 @@ def test_an_added_effect_is_never_read_only(carrier: str) -> None:
     lines = share(BENIGN, carrier)
     carried = rewritten(ADDS_AN_EFFECT[carrier], lines)
     assert len(carried) > len(lines) / 2
-    assert [text for text in carried if analyse(text).verdict is Verdict.READ_ONLY] == []
+    assert [text for text in carried if analyse(text).verdict is CommandVerdict.READ_ONLY] == []
 
 
 @pytest.mark.parametrize("way", KEEPS_THE_MEANING)

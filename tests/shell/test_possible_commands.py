@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.shell import Verdict, analyse
+from handrail.shell import CommandVerdict, analyse
 from handrail.shell.gate import MAX_BYTES
 from tests.shell.corpus_report import lines
 
@@ -34,7 +34,7 @@ NOT_READ = "((1));"  # makes any line one that is not understood
 )  # fmt: skip
 def test_a_command_in_a_line_that_is_not_understood_is_suspected(line: str) -> None:
     analysis = analyse(line)
-    assert analysis.verdict is Verdict.NOT_UNDERSTOOD
+    assert analysis.verdict is CommandVerdict.NOT_UNDERSTOOD
     assert any(words[:2] == ("rm", "-rf") for words in analysis.suspects)
 
 

@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handrail.errors import UnclearError
-from handrail.shell import Does, Verdict, analyse
-from handrail.shell.grammars.sed import sed
+from handrail.shell import CommandVerdict, Does, analyse
+from handrail.shell.grammars.sed import sed_program
 from handrail.shell.model import HARMLESS
 
 
 def harmless(program: str) -> bool:
     try:
-        return all(effect.does in HARMLESS for effect in sed(program))
+        return all(effect.does in HARMLESS for effect in sed_program(program))
     except UnclearError:
         return False
 
@@ -34,7 +34,7 @@ def harmless(program: str) -> bool:
     ],
 )  # fmt: skip
 def test_programs_that_only_print_have_no_effect(program: str) -> None:
-    assert sed(program) == ()
+    assert sed_program(program) == ()
 
 
 @pytest.mark.parametrize(
@@ -56,9 +56,9 @@ def test_programs_that_only_print_have_no_effect(program: str) -> None:
 def test_effects_are_found_wherever_they_stand(program: str, does: Does | None) -> None:
     if does is None:
         with pytest.raises(UnclearError):
-            sed(program)
+            sed_program(program)
     else:
-        assert does in {effect.does for effect in sed(program)}
+        assert does in {effect.does for effect in sed_program(program)}
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_what_is_not_read_or_what_seds_read_differently_is_refused(program: str)
 )  # fmt: skip
 def test_lines_that_only_print_are_read_only(line: str) -> None:
     analysis = analyse(line)
-    assert analysis.verdict is Verdict.READ_ONLY, analysis.reasons
+    assert analysis.verdict is CommandVerdict.READ_ONLY, analysis.reasons
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_lines_that_only_print_are_read_only(line: str) -> None:
     ],
 )  # fmt: skip
 def test_lines_that_edit_run_or_differ_between_seds_are_not(line: str) -> None:
-    assert analyse(line).verdict is not Verdict.READ_ONLY
+    assert analyse(line).verdict is not CommandVerdict.READ_ONLY
 
 
 def test_files_edited_in_place_are_named() -> None:
@@ -120,7 +120,7 @@ PROGRAMS = st.one_of(st.lists(PARTS, max_size=14).map("".join), st.text(max_size
 @settings(max_examples=3 * settings().max_examples, deadline=None)
 def test_any_text_gets_effects_or_a_refusal(text: str) -> None:
     with suppress(UnclearError):
-        assert isinstance(sed(text), tuple)
+        assert isinstance(sed_program(text), tuple)
 
 
 @pytest.mark.needs("sed")
@@ -128,7 +128,7 @@ def test_any_text_gets_effects_or_a_refusal(text: str) -> None:
 @settings(max_examples=2 * settings().max_examples, deadline=None)
 def test_sed_itself_finds_nothing_to_forbid_in_what_is_called_harmless(text: str) -> None:
     try:
-        harmless = sed(text) == ()
+        harmless = sed_program(text) == ()
     except UnclearError:
         return
     if harmless:

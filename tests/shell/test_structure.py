@@ -2,7 +2,7 @@
 
 import pytest
 
-from handrail.shell import Segment, Verdict, analyse, reads_outside
+from handrail.shell import CommandVerdict, Segment, analyse, reads_outside
 
 
 def found(line: str) -> list[tuple[str, tuple[str, ...]]]:
@@ -45,19 +45,19 @@ def test_every_command_is_found_with_its_carriers(line: str, expected: list[tupl
     ],
 )  # fmt: skip
 def test_what_bash_refuses_or_we_do_not_read_is_not_understood(line: str) -> None:
-    assert analyse(line).verdict is Verdict.NOT_UNDERSTOOD
+    assert analyse(line).verdict is CommandVerdict.NOT_UNDERSTOOD
 
 
 def test_a_function_is_looked_into_and_never_trusted() -> None:
-    assert analyse("f() { ls; }; f").verdict is not Verdict.READ_ONLY
-    assert analyse("ls() { cat; }; ls").verdict is not Verdict.READ_ONLY
+    assert analyse("f() { ls; }; f").verdict is not CommandVerdict.READ_ONLY
+    assert analyse("ls() { cat; }; ls").verdict is not CommandVerdict.READ_ONLY
 
 
 @pytest.mark.parametrize(
     "line", ["ls 2>&1", "ls >/dev/null 2>&1", "ls 2>&-", "cat < a", "cat <<< x", "ls 1>&2", "ls &>/dev/null"]
 )
 def test_copies_of_descriptors_and_dev_null_are_free(line: str) -> None:
-    assert analyse(line).verdict is Verdict.READ_ONLY
+    assert analyse(line).verdict is CommandVerdict.READ_ONLY
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_copies_of_descriptors_and_dev_null_are_free(line: str) -> None:
 )  # fmt: skip
 def test_a_redirection_is_a_write_of_its_target(line: str, target: str) -> None:
     analysis = analyse(line)
-    assert analysis.verdict is Verdict.NOT_READ_ONLY
+    assert analysis.verdict is CommandVerdict.NOT_READ_ONLY
     assert [str(word) for segment in analysis.segments for word in segment.writes] == [target]
 
 
@@ -108,7 +108,7 @@ def test_the_folders_a_command_may_run_in_are_followed(line: str, cwds: tuple[st
     "line", ["command cd / && cat etc/passwd", "eval 'cd /' && cat x", "CDPATH=/ cd etc && ls", "cd -P a && ls"]
 )
 def test_a_change_of_folder_that_is_not_followed_is_not_read_only(line: str) -> None:
-    assert analyse(line).verdict is not Verdict.READ_ONLY
+    assert analyse(line).verdict is not CommandVerdict.READ_ONLY
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_a_change_of_folder_that_is_not_followed_is_not_read_only(line: str) -> 
     ],
 )
 def test_variables_set_on_the_line_are_known(line: str) -> None:
-    assert analyse(line).verdict is Verdict.READ_ONLY
+    assert analyse(line).verdict is CommandVerdict.READ_ONLY
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_variables_set_on_the_line_are_known(line: str) -> None:
     ],
 )  # fmt: skip
 def test_variables_that_are_not_surely_ours_are_not_trusted(line: str) -> None:
-    assert analyse(line).verdict is not Verdict.READ_ONLY
+    assert analyse(line).verdict is not CommandVerdict.READ_ONLY
 
 
 @pytest.mark.parametrize(
@@ -168,6 +168,6 @@ def test_variables_that_are_not_surely_ours_are_not_trusted(line: str) -> None:
 )  # fmt: skip
 def test_reads_are_placed_inside_or_outside_the_workspace(line: str, outside: list[str]) -> None:
     analysis = analyse(line)
-    assert analysis.verdict is Verdict.READ_ONLY, analysis.reasons
+    assert analysis.verdict is CommandVerdict.READ_ONLY, analysis.reasons
     found = reads_outside(analysis, cwd="/w", roots=("/w",), home="/h")
     assert [str(word) for _, word in found] == outside

@@ -2,10 +2,11 @@
 
 import pkgutil
 from importlib import import_module
+from types import ModuleType
 
 import pytest
 
-from handrail.shell import Does, Verdict, analyse, tables
+from handrail.shell import CommandVerdict, Does, analyse, tables
 from handrail.shell.tables.format import Command, OptionIndex
 
 
@@ -25,7 +26,7 @@ from handrail.shell.tables.format import Command, OptionIndex
 )  # fmt: skip
 def test_listed_forms_are_read_only(line: str) -> None:
     analysis = analyse(line)
-    assert analysis.verdict is Verdict.READ_ONLY, analysis.reasons
+    assert analysis.verdict is CommandVerdict.READ_ONLY, analysis.reasons
 
 
 @pytest.mark.parametrize(
@@ -52,7 +53,7 @@ def test_listed_forms_are_read_only(line: str) -> None:
     ],
 )  # fmt: skip
 def test_unlisted_abbreviated_or_harmful_forms_are_not(line: str) -> None:
-    assert analyse(line).verdict is not Verdict.READ_ONLY
+    assert analyse(line).verdict is not CommandVerdict.READ_ONLY
 
 
 @pytest.mark.parametrize(
@@ -79,11 +80,13 @@ def test_a_shown_environment_is_a_secret() -> None:
     assert analyse("env").segments[0].does(Does.SECRET)
 
 
+def families() -> list[ModuleType]:
+    names = [module.name for module in pkgutil.iter_modules(tables.__path__) if module.name not in ("format", "index")]
+    return [import_module(f"handrail.shell.tables.{name}") for name in names]
+
+
 def all_entries() -> list[tuple[str, Command]]:
-    found: list[tuple[str, Command]] = []
-    for module in pkgutil.iter_modules(tables.__path__):
-        if module.name not in ("format", "index"):
-            found += import_module(f"handrail.shell.tables.{module.name}").COMMANDS.items()
+    found: list[tuple[str, Command]] = [item for family in families() for item in family.COMMANDS.items()]
     return found + [(f"{n} {s}", sub) for n, entry in found for s, sub in entry.subcommands.items()]
 
 
@@ -92,6 +95,13 @@ def test_every_program_of_a_family_is_registered_and_every_entry_is_well_formed(
     assert {name for name, _ in entries if " " not in name} == set(tables.family_of())
     for name, family in tables.family_of().items():
         assert name in import_module(f"handrail.shell.tables.{family}").COMMANDS, "run scripts/shell_index.py"
-    for name, entry in entries:
-        assert entry.source, name
+    for _, entry in entries:
         OptionIndex(entry)  # raises for an option listed twice or misspelt
+
+
+@pytest.mark.parametrize("family", families(), ids=lambda family: family.__name__.rpartition(".")[2])
+def test_every_program_of_a_family_has_one_source(family: ModuleType) -> None:
+    named = [name for names in family.SOURCES.values() for name in names.split() if name != "*"]
+    assert len(named) == len(set(named))
+    assert set(named) <= set(family.COMMANDS)
+    assert set(named) == set(family.COMMANDS) or "*" in family.SOURCES.values()

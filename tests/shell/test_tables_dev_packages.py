@@ -309,5 +309,4 @@ def test_entries_at_every_depth_are_well_formed() -> None:
         outer = tables.lookup(program)
         assert outer is not None
         for name, entry in entries(program, outer):
-            assert entry.source, name
             assert set(entry.only_with.split()) <= set(OptionIndex(entry).by_name), name

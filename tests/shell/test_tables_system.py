@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handrail.shell import Does, Verdict, analyse
+from handrail.shell import CommandVerdict, Does, analyse
 from tests.shell.test_tables_text import split
 
 READ_ONLY = """
@@ -65,7 +65,7 @@ psql -V
 @pytest.mark.parametrize("line", split(READ_ONLY))
 def test_telling_and_listing_is_read_only(line: str) -> None:
     analysis = analyse(line)
-    assert analysis.verdict is Verdict.READ_ONLY, analysis.reasons
+    assert analysis.verdict is CommandVerdict.READ_ONLY, analysis.reasons
 
 
 NOT_READ_ONLY = """
@@ -136,7 +136,7 @@ logger x
 
 @pytest.mark.parametrize("line", split(NOT_READ_ONLY))
 def test_setting_running_reaching_out_and_unlisted_forms_are_not(line: str) -> None:
-    assert analyse(line).verdict is not Verdict.READ_ONLY
+    assert analyse(line).verdict is not CommandVerdict.READ_ONLY
 
 
 @pytest.mark.parametrize(

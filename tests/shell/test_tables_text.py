@@ -2,7 +2,7 @@
 
 import pytest
 
-from handrail.shell import Verdict, analyse, reads_outside
+from handrail.shell import CommandVerdict, analyse, reads_outside
 
 READ_ONLY = """
 ls -la --color=auto src | dir -1 | vdir | ls -lhS --time-style=long-iso | ls -I '*.o' -w 80
@@ -56,7 +56,7 @@ def split(table: str) -> list[str]:
 @pytest.mark.parametrize("line", split(READ_ONLY))
 def test_showing_is_read_only(line: str) -> None:
     analysis = analyse(line)
-    assert analysis.verdict is Verdict.READ_ONLY, analysis.reasons
+    assert analysis.verdict is CommandVerdict.READ_ONLY, analysis.reasons
 
 
 NOT_READ_ONLY = """
@@ -96,7 +96,7 @@ find . -name x -exec
 
 @pytest.mark.parametrize("line", split(NOT_READ_ONLY))
 def test_writing_running_and_unlisted_forms_are_not(line: str) -> None:
-    assert analyse(line).verdict is not Verdict.READ_ONLY
+    assert analyse(line).verdict is not CommandVerdict.READ_ONLY
 
 
 @pytest.mark.parametrize(
@@ -130,5 +130,5 @@ def test_written_files_are_named(line: str, written: list[str]) -> None:
 )  # fmt: skip
 def test_files_read_by_options_are_named(line: str, outside: list[str]) -> None:
     analysis = analyse(line)
-    assert analysis.verdict is Verdict.READ_ONLY, analysis.reasons
+    assert analysis.verdict is CommandVerdict.READ_ONLY, analysis.reasons
     assert [str(word) for _, word in reads_outside(analysis, cwd="/w", roots=("/w",), home="/h")] == outside

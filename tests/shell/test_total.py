@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handrail.shell import Verdict, analyse, analysis, explain
+from handrail.shell import CommandVerdict, analyse, analysis, explain
 from tests.shell.corpus_report import lines
 
 FRAGMENTS = st.sampled_from(
@@ -34,9 +34,9 @@ def test_every_text_gets_an_answer_that_is_no_internal_error(text: str) -> None:
 
 # Found by `make fuzz` and by comparing with bash; each was answered wrongly once.
 FOUND = {
-    "echo é $'\\": Verdict.NOT_UNDERSTOOD,  # an offset behind the end of a text that is not ASCII
-    "ls;&>/dev/null cat": Verdict.NOT_UNDERSTOOD,  # `;&` is one token
-    "head -n ~{1,2} f": Verdict.NOT_READ_ONLY,  # braces before the tilde: two words
+    "echo é $'\\": CommandVerdict.NOT_UNDERSTOOD,  # an offset behind the end of a text that is not ASCII
+    "ls;&>/dev/null cat": CommandVerdict.NOT_UNDERSTOOD,  # `;&` is one token
+    "head -n ~{1,2} f": CommandVerdict.NOT_READ_ONLY,  # braces before the tilde: two words
 }
 
 
@@ -62,7 +62,7 @@ def test_what_nobody_has_vouched_for_is_no_reading() -> None:
         "$x",
         "ls 'a",
     ):
-        assert analyse(line).verdict is not Verdict.READ_ONLY, line
+        assert analyse(line).verdict is not CommandVerdict.READ_ONLY, line
 
 
 def test_whatever_goes_wrong_inside_is_not_understood(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,7 +71,7 @@ def test_whatever_goes_wrong_inside_is_not_understood(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(analysis, "agree", broken)
     answer = analyse("ls of-a-line-that-nobody-else-asks-for; rm x")
-    assert answer.verdict is Verdict.NOT_UNDERSTOOD
+    assert answer.verdict is CommandVerdict.NOT_UNDERSTOOD
     assert "internal error: RuntimeError('a mistake of ours')" in answer.problems[0].text
     assert ("rm", "x") in answer.suspects
 
@@ -89,7 +89,7 @@ def test_a_write_appended_to_any_line_is_never_read_only(text: str) -> None:
     for line in (f"{text}\ntouch pwned", f"{text}; touch pwned", f"{text} > f", f"echo $({text}; touch pwned)"):
         answer = analyse(line)
         hidden = "'" in text or '"' in text or "#" in text or "\\" in text or "<<E" in text or "`" in text
-        assert hidden or answer.verdict is not Verdict.READ_ONLY, line
+        assert hidden or answer.verdict is not CommandVerdict.READ_ONLY, line
 
 
 def test_an_error_while_looking_for_suspects_is_no_understanding(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,5 +98,5 @@ def test_an_error_while_looking_for_suspects_is_no_understanding(monkeypatch: py
 
     monkeypatch.setattr(analysis, "possible_commands", broken)
     answer = analyse("((looking for suspects))")
-    assert answer.verdict is Verdict.NOT_UNDERSTOOD
+    assert answer.verdict is CommandVerdict.NOT_UNDERSTOOD
     assert any("internal error" in reason.text for reason in answer.reasons)

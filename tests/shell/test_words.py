@@ -4,7 +4,7 @@ from string import ascii_letters, digits
 
 import pytest
 
-from handrail.shell import Kind, Verdict, Word, analyse
+from handrail.shell import CommandVerdict, PieceKind, Word, analyse
 from handrail.shell.words import PLAIN
 
 
@@ -35,13 +35,14 @@ def test_literal_words_are_unquoted_exactly(line: str, expected: list[str]) -> N
 @pytest.mark.parametrize(
     ("word", "kind"),
     [
-        ("$?", Kind.PARAMETER), ('"$PWD"', Kind.PARAMETER), ("${PWD}", Kind.PARAMETER), ("${#PWD}", Kind.PARAMETER),
-        ("${PWD%/*}", Kind.PARAMETER), ("$(ls)", Kind.SUBSTITUTION), ("`ls`", Kind.SUBSTITUTION),
-        ("<(ls)", Kind.PROCESS), ("*.c", Kind.GLOB), ("a?", Kind.GLOB), ("[ab]", Kind.GLOB), ("{a,b}", Kind.BRACE),
-        ("{1..5}", Kind.BRACE), ("~", Kind.TILDE), ("~root/x", Kind.TILDE), ("$((1+2))", Kind.ARITHMETIC),
+        ("$?", PieceKind.PARAMETER), ('"$PWD"', PieceKind.PARAMETER), ("${PWD}", PieceKind.PARAMETER),
+        ("${#PWD}", PieceKind.PARAMETER), ("${PWD%/*}", PieceKind.PARAMETER), ("$(ls)", PieceKind.SUBSTITUTION),
+        ("`ls`", PieceKind.SUBSTITUTION), ("<(ls)", PieceKind.PROCESS), ("*.c", PieceKind.GLOB),
+        ("a?", PieceKind.GLOB), ("[ab]", PieceKind.GLOB), ("{a,b}", PieceKind.BRACE), ("{1..5}", PieceKind.BRACE),
+        ("~", PieceKind.TILDE), ("~root/x", PieceKind.TILDE), ("$((1+2))", PieceKind.ARITHMETIC),
     ],
 )  # fmt: skip
-def test_what_is_not_literal_is_marked(word: str, kind: Kind) -> None:
+def test_what_is_not_literal_is_marked(word: str, kind: PieceKind) -> None:
     (found,) = words(f"echo {word}")
     assert found.literal is None
     assert kind in {piece.kind for piece in found.pieces}
@@ -57,7 +58,7 @@ def test_what_is_not_literal_is_marked(word: str, kind: Kind) -> None:
     ],
 )  # fmt: skip
 def test_forms_outside_the_closed_set_are_not_understood(word: str) -> None:
-    assert analyse(f"echo {word}").verdict is Verdict.NOT_UNDERSTOOD
+    assert analyse(f"echo {word}").verdict is CommandVerdict.NOT_UNDERSTOOD
 
 
 def test_a_brace_or_substitution_hides_no_command() -> None:

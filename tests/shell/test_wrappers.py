@@ -2,7 +2,7 @@
 
 import pytest
 
-from handrail.shell import Does, Verdict, analyse
+from handrail.shell import CommandVerdict, Does, analyse
 
 
 def names(line: str) -> set[str]:
@@ -33,7 +33,7 @@ def names(line: str) -> set[str]:
 )  # fmt: skip
 def test_the_inner_command_is_a_segment_of_its_own(line: str) -> None:
     assert "rm" in names(line)
-    assert analyse(line).verdict is not Verdict.READ_ONLY
+    assert analyse(line).verdict is not CommandVerdict.READ_ONLY
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_the_inner_command_is_a_segment_of_its_own(line: str) -> None:
 )  # fmt: skip
 def test_what_adds_nothing_is_as_harmless_as_what_it_runs(line: str) -> None:
     analysis = analyse(line)
-    assert analysis.verdict is Verdict.READ_ONLY, analysis.reasons
+    assert analysis.verdict is CommandVerdict.READ_ONLY, analysis.reasons
 
 
 def test_variables_given_to_a_command_are_told() -> None:
@@ -106,5 +106,5 @@ def test_a_redirection_is_opened_before_the_program_moves() -> None:
 )
 def test_where_a_file_name_could_be_taken_for_more_the_caller_is_told(line: str, needs: bool) -> None:
     analysis = analyse(line)
-    assert analysis.verdict is Verdict.READ_ONLY
+    assert analysis.verdict is CommandVerdict.READ_ONLY
     assert ("plain-names" in {need.name for need in analysis.requires}) is needs

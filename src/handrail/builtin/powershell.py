@@ -5,11 +5,11 @@ import shutil
 from handrail.builtin.bash.permission import objection
 from handrail.builtin.bash.shell import Shell
 from handrail.builtin.bash.tool import Bash, BashInput
-from handrail.shell.model import Analysis, Reason, Verdict
+from handrail.shell.model import Analysis, CommandVerdict, Reason
 from handrail.tools.context import ToolContext
 from handrail.tools.permission import NO_OPINION, Check
 
-NOT_ANALYSED = Reason(Verdict.NOT_UNDERSTOOD, "what PowerShell would do is not looked into", 0, 0, "", "")
+NOT_ANALYSED = Reason(CommandVerdict.NOT_UNDERSTOOD, "what PowerShell would do is not looked into", 0, 0, "", "")
 
 
 class Pwsh(Shell):

@@ -21,7 +21,7 @@ from handrail.config.places import places_for
 from handrail.conversation.plain import plain
 from handrail.errors import ProviderSetupError, SettingsError
 from handrail.hooks.runner import Hooks
-from handrail.processes.sandbox.choose import best, tried
+from handrail.processes.sandbox.choose import best, try_methods
 from handrail.processes.sandbox.limits import EVERYWHERE, LIMITS, PROTECTS
 from handrail.processes.sandbox.settings import read_settings
 from handrail.providers.choose import ModelOptions, choose
@@ -166,7 +166,7 @@ def model(here: Here) -> Iterator[Finding]:
 
 def sandbox(here: Here) -> Iterator[Finding]:
     """Which ways to confine commands work here, whether they are used, and what the best of them does and does not."""
-    for each in tried():
+    for each in try_methods():
         yield Finding("sandbox", each.method.value, State.OK if each.works else State.OFF, each.reason)
     chosen = best()
     yield Finding("sandbox", "use", *_use(here, works=chosen is not None))

@@ -8,7 +8,7 @@ import posixpath
 import sys
 from pathlib import Path
 
-from handrail.shell import Verdict, analyse, explain, reads_outside, reads_secrets
+from handrail.shell import CommandVerdict, analyse, explain, reads_outside, reads_secrets
 from handrail.shell.effects import Found
 
 READ_ONLY, NOT, NOT_UNDERSTOOD = 0, 1, 2
@@ -45,10 +45,10 @@ def given() -> str:
     return sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
 
 
-def exit_code(verdict: Verdict, outside: Found, secrets: Found) -> int:
-    if verdict is Verdict.READ_ONLY:
+def exit_code(verdict: CommandVerdict, outside: Found, secrets: Found) -> int:
+    if verdict is CommandVerdict.READ_ONLY:
         return NOT if outside or secrets else READ_ONLY
-    return NOT_UNDERSTOOD if verdict is Verdict.NOT_UNDERSTOOD else NOT
+    return NOT_UNDERSTOOD if verdict is CommandVerdict.NOT_UNDERSTOOD else NOT
 
 
 def names(found: Found) -> list[str]:

@@ -24,7 +24,7 @@ from handrail.records import record
 from handrail.shell.analysis import analyse
 from handrail.shell.effects import REPOSITORY, places, reads
 from handrail.shell.listing import gone_through
-from handrail.shell.model import Analysis, Below, Does, Kind, Segment, Verdict, Word
+from handrail.shell.model import Analysis, Below, CommandVerdict, Does, PieceKind, Segment, Word
 from handrail.shell.removals import Removal, possible_removals, removals
 from handrail.tools.access import EXCLUSIVE, Access, matches_nothing
 from handrail.tools.permission import NO_OPINION, Check, Opinion
@@ -191,7 +191,7 @@ def shell_touches(analysis: Analysis, policy: Policy, lookup: Lookup) -> Iterato
     """The files a command line names, wherever they stand."""
     positions = {id(segment): at for at, segment in enumerate(analysis.segments)}
     # Only a line that does more than read can tell the shell to let wildcards stand for names with a dot.
-    finder = Finder(policy, lookup, dotted=analysis.verdict is not Verdict.READ_ONLY)
+    finder = Finder(policy, lookup, dotted=analysis.verdict is not CommandVerdict.READ_ONLY)
     finite = lookup._replace(beneath=bounded(lookup.beneath))
     for segment, word in reads(analysis):
         yield from finder.touches(segment, word, FileEffect.READ, positions[id(segment)])
@@ -243,7 +243,7 @@ class Finder:
 
     def places(self, segment: Segment, word: Word) -> Iterator[Place | None]:
         """Every place a word can mean in the folders its command may run in; None is any."""
-        wild = any(piece.kind is Kind.GLOB for piece in word.pieces)
+        wild = any(piece.kind is PieceKind.GLOB for piece in word.pieces)
         return places(segment, word, self.policy.cwd, self.policy.home, self.expanded if wild else self.located)
 
     def expanded(self, folder: str, path: str) -> Iterable[Place]:
@@ -299,7 +299,7 @@ def removal_texts(word: Word, cwd: str, home: str, *, plain: bool) -> Iterable[s
     known = None if plain else word.alternatives
     if known is not None:
         return known
-    text = "".join("" if piece.kind is Kind.INPUT else piece.text for piece in word.pieces)
+    text = "".join("" if piece.kind is PieceKind.INPUT else piece.text for piece in word.pieces)
     return [without_unknown(text.replace("${PWD}", cwd).replace("$PWD", cwd), home)]
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from handrail.permissions.globs import WORD_END, Glob
 from handrail.permissions.rules import Behaviour, Rule
 from handrail.shell.analysis import analyse
-from handrail.shell.model import HARMLESS, Analysis, Does, Effect, Kind, Piece, Segment, Verdict, Word
+from handrail.shell.model import HARMLESS, Analysis, CommandVerdict, Does, Effect, Piece, PieceKind, Segment, Word
 
 UNKNOWN = "\ue000"  # stands for text that is not known
 SHELL_PROGRAMS = frozenset(("sh", "bash", "dash", "rbash", "ash", "zsh", "ksh", "mksh", "fish"))
@@ -27,7 +27,17 @@ TRANSPARENT = frozenset(("timeout", "time", "nice", "nohup", "stdbuf", "command"
 EXACT_ONLY = frozenset(("watch", "setsid", "ionice", "flock"))
 ACCEPTED_EDITS = frozenset(("mkdir", "touch", "rm", "rmdir", "mv", "cp", "sed"))
 MAX_SKIPPED = 8
-KNOWN = frozenset((Kind.LITERAL, Kind.GLOB, Kind.TILDE, Kind.INPUT, Kind.FOUND, Kind.FILE, Kind.ARITHMETIC))
+KNOWN = frozenset(
+    (
+        PieceKind.LITERAL,
+        PieceKind.GLOB,
+        PieceKind.TILDE,
+        PieceKind.INPUT,
+        PieceKind.FOUND,
+        PieceKind.FILE,
+        PieceKind.ARITHMETIC,
+    )
+)
 IN_PLACE = re.compile(r"-i(?:\.[\w.-]+)?\Z|--in-place(?:=\.[\w.-]+)?\Z")
 QUOTED = re.compile(r"""'[^']*'|"(?:[^"\\]|\\.)*"|\\.""", re.DOTALL)
 BACKGROUND = re.compile(r"(?<![&<>|])&(?![&>])")
@@ -85,7 +95,7 @@ def part(segment: Segment, until: int) -> Part:
     words = [rendered(word) for word in segment.argv]
     name = segment.name
     known = bool(words) and segment.argv[0].literal is not None
-    read_only = segment.verdict is Verdict.READ_ONLY
+    read_only = segment.verdict is CommandVerdict.READ_ONLY
     return Part(
         name=name,
         text=WORD_END.join(words) if known else "",
@@ -164,7 +174,7 @@ def harmless_sed(segment: Segment) -> bool:
     rest = [word for word in known if not IN_PLACE.match(word)]
     if len(known) < len(words) or len(rest) == len(known):
         return False
-    return analyse(shlex.join(rest)).verdict is Verdict.READ_ONLY
+    return analyse(shlex.join(rest)).verdict is CommandVerdict.READ_ONLY
 
 
 def known_effect(effect: Effect) -> bool:
@@ -188,7 +198,7 @@ def openings(segment: Segment) -> Iterator[str]:
         yield ""
     marked = ["".join(UNKNOWN if unknown(piece) else piece.text for piece in word.pieces) for word in segment.argv]
     if any(UNKNOWN in word for word in marked):
-        plain = segment.argv[0]._replace(pieces=(Piece(Kind.LITERAL, marked[0]),))
+        plain = segment.argv[0]._replace(pieces=(Piece(PieceKind.LITERAL, marked[0]),))
         for text in spellings(segment._replace(argv=(plain, *segment.argv[1:])), marked):
             opening, unclear, _ = text.partition(UNKNOWN)
             if unclear:
@@ -196,7 +206,7 @@ def openings(segment: Segment) -> Iterator[str]:
 
 
 def unknown(piece: Piece) -> bool:
-    return piece.kind not in (Kind.LITERAL, Kind.TILDE) and not (piece.values and len(piece.values) == 1)
+    return piece.kind not in (PieceKind.LITERAL, PieceKind.TILDE) and not (piece.values and len(piece.values) == 1)
 
 
 def reads_program(segment: Segment) -> bool:

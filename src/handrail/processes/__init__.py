@@ -1,1 +1,1 @@
-"""Starting programs, ending everything they started, bounding what they say, and confining them."""
+"""Starts programs, ends everything they started, bounds their output, and confines them."""

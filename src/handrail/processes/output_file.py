@@ -1,7 +1,7 @@
 """
-A command's output on its way into a file.
+Writes the output of a command to a file, up to a quota.
 
-Used inside the reaper, which has to start fast: only the cheapest modules are imported here.
+The reaper imports this and has to start fast, so only the cheapest modules are imported here.
 """
 
 import os
@@ -39,15 +39,15 @@ class OutputFile:
                 count = len(os.read(self.pipe, CHUNK))
                 self.lost += count
                 return count > 0
-            count = self._copied(min(CHUNK, self.room))
+            count = self._copy(min(CHUNK, self.room))
         except BlockingIOError:
             return True
         self.stored += count
         self.room -= count
         return count > 0 or bool(self.trouble)
 
-    def _copied(self, most: int) -> int:
-        """By hand: the kernel's own way from a pipe to a file (splice) takes longer."""
+    def _copy(self, most: int) -> int:
+        """Copy through our own memory: splice from a pipe to a file takes longer."""
         data = os.read(self.pipe, most)
         done = 0
         try:
@@ -59,7 +59,7 @@ class OutputFile:
         return done
 
     def drain(self) -> None:
-        """What is still in the pipe, now that nobody writes to it any more."""
+        """Take what is still in the pipe; no process writes to it any more."""
         while True:
             before = self.stored + self.lost
             if not self.take() or self.stored + self.lost == before:

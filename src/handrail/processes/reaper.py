@@ -1,5 +1,5 @@
 """
-A reaper at one call: it starts the command and tells how that ended when nothing of it lives any more.
+One call of a reaper: it starts the command, and reports how it ended when no process of it is left.
 
 Starting and forking must be cheap: modules that are slow to import are not used here.
 """
@@ -30,37 +30,23 @@ RUNS, LINGERS, ENDS, IS_KILLED = range(4)
 class Job:
     """What to start and how long it may go on, as it comes over the socket."""
 
-    __slots__ = tuple("argv cwd env path targets timeout grace linger hello quota restrictions".split())  # noqa: SIM905
+    path: bytes
+    argv: list[bytes]
+    cwd: bytes
+    env: dict[bytes, bytes]
+    targets: list[int]
+    """The numbers that the descriptors after the store have in the command."""
+    timeout: float | None
+    grace: float
+    linger: float
+    hello: float
+    quota: int | None
+    """How many bytes of output are kept in the store. None = there is no store."""
+    restrictions: "dict[str, Any] | None"
+    """What the command's process does to itself before it becomes the command."""
 
-    def __init__(
-        self,
-        *,
-        path: bytes,
-        argv: list[bytes],
-        cwd: bytes,
-        env: dict[bytes, bytes],
-        targets: list[int],
-        timeout: float | None,
-        grace: float,
-        linger: float,
-        hello: float,
-        quota: int | None,
-        restrictions: "dict[str, Any] | None",
-    ) -> None:
-        self.path = path
-        self.argv = argv
-        self.cwd = cwd
-        self.env = env
-        self.targets = targets
-        """The numbers that the descriptors after the store have in the command."""
-        self.timeout = timeout
-        self.grace = grace
-        self.linger = linger
-        self.hello = hello
-        self.quota = quota
-        """How many bytes of output are kept in the store. None = there is no store."""
-        self.restrictions = restrictions
-        """What the command's process does to itself before it becomes the command."""
+    def __init__(self, fields: "dict[str, Any]") -> None:
+        self.__dict__.update(fields)
 
 
 class Reaper:
@@ -92,11 +78,11 @@ class Reaper:
         self.watch()
         if self.store:
             self.store.drain()
-        kept = (self.store.stored, self.store.lost, self.store.trouble) if self.store else (0, 0, 0)
-        self.tell("ended", self.status or 0, self.why, *kept)
+        counts = (self.store.stored, self.store.lost, self.store.trouble) if self.store else (0, 0, 0)
+        self.tell("ended", self.status or 0, self.why, *counts)
 
     def greet(self) -> None:
-        """Tell that the command runs. Of one that is over at once only the end is told, which spares a wake-up."""
+        """Report that the command runs. If it ends at once only the end is reported, which saves a wake-up."""
         if not self.greeted:
             self.greeted = True
             self.tell("started", self.main, os.getpid())
@@ -105,7 +91,7 @@ class Reaper:
         try:
             self.call.sendall(message(*parts))
         except OSError:
-            return  # nobody is interested any more
+            return  # the caller has gone
 
     def spawn(self) -> int:
         job = self.job
@@ -116,7 +102,7 @@ class Reaper:
         ends = [(self.store.end, 1), (self.store.end, 2)] if self.store else []
         ends += zip(self.fds, job.targets, strict=True)
         if job.restrictions:
-            pid = _restricted(job, ends)
+            pid = _spawn_restricted(job, ends)
         else:
             actions = [(os.POSIX_SPAWN_DUP2, fd, target) for fd, target in ends]
             pid = os.posix_spawn(
@@ -129,7 +115,7 @@ class Reaper:
         return pid
 
     def watch(self) -> None:
-        """Until no process of the call is left."""
+        """Wait until no process of the call is left."""
         ears = poll()
         for fd in (self.call.fileno(), self.pidfd, self.store.pipe if self.store else NO_FD):
             if fd != NO_FD:
@@ -153,7 +139,7 @@ class Reaper:
                 self.greet()
 
     def reap(self) -> bool:
-        """Take note of those that ended. False = nobody is left."""
+        """Collect the processes that ended. False = none is left."""
         try:
             while True:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -175,7 +161,7 @@ class Reaper:
         return IS_KILLED, now + QUICK
 
     def hear(self, fd: int) -> bool:
-        """Something happened there. False = nothing more will."""
+        """Handle an event of a descriptor. False = it will have no more."""
         if self.store and fd == self.store.pipe:
             before = self.store.stored
             more = self.store.take()
@@ -189,9 +175,9 @@ class Reaper:
         return False
 
 
-def _restricted(job: Job, ends: list[tuple[int, int]]) -> int:
-    """The command in a process that restricts itself first. It says on a pipe why it could not, or closes it."""
-    from handrail.processes.restrict import restrict, usual_signals  # noqa: PLC0415  # few commands need it
+def _spawn_restricted(job: Job, ends: list[tuple[int, int]]) -> int:
+    """Start the command in a process that restricts itself first, and reports a failure of that on a pipe."""
+    from handrail.processes.restrict import reset_signals, restrict  # noqa: PLC0415  # few commands need it
 
     assert job.restrictions
     ours, theirs = os.pipe()
@@ -201,7 +187,7 @@ def _restricted(job: Job, ends: list[tuple[int, int]]) -> int:
             os.setsid()
             for fd, target in ends:
                 os.dup2(fd, target)
-            usual_signals(DEFAULTED)
+            reset_signals(DEFAULTED)
             restrict(job.restrictions)
             os.execve(job.path, job.argv, job.env)  # noqa: S606  # that is what it is for
         except OSError as error:

@@ -1,11 +1,11 @@
-"""Run a program to its end, with bounded output and nothing left behind."""
+"""Run a program to its end, with bounded output, and leave no process behind."""
 
 import asyncio
 import os
 from collections.abc import Mapping, Sequence
 
 from handrail.processes.sandbox_contract import Restrictions
-from handrail.processes.spawn import Command, Running, start
+from handrail.processes.spawn import ProcessSpec, Running, start
 from handrail.records import record
 
 CHUNK = 65_536
@@ -36,7 +36,7 @@ async def run(
     """
     Run a program in a session of its own. When this returns or is cancelled, no process of it lives.
 
-    After `timeout` seconds it is told to end, and killed half a second later. Of each stream `max_bytes` are kept.
+    After `timeout` seconds it is asked to end, and killed half a second later. Of each stream `max_bytes` are kept.
 
     Raises:
         OSError: it cannot be started.
@@ -45,12 +45,12 @@ async def run(
     ends = (feed, out, err)
     try:
         for end in ends:
-            end.begin()  # what it reads shall be there when it starts
-        command = Command(argv, cwd, env, timeout, restrictions=restrictions)
+            end.begin()  # its input should be there when it starts
+        command = ProcessSpec(argv, cwd, env, timeout, restrictions=restrictions)
         running = await start(command, feed.theirs, out.theirs, err.theirs)
         for end in ends:
             end.hand_over()
-        code, timed_out = await _ended(running)
+        code, timed_out = await _wait_for_end(running)
         out.finish()
         err.finish()
     finally:
@@ -59,11 +59,11 @@ async def run(
     return Ended(code, bytes(out.data), bytes(err.data), timed_out, out.cut or err.cut)
 
 
-async def _ended(running: Running) -> tuple[int, bool]:
+async def _wait_for_end(running: Running) -> tuple[int, bool]:
     try:
         end = await running.wait()
     except asyncio.CancelledError:
-        await running.gone()
+        await running.stop_and_wait()
         raise
     return end.code, end.why == "timeout"
 
@@ -80,17 +80,17 @@ class _Pipe:
         """Watch our end."""
 
     def hand_over(self) -> None:
-        """The program has its end."""
+        """Close the end that the program has by now."""
         if self.theirs >= 0:
             os.close(self.theirs)
             self.theirs = -1
 
     def close(self) -> None:
-        self.done()
+        self.stop_watching()
         self.hand_over()
 
-    def done(self) -> None:
-        """Nothing more comes or goes."""
+    def stop_watching(self) -> None:
+        """Close our end."""
         if self.ours >= 0:
             self._loop.remove_reader(self.ours)
             self._loop.remove_writer(self.ours)
@@ -116,9 +116,9 @@ class _Feed(_Pipe):
         except BlockingIOError:
             return
         except BrokenPipeError:
-            self._rest = self._rest[:0]  # it does not want to know
+            self._rest = self._rest[:0]  # the program does not read its input
         if not self._rest:
-            self.done()
+            self.stop_watching()
 
 
 class _Collected(_Pipe):
@@ -134,7 +134,7 @@ class _Collected(_Pipe):
         self._loop.add_reader(self.ours, self._read)
 
     def finish(self) -> None:
-        """Whatever is left in the pipe: nobody writes to it any more."""
+        """Read what is left in the pipe; no process writes to it any more."""
         while self.ours >= 0 and self._read():
             pass
 
@@ -144,7 +144,7 @@ class _Collected(_Pipe):
         except BlockingIOError:
             return False
         if not data:
-            self.done()
+            self.stop_watching()
         room = self._room - len(self.data)
         self.data += data[:room]
         self.cut = self.cut or len(data) > room

@@ -1,6 +1,7 @@
-"""What the code that starts programs needs to know of a sandbox."""
+"""The interface of a sandbox, for the code that starts programs."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from enum import Enum
 from typing import Any, Protocol, TypeAlias
 
@@ -34,30 +35,23 @@ Restrictions: TypeAlias = Mapping[str, Any] | None
 """Plain data for `processes.restrict`."""
 
 
-class Wrapped(Protocol):
+@record
+class WrappedCommand:
     """A program as it is started in a sandbox."""
 
-    @property
-    def argv(self) -> Sequence[str]: ...
-
-    @property
-    def env(self) -> Mapping[str, str | None]:
-        """What changes in its environment: a text sets a variable, None removes it."""
-        ...
-
-    @property
-    def pass_fds(self) -> Sequence[int]:
-        """Descriptors that it needs under the same numbers."""
-        ...
-
-    @property
-    def restrictions(self) -> Restrictions:
-        """What the reaper does to it before it starts; None = the program is confined by its arguments."""
-        ...
+    argv: Sequence[str]
+    env: Mapping[str, str | None]
+    """What changes in its environment: a text sets a variable, None removes it."""
+    pass_fds: Sequence[int]
+    """Descriptors that it needs under the same numbers."""
+    restrictions: Restrictions
+    """What the reaper does to it before it starts; None = the program is confined by its arguments."""
+    resources: ExitStack
+    """What is held for it while it runs."""
 
     def close(self) -> None:
-        """It has ended: let go of what was held for it."""
-        ...
+        """Let go of its resources, when it and everything it started has ended. Does nothing the second time."""
+        self.resources.close()
 
 
 class Sandbox(Protocol):
@@ -72,7 +66,7 @@ class Sandbox(Protocol):
         """
         ...
 
-    def wrap(self, argv: list[str], cwd: str) -> Wrapped:
+    def wrap(self, argv: list[str], cwd: str) -> WrappedCommand:
         """
         The program, confined.
 

@@ -1,4 +1,4 @@
-"""Starting a command under a reaper, and learning how it ended."""
+"""Start a command under a reaper, and learn how it ended."""
 
 import asyncio
 import errno
@@ -26,7 +26,7 @@ OVERDUE = 1.0
 
 
 @record
-class Command:
+class ProcessSpec:
     """A program to start. `env` is all that it gets; times are in seconds."""
 
     argv: Sequence[str]
@@ -38,7 +38,7 @@ class Command:
     linger: float = LINGER
     """For what the command leaves behind to end by itself, for example a `tee` that it did not wait for."""
     hello: float = HELLO
-    """Until it is told that it runs. Of what is over sooner only the end is told, which spares a wake-up."""
+    """Until its start is reported. If it ends sooner only the end is reported, which saves a wake-up."""
     pass_fds: Sequence[int] = ()
     """Descriptors that it gets under the same numbers."""
     restrictions: Restrictions = None
@@ -51,7 +51,8 @@ class End:
     How a command ended: its exit code, or minus the signal.
 
     `why` is empty if it ended by itself, else `timeout`, `stopped`, `full` (too much output), or `lost`: its reaper was
-    killed, so that nobody knows. `stored` and `lost` are bytes of output, `trouble` the error number of the store.
+    killed, so that its exit code is unknown. `stored` and `lost` are bytes of output, `trouble` the error number of the
+    store.
     """
 
     code: int
@@ -94,17 +95,17 @@ class Running:
                 self._heard += data
                 self._understand()
             else:
-                self._lost()
+                self._report_loss()
         return self._end
 
     def stop(self) -> None:
-        """Have it ended, and everything it started; `wait` tells when that is done."""
+        """End it and everything it started; `wait` returns when that is done."""
         if self._end is None:
             with suppress(OSError):  # the reaper has just gone
                 self._call.shutdown(socket.SHUT_WR)
             self._due = time.monotonic() + OVERDUE
 
-    async def gone(self) -> End:
+    async def stop_and_wait(self) -> End:
         """Stop it and wait until nothing of it lives; cancelling does not shorten that."""
         self.stop()
         cancelled: asyncio.CancelledError | None = None
@@ -117,7 +118,7 @@ class Running:
             raise cancelled
         return end
 
-    async def started(self) -> None:
+    async def wait_until_started(self) -> None:
         """
         Wait until it runs.
 
@@ -173,40 +174,40 @@ class Running:
 
     def _finish(self, end: End) -> None:
         self._end = end
-        for waiter in self._waiting:  # nothing comes from a closed socket, so they have to be told
+        for waiter in self._waiting:  # nothing comes from a closed socket, so they have to be woken
             waiter.get_loop().remove_reader(self._call)
             if not waiter.done():
                 waiter.set_result(None)
         self._call.close()
 
-    def _lost(self) -> None:
+    def _report_loss(self) -> None:
         _sweep(self._reaper)
         self._finish(End(-9, "lost"))
 
 
-async def start(command: Command, stdin: int, stdout: int, stderr: int) -> Running:
+async def start(command: ProcessSpec, stdin: int, stdout: int, stderr: int) -> Running:
     """
     Start a command with these descriptors, which stay the caller's to close.
 
     Raises:
         OSError: it could not be started.
     """
-    return await _started(command, (stdin, stdout, stderr), (0, 1, 2), None)
+    return await _start(command, (stdin, stdout, stderr), (0, 1, 2), None)
 
 
-async def start_stored(command: Command, stdin: int, store: int, quota: int) -> Running:
+async def start_stored(command: ProcessSpec, stdin: int, store: int, quota: int) -> Running:
     """
     Start a command whose output goes into a file, in the order it is written, until the quota is used up.
 
-    The reaper does that, whether or not anybody here listens.
+    The reaper does that, whether or not this process listens.
 
     Raises:
         OSError: it could not be started.
     """
-    return await _started(command, (store, stdin), (0,), quota)
+    return await _start(command, (store, stdin), (0,), quota)
 
 
-async def _started(command: Command, fds: Sequence[int], targets: Sequence[int], quota: int | None) -> Running:
+async def _start(command: ProcessSpec, fds: Sequence[int], targets: Sequence[int], quota: int | None) -> Running:
     request = message(
         {
             "path": os.fsencode(program(command)),
@@ -231,9 +232,9 @@ async def _started(command: Command, fds: Sequence[int], targets: Sequence[int],
             SUPERVISOR.submit(COMMAND, (theirs.fileno(), *fds, *command.pass_fds))
         if sent < len(request):
             await asyncio.get_running_loop().sock_sendall(ours, request[sent:])
-        await running.started()
+        await running.wait_until_started()
     except asyncio.CancelledError:
-        await running.gone()
+        await running.stop_and_wait()
         raise
     except OSError:
         ours.close()
@@ -241,7 +242,7 @@ async def _started(command: Command, fds: Sequence[int], targets: Sequence[int],
     return running
 
 
-def program(command: Command) -> str:
+def program(command: ProcessSpec) -> str:
     """
     The file to start.
 

@@ -45,7 +45,7 @@ class Supervisor:
             self._ready()
 
     def remember(self, paths: Iterable[str]) -> None:
-        """When we are gone, however that happens, and all commands too, it shall sweep these placeholders away."""
+        """Have it sweep these placeholders when this process and all commands have ended, however that happens."""
         with self._lock:
             new = [path for path in paths if path not in self._remembered]
             if new and sys.platform == "linux":
@@ -55,13 +55,13 @@ class Supervisor:
     def _legacy_file(self) -> int:
         """A file in memory with what is to be swept, which the supervisor shares."""
         if self._legacy == NOTHING:
-            made = os.memfd_create("handrail")
-            self._legacy = fcntl(made, F_DUPFD_CLOEXEC, LEGACY + 1)  # never one of those that the supervisor gets
-            os.close(made)
+            file = os.memfd_create("handrail")
+            self._legacy = fcntl(file, F_DUPFD_CLOEXEC, LEGACY + 1)  # never one of those that the supervisor gets
+            os.close(file)
         return self._legacy
 
     def close(self) -> None:
-        """Let it go. It ends when its reapers have."""
+        """Close the connection. It ends when its reapers have ended."""
         with self._lock:
             if self._control is not None:
                 self._control.close()

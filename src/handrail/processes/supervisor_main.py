@@ -5,7 +5,7 @@ The small program between handrail and the commands that it runs. It makes sure 
                     └──────► reaper (idle, waits for the next call)
 
 A reaper is forked before it is needed and serves one call at a time. Orphans of the command become its children (it is
-a "subreaper"), so as long as anything of the call lives, the reaper has a child. It tells how the command ended only
+a "subreaper"), so as long as anything of the call lives, the reaper has a child. It reports how the command ended only
 when it has none left. When the other end of its socket is closed, because the call was given up or because handrail
 was killed, it ends the command just the same. When a reaper is killed, its orphans fall to the supervisor; when the
 supervisor is killed, its reapers finish their calls and end.
@@ -25,7 +25,7 @@ from select import POLLIN, poll
 
 from handrail.processes.reaper import NO_FD, TICK, Job, Reaper, pidfd_of
 from handrail.processes.tree import SIGKILL, children_of, kill_below, send
-from handrail.processes.wire import HIGH, SWEEP, received, whole
+from handrail.processes.wire import HIGH, SWEEP, receive, whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def supervise(control: int) -> None:
 
 
 def _shares_legacy() -> bool:
-    """Whether there is a file in which handrail says what it leaves. No command inherits it."""
+    """Whether handrail shares a file that lists what to sweep. No command inherits it."""
     try:
         os.set_inheritable(LEGACY, False)
     except OSError:
@@ -192,19 +192,19 @@ def _serve(control: int, outbox: int, answers: int) -> None:
     code = 1
     try:
         while True:
-            kind, fds = received(socket(fileno=control))
+            kind, fds = receive(socket(fileno=control))
             if not kind:
                 code = PARENT_GONE
                 return
             _report(outbox, TAKEN, os.getpid())
             began = time.monotonic()
             call = socket(fileno=fds[0])
-            said = marshal.loads(whole(call))  # noqa: S302  # from our own parent
+            request = marshal.loads(whole(call))  # noqa: S302  # from our own parent
             if kind == SWEEP:
-                if not (_report(outbox, SWEEP, *said) and os.read(answers, 1)):
+                if not (_report(outbox, SWEEP, *request) and os.read(answers, 1)):
                     return
             else:
-                Reaper(call, Job(**said[0]), fds[1:]).run()
+                Reaper(call, Job(request[0]), fds[1:]).run()
             call.close()
             if time.monotonic() - began > LONG:
                 code = 0

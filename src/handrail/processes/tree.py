@@ -1,7 +1,7 @@
 """
-Everything that a process started, and its end.
+Finds the processes that a process started, and kills them.
 
-Used inside the reaper, which has to start fast: only the cheapest modules are imported here.
+The reaper imports this and has to start fast, so only the cheapest modules are imported here.
 """
 
 import os
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 SIGKILL, SIGTERM = 9, 15
 SIGSTOP, SIGCONT = (17, 19) if sys.platform == "darwin" else (19, 18)
 ROUNDS = 100
-"""So often new ones are looked for before the kill; whoever forks faster than that is met by the next sweep."""
+"""How often new processes are looked for before the kill; the next sweep finds those that fork faster."""
 
 
 def descendants(root: int) -> list[int]:
@@ -43,7 +43,7 @@ def kill_below(root: int) -> None:
 
 
 def send(pids: "Iterable[int]", *signals: int) -> None:
-    """Send signals to processes, some of which may be gone, or be somebody else's by now."""
+    """Send signals to processes, some of which may be gone, or belong to another user by now."""
     for pid in pids:
         try:
             for number in signals:

@@ -1,7 +1,7 @@
 """
-What handrail and its reapers say to each other: a byte and descriptors on the control socket, then messages.
+The protocol between handrail and its reapers: a byte and descriptors on the control socket, then messages.
 
-Used inside the reaper, which has to start fast: only the cheapest modules are imported here.
+The reaper imports this and has to start fast, so only the cheapest modules are imported here.
 """
 
 import marshal
@@ -21,7 +21,7 @@ HIGH = 200
 CHUNK = 1 << 20
 
 
-def received(control: socket) -> tuple[bytes, list[int]]:
+def receive(control: socket) -> tuple[bytes, list[int]]:
     """One job and the descriptors that came with it, none of which the command inherits by accident."""
     kind, data, _, _ = control.recvmsg(1, 4 * MAX_FDS + 64)
     raw = b"".join(part for level, sort, part in data if (level, sort) == (SOL_SOCKET, SCM_RIGHTS))

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from handrail.config.places import Places
-from handrail.processes.sandbox_contract import UNCONFINED, Sandbox, Standing, Wrapped
+from handrail.processes.sandbox_contract import UNCONFINED, Sandbox, Standing, WrappedCommand
 from handrail.session.load_settings import LoadedSettings
 
 if TYPE_CHECKING:
     from handrail.permissions.policy import Policy
-    from handrail.processes.sandbox.confine import Sandbox as Confining
+    from handrail.processes.sandbox.confine import CommandSandbox as Confining
     from handrail.processes.sandbox.plan import Protected
     from handrail.processes.sandbox.settings import SandboxSettings
 
@@ -69,7 +69,7 @@ class SessionSandbox:
             return UNCONFINED
         return await self._engine(policy).standing(commands, wants_out=wants_out)
 
-    def wrap(self, argv: list[str], cwd: str) -> Wrapped:
+    def wrap(self, argv: list[str], cwd: str) -> WrappedCommand:
         """The command, confined."""
         return self._engine(self._live.policy()).wrap(argv, cwd)
 
@@ -83,7 +83,7 @@ class SessionSandbox:
         self._made = None
 
     def _engine(self, policy: "Policy") -> "Confining":
-        from handrail.processes.sandbox.confine import Sandbox as Confining  # noqa: PLC0415
+        from handrail.processes.sandbox.confine import CommandSandbox as Confining  # noqa: PLC0415
 
         places = self._live.places
         settings = self._settings(policy)

@@ -3,31 +3,14 @@
 from handrail.shell.analysis import analyse
 from handrail.shell.effects import reads_outside, reads_secrets
 from handrail.shell.explain import explain
-from handrail.shell.model import (
-    Analysis,
-    Does,
-    Effect,
-    Kind,
-    Piece,
-    Reason,
-    Redirection,
-    Requirement,
-    Segment,
-    Verdict,
-    Word,
-)
+from handrail.shell.model import Analysis, CommandVerdict, Does, PieceKind, Segment, Word
 
 __all__ = [
     "Analysis",
+    "CommandVerdict",
     "Does",
-    "Effect",
-    "Kind",
-    "Piece",
-    "Reason",
-    "Redirection",
-    "Requirement",
+    "PieceKind",
     "Segment",
-    "Verdict",
     "Word",
     "analyse",
     "explain",

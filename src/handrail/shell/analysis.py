@@ -1,16 +1,16 @@
-"""From the text of a command line to its Analysis. The only entry is `analyse`."""
+"""Turns the text of a command line into its Analysis. The only entry is `analyse`."""
 
 from functools import lru_cache
-from importlib import import_module
 
 from handrail.errors import UnclearError
 from handrail.shell.gate import check, join_lines
-from handrail.shell.model import Analysis, Reason, Segment, Verdict
+from handrail.shell.model import Analysis, CommandVerdict, Reason, Segment
 from handrail.shell.parser import Parser
 from handrail.shell.possible_commands import possible_commands
 from handrail.shell.scope import Scope
 from handrail.shell.second import agree
 from handrail.shell.segments import MAX_INNER, Position, SegmentBuilder
+from handrail.shell.wrapped_commands import wrapped_commands
 
 CACHED = 1024
 
@@ -23,12 +23,11 @@ def analyse(command: str) -> Analysis:
 @lru_cache(maxsize=CACHED)
 def _analyse(command: str) -> Analysis:
     analysis = analysis_of(command)
-    if analysis.verdict is Verdict.READ_ONLY:
+    if analysis.verdict is CommandVerdict.READ_ONLY:
         return analysis
     try:
-        wrapped_commands = import_module("handrail.shell.wrapped_commands").wrapped_commands  # most lines only read
         likely, guesses = wrapped_commands(analysis.segments)
-        if analysis.verdict is Verdict.NOT_UNDERSTOOD:
+        if analysis.verdict is CommandVerdict.NOT_UNDERSTOOD:
             likely = (*likely, *possible_commands(command))
         return analysis._replace(suspects=tuple(dict.fromkeys(likely)), guesses=guesses)
     except Exception as error:  # noqa: BLE001 - what it might run is not known then
@@ -43,7 +42,7 @@ def analysis_of(command: str) -> Analysis:
         text = join_lines(command)
         read(text, Position(), Scope(), segments)
     except UnclearError as refused:
-        problem = Reason(Verdict.NOT_UNDERSTOOD, refused.text, refused.start, refused.end, refused.node, "")
+        problem = Reason(CommandVerdict.NOT_UNDERSTOOD, refused.text, refused.start, refused.end, refused.node, "")
         return Analysis(command, text, tuple(segments), (problem,))
     except Exception as error:  # noqa: BLE001 - whatever goes wrong here, the answer is "not understood"
         return Analysis(command, text, tuple(segments), (internal(error, text),))
@@ -51,7 +50,7 @@ def analysis_of(command: str) -> Analysis:
 
 
 def internal(error: Exception, text: str) -> Reason:
-    return Reason(Verdict.NOT_UNDERSTOOD, f"internal error: {error!r}", 0, len(text), "text", "")
+    return Reason(CommandVerdict.NOT_UNDERSTOOD, f"internal error: {error!r}", 0, len(text), "text", "")
 
 
 def read(text: str, place: Position, scope: Scope, segments: list[Segment]) -> None:

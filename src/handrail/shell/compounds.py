@@ -1,8 +1,8 @@
 """Compound commands: groups, loops, conditions, cases and functions, each by its own production."""
 
-from handrail.shell.model import Kind, Piece, Word
+from handrail.shell.model import Piece, PieceKind, Word
 from handrail.shell.redirections import Redirections
-from handrail.shell.syntax import Command, Compound, Pipeline, Script, Simple
+from handrail.shell.syntax import Command, CommandPipeline, Compound, Script, Simple
 from handrail.shell.words import META, NAME
 
 # In `[[ ]]`: an arithmetic comparison evaluates what its operands hold, -v and -R look at subscripts.
@@ -22,7 +22,7 @@ class Compounds(Redirections):
     def command(self) -> Command:
         raise NotImplementedError
 
-    def filled(self, closers: tuple[str, ...]) -> Script:
+    def body(self, closers: tuple[str, ...]) -> Script:
         script = self.script(closers)
         if not script.items:
             raise self.refuse("an empty body")
@@ -35,34 +35,32 @@ class Compounds(Redirections):
 
     def subshell(self, start: int) -> Compound:
         self.at += 1
-        script = self.filled((")",))
+        script = self.body((")",))
         self.close(")")
         return self.compound("subshell", start, script)
 
     def group(self, start: int) -> Compound:
-        script = self.filled(("}",))
+        script = self.body(("}",))
         self.expect("}")
         return self.compound("group", start, script)
 
     def conditional(self, start: int) -> Compound:
-        scripts = [self.filled(("then",))]
-        self.expect("then")
-        scripts.append(self.filled(("elif", "else", "fi")))
-        while self.token() == "elif":
-            self.at += 4
-            scripts.append(self.filled(("then",)))
+        scripts: list[Script] = []
+        while not scripts or self.token() == "elif":
+            self.at += 4 if scripts else 0
+            scripts.append(self.body(("then",)))
             self.expect("then")
-            scripts.append(self.filled(("elif", "else", "fi")))
+            scripts.append(self.body(("elif", "else", "fi")))
         if self.token() == "else":
             self.at += 4
-            scripts.append(self.filled(("fi",)))
+            scripts.append(self.body(("fi",)))
         self.expect("fi")
         return self.compound("if", start, *scripts)
 
     def loop(self, start: int) -> Compound:
-        head = self.filled(("do",))
+        head = self.body(("do",))
         self.expect("do")
-        body = self.filled(("done",))
+        body = self.body(("done",))
         self.expect("done")
         return self.compound("while", start, head, body)
 
@@ -81,7 +79,7 @@ class Compounds(Redirections):
             raise self.refuse("';' expected")
         self.at += 1
         self.expect("do")
-        body = self.filled(("done",))
+        body = self.body(("done",))
         self.expect("done")
         return self.compound("for", start, body, words=words, name=found.group())
 
@@ -136,12 +134,12 @@ class Compounds(Redirections):
         self.blanks(lines=True)
         if not NAME.fullmatch(name):
             raise self.refuse(f"{name!r} as the name of a function")
-        body = Script(((Pipeline((self.command(),)), ";"),))
+        body = Script(((CommandPipeline((self.command(),)), ";"),))
         return self.compound("function", start, body, name=name)
 
     def double_bracket(self, start: int) -> Simple:
         """`[[ ... ]]` as a simple command named `[[`; what follows `]]` is read as redirections."""
-        words = [Word((Piece(Kind.LITERAL, "[["),), self.byte(start), self.byte(start + 2))]
+        words = [Word((Piece(PieceKind.LITERAL, "[["),), self.byte(start), self.byte(start + 2))]
         while True:
             self.blanks(lines=True)
             begin = self.at
@@ -155,7 +153,7 @@ class Compounds(Redirections):
             mark = next((m for m in ("&&", "||", "(", ")", "<", ">") if self.text.startswith(m, self.at, self.end)), "")
             if mark:
                 self.at += len(mark)
-                words.append(Word((Piece(Kind.LITERAL, mark),), self.byte(begin), self.byte(self.at)))
+                words.append(Word((Piece(PieceKind.LITERAL, mark),), self.byte(begin), self.byte(self.at)))
             else:
                 words.append(self.word())
         self.name_starts.add(self.byte(start))

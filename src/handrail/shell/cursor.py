@@ -1,6 +1,4 @@
-"""
-The reading position of the parser: blanks, comments, tokens and words of one text.
-"""
+"""The reading position of the parser: blanks, comments, tokens and words of one text."""
 
 from collections.abc import Callable
 

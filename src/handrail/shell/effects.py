@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
 from handrail.shell.listing import from_listing
-from handrail.shell.model import Analysis, Does, Kind, Segment, Word
+from handrail.shell.model import Analysis, Does, PieceKind, Segment, Word
 from handrail.shell.secrets import secret
 
 WHOLE = re.compile(r"[^ \t\n*?\[]*\Z")  # a value that the shell neither splits nor matches with files
@@ -106,15 +106,15 @@ def paths(word: Word, cwd: str, home: str) -> tuple[str | None, ...]:
     known = word.alternatives
     if known is not None:
         return known
-    if any(piece.kind is Kind.PROCESS for piece in word.pieces):
+    if any(piece.kind is PieceKind.PROCESS for piece in word.pieces):
         return ()
-    if any(piece.kind is Kind.BRACE for piece in word.pieces):
-        return braced(word)
+    if any(piece.kind is PieceKind.BRACE for piece in word.pieces):
+        return expand_braces(word)
     text = ""
     for at, piece in enumerate(word.pieces):
-        if piece.kind in (Kind.LITERAL, Kind.GLOB):
+        if piece.kind in (PieceKind.LITERAL, PieceKind.GLOB):
             text += piece.text
-        elif piece.kind in (Kind.FOUND, Kind.FILE):
+        elif piece.kind in (PieceKind.FOUND, PieceKind.FILE):
             text += "/x"
         elif at == 0 and piece.text == "$PWD" and (piece.quoted or WHOLE.match(cwd)):
             text += cwd
@@ -122,15 +122,15 @@ def paths(word: Word, cwd: str, home: str) -> tuple[str | None, ...]:
             text += home
         else:
             return (None,)
-    if any(piece.kind is Kind.GLOB for piece in word.pieces) and climbs(text):
+    if any(piece.kind is PieceKind.GLOB for piece in word.pieces) and climbs(text):
         return (text, None)
     return (text,)
 
 
-def braced(word: Word) -> tuple[str | None, ...]:
+def expand_braces(word: Word) -> tuple[str | None, ...]:
     """What `a{b,c}` stands for, where nothing in the word is quoted, nested or known at run time only."""
     texts = [str(word)]
-    if any(piece.quoted or piece.kind not in (Kind.LITERAL, Kind.BRACE) for piece in word.pieces):
+    if any(piece.quoted or piece.kind not in (PieceKind.LITERAL, PieceKind.BRACE) for piece in word.pieces):
         return (None,)
     while (found := BRACES.search(texts[0])) is not None and len(texts) <= MAX_BRACED:
         texts = [text.replace(found[0], choice, 1) for text in texts for choice in found[1].split(",")]

@@ -1,13 +1,13 @@
-"""An analysis as a text for a person."""
+"""Describes an analysis in text for the user."""
 
 import re
 
-from handrail.shell.model import Analysis, Does, Segment, Verdict, Word
+from handrail.shell.model import Analysis, CommandVerdict, Does, Segment, Word
 
 HEADLINE = {
-    Verdict.READ_ONLY: "read-only",
-    Verdict.NOT_READ_ONLY: "not read-only",
-    Verdict.NOT_UNDERSTOOD: "not understood",
+    CommandVerdict.READ_ONLY: "read-only",
+    CommandVerdict.NOT_READ_ONLY: "not read-only",
+    CommandVerdict.NOT_UNDERSTOOD: "not understood",
 }
 PLAIN = re.compile(r"[\w./:=@%+,{}*?\[\]$~^#<>()-]+\Z")
 
@@ -22,12 +22,12 @@ def explain(analysis: Analysis) -> str:
 
 
 def describe(segment: Segment) -> list[str]:
-    words = " ".join(shown(word) for word in segment.argv) or f"({segment.node})"
+    words = " ".join(format_word(word) for word in segment.argv) or f"({segment.node})"
     carried = f", inside {' > '.join(segment.path)}" if segment.path else ""
     moved = "" if segment.cwds == (".",) else f", in {' or '.join(folder or 'any folder' for folder in segment.cwds)}"
     lines = [f"- {words}{carried}{moved}: {HEADLINE[segment.verdict]}"]
     lines += [
-        f"    {does.value} {', '.join(dict.fromkeys(shown(word) for word in found))}"
+        f"    {does.value} {', '.join(dict.fromkeys(format_word(word) for word in found))}"
         for does in (Does.READS, Does.LOOKS, Does.WRITES)
         if (found := segment.words(does))
     ]
@@ -38,7 +38,7 @@ def describe(segment: Segment) -> list[str]:
     return lines
 
 
-def shown(word: Word) -> str:
+def format_word(word: Word) -> str:
     """The word on one line, in quotes where it would be taken for something else."""
     text = str(word)
     return text if PLAIN.match(text) else repr(text)

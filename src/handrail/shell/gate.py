@@ -1,5 +1,5 @@
 """
-The byte gate: what a command line may be made of at all, and the joining of continued lines.
+Checks which characters a command line may contain, and joins continued lines.
 
 Characters that a person cannot see, that change the direction of text, or that shells and terminals
 take for blanks or commands are refused before anything is parsed.
@@ -48,10 +48,10 @@ def join_lines(text: str) -> str:
         return text
     if found := JOIN_DEPENDS.search(text):
         raise UnclearError(f"a continued line together with {found.group()}", found.start(), found.end())
-    return QUOTED_OR_ESCAPED.sub(joined, text)
+    return QUOTED_OR_ESCAPED.sub(join_pairs, text)
 
 
-def joined(found: re.Match[str]) -> str:
+def join_pairs(found: re.Match[str]) -> str:
     if found.group().startswith("'"):
         return found.group()
     return ESCAPED.sub(lambda pair: "" if pair.group() == "\\\n" else pair.group(), found.group())

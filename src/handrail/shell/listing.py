@@ -1,5 +1,5 @@
 """
-Reads of files that no word names: those in a folder that is gone through, and those of a listing.
+Finds reads of files that no word names: of all files in a folder, and of the files in a listing.
 
 `grep -r x src`, `find src -exec cat {} +` and `git ls-files | xargs cat` read what lies below a folder. Which files
 those are, and where the links among them lead, only the file system can tell.
@@ -9,7 +9,18 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
-from handrail.shell.model import PLAIN_NAMES, WHOLE_NAME, Below, Does, Effect, Kind, Piece, Segment, Word, literal_word
+from handrail.shell.model import (
+    PLAIN_NAMES,
+    WHOLE_NAME,
+    Below,
+    Does,
+    Effect,
+    Piece,
+    PieceKind,
+    Segment,
+    Word,
+    literal_word,
+)
 
 # Print whole paths, as seen from where they run. What `ls` prints lies in one folder and is looked for in another.
 WHOLE_PATHS = frozenset(("find", "fd", "fdfind", "git ls-files"))
@@ -29,17 +40,17 @@ def gone_through(segment: Segment) -> Iterator[tuple[Segment, Word, Below]]:
         if effect.does is not Does.READS or word is None:
             continue
         kinds = {piece.kind for piece in word.pieces}
-        if kinds & {Kind.FOUND, Kind.FILE}:
-            yield segment, start_of(word), Below(links=Kind.FOUND in kinds)
+        if kinds & {PieceKind.FOUND, PieceKind.FILE}:
+            yield segment, start_of(word), Below(links=PieceKind.FOUND in kinds)
         elif from_listing(segment, effect, word):
-            yield from listed(origin(segment))
+            yield from listed_folders(origin(segment))
         elif effect.below is not None:
             yield segment, word, effect.below
 
 
 def start_of(word: Word) -> Word:
     """The folder in which the path that a word stands for was found."""
-    end = next((at for at, piece in enumerate(word.pieces) if piece.kind in (Kind.FOUND, Kind.FILE)), None)
+    end = next((at for at, piece in enumerate(word.pieces) if piece.kind in (PieceKind.FOUND, PieceKind.FILE)), None)
     return word._replace(pieces=word.pieces[:end])
 
 
@@ -47,12 +58,12 @@ def fill(word: Word, mark: str, name: str) -> Word:
     """The word with a piece of unknown text in place of each mark."""
     pieces = list[Piece]()
     for at, text in enumerate(str(word).split(mark)):
-        pieces += [Piece(Kind.INPUT, name, quoted=True)] if at else []
-        pieces += [Piece(Kind.LITERAL, text, quoted=True)] if text else []
+        pieces += [Piece(PieceKind.INPUT, name, quoted=True)] if at else []
+        pieces += [Piece(PieceKind.LITERAL, text, quoted=True)] if text else []
     return word._replace(pieces=tuple(pieces))
 
 
-def listed(source: Segment) -> Iterator[tuple[Segment, Word, Below]]:
+def listed_folders(source: Segment) -> Iterator[tuple[Segment, Word, Below]]:
     below = Below(links=source.entry != "find" or not only_files(source.argv[1:]))
     for word in source.reads:
         yield source, word, below
@@ -77,7 +88,7 @@ def from_listing(segment: Segment, effect: Effect, word: Word) -> bool:
     if (
         segment.fed_by is None
         or not segment.fed_by.lists_paths
-        or {piece.kind for piece in word.pieces} != {Kind.INPUT}
+        or {piece.kind for piece in word.pieces} != {PieceKind.INPUT}
         or segment.cwds != origin(segment).cwds
     ):
         return False

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 MAX_ALTERNATIVES = 16
 
 
-class Verdict(IntEnum):
+class CommandVerdict(IntEnum):
     """Ordered by strength: the whole is judged like its worst part."""
 
     READ_ONLY = 0
@@ -26,7 +26,7 @@ class Verdict(IntEnum):
     NOT_UNDERSTOOD = 2
 
 
-class Kind(Enum):
+class PieceKind(Enum):
     """What a piece of a word is before the shell expands it."""
 
     LITERAL = "literal"
@@ -45,7 +45,7 @@ class Kind(Enum):
 class Piece(NamedTuple):
     """A part of a word. `values` are all texts it can become, where they are known."""
 
-    kind: Kind
+    kind: PieceKind
     text: str
     quoted: bool = False
     values: tuple[str, ...] | None = None
@@ -53,12 +53,11 @@ class Piece(NamedTuple):
     narrowed: bool = False  # FOUND, FILE: only names that pass a test, not all that is there
 
 
-# What a piece can turn into: several words, and words that begin differently than the piece is written.
-SPLITS = frozenset({Kind.PARAMETER, Kind.SUBSTITUTION, Kind.ARITHMETIC, Kind.BRACE, Kind.INPUT})
-
 # Can turn into nothing at all.
-VANISHES = frozenset({Kind.PARAMETER, Kind.SUBSTITUTION, Kind.INPUT, Kind.BRACE})
-EXPANDS = SPLITS | {Kind.GLOB}
+VANISHES = frozenset({PieceKind.PARAMETER, PieceKind.SUBSTITUTION, PieceKind.INPUT, PieceKind.BRACE})
+# Can turn into several words, and into words that begin differently than the piece is written.
+SPLITS = VANISHES | {PieceKind.ARITHMETIC}
+EXPANDS = SPLITS | {PieceKind.GLOB}
 
 
 class Word(NamedTuple):
@@ -71,7 +70,7 @@ class Word(NamedTuple):
     @property
     def literal(self) -> str | None:
         """The exact text, or None when any part is not known."""
-        if all(piece.kind is Kind.LITERAL for piece in self.pieces):
+        if all(piece.kind is PieceKind.LITERAL for piece in self.pieces):
             return "".join(piece.text for piece in self.pieces)
         values = self.alternatives
         return values[0] if values is not None and len(values) == 1 else None
@@ -82,8 +81,8 @@ class Word(NamedTuple):
         choices: list[tuple[str, ...]] = []
         total = 1
         for piece in self.pieces:
-            options = (piece.text,) if piece.kind is Kind.LITERAL else piece.values
-            if not options or (piece.kind is not Kind.LITERAL and not piece.quoted):
+            options = (piece.text,) if piece.kind is PieceKind.LITERAL else piece.values
+            if not options or (piece.kind is not PieceKind.LITERAL and not piece.quoted):
                 return None
             total *= len(options)
             if total > MAX_ALTERNATIVES:
@@ -98,7 +97,7 @@ class Word(NamedTuple):
             return ""
         found = ""
         for piece in self.pieces:
-            if piece.kind is not Kind.LITERAL:
+            if piece.kind is not PieceKind.LITERAL:
                 break
             found += piece.text
         return found
@@ -107,7 +106,7 @@ class Word(NamedTuple):
     def single(self) -> bool:
         """True when the shell makes exactly one argument of it."""
         return not any(
-            piece.kind is Kind.BRACE or (piece.kind in EXPANDS and not piece.quoted) for piece in self.pieces
+            piece.kind is PieceKind.BRACE or (piece.kind in EXPANDS and not piece.quoted) for piece in self.pieces
         )
 
     @property
@@ -123,7 +122,7 @@ class Word(NamedTuple):
         values = self.alternatives
         if values is not None:
             return any(value.startswith("-") for value in values)
-        if self.pieces and self.pieces[0].kind in (Kind.TILDE, Kind.PROCESS):
+        if self.pieces and self.pieces[0].kind in (PieceKind.TILDE, PieceKind.PROCESS):
             return not self.single
         return not self.prefix or self.prefix.startswith("-")
 
@@ -133,10 +132,10 @@ class Word(NamedTuple):
     def cut(self, count: int) -> "Word":
         """The word without its first `count` characters, which must be literal."""
         left, kept = count, list(self.pieces)
-        while left and kept and kept[0].kind is Kind.LITERAL:
+        while left and kept and kept[0].kind is PieceKind.LITERAL:
             head = kept.pop(0)
             if len(head.text) > left:
-                kept.insert(0, Piece(Kind.LITERAL, head.text[left:], head.quoted))
+                kept.insert(0, Piece(PieceKind.LITERAL, head.text[left:], head.quoted))
                 left = 0
             else:
                 left -= len(head.text)
@@ -144,11 +143,11 @@ class Word(NamedTuple):
 
 
 # A name from a listing that arrives whole, as one argument.
-WHOLE_NAME = Word((Piece(Kind.INPUT, "<name>", quoted=True),))
+WHOLE_NAME = Word((Piece(PieceKind.INPUT, "<name>", quoted=True),))
 
 
 def literal_word(text: str, start: int = 0, end: int = 0) -> Word:
-    return Word((Piece(Kind.LITERAL, text, quoted=True),), start, end)
+    return Word((Piece(PieceKind.LITERAL, text, quoted=True),), start, end)
 
 
 class Does(Enum):
@@ -190,10 +189,10 @@ class Effect(NamedTuple):
     arguments: tuple[Word, ...] = ()  # what `$1` of `shell` or `{}` of `child` stands for
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> CommandVerdict:
         if self.does in HARMLESS:
-            return Verdict.READ_ONLY
-        return Verdict.NOT_UNDERSTOOD if self.does is Does.UNKNOWN else Verdict.NOT_READ_ONLY
+            return CommandVerdict.READ_ONLY
+        return CommandVerdict.NOT_UNDERSTOOD if self.does is Does.UNKNOWN else CommandVerdict.NOT_READ_ONLY
 
 
 class Requirement(NamedTuple):
@@ -218,7 +217,7 @@ LINKS_INSIDE = Requirement(
 class Reason(NamedTuple):
     """Why a segment has its verdict: where, in which construct, by which table entry."""
 
-    verdict: Verdict
+    verdict: CommandVerdict
     text: str
     start: int
     end: int
@@ -255,8 +254,8 @@ class Segment(NamedTuple):
     arguments: tuple[Word, ...] = ()  # see Effect
 
     @property
-    def verdict(self) -> Verdict:
-        return max((reason.verdict for reason in self.reasons), default=Verdict.READ_ONLY)
+    def verdict(self) -> CommandVerdict:
+        return max((reason.verdict for reason in self.reasons), default=CommandVerdict.READ_ONLY)
 
     @property
     def name(self) -> str:
@@ -323,10 +322,10 @@ class Analysis(NamedTuple):
     guesses: tuple[tuple[str, ...], ...] = ()  # the same, but what they are found in may as well be data
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> CommandVerdict:
         return max(
             [reason.verdict for reason in self.problems] + [segment.verdict for segment in self.segments],
-            default=Verdict.READ_ONLY,
+            default=CommandVerdict.READ_ONLY,
         )
 
     @property
@@ -352,7 +351,7 @@ def word_json(word: Word) -> dict[str, Any]:
     literal = word.literal
     if literal is not None:
         return {"text": literal, "range": [word.start, word.end]}
-    unknown = sorted({piece.kind.value for piece in word.pieces if piece.kind is not Kind.LITERAL})
+    unknown = sorted({piece.kind.value for piece in word.pieces if piece.kind is not PieceKind.LITERAL})
     return {"text": str(word), "unknown": unknown, "range": [word.start, word.end]}
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from handrail.shell.compounds import Compounds
 from handrail.shell.model import Redirection, Word
-from handrail.shell.syntax import Command, Compound, Pipeline, Script, Simple
+from handrail.shell.syntax import Command, CommandPipeline, Compound, Script, Simple
 from handrail.shell.words import META
 
 MAX_DEPTH = 30
@@ -45,7 +45,7 @@ class Parser(Compounds):
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise self.refuse(f"nested deeper than {MAX_DEPTH}")
-        items: list[tuple[Pipeline, str]] = []
+        items: list[tuple[CommandPipeline, str]] = []
         while True:
             self.blanks(lines=True)
             if self.at >= self.end or self.closes(closers):
@@ -74,7 +74,7 @@ class Parser(Compounds):
         token = self.token()
         return any(token == c if c[0].isalpha() or c == "}" else self.text.startswith(c, self.at) for c in closers)
 
-    def pipeline(self) -> Pipeline:
+    def pipeline(self) -> CommandPipeline:
         was_timed = negated = False
         while self.token() in ("!", "time"):
             timed = self.token() == "time"
@@ -95,7 +95,7 @@ class Parser(Compounds):
         while True:
             self.blanks()
             if not self.text.startswith("|", self.at, self.end) or self.text.startswith("||", self.at, self.end):
-                return Pipeline(tuple(parts), negated)
+                return CommandPipeline(tuple(parts), negated)
             self.at += 2 if self.text.startswith("|&", self.at, self.end) else 1
             self.blanks(lines=True)
             parts.append(self.command())
@@ -126,15 +126,7 @@ class Parser(Compounds):
         redirections, extra = self.redirections()
         if extra:
             raise self.refuse("a word after a compound command")
-        return Compound(
-            compound.kind,
-            compound.scripts,
-            compound.start,
-            self.byte(self.at),
-            compound.words,
-            compound.name,
-            redirections,
-        )
+        return compound._replace(end=self.byte(self.at), redirections=redirections)
 
     def simple(self) -> Command:
         start = self.at

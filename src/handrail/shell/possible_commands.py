@@ -102,7 +102,7 @@ def cut(text: str, depth: int) -> Iterator[list[str]]:
         elif kind == "redirect":
             joined, skip = False, True
         else:
-            plain = unquoted(kind or "", token)
+            plain = unquote(kind or "", token)
             if kind in ("ansi", "single", "double") and MAY_BE_TEXT.search(plain):
                 inner.append(plain)
             if joined:
@@ -122,7 +122,7 @@ def cut(text: str, depth: int) -> Iterator[list[str]]:
             yield from cut(quoted, depth + 1)
 
 
-def unquoted(kind: str, token: str) -> str:
+def unquote(kind: str, token: str) -> str:
     match kind:
         case "ansi":
             return ANSI_ESCAPE.sub(ansi, token[2:].removesuffix("'"))
@@ -149,10 +149,10 @@ def variants(given: Words, values: dict[str, list[str]]) -> Iterator[list[str]]:
         words = [part for word in words for part in (re.split("[{},]+", word) if "," in word else [word]) if part]
     used = [values[name] for word in words if (name := parameter(word)) in values]
     for at in range(min(max(map(len, used), default=1), MAX_VALUES)):
-        yield [part for word in words for part in filled(word, values, at)]
+        yield [part for word in words for part in fill_parameter(word, values, at)]
 
 
-def filled(word: str, values: dict[str, list[str]], at: int) -> list[str]:
+def fill_parameter(word: str, values: dict[str, list[str]], at: int) -> list[str]:
     known = values.get(parameter(word))
     return known[min(at, len(known) - 1)].split() if known else [word]
 

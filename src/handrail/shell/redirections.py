@@ -3,7 +3,7 @@
 import re
 
 from handrail.shell.cursor import Cursor
-from handrail.shell.model import Kind, Piece, Redirection, Word
+from handrail.shell.model import Piece, PieceKind, Redirection, Word
 from handrail.shell.words import META
 
 REDIRECT = re.compile(r"([0-9]*)(<<<|<<-|<<|<>|<&|>&|>>|>\||<|>)|(&>>|&>)")
@@ -48,7 +48,7 @@ class Redirections(Cursor):
         self.blanks()
         start = self.at
         delimiter = self.word()
-        if any(piece.kind is not Kind.LITERAL for piece in delimiter.pieces) or not delimiter.literal:
+        if any(piece.kind is not PieceKind.LITERAL for piece in delimiter.pieces) or not delimiter.literal:
             raise self.refuse("a here-document delimiter that is not plain", 1, "here-document")
         quoted = any(mark in self.text[start : self.at] for mark in "'\"\\")
         into.append(Redirection(operator, delimiter, fd))
@@ -67,7 +67,7 @@ class Redirections(Cursor):
             at = close + 1
         pieces: list[Piece] = []
         if quoted:
-            pieces.append(Piece(Kind.LITERAL, self.text[start:at], quoted=True))
+            pieces.append(Piece(PieceKind.LITERAL, self.text[start:at], quoted=True))
         else:
             self.words.double(start, at, pieces, heredoc=True)
         self.bodies[key] = Word(tuple(pieces), self.byte(start), self.byte(at))

@@ -1,5 +1,5 @@
 """
-What a command would remove, wherever its words come from.
+Finds what a command would remove, wherever its words come from.
 
 A word can stand for paths that another command finds or prints: `find ~ -exec rm {} +`, `find ~ | xargs rm`,
 `rm $(ls ~)`, `xargs sh -c 'rm "$@"' _`. Each is followed back to the folders that are searched or the words that are
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from handrail.shell import tables
 from handrail.shell.listing import PLACE, fd_finds_all, finds_all, start_of
-from handrail.shell.model import Analysis, Does, Kind, Segment, Word, literal_word
+from handrail.shell.model import Analysis, Does, PieceKind, Segment, Word, literal_word
 from handrail.shell.tables.format import Role
 from handrail.shell.verdict import judge_command
 
@@ -96,7 +96,7 @@ class Follower:
         self.left -= 1
         if self.left < 0:
             return
-        tests = [piece.narrowed for piece in word.pieces if piece.kind in (Kind.FOUND, Kind.FILE)]
+        tests = [piece.narrowed for piece in word.pieces if piece.kind in (PieceKind.FOUND, PieceKind.FILE)]
         if tests:
             word, whole = start_of(word), whole and not all(tests)
             if word.may_be_empty:  # then there is no starting point, and find begins here
@@ -112,14 +112,14 @@ class Follower:
     def sources(self, segment: Segment, word: Word, at: int) -> Iterator[tuple[Segment, Word, bool]]:
         """The words that a piece of a word can stand for."""
         piece = word.pieces[at]
-        if (piece.kind is Kind.INPUT and piece.text == PLACE) or (
-            piece.kind is Kind.PARAMETER and POSITIONAL.match(piece.text)
+        if (piece.kind is PieceKind.INPUT and piece.text == PLACE) or (
+            piece.kind is PieceKind.PARAMETER and POSITIONAL.match(piece.text)
         ):
             known = segment._replace(arguments=())
             yield from ((known, argument, True) for argument in segment.arguments)
-        elif piece.kind is Kind.INPUT:
+        elif piece.kind is PieceKind.INPUT:
             yield from fed_words(segment)
-        elif piece.kind is Kind.SUBSTITUTION:
+        elif piece.kind is PieceKind.SUBSTITUTION:
             picks = any(source.entry not in LISTERS | PRINTERS | HERE | PASS_ALL for source in segment.inserted)
             for source in segment.inserted:
                 yield from ((source, found, whole and not picks) for source, found, whole in printed_words(source))

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from handrail.shell.model import Kind, Piece, Word
+from handrail.shell.model import Piece, PieceKind, Word
 
 # Names a script may set without changing how the shell or a program behaves: lower case, not a proxy setting.
 PLAIN_NAME = re.compile(r"(?!.*_proxy\Z|histchars\Z|auto_resume\Z)[a-z_][a-z0-9_]*[a-z0-9][a-z0-9_]*\Z|[a-z]\Z")
@@ -36,7 +36,7 @@ HOMES = frozenset(("~", "$HOME", "${HOME}"))
 Folders = tuple[str | None, ...]
 # The texts a variable can hold, a pattern for the name of a file, Kind.INPUT when it was read from standard input, or
 # Kind.PARAMETER for any text.
-Value = tuple[str, ...] | Piece | Kind
+Value = tuple[str, ...] | Piece | PieceKind
 
 
 def harmless_setting(name: str, word: Word) -> bool:
@@ -83,16 +83,16 @@ class Scope(NamedTuple):
 
     def resolve(self, word: Word) -> Word:
         """The word with variables of this line replaced by the values they can have."""
-        if not any(piece.kind is Kind.PARAMETER for piece in word.pieces):
+        if not any(piece.kind is PieceKind.PARAMETER for piece in word.pieces):
             return word
         return word._replace(pieces=tuple(self.resolve_piece(piece) for piece in word.pieces))
 
     def resolve_piece(self, piece: Piece) -> Piece:
         name = piece.text[1:]
-        if piece.kind is not Kind.PARAMETER or name not in self.variables:
+        if piece.kind is not PieceKind.PARAMETER or name not in self.variables:
             return piece
         values = self.variables[name]
-        if isinstance(values, Kind):
+        if isinstance(values, PieceKind):
             return piece._replace(kind=values)
         if isinstance(values, Piece):  # without quotes a name with a blank in it would be several words
             return values if piece.quoted else piece
@@ -102,7 +102,7 @@ class Scope(NamedTuple):
 
     def secret(self, piece: Piece) -> bool:
         """True for a parameter whose value is not ours to show."""
-        if piece.kind is not Kind.PARAMETER or piece.values is not None:
+        if piece.kind is not PieceKind.PARAMETER or piece.values is not None:
             return False
         found = PARAMETER.match(piece.text)
         name = found.group(1) if found else ""
@@ -123,6 +123,6 @@ def merge(one: Scope, two: Scope) -> Scope:
 def either(one: Value, two: Value) -> Value:
     if one == two:
         return one
-    if isinstance(one, Kind | Piece) or isinstance(two, Kind | Piece):
-        return Kind.PARAMETER
+    if isinstance(one, PieceKind | Piece) or isinstance(two, PieceKind | Piece):
+        return PieceKind.PARAMETER
     return tuple(dict.fromkeys(one + two))

@@ -1,16 +1,22 @@
 """
-The second opinion: tree-sitter's grammar of bash reads the same text.
+Parses the text a second time, with tree-sitter's grammar of bash, and compares.
 
 A line counts as understood only if it has no error there, is made of node kinds we know, and has its commands at
 the same places. Neither parser is trusted alone: each has misreadings the other does not share.
 """
 
 from functools import cache
-from importlib import import_module
+from typing import TYPE_CHECKING
 
 import tree_sitter
 
 from handrail.errors import UnclearError
+from handrail.lazy import lazy
+
+if TYPE_CHECKING:
+    import tree_sitter_bash
+else:
+    tree_sitter_bash = lazy("tree_sitter_bash")  # it costs more to import than all of this package
 
 NAMED = frozenset(
     """
@@ -29,8 +35,6 @@ COMMANDS = frozenset(("command_name", "declaration_command", "unset_command", "t
 
 @cache
 def parser() -> tree_sitter.Parser:
-    # Loaded with the first command: its package costs more to import than all of ours.
-    tree_sitter_bash = import_module("tree_sitter_bash")
     return tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
 
 

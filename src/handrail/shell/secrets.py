@@ -1,5 +1,5 @@
 """
-Which paths are known to hold secrets, by name alone, and which are no ordinary files.
+Decides by name alone which paths hold secrets, and which are not ordinary files.
 
 A list of names can only be a help: a secret in a file of another name is not seen.
 """

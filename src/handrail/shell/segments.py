@@ -14,19 +14,19 @@ from handrail.errors import UnclearError
 from handrail.shell.listing import PLACE, gone_through
 from handrail.shell.model import (
     LINKS_INSIDE,
+    CommandVerdict,
     Does,
     Effect,
-    Kind,
     Piece,
+    PieceKind,
     Reason,
     Redirection,
     Segment,
-    Verdict,
     Word,
     literal_word,
 )
 from handrail.shell.scope import ANY_NAME, PLAIN_NAME, Scope, harmless_setting, merge
-from handrail.shell.syntax import Compound, Pipeline, Script, Simple
+from handrail.shell.syntax import CommandPipeline, Compound, Script, Simple
 from handrail.shell.verdict import Judgement, judge_command
 
 MAX_SEGMENTS = 400
@@ -54,7 +54,7 @@ class Position(NamedTuple):
     def inside(self, carrier: str) -> "Position":
         return self._replace(path=(*self.path, carrier))
 
-    def given(self, arguments: tuple[Word, ...]) -> "Position":
+    def with_arguments(self, arguments: tuple[Word, ...]) -> "Position":
         """The place inside a command with these arguments; one that stands for paths of the outer command is those."""
         found = [argument for argument in arguments if str(argument) != PLACE]
         return self._replace(arguments=(*found, *(self.arguments if len(found) < len(arguments) else ())))
@@ -95,7 +95,7 @@ class SegmentBuilder:
             before = operator
         return ok, fail
 
-    def pipeline(self, pipeline: Pipeline, scope: Scope, place: Position) -> Way:
+    def pipeline(self, pipeline: CommandPipeline, scope: Scope, place: Position) -> Way:
         if len(pipeline.parts) == 1:
             ok, fail = self.command(pipeline.parts[0], scope, place)
             return (fail, ok) if pipeline.negated else (ok, fail)
@@ -116,13 +116,9 @@ class SegmentBuilder:
         if command.kind == "function":
             effects.append(Effect(Does.UNKNOWN, None, f"defines the function {command.name!r}"))
         if effects:
-            self.add(
-                Segment((), command.start, command.end, command.kind, redirections=command.redirections),
-                effects,
-                scope,
-                place,
-            )
-        place = self.redirected(command.redirections, scope, place)
+            segment = Segment((), command.start, command.end, command.kind, redirections=command.redirections)
+            self.add(segment, effects, scope, place)
+        place = self.with_input(command.redirections, scope, place)
         return self.bodies_of(command, scope, place.inside(command.kind))
 
     def bodies_of(self, command: Compound, scope: Scope, place: Position) -> Way:
@@ -162,12 +158,15 @@ class SegmentBuilder:
         if not PLAIN_NAME.match(command.name):
             return scope
         values: list[str] = []
-        if len(command.words) == 1 and {piece.kind for piece in command.words[0].pieces} == {Kind.LITERAL, Kind.GLOB}:
-            return scope.with_variable(command.name, Piece(Kind.GLOB, str(command.words[0]), quoted=True))
+        if len(command.words) == 1 and {piece.kind for piece in command.words[0].pieces} == {
+            PieceKind.LITERAL,
+            PieceKind.GLOB,
+        }:
+            return scope.with_variable(command.name, Piece(PieceKind.GLOB, str(command.words[0]), quoted=True))
         for word in command.words:
             alternatives = scope.resolve(word).alternatives
             if alternatives is None:
-                return scope.with_variable(command.name, Kind.PARAMETER)
+                return scope.with_variable(command.name, PieceKind.PARAMETER)
             values += alternatives
         return scope.with_variable(command.name, tuple(dict.fromkeys(values))) if values else scope
 
@@ -179,7 +178,7 @@ class SegmentBuilder:
         before = len(self.segments)
         effects += self.words(command.words, scope, place)
         inserted = tuple(self.segments[before:])
-        place = self.redirected(command.redirections, scope, place)
+        place = self.with_input(command.redirections, scope, place)
         segment = Segment(
             tuple(scope.resolve(word) for word in command.words),
             command.start,
@@ -209,7 +208,7 @@ class SegmentBuilder:
             if not PLAIN_NAME.match(name):
                 effects.append(Effect(Does.STATE, word, f"sets {name}, which may change what programs do"))
             values = later.resolve(word).alternatives if word.pieces else ("",)
-            later = later.with_variable(name, values or Kind.PARAMETER)
+            later = later.with_variable(name, values or PieceKind.PARAMETER)
         self.add(segment._replace(node="assignment" if command.assigns else "redirection"), effects, scope, place)
         return later, later
 
@@ -222,9 +221,11 @@ class SegmentBuilder:
             if effect.shell is not None:
                 if carrier not in READS_AS_BASH:
                     portable(effect.shell, segment)
-                self.inner(effect.shell, place.inside(carrier).given(effect.arguments), scope)
+                self.inner(effect.shell, place.inside(carrier).with_arguments(effect.arguments), scope)
             if effect.child:
-                self.child(effect, segment, scope, place.inside(carrier).given(effect.arguments or place.arguments))
+                self.child(
+                    effect, segment, scope, place.inside(carrier).with_arguments(effect.arguments or place.arguments)
+                )
 
     def child(self, effect: Effect, parent: Segment, scope: Scope, place: Position) -> None:
         words = effect.child
@@ -259,9 +260,9 @@ class SegmentBuilder:
                 entry,
             )
             for effect in effects
-            if effect.verdict is not Verdict.READ_ONLY
+            if effect.verdict is not CommandVerdict.READ_ONLY
         )
-        made = segment._replace(
+        segment = segment._replace(
             effects=tuple(effects),
             reasons=reasons,
             entry=entry,
@@ -274,9 +275,9 @@ class SegmentBuilder:
             lists_paths=found is not None and (found.lists_paths or (found.passes and place.listed)),
             whole_names=found.whole_names if found else (),
         )
-        if any(below.links for _, _, below in gone_through(made)):
-            made = made._replace(requires=(*made.requires, LINKS_INSIDE))
-        self.segments.append(made)
+        if any(below.links for _, _, below in gone_through(segment)):
+            segment = segment._replace(requires=(*segment.requires, LINKS_INSIDE))
+        self.segments.append(segment)
 
     # words and redirections
 
@@ -286,7 +287,7 @@ class SegmentBuilder:
         for word in words:
             for piece in word.pieces:
                 if isinstance(piece.script, Script):
-                    carrier = "<(...)" if piece.kind is Kind.PROCESS else "$(...)"
+                    carrier = "<(...)" if piece.kind is PieceKind.PROCESS else "$(...)"
                     self.script(piece.script, scope, Position((*place.path, carrier)))
             secret = next((piece for piece in word.pieces if scope.secret(piece)), None)
             if secret is not None:
@@ -294,7 +295,7 @@ class SegmentBuilder:
                 effects.append(Effect(Does.SECRET, word, why))
         return effects
 
-    def redirected(self, redirections: tuple[Redirection, ...], scope: Scope, place: Position) -> Position:
+    def with_input(self, redirections: tuple[Redirection, ...], scope: Scope, place: Position) -> Position:
         """The place with what a redirection of standard input feeds instead; a text counts as printed by echo."""
         for redirection in redirections:
             if redirection.operator in ("<", "<<", "<<-", "<<<", "<&", "<>"):
@@ -373,7 +374,7 @@ def after(segment: Segment, found: Judgement, scope: Scope) -> Way:
         later = scope
         for word in segment.argv[1:]:
             if (text := word.literal) and PLAIN_NAME.match(text):
-                later = later.with_variable(text, Kind.INPUT)
+                later = later.with_variable(text, PieceKind.INPUT)
         return later, later  # a last line without its newline is read too, and counts as a failure
     return scope, scope
 

@@ -30,7 +30,7 @@ class Compound(NamedTuple):
 Command = Simple | Compound
 
 
-class Pipeline(NamedTuple):
+class CommandPipeline(NamedTuple):
     parts: tuple[Command, ...]
     negated: bool = False
 
@@ -38,4 +38,4 @@ class Pipeline(NamedTuple):
 class Script(NamedTuple):
     """Pipelines with the operator that follows each: `;` (also newline), `&`, `&&`, `||` or nothing."""
 
-    items: tuple[tuple[Pipeline, str], ...]
+    items: tuple[tuple[CommandPipeline, str], ...]

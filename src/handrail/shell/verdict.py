@@ -1,9 +1,4 @@
-"""
-Reads the words of one command with its table entry and says what the command does.
-
-Options are read as getopt_long does (clusters, attached and separate values, `--`, permutation), with two
-differences: abbreviations are refused, and so is a word of unknown text where an option could stand.
-"""
+"""Reads the words of one command with its table entry and says what the command does."""
 
 import re
 from collections.abc import Mapping
@@ -18,13 +13,14 @@ from handrail.shell.model import (
     Below,
     Does,
     Effect,
-    Kind,
     Piece,
+    PieceKind,
     Requirement,
     Word,
     literal_word,
 )
-from handrail.shell.tables.format import CARRIERS, ROLE_EFFECT, Command, Grammar, Option, Role, Unless, Use
+from handrail.shell.options import OptionReader
+from handrail.shell.tables.format import CARRIERS, ROLE_EFFECT, Grammar, Role, Unless, Use
 
 ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
 
@@ -63,39 +59,25 @@ def by_path(name: str, words: tuple[Word, ...], names: tuple[Word, ...]) -> Judg
     return Judgement("", (distrust, *EntryReader(entry, name, names).run(words[1:]).effects))
 
 
-class EntryReader:
+class EntryReader(OptionReader):
     """Reads the words of one command once, with one table entry."""
-
-    def __init__(self, entry: Command, name: str, names: tuple[Word, ...] = ()) -> None:
-        self.entry, self.name, self.names = entry, name, names
-        self.options = tables.options_of(entry)
-        self.seen: dict[str, Word | None] = {}  # options given, with the last value
-        self.effects: list[Effect] = []
-        self.operands: list[Word] = []
-        # A word that may turn out to be an option moves the role of every other word, so each counts as read.
-        self.loose = False
-        self.needs: list[Requirement] = []
-        self.words: tuple[Word, ...] = ()
-        self.moves: list[Word] = []
-        self.files_named = False
-        self.unsure = False  # an option that is not listed may have taken the next word for its value
 
     def run(self, words: tuple[Word, ...]) -> Judgement:
         bare = self.entry.subcommands.get("*")
         if bare is not None and not (words and words[0].literal in self.entry.subcommands.keys() - {"*"}):
             return EntryReader(bare, self.name, self.names).run(words)
-        self.always(self.entry.effect)
+        self.add_effects(self.entry.effect)
         self.words = words
         rest = self.split(list(words))
-        if self.entry.subcommands and not self.done():
+        if self.entry.subcommands and not self.is_complete():
             return self.subcommand(rest)
-        if self.entry.only_with and not self.seen.keys() & set(self.entry.only_with.split()):
+        if self.entry.only_with and not self.has_option(self.entry.only_with):
             self.effects.append(Effect(Does.UNLISTED, None, f"is read-only only with {self.entry.only_with}"))
         else:
             self.place()
         return self.judgement()
 
-    def always(self, effects: Mapping[Role, str]) -> None:
+    def add_effects(self, effects: Mapping[Role, str]) -> None:
         self.effects += [
             Effect(ROLE_EFFECT[role][0], None, why) for role, why in effects.items() if role is not Role.TEXT
         ]
@@ -104,7 +86,7 @@ class EntryReader:
         lists = self.lists_paths()
         return Judgement(
             self.name,
-            self.removing(tuple(self.effects) if (below := self.below()) is None else with_below(self.effects, below)),
+            self.mark_removals(self.mark_folders()),
             (*self.entry.requires, *self.needs),
             lists,
             self.whole_names() if lists else (),
@@ -112,28 +94,28 @@ class EntryReader:
             tuple(self.moves),
         )
 
-    def removing(self, effects: tuple[Effect, ...]) -> tuple[Effect, ...]:
+    def mark_removals(self, effects: tuple[Effect, ...]) -> tuple[Effect, ...]:
         """The effects, marked where the word is gone afterwards: sources that are moved, a target that is cleared."""
-        if self.given(self.entry.keeps):
+        if self.has_option(self.entry.keeps):
             return tuple(effect._replace(removes=False) for effect in effects)
-        if self.given(self.entry.moves_files):
-            aimed = self.given("-t --target-directory")  # then the last operand is a source as well
+        if self.has_option(self.entry.moves_files):
+            aimed = self.has_option("-t --target-directory")  # then the last operand is a source as well
             return tuple(
                 effect._replace(removes=effect.does is Does.READS or (aimed and effect.word in self.operands))
                 for effect in effects
             )
-        if self.given(self.entry.clears):
+        if self.has_option(self.entry.clears):
             return tuple(effect._replace(removes=effect.does is Does.WRITES) for effect in effects)
-        return self.with_places(effects) if self.entry.runs_rest else effects
+        return add_places(effects, self.words) if self.entry.runs_rest else effects
 
-    def below(self) -> Below | None:
-        """How it reads what is in its folders, if it does."""
-        if not self.given(self.entry.recurses):
-            return None
-        return Below(self.given(self.entry.follows), not self.entry.hidden_with or self.given(self.entry.hidden_with))
-
-    def given(self, options: str) -> bool:
-        return options == "*" or not self.seen.keys().isdisjoint(options.split())
+    def mark_folders(self) -> tuple[Effect, ...]:
+        """The effects, marked where what is in a folder is read as well."""
+        entry = self.entry
+        if not self.has_option(entry.recurses):
+            return tuple(self.effects)
+        hidden = not entry.hidden_with or self.has_option(entry.hidden_with)
+        below = Below(self.has_option(entry.follows), hidden)
+        return tuple(each._replace(below=below) if each.does is Does.READS else each for each in self.effects)
 
     def lists_paths(self) -> bool:
         """True if nothing was given that could put other text into the output: a value, or a word the entry names."""
@@ -150,10 +132,10 @@ class EntryReader:
         if not given & ending or "-print" in given:
             return ()
         starts = [effect.word.literal for effect in self.effects if effect.why == SEARCHES and effect.word]
-        kind = Kind.FILE if only_files(tuple(self.operands)) else Kind.FOUND
+        kind = PieceKind.FILE if only_files(tuple(self.operands)) else PieceKind.FOUND
         narrowed = not finds_all(tuple(self.operands))
         return tuple(
-            Word((Piece(Kind.LITERAL, start, quoted=True), Piece(kind, "/<name>", quoted=True, narrowed=narrowed)))
+            Word((Piece(PieceKind.LITERAL, start, quoted=True), Piece(kind, "/<name>", quoted=True, narrowed=narrowed)))
             for start in starts
             if start
         )
@@ -162,9 +144,9 @@ class EntryReader:
         allowed = set(self.entry.passes_with.split())
         return bool(allowed) and not self.files_named and not self.loose and self.seen.keys() <= allowed
 
-    def done(self) -> bool:
+    def is_complete(self) -> bool:
         """True for forms like `git --version` that need no sub-command."""
-        return not self.operands and bool(self.seen.keys() & set(self.entry.only_with.split()))
+        return not self.operands and self.has_option(self.entry.only_with)
 
     def subcommand(self, rest: list[Word]) -> Judgement:
         name = self.operands[0].literal if self.operands else None
@@ -176,150 +158,25 @@ class EntryReader:
         found = EntryReader(inner, f"{self.name} {name}", self.names).run(tuple(rest))
         moves = (*self.moves, *found.moves)
         lists = found.lists_paths and not moves  # the names would be seen from another folder
-        return Judgement(
-            found.entry,
-            (*self.effects, *found.effects),
-            (*self.entry.requires, *self.needs, *found.requires),
-            lists,
-            found.whole_names if lists else (),
-            found.passes,
-            moves,
+        return found._replace(
+            effects=(*self.effects, *found.effects),
+            requires=(*self.entry.requires, *self.needs, *found.requires),
+            lists_paths=lists,
+            whole_names=found.whole_names if lists else (),
+            moves=moves,
         )
-
-    # options
-
-    def split(self, words: list[Word]) -> list[Word]:
-        """Sorts words into options and operands; returns what is left for a sub-command or another command."""
-        entry = self.entry
-        stops = entry.options_first or bool(entry.subcommands)
-        while words:
-            word = words.pop(0)
-            text = word.literal
-            if entry.plain:
-                self.operands.append(word)
-            elif text == "--":
-                self.operands += words[:1] if entry.subcommands else words
-                return words[1:]
-            elif text == "-" or not word.may_be_option:
-                self.operands.append(word)
-                if stops:
-                    if not entry.subcommands:
-                        self.operands += words
-                    return words
-            elif word.prefix.startswith("-") and len(word.prefix) > 1:
-                self.option(word, words)
-            elif entry.harmless_options:
-                self.loose = True
-                self.operands.append(word)
-                if self.options.can_name_files:
-                    self.needs.append(PLAIN_NAMES)
-            else:
-                self.unclear(word, words)
-        return []
-
-    def unclear(self, word: Word, words: list[Word]) -> None:
-        """A word that may be an option. It may as well be a file that is removed or, behind a wrapper, the command."""
-        if self.entry.rest is Role.REMOVE or self.entry.moves_files:
-            self.operands.append(word)
-        runs = {Role.COMMAND, Role.FED_COMMAND} & {*self.entry.operands, self.entry.rest}
-        child = (word, *words) if runs else ()
-        self.effects.append(Effect(Does.UNLISTED, word, "a word of unknown text could become an option", child=child))
-
-    def option(self, word: Word, words: list[Word]) -> None:
-        text = word.prefix
-        if text.startswith("--"):
-            name, equals, _ = text.partition("=")
-            if not equals and word.literal is None:
-                self.unlisted(word, text)
-                return
-            self.apply(name, word, word.cut(len(name) + 1) if equals else None, words)
-            return
-        if self.entry.number and text[1:].isdecimal() and text.isascii() and word.literal:
-            self.seen["-NUM"] = None
-            return
-        self.cluster(word, text, words)
-
-    def cluster(self, word: Word, text: str, words: list[Word]) -> None:
-        """`-abcVALUE`: letters up to the first that takes a value."""
-        for at in range(1, len(text)):
-            name = f"-{text[at]}"
-            known = self.options.by_name.get(name)
-            takes = known is not None and known.use is not None
-            tail = word.cut(at + 1)
-            attached = tail if tail.pieces and str(tail) != "" else None
-            if takes and attached is not None and attached.may_be_empty:
-                why = f"the value of {name} may be empty, and then the next word is taken for it"
-                self.effects.append(Effect(Does.UNLISTED, word, why))
-                return
-            if takes:
-                self.apply(name, word, attached, words)
-                return
-            if not self.apply(name, word, None, words):
-                return
-        if word.literal is None:
-            self.unlisted(word, text)
-
-    def apply(self, name: str, word: Word, value: Word | None, words: list[Word]) -> bool:
-        """Notes one option with its value; False when it is refused."""
-        option = self.options.by_name.get(name)
-        if option is None:
-            self.unlisted(word, name)
-            return False
-        self.seen[name] = value
-        if name in self.entry.runs_rest.split():
-            self.run_found(word, [value, *words] if value is not None else words[:])
-            words.clear()
-            return True
-        if option.never:
-            self.effects.append(Effect(Does.STATE, word, f"{name} {option.never}"))
-            return value is None  # it takes no value, so the letters behind it are options too
-        return self.value(option, word, value, words)
-
-    def value(self, option: Option, word: Word, value: Word | None, words: list[Word]) -> bool:
-        if option.use is None:
-            if value is not None:
-                self.effects.append(Effect(Does.UNLISTED, word, f"{option.name} takes no value"))
-            return value is None
-        if value is None and option.optional:
-            return True
-        if value is None and words and not option.attached:
-            value = words.pop(0)
-            # Where the first operand ends the options (POSIX, BSD), this is one operand more.
-            if self.operands and option.use is Role.TEXT and (value.literal is None or "/" in value.literal):
-                self.effects.append(Effect(Does.READS, value, "is read where options end at the first operand"))
-        if value is None:
-            self.effects.append(Effect(Does.UNLISTED, word, f"{option.name} needs a value"))
-            return False
-        if not value.single:
-            # It may become several words, and the second would not be this option's value.
-            self.effects.append(Effect(Does.UNLISTED, value, f"the value of {option.name} may be several words"))
-            return False
-        self.seen[option.name] = value
-        if option.name in self.entry.moves.split():
-            self.moves.append(value)
-        else:
-            self.use(option.use, value)
-        if option.use in CARRIERS:  # what else is given to that command is not known
-            self.effects.append(Effect(Does.UNLISTED, word, f"{option.name} runs the text it is given"))
-        return True
-
-    def unlisted(self, word: Word, name: str) -> None:
-        self.unsure = True
-        self.effects.append(Effect(Does.UNLISTED, word, f"option {name!r} of {self.name} is not listed"))
-
-    # operands
 
     def place(self) -> None:
         """Gives every operand its role."""
         entry = self.entry
         if not self.operands:
-            self.always(entry.alone)
+            self.add_effects(entry.alone)
         if entry.expression:
-            self.effects += self.expression(entry.expression)
+            self.effects += read_expression(entry.expression, tuple(self.operands))
             return
         left = list(self.operands)
         for wanted in entry.operands:
-            use = self.wanted(wanted)
+            use = self.operand_use(wanted)
             if use in CARRIERS and not left and not entry.alone:
                 self.effects.append(Effect(Does.UNLISTED, None, f"{self.name} without a command to run"))
             if use is None or not left:
@@ -344,9 +201,9 @@ class EntryReader:
             for word in left or ([literal_word(self.entry.default)] if self.entry.default else []):
                 self.use(use, word)
 
-    def wanted(self, wanted: Use | Unless) -> Use | None:
+    def operand_use(self, wanted: Use | Unless) -> Use | None:
         if isinstance(wanted, Unless):
-            return None if self.seen.keys() & set(wanted.options.split()) else wanted.role
+            return None if self.has_option(wanted.options) else wanted.role
         return wanted
 
     def hand_on(self, use: Use | None, left: list[Word]) -> None:
@@ -355,13 +212,13 @@ class EntryReader:
             self.hand_on_command(use, left)
             return
         texts = [word.literal for word in (left if use is Role.EVAL else left[:1])]
-        known = [text for text in texts if text is not None]
-        if len(known) < len(texts) and (made := filled_text(left[0])) is not None and use is Role.SHELL:
+        known = [each for each in texts if each is not None]
+        if len(known) < len(texts) and (text := text_with_input(left[0])) is not None and use is Role.SHELL:
             why = "the text for the shell is made of what it is fed"
-            self.effects.append(Effect(Does.UNKNOWN, left[0], why, shell=made[0], arguments=made[1]))
+            self.effects.append(Effect(Does.UNKNOWN, left[0], why, shell=text[0], arguments=text[1]))
         elif len(known) < len(texts):
             # A command of which nothing is known, not even the program.
-            anything = (Word((Piece(Kind.INPUT, "<text>"),), left[0].start, left[0].end),)
+            anything = (Word((Piece(PieceKind.INPUT, "<text>"),), left[0].start, left[0].end),)
             self.effects.append(Effect(Does.UNKNOWN, left[0], "the text for the shell is not known", child=anything))
         else:
             arguments = () if use is Role.EVAL else tuple(left[1:])
@@ -376,37 +233,28 @@ class EntryReader:
                 self.effects.append(Effect(Does.UNLISTED, word, "may be several words, and the next a command"))
             env.append((found.group(1), word.cut(found.end())))
         if not left:
-            self.always(self.entry.alone)
+            self.add_effects(self.entry.alone)
             return
-        words = self.fed(left) if use is Role.FED_COMMAND else tuple(left)
+        words = self.add_input(left) if use is Role.FED_COMMAND else tuple(left)
         self.effects.append(Effect(Does.RUNS, left[0], "runs another command", child=words, env=tuple(env)))
         if self.unsure and len(left) > 1:
             why = "is the command if an option took the word before it"
             self.effects.append(Effect(Does.RUNS, left[1], why, child=tuple(left[1:])))
 
-    def fed(self, words: list[Word]) -> tuple[Word, ...]:
+    def add_input(self, words: list[Word]) -> tuple[Word, ...]:
         """A command with what comes in on standard input: added at the end, or in place of a mark (`xargs -I{}`)."""
         mark = self.seen.get(self.entry.replaces)
-        names = self.names if self.seen.keys() & set(self.entry.reads_nul_names.split()) else ()
+        names = self.names if self.has_option(self.entry.reads_nul_names) else ()
         if mark is not None and (other := self.seen.keys() & set(self.entry.replaces_not_with.split())):
             why = f"{self.entry.replaces} and {min(other)} exclude each other, and the later one wins"
             self.effects.append(Effect(Does.UNLISTED, None, why))
         if mark is None:
-            anything = (Word((Piece(Kind.INPUT, FED),)),)
+            anything = (Word((Piece(PieceKind.INPUT, FED),)),)
             return (*words, *(w._replace(start=words[-1].start, end=words[-1].end) for w in names or anything))
         text = mark.literal
         if not text:
-            return (Word((Piece(Kind.INPUT, FED),)), *words)
-        return tuple(self.filled(word, text, names) for word in words)
-
-    def filled(self, word: Word, mark: str, names: tuple[Word, ...]) -> Word:
-        if mark not in str(word):
-            return word
-        if word.literal == mark and len(names) == 1:
-            return word._replace(pieces=names[0].pieces)
-        if word.literal == mark:
-            return word._replace(pieces=(Piece(Kind.INPUT, FED, quoted=True),))
-        return fill(word, mark, MIXED)
+            return (Word((Piece(PieceKind.INPUT, FED),)), *words)
+        return tuple(insert_input(word, text, names) for word in words)
 
     def run_found(self, option: Word, words: list[Word]) -> None:
         """`fd -x command {}`: what follows is run with the paths that are found."""
@@ -415,49 +263,62 @@ class EntryReader:
         child = tuple(fill(word, "{}", PLACE) for word in words)
         self.effects.append(Effect(Does.STARTS, words[0], f"{option} runs a command", child=child))
 
-    def with_places(self, effects: tuple[Effect, ...]) -> tuple[Effect, ...]:
-        """The effects, with the folders that are searched as arguments of the command that is run for each path."""
-        rest = Piece(Kind.FOUND, "/{}", quoted=True, narrowed=not fd_finds_all(self.words))
-        starts = [effect.word for effect in effects if effect.does is Does.READS and effect.word is not None]
-        below = tuple(start._replace(pieces=(*start.pieces, rest)) for start in starts)
-        return tuple(effect._replace(arguments=below) if effect.child else effect for effect in effects)
-
     def use(self, use: Use, word: Word) -> None:
         """Adds what becomes of one word."""
         if isinstance(use, Grammar):
-            self.effects += self.program(use, word)
+            self.effects += read_program(use, word)
         elif use in CARRIERS:
             self.hand_on(use, [word])
         elif use is not Role.TEXT or self.loose:
             does, why = ROLE_EFFECT[Role.READ if use is Role.TEXT else use]
-            if any(piece.kind is Kind.INPUT and piece.text != "<name>" for piece in word.pieces):
+            if any(piece.kind is PieceKind.INPUT and piece.text != "<name>" for piece in word.pieces):
                 self.needs.append(PLAIN_NAMES)
             self.effects.append(Effect(does, word, why, removes=use is Role.REMOVE))
 
-    def expression(self, name: str) -> tuple[Effect, ...]:
-        try:
-            return grammars.read(name, tuple(self.operands))
-        except UnclearError as unclear:
-            return (Effect(Does.UNKNOWN, None, unclear.text),)
 
-    def program(self, grammar: Grammar, word: Word) -> tuple[Effect, ...]:
-        text = word.literal
-        if text is None:
-            return (Effect(Does.UNKNOWN, word, f"the {grammar.language} program is not literal"),)
-        try:
-            return grammars.read(grammar.name, text)
-        except UnclearError as refused:
-            return (Effect(Does.UNKNOWN, word, f"{grammar.language} program: {refused.text}"),)
+def insert_input(word: Word, mark: str, names: tuple[Word, ...]) -> Word:
+    """The word with what is fed in place of the mark: whole names where they are known."""
+    if mark not in str(word):
+        return word
+    if word.literal == mark and len(names) == 1:
+        return word._replace(pieces=names[0].pieces)
+    if word.literal == mark:
+        return word._replace(pieces=(Piece(PieceKind.INPUT, FED, quoted=True),))
+    return fill(word, mark, MIXED)
 
 
-def filled_text(word: Word) -> tuple[str, tuple[Word, ...]] | None:
+def add_places(effects: tuple[Effect, ...], words: tuple[Word, ...]) -> tuple[Effect, ...]:
+    """The effects, with the folders that are searched as arguments of the command that is run for each path."""
+    rest = Piece(PieceKind.FOUND, "/{}", quoted=True, narrowed=not fd_finds_all(words))
+    starts = [effect.word for effect in effects if effect.does is Does.READS and effect.word is not None]
+    below = tuple(start._replace(pieces=(*start.pieces, rest)) for start in starts)
+    return tuple(effect._replace(arguments=below) if effect.child else effect for effect in effects)
+
+
+def read_expression(name: str, words: tuple[Word, ...]) -> tuple[Effect, ...]:
+    try:
+        return grammars.read(name, words)
+    except UnclearError as refusal:
+        return (Effect(Does.UNKNOWN, None, refusal.text),)
+
+
+def read_program(grammar: Grammar, word: Word) -> tuple[Effect, ...]:
+    text = word.literal
+    if text is None:
+        return (Effect(Does.UNKNOWN, word, f"the {grammar.language} program is not literal"),)
+    try:
+        return grammars.read(grammar.name, text)
+    except UnclearError as refusal:
+        return (Effect(Does.UNKNOWN, word, f"{grammar.language} program: {refusal.text}"),)
+
+
+def text_with_input(word: Word) -> tuple[str, tuple[Word, ...]] | None:
     """A text with what it is fed written as `$1`, and what that stands for; None if more of it is not known."""
-    fed = [piece for piece in word.pieces if piece.kind is Kind.INPUT]
-    if len(fed) + sum(piece.kind is Kind.LITERAL for piece in word.pieces) < len(word.pieces) or len(word.pieces) < 2:
+    fed = [piece for piece in word.pieces if piece.kind is PieceKind.INPUT]
+    if (
+        len(fed) + sum(piece.kind is PieceKind.LITERAL for piece in word.pieces) < len(word.pieces)
+        or len(word.pieces) < 2
+    ):
         return None
-    text = "".join("$1" if piece.kind is Kind.INPUT else piece.text for piece in word.pieces)
+    text = "".join("$1" if piece.kind is PieceKind.INPUT else piece.text for piece in word.pieces)
     return text, tuple(word._replace(pieces=(piece,)) for piece in fed[:1])
-
-
-def with_below(effects: list[Effect], below: Below) -> tuple[Effect, ...]:
-    return tuple(effect._replace(below=below) if effect.does is Does.READS else effect for effect in effects)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 
 from handrail.errors import UnclearError
-from handrail.shell.model import Kind, Piece, Word
+from handrail.shell.model import Piece, PieceKind, Word
 from handrail.shell.syntax import Script
 
 META = frozenset(" \t\n|&;()<>")
@@ -57,20 +57,20 @@ class WordReader:
         """Adds what stands at `at` outside quotes; returns the offset behind it."""
         char = self.text[at]
         if found := PLAIN.match(self.text, at, end):
-            pieces.append(Piece(Kind.LITERAL, found.group()))
+            pieces.append(Piece(PieceKind.LITERAL, found.group()))
             return found.end()
         if char in META:
             return self.process(at, pieces)
         if char == "\\":
             if at + 1 >= end:
                 raise self.refuse("a backslash at the end", at, end)
-            pieces.append(Piece(Kind.LITERAL, self.text[at + 1], quoted=True))
+            pieces.append(Piece(PieceKind.LITERAL, self.text[at + 1], quoted=True))
             return at + 2
         if char == "'":
             close = self.text.find("'", at + 1, end)
             if close < 0:
                 raise self.refuse("a single quote that is not closed", at, end, "string")
-            pieces.append(Piece(Kind.LITERAL, self.text[at + 1 : close], quoted=True))
+            pieces.append(Piece(PieceKind.LITERAL, self.text[at + 1 : close], quoted=True))
             return close + 1
         if char == '"':
             return self.double(at + 1, end, pieces)
@@ -78,19 +78,19 @@ class WordReader:
             return self.dollar(at, end, pieces, quoted=False)
         if char == "`":
             return self.backtick(at, end, pieces, quoted=False)
-        pieces.append(Piece(Kind.GLOB if char in GLOBS else Kind.LITERAL, char))
+        pieces.append(Piece(PieceKind.GLOB if char in GLOBS else PieceKind.LITERAL, char))
         return at + 1
 
     def double(self, at: int, end: int, pieces: list[Piece], *, heredoc: bool = False) -> int:
         """The inside of double quotes, or of an unquoted here-document up to `end`."""
         begin = at
-        pieces.append(Piece(Kind.LITERAL, "", quoted=True))
+        pieces.append(Piece(PieceKind.LITERAL, "", quoted=True))
         while at < end:
             char = self.text[at]
             if char == '"' and not heredoc:
                 return at + 1
             if char == "\\" and self.text[at + 1 : at + 2] in ("$", "`", "\\", *(() if heredoc else ('"',))):
-                pieces.append(Piece(Kind.LITERAL, self.text[at + 1], quoted=True))
+                pieces.append(Piece(PieceKind.LITERAL, self.text[at + 1], quoted=True))
                 at += 2
             elif char == "$":
                 at = self.dollar(at, end, pieces, quoted=True)
@@ -99,7 +99,7 @@ class WordReader:
             else:
                 found = IN_HEREDOC.match(self.text, at, end) if heredoc else IN_QUOTES.match(self.text, at, end)
                 run = found.group() if found else char
-                pieces.append(Piece(Kind.LITERAL, run, quoted=True))
+                pieces.append(Piece(PieceKind.LITERAL, run, quoted=True))
                 at += len(run)
         if heredoc:
             return at
@@ -109,13 +109,13 @@ class WordReader:
         text = self.text
         following = text[at + 1 : at + 2] if at + 1 < end else ""
         if found := SAFE_ARITHMETIC.match(text, at, end):
-            pieces.append(Piece(Kind.ARITHMETIC, found.group(), quoted))
+            pieces.append(Piece(PieceKind.ARITHMETIC, found.group(), quoted))
             return found.end()
         if text.startswith("$((", at):
             raise self.refuse("arithmetic with more than numbers in it", at, at + 3, "arithmetic")
         if following == "(":
             script, close = self.read_script(at + 2, ")")
-            pieces.append(Piece(Kind.SUBSTITUTION, text[at:close], quoted, script=script))
+            pieces.append(Piece(PieceKind.SUBSTITUTION, text[at:close], quoted, script=script))
             return close
         if following == "{":
             found = BRACED.match(text, at, end)
@@ -123,16 +123,16 @@ class WordReader:
                 raise self.refuse("an expansion of a form that is not read", at, at + 2, "expansion")
             return self.parameter(found, pieces, quoted)
         if name := NAME.match(text, at + 1, end):
-            pieces.append(Piece(Kind.PARAMETER, "$" + name.group(), quoted))
+            pieces.append(Piece(PieceKind.PARAMETER, "$" + name.group(), quoted))
             return name.end()
         if following and following in SPECIAL:
-            pieces.append(Piece(Kind.PARAMETER, "$" + following, quoted or following in NUMBERS))
+            pieces.append(Piece(PieceKind.PARAMETER, "$" + following, quoted or following in NUMBERS))
             return at + 2
         if following == "[" or (not quoted and following == '"'):
             raise self.refuse(f"${following} is not read", at, at + 2, "expansion")
         if following == "'" and not quoted:
             return self.ansi(at, end, pieces)
-        pieces.append(Piece(Kind.LITERAL, "$", quoted=True))
+        pieces.append(Piece(PieceKind.LITERAL, "$", quoted=True))
         return at + 1
 
     def parameter(self, found: re.Match[str], pieces: list[Piece], quoted: bool) -> int:
@@ -140,7 +140,7 @@ class WordReader:
         if length and operator:
             raise self.refuse("an expansion of a form that is not read", found.start(), found.end(), "expansion")
         plain = not length and not operator
-        pieces.append(Piece(Kind.PARAMETER, f"${name}" if plain else found.group(), quoted))
+        pieces.append(Piece(PieceKind.PARAMETER, f"${name}" if plain else found.group(), quoted))
         return found.end()
 
     def ansi(self, at: int, end: int, pieces: list[Piece]) -> int:
@@ -162,7 +162,7 @@ class WordReader:
             at = found.end()
         if at >= end:
             raise self.refuse("a quote that is not closed", begin, end, "ansi string")
-        pieces.append(Piece(Kind.LITERAL, out, quoted=True))
+        pieces.append(Piece(PieceKind.LITERAL, out, quoted=True))
         return at + 1
 
     def backtick(self, at: int, end: int, pieces: list[Piece], *, quoted: bool) -> int:
@@ -170,7 +170,7 @@ class WordReader:
         if close < 0 or "\\" in self.text[at:close]:
             raise self.refuse("backticks that are not closed or hold a backslash", at, end, "substitution")
         script, _ = self.read_script(at + 1, "`")
-        pieces.append(Piece(Kind.SUBSTITUTION, self.text[at : close + 1], quoted, script=script))
+        pieces.append(Piece(PieceKind.SUBSTITUTION, self.text[at : close + 1], quoted, script=script))
         return close + 1
 
     def process(self, at: int, pieces: list[Piece]) -> int:
@@ -179,17 +179,17 @@ class WordReader:
         if pieces:
             raise self.refuse("a process substitution inside a word", at, at + 2, "process substitution")
         script, close = self.read_script(at + 2, ")")
-        pieces.append(Piece(Kind.PROCESS, self.text[at:close], quoted=True, script=script))
+        pieces.append(Piece(PieceKind.PROCESS, self.text[at:close], quoted=True, script=script))
         return close
 
 
 def settle(pieces: list[Piece]) -> tuple[Piece, ...]:
     """Neighbouring literals joined; tildes and braces marked where bash would expand them; lone `[` set right."""
-    if len(pieces) == 1 and pieces[0].kind is Kind.LITERAL and pieces[0].text != "~":
+    if len(pieces) == 1 and pieces[0].kind is PieceKind.LITERAL and pieces[0].text != "~":
         return (pieces[0],)
     text = "".join(piece.text for piece in pieces)
     if not any(piece.text == "]" and not piece.quoted for piece in pieces):
-        pieces = [Piece(Kind.LITERAL, p.text) if p.kind is Kind.GLOB and p.text == "[" else p for p in pieces]
+        pieces = [Piece(PieceKind.LITERAL, p.text) if p.kind is PieceKind.GLOB and p.text == "[" else p for p in pieces]
     if "{" in text and ("," in text or ".." in text):  # first, as in bash: ~{a,b} is ~a and ~b
         pieces = mark_braces(pieces)
     if pieces and pieces[0].text == "~" and not pieces[0].quoted:
@@ -200,8 +200,8 @@ def settle(pieces: list[Piece]) -> tuple[Piece, ...]:
     for piece in pieces:
         if not piece.text and len(pieces) > 1 and (out or piece is not pieces[-1]):
             continue
-        if out and piece.kind is Kind.LITERAL and out[-1].kind is Kind.LITERAL:
-            out[-1] = Piece(Kind.LITERAL, out[-1].text + piece.text, out[-1].quoted or piece.quoted)
+        if out and piece.kind is PieceKind.LITERAL and out[-1].kind is PieceKind.LITERAL:
+            out[-1] = Piece(PieceKind.LITERAL, out[-1].text + piece.text, out[-1].quoted or piece.quoted)
         else:
             out.append(piece)
     return tuple(out)
@@ -210,20 +210,22 @@ def settle(pieces: list[Piece]) -> tuple[Piece, ...]:
 def tilde(pieces: list[Piece]) -> list[Piece]:
     """`~`, `~user`, `~+` up to the first slash become one piece."""
     size = 1
-    while size < len(pieces) and pieces[size].kind is Kind.LITERAL and pieces[size].text[:1] != "/":
+    while size < len(pieces) and pieces[size].kind is PieceKind.LITERAL and pieces[size].text[:1] != "/":
         size += 1
-    return [Piece(Kind.TILDE, "".join(piece.text for piece in pieces[:size])), *pieces[size:]]
+    return [Piece(PieceKind.TILDE, "".join(piece.text for piece in pieces[:size])), *pieces[size:]]
 
 
 def inner_tilde(piece: Piece, before: Piece | None) -> Piece:
     """In `name=~` and `name=a:~` bash expands the tilde, in arguments too."""
     if before is None or piece.text != "~" or piece.quoted or before.text[-1:] not in ("=", ":") or before.quoted:
         return piece
-    return Piece(Kind.TILDE, "~")
+    return Piece(PieceKind.TILDE, "~")
 
 
 def mark_braces(pieces: list[Piece]) -> list[Piece]:
     """A `{` with a `,` or `..` and a `}` behind it, all unquoted, is taken for a brace expansion."""
-    plain = "".join(p.text if p.kind is Kind.LITERAL and not p.quoted and len(p.text) == 1 else "x" for p in pieces)
+    plain = "".join(
+        p.text if p.kind is PieceKind.LITERAL and not p.quoted and len(p.text) == 1 else "x" for p in pieces
+    )
     last = min(plain.rfind("}"), max(plain.rfind(","), plain.rfind("..")))
-    return [Piece(Kind.BRACE, "{") if plain[at] == "{" and at < last else p for at, p in enumerate(pieces)]
+    return [Piece(PieceKind.BRACE, "{") if plain[at] == "{" and at < last else p for at, p in enumerate(pieces)]

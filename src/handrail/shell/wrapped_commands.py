@@ -9,7 +9,7 @@ import re
 from itertools import pairwise
 
 from handrail.shell import tables
-from handrail.shell.model import Does, Segment, Verdict
+from handrail.shell.model import CommandVerdict, Does, Segment
 from handrail.shell.possible_commands import Words, beginnings, possible_commands
 
 # Behind one of these words (none: anywhere) each word may begin a command, and each text may be a command line.
@@ -68,7 +68,7 @@ def wrapped_commands(segments: tuple[Segment, ...]) -> tuple[tuple[Words, ...], 
     """The commands in the words of segments: those that may well be run, and those that may as well be data."""
     likely, possible = dict[Words, None](), dict[Words, None]()
     for segment in segments:
-        if segment.verdict is Verdict.READ_ONLY:
+        if segment.verdict is CommandVerdict.READ_ONLY:
             continue
         texts = [str(word) for name, word in segment.env if VARIABLES.match(name)]
         texts += [str(effect.word) for effect in segment.effects if effect.does is Does.STARTS and effect.word]

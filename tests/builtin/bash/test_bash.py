@@ -6,6 +6,7 @@ import os
 import stat
 import threading
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from handrail.builtin.bash.shell import Shell
 from handrail.builtin.bash.tool import Bash
 from handrail.builtin.support.live_output import ShellProgress
 from handrail.conversation.blocks import Image
-from handrail.processes.sandbox_contract import UNCONFINED, Standing, Where
+from handrail.processes.sandbox_contract import UNCONFINED, Standing, Where, WrappedCommand
 from handrail.shell import analyse
 from handrail.tools.abort import AbortReason
 from handrail.tools.context import Progress, ToolContext
@@ -509,24 +510,17 @@ class Box:
     async def standing(self, commands: Sequence[Sequence[str]] | None, *, wants_out: bool = False) -> Standing:
         return UNCONFINED if wants_out else Standing(Where.INSIDE)
 
-    def wrap(self, argv: list[str], cwd: str) -> "Box.Wrapped":
-        return Box.Wrapped(self, ["/usr/bin/env", "BOXED=1", *argv])
+    def wrap(self, argv: list[str], cwd: str) -> WrappedCommand:
+        resources = ExitStack()
+        resources.callback(self.close)
+        env = {"FROM_BOX": "yes", "LANG": None}
+        return WrappedCommand(["/usr/bin/env", "BOXED=1", *argv], env, (), None, resources)
 
     def explain(self, output: str, code: int) -> str:
         return "the sandbox kept it from the file" if "Permission denied" in output else ""
 
     def close(self) -> None:
         self.closed += 1
-
-    class Wrapped:
-        def __init__(self, box: "Box", argv: list[str]) -> None:
-            self.box, self.argv = box, argv
-            self.env = {"FROM_BOX": "yes", "LANG": None}
-            self.pass_fds: tuple[int, ...] = ()
-            self.restrictions = None
-
-        def close(self) -> None:
-            self.box.closed += 1
 
 
 async def test_commands_run_in_the_sandbox_and_its_refusals_are_explained(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from handrail.builtin.bash.preconditions import Needs
-from handrail.shell import Verdict, analyse
+from handrail.shell import CommandVerdict, analyse
 from handrail.tools.outcome import Status
 from tests.builtin.bash.session import Session
 
@@ -85,7 +85,7 @@ async def test_no_helper_of_any_kind_runs_unasked(session: Session, name: str, c
     planted(session, {"evil.sh": "touch PWNED; cat"})
     await session.bash(command, session.rules())
 
-    assert analyse(command).verdict is Verdict.READ_ONLY
+    assert analyse(command).verdict is CommandVerdict.READ_ONLY
     assert not (session.project / "PWNED").exists()
 
 
@@ -197,7 +197,7 @@ async def test_file_names_that_could_be_something_else_are_looked_for(
 ) -> None:
     (session.project / name).touch()
 
-    assert analyse(command).verdict is Verdict.READ_ONLY
+    assert analyse(command).verdict is CommandVerdict.READ_ONLY
     assert (await Needs(session.services)(analyse(command), str(session.project)) == ()) is holds
 
 
@@ -205,5 +205,5 @@ async def test_file_names_that_could_be_something_else_are_looked_for(
 async def test_what_would_use_the_users_credentials_is_asked_about(session: Session, command: str) -> None:
     analysis = analyse(command)
 
-    assert analysis.verdict is Verdict.READ_ONLY
+    assert analysis.verdict is CommandVerdict.READ_ONLY
     assert await Needs(session.services)(analysis, str(session.project))

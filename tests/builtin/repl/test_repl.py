@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import AsyncIterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,6 @@ from handrail.tools.permission import Verdict
 from tests.builtin.bash.session import Session
 from tests.builtin.bash.test_bash import Box
 from tests.processes.sandbox.box import Box as RealBox
-from tests.processes.sandbox.box import closing
 from tests.processes.seen import alive, noted, stay, wait_for_end
 
 pytestmark = pytest.mark.anyio

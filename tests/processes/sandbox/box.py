@@ -4,17 +4,17 @@ import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from handrail.processes.run import run as run_process
-from handrail.processes.sandbox.choose import Tried, tried
-from handrail.processes.sandbox.confine import Sandbox, Wrapped
+from handrail.processes.sandbox.choose import MethodTrial, try_methods
+from handrail.processes.sandbox.confine import CommandSandbox
 from handrail.processes.sandbox.domains import Public
 from handrail.processes.sandbox.plan import Protected
 from handrail.processes.sandbox.settings import SandboxSettings, read_settings
+from handrail.processes.sandbox_contract import WrappedCommand
 
 PROTECTED = Protected(
     project=(".handrail", ".claude", ".vscode", ".mcp.json", ".envrc", ".gitmodules"),
@@ -29,7 +29,7 @@ class Box:
 
     root: Path
     section: dict[str, object] = field(default_factory=dict)
-    method: Tried | None = None
+    method: MethodTrial | None = None
     public: Public = lambda _address: False
     unprivileged: bool = False
     """Start the commands as an ordinary user; only root can."""
@@ -50,8 +50,8 @@ class Box:
     def settings(self) -> SandboxSettings:
         return read_settings({"enabled": True, **self.section}, folder=str(self.project), home=str(self.home))
 
-    def sandbox(self) -> Sandbox:
-        return Sandbox(
+    def sandbox(self) -> CommandSandbox:
+        return CommandSandbox(
             self.settings,
             home=str(self.home),
             working_dirs=lambda: (str(self.project),),
@@ -63,7 +63,7 @@ class Box:
         )
 
     def git(self, *arguments: str, cwd: Path | None = None) -> str:
-        """Outside the sandbox, without the settings of whoever runs the tests."""
+        """Outside the sandbox, without the settings of the user who runs the tests."""
         config = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
         who = ["-c", "user.name=t", "-c", "user.email=t@example.invalid", "-c", "init.defaultBranch=main"]
         done = subprocess.run(
@@ -82,22 +82,16 @@ class Box:
             return run(sandbox, script, cwd or self.project, unprivileged=self.unprivileged)
 
 
-@contextmanager
-def closing(sandbox: Sandbox) -> Iterator[Sandbox]:
-    try:
-        yield sandbox
-    finally:
-        sandbox.close()
-
-
 def changed(changes: dict[str, str | None], home: Path) -> dict[str, str]:
     merged: dict[str, str | None] = {**os.environ, "HOME": str(home), **changes}
     return {name: value for name, value in merged.items() if value is not None}
 
 
-def run(sandbox: Sandbox, script: str, cwd: Path, *, unprivileged: bool = False) -> subprocess.CompletedProcess[str]:
+def run(
+    sandbox: CommandSandbox, script: str, cwd: Path, *, unprivileged: bool = False
+) -> subprocess.CompletedProcess[str]:
     """The script under `sh` in the sandbox; standard error goes to standard output."""
-    with sandbox.wrap(["sh", "-c", script], str(cwd)) as wrapped:
+    with closing(sandbox.wrap(["sh", "-c", script], str(cwd))) as wrapped:
         if wrapped.restrictions:
             return asyncio.run(restricted(wrapped, cwd))
         return subprocess.run(
@@ -117,7 +111,7 @@ def run(sandbox: Sandbox, script: str, cwd: Path, *, unprivileged: bool = False)
         )
 
 
-async def restricted(wrapped: Wrapped, cwd: Path) -> subprocess.CompletedProcess[str]:
+async def restricted(wrapped: WrappedCommand, cwd: Path) -> subprocess.CompletedProcess[str]:
     """What restricts itself is started by a reaper."""
     script = ["sh", "-c", f"exec 2>&1; {wrapped.argv[-1]}"]
     ended = await run_process(
@@ -132,10 +126,10 @@ async def restricted(wrapped: Wrapped, cwd: Path) -> subprocess.CompletedProcess
     return subprocess.CompletedProcess(script, ended.code, ended.stdout.decode())
 
 
-def environment(wrapped: Wrapped, home: Path) -> dict[str, str]:
+def environment(wrapped: WrappedCommand, home: Path) -> dict[str, str]:
     return {**changed(dict(wrapped.env), home), "GIT_CONFIG_GLOBAL": os.devnull, "PYTHON": sys.executable}
 
 
-def method(name: str) -> Tried | None:
+def method(name: str) -> MethodTrial | None:
     """The method of this name, if it works here."""
-    return next((each for each in tried() if each.method.value == name and each.works), None)
+    return next((each for each in try_methods() if each.method.value == name and each.works), None)

@@ -6,12 +6,12 @@ import pytest
 
 from handrail.errors import SandboxError
 from handrail.processes.sandbox import choose, confine, landlock
-from handrail.processes.sandbox.choose import Method, Tried, _bubblewrap, tried
+from handrail.processes.sandbox.choose import Method, MethodTrial, _bubblewrap, try_methods
 from tests.processes.sandbox.box import Box
 
 
 def test_a_missing_program_is_the_reason() -> None:
-    assert _bubblewrap(None) == Tried(Method.BUBBLEWRAP, False, "bwrap is not installed (package bubblewrap)")
+    assert _bubblewrap(None) == MethodTrial(Method.BUBBLEWRAP, False, "bwrap is not installed (package bubblewrap)")
 
 
 def test_a_program_that_may_not_make_namespaces_says_so_itself(tmp_path: Path) -> None:
@@ -33,7 +33,7 @@ def test_a_program_that_cannot_be_started_is_no_sandbox(tmp_path: Path) -> None:
 
 
 def test_methods_are_tried_once() -> None:
-    assert tried() is tried()
+    assert try_methods() is try_methods()
 
 
 def test_a_program_in_the_project_is_never_taken_for_the_one_that_protects(
@@ -42,10 +42,10 @@ def test_a_program_in_the_project_is_never_taken_for_the_one_that_protects(
     (tmp_path / "bwrap").write_text("#!/bin/sh\ntouch PWNED\n")
     (tmp_path / "bwrap").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    choose.tried.cache_clear()
+    choose.try_methods.cache_clear()
 
-    assert all(not each.program.startswith(str(tmp_path)) for each in tried())
-    choose.tried.cache_clear()
+    assert all(not each.program.startswith(str(tmp_path)) for each in try_methods())
+    choose.try_methods.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -54,16 +54,16 @@ def test_a_program_in_the_project_is_never_taken_for_the_one_that_protects(
 )
 def test_each_platform_has_its_methods(system: str, methods: list[Method], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("platform.system", lambda: system)
-    choose.tried.cache_clear()
+    choose.try_methods.cache_clear()
 
-    assert [each.method for each in tried()] == methods
-    choose.tried.cache_clear()
+    assert [each.method for each in try_methods()] == methods
+    choose.try_methods.cache_clear()
 
 
 def test_without_any_method_nothing_is_run_unconfined(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
-    nothing = (Tried(Method.BUBBLEWRAP, False, "bwrap is not installed"),)
+    nothing = (MethodTrial(Method.BUBBLEWRAP, False, "bwrap is not installed"),)
     monkeypatch.setattr(confine, "best", lambda: None)
-    monkeypatch.setattr(confine, "tried", lambda: nothing)
+    monkeypatch.setattr(confine, "try_methods", lambda: nothing)
 
     with pytest.raises(SandboxError, match="none works here: bwrap is not installed"):
         box.sandbox().wrap(["true"], str(box.project))

@@ -6,12 +6,13 @@ import shutil
 import socket
 import subprocess
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from handrail.processes.sandbox.choose import Tried
-from tests.processes.sandbox.box import SECRET, Box, closing, method, run
+from handrail.processes.sandbox.choose import MethodTrial
+from tests.processes.sandbox.box import SECRET, Box, method, run
 
 HELPERS = r"""
 try_python() { python3 -c "$1" && echo ESCAPED; }
@@ -149,7 +150,7 @@ def attempt(box: Box, script: str) -> None:
 
 
 @pytest.fixture(params=["bubblewrap", "landlock"])
-def working(request: pytest.FixtureRequest) -> Tried:
+def working(request: pytest.FixtureRequest) -> MethodTrial:
     found = method(request.param)
     if found is None:
         pytest.skip(f"{request.param} does not work here")
@@ -157,14 +158,14 @@ def working(request: pytest.FixtureRequest) -> Tried:
 
 
 @pytest.mark.parametrize("script", [pytest.param(each, id=name) for name, each in ATTEMPTS.items()])
-def test_nobody_gets_out(box: Box, working: Tried, script: str) -> None:
+def test_nobody_gets_out(box: Box, working: MethodTrial, script: str) -> None:
     box.method = working
 
     attempt(box, script)
 
 
 @pytest.mark.parametrize("script", [pytest.param(each, id=name) for name, each in GIT_ATTEMPTS.items()])
-def test_nothing_is_left_in_a_repository_that_runs_later(box: Box, working: Tried, script: str) -> None:
+def test_nothing_is_left_in_a_repository_that_runs_later(box: Box, working: MethodTrial, script: str) -> None:
     box.method = working
     box.git("init")
     box.git("config", "extensions.worktreeConfig", "true")
@@ -189,7 +190,7 @@ def test_nobody_gets_out_as_an_ordinary_user(users_box: Box, script: str) -> Non
 
 @pytest.mark.needs("bwrap")
 def test_a_settings_file_that_was_missing_when_a_command_began_stays_missing(box: Box) -> None:
-    with closing(box.sandbox()) as sandbox, sandbox.wrap(["true"], str(box.project)):
+    with closing(box.sandbox()) as sandbox, closing(sandbox.wrap(["true"], str(box.project))):
         # the placeholder of a command that still runs does not open the way for the next one
         second = run(sandbox, "mkdir -p .handrail; echo '{}' > .handrail/settings.json && echo ESCAPED", box.project)
         assert "ESCAPED" not in second.stdout

@@ -3,13 +3,14 @@
 import os
 import select
 import stat
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from handrail.errors import SandboxError
 from handrail.processes.sandbox.placeholder_marks import FOLDER_MODE
-from tests.processes.sandbox.box import SECRET, Box, closing, run
+from tests.processes.sandbox.box import SECRET, Box, run
 
 pytestmark = pytest.mark.needs("bwrap")
 
@@ -188,5 +189,5 @@ def test_no_process_outlives_the_command(box: Box) -> None:
     assert done.stdout == "up\n"
     ears = select.poll()
     ears.register(reader, 0)
-    assert ears.poll(20_000) == [(reader, select.POLLHUP)]  # nobody holds the other end
+    assert ears.poll(20_000) == [(reader, select.POLLHUP)]  # no process holds the other end
     os.close(reader)

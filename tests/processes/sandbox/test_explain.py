@@ -1,12 +1,14 @@
 """A violation is explained to the model: the sandbox is named, and what would be allowed."""
 
+from contextlib import closing
+
 import pytest
 
 from handrail.processes.sandbox.choose import Method
 from handrail.processes.sandbox.explain import explain
 from handrail.processes.sandbox.plan import make_plan
 from handrail.processes.sandbox.settings import Domain, Network, SandboxSettings
-from tests.processes.sandbox.box import Box, closing, run
+from tests.processes.sandbox.box import Box, run
 from tests.processes.sandbox.test_plan import AROUND, ON
 
 OFF = make_plan(ON, AROUND)

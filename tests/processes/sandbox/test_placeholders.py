@@ -1,4 +1,4 @@
-"""Names are kept occupied by whoever needs them, and given back by the last."""
+"""Names are kept occupied while commands need them, and the last command gives them back."""
 
 import os
 import subprocess
@@ -10,19 +10,19 @@ import pytest
 
 from handrail.processes.sandbox import placeholders
 from handrail.processes.sandbox.placeholder_marks import FOLDER_MODE
-from handrail.processes.sandbox.placeholders import Occupied, placeholder, sweep, unoccupied
+from handrail.processes.sandbox.placeholders import Placeholders, placeholder, real_kind, sweep
 from tests.processes.sandbox.box import Box
 from tests.processes.seen import wait_for
 
 KILLED = """
 import asyncio, os, sys
 from pathlib import Path
-from handrail.processes.spawn import Command, start
+from handrail.processes.spawn import ProcessSpec, start
 from tests.processes.sandbox.box import Box, environment
 
 box = Box(Path(sys.argv[1]))
 wrapped = box.sandbox().wrap(["sh", "-c", sys.argv[2]], str(box.project))
-command = Command(wrapped.argv, str(box.project), environment(wrapped, box.project), 60, pass_fds=wrapped.pass_fds)
+command = ProcessSpec(wrapped.argv, str(box.project), environment(wrapped, box.project), 60, pass_fds=wrapped.pass_fds)
 
 async def main():
     nothing = os.open(os.devnull, os.O_RDWR)
@@ -34,7 +34,7 @@ asyncio.run(main())
 
 def test_the_last_one_removes_it(tmp_path: Path) -> None:
     path = tmp_path / ".handrail"
-    first, second = Occupied(), Occupied()
+    first, second = Placeholders(), Placeholders()
 
     assert first.take([str(path)]) == second.take([str(path)]) == {str(path)}
     second.close()
@@ -46,7 +46,7 @@ def test_the_last_one_removes_it(tmp_path: Path) -> None:
 
 def test_a_file_stands_where_git_would_stumble_over_a_folder(tmp_path: Path) -> None:
     path = tmp_path / "commondir"
-    occupied = Occupied()
+    occupied = Placeholders()
 
     assert occupied.take([str(path)]) == frozenset()
     assert path.read_bytes() == b".\n"
@@ -57,7 +57,7 @@ def test_a_file_stands_where_git_would_stumble_over_a_folder(tmp_path: Path) -> 
 
 def test_what_a_person_put_there_meanwhile_stays(tmp_path: Path) -> None:
     path = tmp_path / ".handrail"
-    occupied = Occupied()
+    occupied = Placeholders()
     occupied.take([str(path)])
 
     (path / "settings.json").write_text("{}")
@@ -69,7 +69,7 @@ def test_what_a_person_put_there_meanwhile_stays(tmp_path: Path) -> None:
 
 def test_what_a_person_removed_is_made_again_for_the_next_command(tmp_path: Path) -> None:
     path = tmp_path / ".handrail"
-    occupied = Occupied()
+    occupied = Placeholders()
     occupied.take([str(path)])
     path.rmdir()
 
@@ -81,14 +81,14 @@ def test_what_a_person_removed_is_made_again_for_the_next_command(tmp_path: Path
 
 @pytest.mark.parametrize("mask", [0o000, 0o022, 0o027, 0o077])
 def test_whatever_the_usual_rights_are_they_go(tmp_path: Path, mask: int) -> None:
-    occupied, paths = Occupied(), [tmp_path / ".handrail", tmp_path / "commondir"]
+    occupied, paths = Placeholders(), [tmp_path / ".handrail", tmp_path / "commondir"]
     before = os.umask(mask)
     try:
         occupied.take(map(str, paths))
     finally:
         os.umask(before)
 
-    assert [unoccupied(str(path)) for path in paths] == [0, 0]
+    assert [real_kind(str(path)) for path in paths] == [0, 0]
     occupied.close()
     assert list(tmp_path.iterdir()) == []
 
@@ -99,7 +99,7 @@ def test_what_a_program_left_is_swept_away_and_nothing_else(tmp_path: Path) -> N
     left.chmod(FOLDER_MODE)
     own.mkdir()
     os.mkfifo(pipe)
-    occupied = Occupied()
+    occupied = Placeholders()
     occupied.take([str(used)])
 
     sweep(map(str, (left, used, own, pipe, tmp_path / "nothing")))
@@ -129,7 +129,7 @@ def test_a_killed_program_leaves_nothing_and_its_dying_command_creates_nothing(t
 def test_they_go_by_themselves_when_no_command_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(placeholders, "LINGER", 0.0)
     path = tmp_path / ".handrail"
-    occupied = Occupied()
+    occupied = Placeholders()
     occupied.take([str(path)])
     occupied.take([str(path)])
 
@@ -145,7 +145,7 @@ def test_they_go_by_themselves_when_no_command_is_left(tmp_path: Path, monkeypat
 
 def test_a_name_in_a_folder_that_is_gone_is_an_error_and_not_waited_for(tmp_path: Path) -> None:
     kept, gone = tmp_path / ".handrail", tmp_path / "gone" / ".git"
-    occupied = Occupied()
+    occupied = Placeholders()
 
     with pytest.raises(FileNotFoundError, match="gone"):
         occupied.take([str(kept), str(gone)])

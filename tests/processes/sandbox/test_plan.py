@@ -12,12 +12,12 @@ from handrail.errors import SandboxError
 from handrail.processes.sandbox.bubblewrap import arguments
 from handrail.processes.sandbox.landlock import rules as landlock_rules
 from handrail.processes.sandbox.plan import (
-    Access,
+    NetworkReach,
+    PathAccess,
     Plan,
+    PlanInputs,
     Protected,
-    Reach,
-    Surroundings,
-    covered,
+    is_covered,
     make_plan,
     parent,
     upwards,
@@ -25,7 +25,7 @@ from handrail.processes.sandbox.plan import (
 from handrail.processes.sandbox.settings import Domain, Filesystem, Network, SandboxSettings
 
 PROTECTED = Protected(project=(".handrail", ".mcp.json"), home=(".bashrc", ".config/systemd"))
-AROUND = Surroundings(
+AROUND = PlanInputs(
     home="/home/dev",
     working_dirs=("/home/dev/proj",),
     tmp="/home/dev/.local/state/handrail/runs/1/tmp",
@@ -39,47 +39,47 @@ ON = SandboxSettings(enabled=True)
 @pytest.mark.parametrize(
     ("path", "access"),
     [
-        ("/", Access.READ),
-        ("/usr/bin/env", Access.READ),
-        ("/etc/hosts", Access.READ),
-        ("/etc/shadow", Access.HIDDEN),
-        ("/run/docker.sock", Access.HIDDEN),
-        ("/home/eve", Access.HIDDEN),
-        ("/root", Access.HIDDEN),
-        ("/tmp/x", Access.PRIVATE),
-        ("/home/dev", Access.PRIVATE),
-        ("/home/dev/.ssh/id_rsa", Access.PRIVATE),
-        ("/home/dev/.pyenv/bin/python", Access.READ),
-        ("/home/dev/.gitconfig", Access.READ),
-        ("/home/dev/proj", Access.WRITE),
-        ("/home/dev/proj/src/a.py", Access.WRITE),
-        ("/home/dev/proj/.git/index", Access.WRITE),
-        ("/home/dev/proj/.git/hooks/pre-commit", Access.READ),
-        ("/home/dev/proj/.git/config", Access.READ),
-        ("/home/dev/proj/.handrail/settings.json", Access.READ),
-        ("/home/dev/proj/.mcp.json", Access.READ),
-        ("/home/dev/project2", Access.PRIVATE),
+        ("/", PathAccess.READ),
+        ("/usr/bin/env", PathAccess.READ),
+        ("/etc/hosts", PathAccess.READ),
+        ("/etc/shadow", PathAccess.HIDDEN),
+        ("/run/docker.sock", PathAccess.HIDDEN),
+        ("/home/eve", PathAccess.HIDDEN),
+        ("/root", PathAccess.HIDDEN),
+        ("/tmp/x", PathAccess.PRIVATE),
+        ("/home/dev", PathAccess.PRIVATE),
+        ("/home/dev/.ssh/id_rsa", PathAccess.PRIVATE),
+        ("/home/dev/.pyenv/bin/python", PathAccess.READ),
+        ("/home/dev/.gitconfig", PathAccess.READ),
+        ("/home/dev/proj", PathAccess.WRITE),
+        ("/home/dev/proj/src/a.py", PathAccess.WRITE),
+        ("/home/dev/proj/.git/index", PathAccess.WRITE),
+        ("/home/dev/proj/.git/hooks/pre-commit", PathAccess.READ),
+        ("/home/dev/proj/.git/config", PathAccess.READ),
+        ("/home/dev/proj/.handrail/settings.json", PathAccess.READ),
+        ("/home/dev/proj/.mcp.json", PathAccess.READ),
+        ("/home/dev/project2", PathAccess.PRIVATE),
     ],
 )
-def test_a_project_in_a_home_folder(path: str, access: Access) -> None:
+def test_a_project_in_a_home_folder(path: str, access: PathAccess) -> None:
     assert make_plan(ON, AROUND).access(path) is access
 
 
 @pytest.mark.parametrize(
     ("path", "access"),
     [
-        ("/home/dev/notes", Access.WRITE),
-        ("/home/dev/.ssh/id_rsa", Access.HIDDEN),
-        ("/home/dev/.aws", Access.HIDDEN),
-        ("/home/dev/.bashrc", Access.READ),
-        ("/home/dev/.config/app", Access.WRITE),
-        ("/home/dev/.config/systemd/user/x.service", Access.READ),
-        ("/home/dev/.handrail/settings.json", Access.HIDDEN),
-        ("/home/dev/.local/state/handrail/trust", Access.HIDDEN),
-        ("/home/eve", Access.HIDDEN),
+        ("/home/dev/notes", PathAccess.WRITE),
+        ("/home/dev/.ssh/id_rsa", PathAccess.HIDDEN),
+        ("/home/dev/.aws", PathAccess.HIDDEN),
+        ("/home/dev/.bashrc", PathAccess.READ),
+        ("/home/dev/.config/app", PathAccess.WRITE),
+        ("/home/dev/.config/systemd/user/x.service", PathAccess.READ),
+        ("/home/dev/.handrail/settings.json", PathAccess.HIDDEN),
+        ("/home/dev/.local/state/handrail/trust", PathAccess.HIDDEN),
+        ("/home/eve", PathAccess.HIDDEN),
     ],
 )
-def test_the_home_folder_as_the_working_folder(path: str, access: Access) -> None:
+def test_the_home_folder_as_the_working_folder(path: str, access: PathAccess) -> None:
     plan = make_plan(ON, replace(AROUND, working_dirs=("/home/dev",), git_guarded=()))
 
     assert plan.access(path) is access
@@ -89,7 +89,7 @@ def test_folders_on_the_way_to_what_is_protected_cannot_be_moved() -> None:
     plan = make_plan(ON, AROUND)
 
     assert "/home/dev/proj/.git" in plan.pinned
-    assert ("/home/dev/proj/.git", Access.WRITE) in plan.marks
+    assert ("/home/dev/proj/.git", PathAccess.WRITE) in plan.marks
     assert plan.writable == ("/home/dev/proj",)
 
 
@@ -97,28 +97,28 @@ def test_a_hidden_name_that_is_a_link_hides_what_it_leads_to() -> None:
     real = {"/home/dev/.ssh": "/srv/keys"}
     plan = make_plan(ON, replace(AROUND, real=lambda path: real.get(path, path)))
 
-    assert plan.access("/srv/keys/id_rsa") is Access.HIDDEN
+    assert plan.access("/srv/keys/id_rsa") is PathAccess.HIDDEN
 
 
 def test_reading_can_be_opened_again_below_a_hidden_folder_but_not_writing() -> None:
     files = Filesystem(deny_read=("/home/dev/proj/private",), allow_read=("/home/dev/proj/private/readme",))
     plan = make_plan(replace(ON, filesystem=files), AROUND)
 
-    assert plan.access("/home/dev/proj/private/key") is Access.HIDDEN
-    assert plan.access("/home/dev/proj/private/readme") is Access.READ
+    assert plan.access("/home/dev/proj/private/key") is PathAccess.HIDDEN
+    assert plan.access("/home/dev/proj/private/readme") is PathAccess.READ
 
 
 @pytest.mark.parametrize(
     ("network", "reach"),
     [
-        (Network(), Reach.OFF),
-        (Network(denied=(Domain("a.b"),)), Reach.OFF),
-        (Network(allowed=(Domain("a.b"),)), Reach.PROXY),
-        (Network(host=True), Reach.HOST),
-        (Network(host=True, denied=(Domain("a.b"),)), Reach.OFF),
+        (Network(), NetworkReach.OFF),
+        (Network(denied=(Domain("a.b"),)), NetworkReach.OFF),
+        (Network(allowed=(Domain("a.b"),)), NetworkReach.PROXY),
+        (Network(host=True), NetworkReach.HOST),
+        (Network(host=True, denied=(Domain("a.b"),)), NetworkReach.OFF),
     ],
 )
-def test_the_network_is_off_unless_domains_are_allowed(network: Network, reach: Reach) -> None:
+def test_the_network_is_off_unless_domains_are_allowed(network: Network, reach: NetworkReach) -> None:
     assert make_plan(replace(ON, network=network), AROUND).reach is reach
 
 
@@ -130,7 +130,7 @@ def test_the_network_is_off_unless_domains_are_allowed(network: Network, reach: 
         (ON, replace(AROUND, working_dirs=("/home/dev/.handrail/x",)), "belongs to handrail"),
     ],
 )
-def test_no_plan_is_made_that_would_not_protect(settings: SandboxSettings, around: Surroundings, why: str) -> None:
+def test_no_plan_is_made_that_would_not_protect(settings: SandboxSettings, around: PlanInputs, why: str) -> None:
     with pytest.raises(SandboxError, match=why):
         make_plan(settings, around)
 
@@ -143,9 +143,9 @@ SOME = st.lists(PATHS, max_size=4).map(tuple)
 
 
 @st.composite
-def plans(draw: st.DrawFn) -> tuple[SandboxSettings, Surroundings, Plan]:
+def plans(draw: st.DrawFn) -> tuple[SandboxSettings, PlanInputs, Plan]:
     files = Filesystem(draw(SOME), draw(SOME), draw(SOME), draw(SOME))
-    around = Surroundings(
+    around = PlanInputs(
         home=draw(PATHS),
         working_dirs=draw(st.lists(PATHS, min_size=1, max_size=3).map(tuple)),
         tmp="/state/tmp",
@@ -159,7 +159,7 @@ def plans(draw: st.DrawFn) -> tuple[SandboxSettings, Surroundings, Plan]:
 
 @given(plans(), PATHS)
 def test_nothing_makes_a_protected_or_hidden_path_writable(
-    made: tuple[SandboxSettings, Surroundings, Plan], path: str
+    made: tuple[SandboxSettings, PlanInputs, Plan], path: str
 ) -> None:
     settings, around, plan = made
     files = settings.filesystem
@@ -169,19 +169,19 @@ def test_nothing_makes_a_protected_or_hidden_path_writable(
 
     access = plan.access(path)
 
-    if access is Access.WRITE:
-        assert covered(path, roots)
-        assert not covered(path, closed)
-        deepest_root = max(len(root) for root in roots if covered(path, [root]))
-        assert all(len(denied) < deepest_root for denied in files.deny_read if covered(path, [denied]))
+    if access is PathAccess.WRITE:
+        assert is_covered(path, roots)
+        assert not is_covered(path, closed)
+        deepest_root = max(len(root) for root in roots if is_covered(path, [root]))
+        assert all(len(denied) < deepest_root for denied in files.deny_read if is_covered(path, [denied]))
     if path in files.deny_read:
-        assert access in (Access.HIDDEN, Access.PRIVATE)
-    assert plan.access("/state/x") in (Access.HIDDEN, Access.PRIVATE)
+        assert access in (PathAccess.HIDDEN, PathAccess.PRIVATE)
+    assert plan.access("/state/x") in (PathAccess.HIDDEN, PathAccess.PRIVATE)
 
 
 @given(plans(), st.randoms())
 def test_the_order_of_the_settings_does_not_matter(
-    made: tuple[SandboxSettings, Surroundings, Plan], random: Random
+    made: tuple[SandboxSettings, PlanInputs, Plan], random: Random
 ) -> None:
     settings, around, plan = made
     files = settings.filesystem
@@ -195,32 +195,32 @@ def test_the_order_of_the_settings_does_not_matter(
     assert make_plan(replace(settings, filesystem=mixed), again) == plan
 
 
-def enforced(options: list[str], path: str) -> Access:
+def enforced(options: list[str], path: str) -> PathAccess:
     """What a path is after these mounts, done one after the other as the kernel does them."""
-    state: dict[str, Access] = {}
+    state: dict[str, PathAccess] = {}
     at = 0
     while at < len(options):
         match options[at]:
             case "--bind" | "--ro-bind":
                 kind, target = options[at], options[at + 2]
                 hidden = options[at + 1] == "/dev/null"
-                access = Access.WRITE if kind == "--bind" else Access.HIDDEN if hidden else Access.READ
+                access = PathAccess.WRITE if kind == "--bind" else PathAccess.HIDDEN if hidden else PathAccess.READ
                 at += 3
             case "--tmpfs":
                 target = options[at + 1]
                 closed = options[at - 2] == "--perms"
-                access = Access.HIDDEN if closed else Access.PRIVATE
+                access = PathAccess.HIDDEN if closed else PathAccess.PRIVATE
                 at += 2
             case _:
                 at += 1
                 continue
-        state = {mounted: value for mounted, value in state.items() if not covered(mounted, [target])}
+        state = {mounted: value for mounted, value in state.items() if not is_covered(mounted, [target])}
         state[target] = access
     return next(state[folder] for folder in upwards(path) if folder in state)
 
 
 @given(plans(), PATHS)
-def test_the_mounts_of_bubblewrap_are_the_plan(made: tuple[SandboxSettings, Surroundings, Plan], path: str) -> None:
+def test_the_mounts_of_bubblewrap_are_the_plan(made: tuple[SandboxSettings, PlanInputs, Plan], path: str) -> None:
     _, _, plan = made
     options = arguments(plan, lambda _path: stat.S_IFDIR)
 
@@ -228,20 +228,20 @@ def test_the_mounts_of_bubblewrap_are_the_plan(made: tuple[SandboxSettings, Surr
 
 
 @given(plans(), PATHS)
-def test_landlock_grants_nothing_beyond_the_plan(made: tuple[SandboxSettings, Surroundings, Plan], path: str) -> None:
+def test_landlock_grants_nothing_beyond_the_plan(made: tuple[SandboxSettings, PlanInputs, Plan], path: str) -> None:
     _, _, plan = made
     there = {folder for mark, _ in plan.marks for folder in upwards(mark)} | set(upwards(path))
 
     def children(folder: str) -> list[str]:
         return [each for each in there if each != "/" and parent(each) == folder]
 
-    given_rights = [(top, rights) for top, rights in landlock_rules(plan, children) if covered(path, [top])]
+    given_rights = [(top, rights) for top, rights in landlock_rules(plan, children) if is_covered(path, [top])]
 
     reading = any(rights & 0b100 for _, rights in given_rights)
     writing = any(rights & 0b10 for _, rights in given_rights)
-    assert not writing or plan.access(path) is Access.WRITE
-    assert not reading or plan.access(path) in (Access.READ, Access.WRITE)
-    if plan.access(path) in (Access.READ, Access.WRITE) and not children(path):
+    assert not writing or plan.access(path) is PathAccess.WRITE
+    assert not reading or plan.access(path) in (PathAccess.READ, PathAccess.WRITE)
+    if plan.access(path) in (PathAccess.READ, PathAccess.WRITE) and not children(path):
         assert reading
-    if plan.access(path) is Access.WRITE and not children(path):
+    if plan.access(path) is PathAccess.WRITE and not children(path):
         assert writing

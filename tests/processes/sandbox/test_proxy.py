@@ -8,11 +8,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from handrail.processes.sandbox.domains import refused, refused_address
+from handrail.processes.sandbox.domains import address_refusal, refusal
 from handrail.processes.sandbox.proxy import Proxy
 from handrail.processes.sandbox.settings import Domain, read_settings
 from tests.processes.sandbox.box import Box, run
-from tests.processes.sandbox.box import closing as closing_sandbox
 
 LOOPBACK = Domain("127.0.0.0/8")
 
@@ -45,7 +44,7 @@ def domains(*texts: str) -> tuple[Domain, ...]:
     ],
 )  # fmt: skip
 def test_which_hosts_are_reached(host: str, port: int, allowed: list[str], denied: list[str], reached: bool) -> None:
-    assert (refused(host, port, domains(*allowed), domains(*denied)) == "") is reached
+    assert (refusal(host, port, domains(*allowed), domains(*denied)) == "") is reached
 
 
 @pytest.mark.parametrize(
@@ -62,7 +61,7 @@ def test_which_addresses_a_name_may_lead_to(address: str, allowed: list[str], de
     def public(text: str) -> bool:
         return text.startswith("203.")
 
-    assert (refused_address(address, domains(*allowed), domains(*denied), public) == "") is reached
+    assert (address_refusal(address, domains(*allowed), domains(*denied), public) == "") is reached
 
 
 class Server(BaseHTTPRequestHandler):
@@ -191,7 +190,7 @@ FETCH = 'python3 -c "import sys,urllib.request as u; print(u.urlopen(sys.argv[1]
 def test_a_sandboxed_program_reaches_allowed_domains_and_no_others(box: Box) -> None:
     with serving("127.0.0.2") as port:
         box.section = {"network": {"allowedDomains": [f"127.0.0.2:{port}"]}}
-        with closing_sandbox(box.sandbox()) as sandbox:
+        with closing(box.sandbox()) as sandbox:
             reached = run(sandbox, f"{FETCH} http://127.0.0.2:{port}/", box.project)
             not_reached = run(sandbox, f"{FETCH} http://127.0.0.3:{port}/", box.project)
             direct = run(sandbox, f"no_proxy='*' {FETCH} http://127.0.0.2:{port}/", box.project)

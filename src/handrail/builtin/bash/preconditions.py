@@ -17,7 +17,7 @@ from handrail.files.paths import expand
 from handrail.processes.run import run
 from handrail.shell.analysis import analyse
 from handrail.shell.listing import origin
-from handrail.shell.model import LINKS_INSIDE, Analysis, Kind, Requirement, Segment, Verdict, Word
+from handrail.shell.model import LINKS_INSIDE, Analysis, CommandVerdict, PieceKind, Requirement, Segment, Word
 from handrail.tools.permission import NO_OPINION, Check
 from handrail.tools.permission import Verdict as Asks
 
@@ -53,7 +53,7 @@ class Needs:
 
     async def __call__(self, analysis: Analysis, cwd: str) -> tuple[str, ...]:
         """What does not hold, in words. Empty = the command does what its analysis says."""
-        if analysis.verdict is not Verdict.READ_ONLY:
+        if analysis.verdict is not CommandVerdict.READ_ONLY:
             return ()
         problems: dict[str, None] = {}
         for segment in analysis.segments:
@@ -169,7 +169,7 @@ def odd_names(segment: Segment, cwd: str) -> list[str]:
 
 
 def odd_name_of(word: Word, base: str, *, below: bool) -> str:
-    if any(piece.kind is Kind.GLOB for piece in word.pieces):
+    if any(piece.kind is PieceKind.GLOB for piece in word.pieces):
         names = [Path(place.absolute).name for place in expand(str(word), base)]
         odd = next((name for name in names if ODD_NAME.search(name)), None)
         return f"the file name {odd!r} could be taken for something else" if odd is not None else ""

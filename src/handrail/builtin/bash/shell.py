@@ -10,10 +10,10 @@ from handrail.builtin.bash.environment import as_hooks_left_it, clean, ordinary
 from handrail.builtin.services import ToolServices
 from handrail.errors import SandboxError, ToolError
 from handrail.processes.sandbox_contract import UNCONFINED, Sandbox, Standing
-from handrail.processes.spawn import Command
+from handrail.processes.spawn import ProcessSpec
 from handrail.records import record
 from handrail.shell.analysis import analyse
-from handrail.shell.model import Analysis, Verdict
+from handrail.shell.model import Analysis, CommandVerdict
 
 PLACES = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/opt/homebrew/bin/bash")
 MOVERS = frozenset({"cd", "pushd", "popd"})
@@ -24,7 +24,7 @@ SECOND = 1000
 class Prepared:
     """What is started, and what to do when it has ended."""
 
-    command: Command
+    command: ProcessSpec
     sandboxed: bool
     close: Callable[[], None]
 
@@ -72,7 +72,7 @@ class Shell:
         given = as_hooks_left_it(self._services.env)
         env = clean(given, analysis.requires) if only_reads(analysis) else ordinary(given)
         fds = () if report is None else (report,)
-        command = Command(self.argv(text, report), cwd, {**env, "PWD": cwd}, seconds, pass_fds=fds)
+        command = ProcessSpec(self.argv(text, report), cwd, {**env, "PWD": cwd}, seconds, pass_fds=fds)
         return boxed(command, self._services.sandbox if inside else None)
 
     def start_folder(self, cwd: Path) -> Path:
@@ -96,7 +96,7 @@ class Shell:
         return int(value) if value.isdecimal() and int(value) else default
 
 
-def boxed(command: Command, sandbox: Sandbox | None) -> Prepared:
+def boxed(command: ProcessSpec, sandbox: Sandbox | None) -> Prepared:
     """
     The command in the sandbox, if there is one.
 
@@ -118,7 +118,7 @@ def boxed(command: Command, sandbox: Sandbox | None) -> Prepared:
 
 def only_reads(analysis: Analysis) -> bool:
     """Whether the command line surely changes nothing."""
-    return analysis.verdict is Verdict.READ_ONLY and bool(analysis.segments)
+    return analysis.verdict is CommandVerdict.READ_ONLY and bool(analysis.segments)
 
 
 def programs(analysis: Analysis) -> list[list[str]] | None:

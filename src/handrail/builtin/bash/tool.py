@@ -157,7 +157,7 @@ class Bash(Tool[BashInput]):
             ) from error
         except asyncio.CancelledError:
             if running:
-                await running.gone()
+                await running.stop_and_wait()
             raise
         finally:
             os.close(nothing)

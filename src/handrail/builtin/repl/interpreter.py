@@ -20,7 +20,7 @@ from handrail.builtin.services import ToolServices
 from handrail.builtin.support.live_output import followed
 from handrail.errors import ToolError
 from handrail.processes.sandbox_contract import UNCONFINED, Sandbox, Standing, Where
-from handrail.processes.spawn import Command, Running, start
+from handrail.processes.spawn import ProcessSpec, Running, start
 from handrail.records import record
 from handrail.tools.context import ToolContext
 
@@ -85,7 +85,7 @@ class Interpreter:
         if (kernel := self._kernel) is None:
             return
         if self._alone.locked():
-            await kernel.running.gone()  # whoever runs code in it learns of that and lets go of it
+            await kernel.running.stop_and_wait()  # whoever runs code in it learns of that and lets go of it
         else:
             await self._lose(kernel)
 
@@ -93,7 +93,7 @@ class Interpreter:
         """End it; its exit code."""
         self._kernel = None
         try:
-            return (await kernel.running.gone()).code
+            return (await kernel.running.stop_and_wait()).code
         finally:
             kernel.let_go()
 
@@ -116,7 +116,7 @@ class Interpreter:
     async def _started(self, cwd: Path, sandbox: Sandbox | None) -> "Kernel":
         folder = str(cwd) if os.path.isdir(cwd) else self._services.working_dirs()[0]  # noqa: PTH112, ASYNC240
         env = {**ordinary(as_hooks_left_it(self._services.env)), "PWD": folder}
-        prepared = boxed(Command([sys.executable, "-I", KERNEL], folder, env, grace=0.0, hello=0.0), sandbox)
+        prepared = boxed(ProcessSpec([sys.executable, "-I", KERNEL], folder, env, grace=0.0, hello=0.0), sandbox)
         ours, theirs = socket.socketpair()
         output, end = os.pipe()
         ours.setblocking(False)

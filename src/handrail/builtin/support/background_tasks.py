@@ -23,7 +23,7 @@ from handrail.conversation.blocks import Text
 from handrail.conversation.messages import Attachment
 from handrail.errors import HandrailError
 from handrail.files.owned import owned_folder
-from handrail.processes.spawn import Command, End, Running, start_stored
+from handrail.processes.spawn import End, ProcessSpec, Running, start_stored
 
 VERSION = 1
 MAX_EVENTS = 50
@@ -87,7 +87,7 @@ class Task:
         """End it, and everything it started."""
         if self._running is not None:
             self._stopped = True
-            await self._running.gone()
+            await self._running.stop_and_wait()
             self.look()
 
     def _finish(self, end: End) -> None:
@@ -135,7 +135,7 @@ class Tasks:
         self._tasks = {task.id: task for task in _remembered(self.folder)}
 
     async def start(
-        self, kind: str, text: str, description: str, command: Command, closing: Callable[[], None]
+        self, kind: str, text: str, description: str, command: ProcessSpec, closing: Callable[[], None]
     ) -> Task:
         """
         Start a command in the background.

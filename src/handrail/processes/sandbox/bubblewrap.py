@@ -10,7 +10,7 @@ import stat
 from collections.abc import Callable, Iterator
 
 from handrail.errors import SandboxError
-from handrail.processes.sandbox.plan import Access, Plan, Reach, covered
+from handrail.processes.sandbox.plan import NetworkReach, PathAccess, Plan, is_covered
 
 Look = Callable[[str], int]
 """The file type of a path, links not followed; 0 when there is nothing."""
@@ -39,39 +39,39 @@ def arguments(
     Raises:
         SandboxError: something that must be protected is a link, and a link cannot be kept from being replaced.
     """
-    made = [*NAMESPACES, *CLOSED]
+    options = [*NAMESPACES, *CLOSED]
     if disable_userns:
-        made.append("--disable-userns")
-    if plan.reach is not Reach.HOST:
-        made.append("--unshare-net")
+        options.append("--disable-userns")
+    if plan.reach is not NetworkReach.HOST:
+        options.append("--unshare-net")
     # bwrap reads the table of mounts for every bind, so what only makes it longer comes last
     last = ["--dev", "/dev", "--proc", "/proc", *(WITHOUT_SYSCTL if as_root else ())]
     for path, access in plan.marks:
-        options = [*OCCUPY, path] if path in occupied else mount(plan, path, access, look(path))
-        if "--tmpfs" in options and path not in plan.parents:
-            last += options
+        mounts = [*OCCUPY, path] if path in occupied else mount(plan, path, access, look(path))
+        if "--tmpfs" in mounts and path not in plan.parents:
+            last += mounts
         else:
-            made += options
-    made += last
-    if plan.reach is Reach.PROXY and proxy:
-        made += ["--ro-bind", proxy, RELAY_SOCKET]
-    return made
+            options += mounts
+    options += last
+    if plan.reach is NetworkReach.PROXY and proxy:
+        options += ["--ro-bind", proxy, RELAY_SOCKET]
+    return options
 
 
-def mount(plan: Plan, path: str, access: Access, kind: int) -> list[str]:
+def mount(plan: Plan, path: str, access: PathAccess, kind: int) -> list[str]:
     """The mount for one mark, if there is anything to mount on."""
     if kind == stat.S_IFLNK:
-        return linked(plan, path, access)
+        return mount_link(plan, path, access)
     if kind == 0:
         return []
     match access:
-        case Access.WRITE:
+        case PathAccess.WRITE:
             return ["--bind", path, path]
-        case Access.READ:
+        case PathAccess.READ:
             return ["--ro-bind", path, path]
-        case Access.PRIVATE if path == "/tmp":  # noqa: S108 - the name as the command sees it
+        case PathAccess.PRIVATE if path == "/tmp":  # noqa: S108 - the name as the command sees it
             return ["--bind", plan.tmp, path]
-        case Access.PRIVATE:
+        case PathAccess.PRIVATE:
             return ["--tmpfs", path]
         case _ if kind == stat.S_IFDIR:
             return [*HIDE, path]
@@ -79,7 +79,7 @@ def mount(plan: Plan, path: str, access: Access, kind: int) -> list[str]:
             return ["--ro-bind", "/dev/null", path]  # a device on a mount without devices cannot be opened
 
 
-def linked(plan: Plan, path: str, access: Access) -> list[str]:
+def mount_link(plan: Plan, path: str, access: PathAccess) -> list[str]:
     """A link needs no mount unless it could be replaced; where it leads has marks of its own."""
     if path in plan.guarded or path in plan.pinned:
         raise SandboxError(
@@ -87,7 +87,7 @@ def linked(plan: Plan, path: str, access: Access) -> list[str]:
             "Put the real file or folder there, or turn the sandbox off."
         )
     # In a private folder the link is not there, so what it leads to can take its place.
-    shown = access is Access.READ and plan.above(path) in (Access.PRIVATE, Access.HIDDEN)
+    shown = access is PathAccess.READ and plan.above(path) in (PathAccess.PRIVATE, PathAccess.HIDDEN)
     return ["--ro-bind-try", path, path] if shown else []
 
 
@@ -95,6 +95,6 @@ def missing(plan: Plan, look: Look) -> Iterator[str]:
     """The names that must be kept occupied: guarded paths, or the folders on the way to them, that are not there."""
     found: list[str] = []
     for path in sorted({*plan.guarded, *plan.pinned}):
-        if not covered(path, found) and look(path) == 0:
+        if not is_covered(path, found) and look(path) == 0:
             found.append(path)
             yield path

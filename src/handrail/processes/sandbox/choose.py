@@ -1,5 +1,5 @@
 """
-Which sandbox works here, found out once per process by trying it.
+Finds out which sandbox methods work here, by trying each once per process.
 
     bubblewrap   when `bwrap` is installed and may make its namespaces
     landlock     when the kernel offers Landlock and seccomp for this kind of machine
@@ -31,7 +31,7 @@ class Method(Enum):
 
 
 @record
-class Tried:
+class MethodTrial:
     """One method and whether it works here; `reason` says why not, or what was found."""
 
     method: Method
@@ -41,7 +41,7 @@ class Tried:
 
 
 @cache
-def tried() -> tuple[Tried, ...]:
+def try_methods() -> tuple[MethodTrial, ...]:
     """Every method, the best first. Costs a few milliseconds, once."""
     system = platform.system()
     if system == "Darwin":
@@ -51,14 +51,14 @@ def tried() -> tuple[Tried, ...]:
     return ()
 
 
-def best() -> Tried | None:
+def best() -> MethodTrial | None:
     """The best method that works here."""
-    return next((each for each in tried() if each.works), None)
+    return next((each for each in try_methods() if each.works), None)
 
 
-def _bubblewrap(program: str | None) -> Tried:
+def _bubblewrap(program: str | None) -> MethodTrial:
     if program is None:
-        return Tried(Method.BUBBLEWRAP, False, "bwrap is not installed (package bubblewrap)")
+        return MethodTrial(Method.BUBBLEWRAP, False, "bwrap is not installed (package bubblewrap)")
     unknown = platform.machine() not in ARCHITECTURES
     trial = [*NAMESPACES, *CLOSED, *(["--disable-userns"] if unknown else []), "--unshare-net", "--ro-bind", "/", "/"]
     trial += ["--dev", "/dev", "--proc", "/proc", "--perms", "0111", "--tmpfs", "/run", "--", "/bin/true"]
@@ -67,23 +67,25 @@ def _bubblewrap(program: str | None) -> Tried:
             [program, *trial], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=10, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        return Tried(Method.BUBBLEWRAP, False, f"{program} could not be run: {error}", program)
+        return MethodTrial(Method.BUBBLEWRAP, False, f"{program} could not be run: {error}", program)
     if done.returncode == 0:
-        return Tried(Method.BUBBLEWRAP, True, "namespaces, mounts and a seccomp filter", program)
-    said = done.stderr.strip().splitlines()[-1:] or [f"it ended with {done.returncode}"]
-    return Tried(Method.BUBBLEWRAP, False, f"{program} does not work here: {said[0]}", program)
+        return MethodTrial(Method.BUBBLEWRAP, True, "namespaces, mounts and a seccomp filter", program)
+    message = done.stderr.strip().splitlines()[-1:] or [f"it ended with {done.returncode}"]
+    return MethodTrial(Method.BUBBLEWRAP, False, f"{program} does not work here: {message[0]}", program)
 
 
-def _landlock() -> Tried:
+def _landlock() -> MethodTrial:
     found = landlock.version()
     if found < landlock.OLDEST:
-        return Tried(Method.LANDLOCK, False, f"the kernel has Landlock version {found}, needed is {landlock.OLDEST}")
+        return MethodTrial(
+            Method.LANDLOCK, False, f"the kernel has Landlock version {found}, needed is {landlock.OLDEST}"
+        )
     if platform.machine() not in ARCHITECTURES:
-        return Tried(Method.LANDLOCK, False, f"no seccomp filter is known for {platform.machine()}")
-    return Tried(Method.LANDLOCK, True, f"Landlock version {found} and a seccomp filter")
+        return MethodTrial(Method.LANDLOCK, False, f"no seccomp filter is known for {platform.machine()}")
+    return MethodTrial(Method.LANDLOCK, True, f"Landlock version {found} and a seccomp filter")
 
 
-def _seatbelt() -> Tried:
+def _seatbelt() -> MethodTrial:
     if Path(seatbelt.PROGRAM).exists():
-        return Tried(Method.SEATBELT, True, "sandbox-exec with a generated profile", seatbelt.PROGRAM)
-    return Tried(Method.SEATBELT, False, f"{seatbelt.PROGRAM} is missing")
+        return MethodTrial(Method.SEATBELT, True, "sandbox-exec with a generated profile", seatbelt.PROGRAM)
+    return MethodTrial(Method.SEATBELT, False, f"{seatbelt.PROGRAM} is missing")

@@ -1,33 +1,35 @@
-"""The face for whoever starts commands: `Sandbox.wrap` turns an argument vector into one that is confined."""
+"""Confines the commands of a session: `CommandSandbox.wrap` turns an argument vector into one that is confined."""
 
 import asyncio
 import os
 import stat
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from functools import lru_cache
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from handrail.errors import SandboxError
+from handrail.lazy import lazy
 from handrail.processes.sandbox import bubblewrap, landlock, seatbelt
-from handrail.processes.sandbox.choose import Method, Tried, best, tried
+from handrail.processes.sandbox.choose import Method, MethodTrial, best, try_methods
 from handrail.processes.sandbox.domains import Public
 from handrail.processes.sandbox.explain import explain
 from handrail.processes.sandbox.git import git_folders
 from handrail.processes.sandbox.paths import DROPPED_VARIABLES, SYSTEM
-from handrail.processes.sandbox.placeholders import Occupied, unoccupied
+from handrail.processes.sandbox.placeholders import Placeholders, real_kind
 from handrail.processes.sandbox.placement import standing
-from handrail.processes.sandbox.plan import Access, Plan, Protected, Reach, Surroundings, make_plan
+from handrail.processes.sandbox.plan import NetworkReach, PathAccess, Plan, PlanInputs, Protected, make_plan
 from handrail.processes.sandbox.seccomp import IN_OWN_NETWORK, seccomp_filter
 from handrail.processes.sandbox.settings import SandboxSettings
-from handrail.processes.sandbox_contract import Restrictions, Standing
+from handrail.processes.sandbox_contract import Restrictions, Standing, WrappedCommand
 
 if TYPE_CHECKING:
-    from handrail.processes.sandbox.proxy import Proxy
+    from handrail.processes.sandbox import proxy
+else:
+    proxy = lazy("handrail.processes.sandbox.proxy")  # few sandboxes allow domains
 
 RELAY_PORT = 3128
 RELAY = Path(__file__).with_name("relay.py")
@@ -39,41 +41,7 @@ Start: TypeAlias = tuple[list[str], tuple[int, ...], Restrictions]
 _plan = lru_cache(maxsize=8)(make_plan)
 
 
-class Wrapped:
-    """A confined command: what to start, what changes in its environment, which descriptors it needs."""
-
-    __slots__ = ("_stack", "argv", "env", "pass_fds", "restrictions")
-
-    def __init__(
-        self,
-        argv: list[str],
-        env: Mapping[str, str | None],
-        pass_fds: tuple[int, ...],
-        restrictions: Restrictions,
-        stack: ExitStack,
-    ) -> None:
-        self.argv = argv
-        self.env = env
-        """Changes: a text sets the variable, None removes it."""
-        self.pass_fds = pass_fds
-        self.restrictions = restrictions
-        """What the reaper has to restrict it to."""
-        self._stack = stack
-
-    def close(self) -> None:
-        """To be called when the command and everything it started has ended. Does nothing the second time."""
-        self._stack.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-
-class Sandbox:
+class CommandSandbox:
     """
     Confines the commands of one session.
 
@@ -91,7 +59,7 @@ class Sandbox:
         protected: Protected,
         own: tuple[str, ...] = (),
         public: Public = lambda _address: False,
-        method: Tried | None = None,
+        method: MethodTrial | None = None,
     ) -> None:
         self.settings = settings
         self._home, self._working_dirs, self._protected, self._own = home, working_dirs, protected, own
@@ -101,11 +69,11 @@ class Sandbox:
         self._obstacle: str | None = None
         self._lock = threading.Lock()
         self._stack = ExitStack()
-        self._occupied = Occupied()
-        self._proxy: Proxy | None = None
+        self._placeholders = Placeholders()
+        self._proxy: proxy.Proxy | None = None
 
     @property
-    def method(self) -> Tried:
+    def method(self) -> MethodTrial:
         """
         How commands are confined here.
 
@@ -121,7 +89,7 @@ class Sandbox:
         """Why nothing could confine commands here; empty if something can. Tries it out the first time."""
         if self._method or best():
             return ""
-        reasons = "; ".join(each.reason for each in tried()) or f"{sys.platform} is not supported"
+        reasons = "; ".join(each.reason for each in try_methods()) or f"{sys.platform} is not supported"
         return f"the sandbox is enabled, but none works here: {reasons}"
 
     async def standing(self, commands: Sequence[Sequence[str]] | None, *, wants_out: bool = False) -> Standing:
@@ -134,7 +102,7 @@ class Sandbox:
         """What commands may do at present; made anew when the working folders or their git folders have changed."""
         folders = self._working_dirs()
         git = git_folders((*folders, *self.settings.filesystem.allow_write))
-        around = Surroundings(
+        around = PlanInputs(
             home=self._home,
             working_dirs=folders,
             tmp=str(self._tmp),
@@ -147,7 +115,7 @@ class Sandbox:
         )
         return _plan(self.settings, around)
 
-    def wrap(self, argv: list[str], cwd: str) -> Wrapped:
+    def wrap(self, argv: list[str], cwd: str) -> WrappedCommand:
         """
         The command, confined.
 
@@ -155,21 +123,23 @@ class Sandbox:
             SandboxError: it cannot be confined; it must not be run.
         """
         method, plan = self.method, self.plan()
-        if plan.access(os.path.realpath(cwd)) in (Access.HIDDEN, Access.PRIVATE):
+        if plan.access(os.path.realpath(cwd)) in (PathAccess.HIDDEN, PathAccess.PRIVATE):
             raise SandboxError(f"{cwd!r} is not visible in the sandbox. Run the command in a working folder.")
         self._tmp.mkdir(0o700, parents=True, exist_ok=True)
         with ExitStack() as stack:
-            made, fds, restrictions = self._started(method, plan, argv, stack)
-            return Wrapped(made, environment(plan, method.method), fds, restrictions, stack.pop_all())
+            command, fds, restrictions = self._confine(method, plan, argv, stack)
+            return WrappedCommand(command, environment(plan, method.method), fds, restrictions, stack.pop_all())
 
-    def _started(self, method: Tried, plan: Plan, argv: list[str], stack: ExitStack) -> Start:
+    def _confine(self, method: MethodTrial, plan: Plan, argv: list[str], stack: ExitStack) -> Start:
         match method.method:
             case Method.BUBBLEWRAP:
-                return _bubblewrap(method.program, plan, argv, stack, occupied=self._occupied, proxy=self.proxy(plan))
+                return _bubblewrap(
+                    method.program, plan, argv, stack, placeholders=self._placeholders, proxy=self.proxy(plan)
+                )
             case Method.LANDLOCK:
                 return argv, (), landlock.orders(plan, children)
             case Method.SEATBELT:
-                return seatbelt.wrapped(plan, argv), (), None
+                return seatbelt.wrap(plan, argv), (), None
 
     def explain(self, output: str, code: int) -> str:
         """What the sandbox had to do with a failure, for the model; nothing if it had nothing to do with it."""
@@ -180,17 +150,15 @@ class Sandbox:
     def close(self) -> None:
         """End the proxy and free the names that were kept occupied. The session's folder is left to the session."""
         self._stack.close()
-        self._occupied.close()
+        self._placeholders.close()
 
     def proxy(self, plan: Plan) -> str:
         """The socket of the proxy, which runs from now on if it is needed."""
-        if plan.reach is not Reach.PROXY:
+        if plan.reach is not NetworkReach.PROXY:
             return ""
-        from handrail.processes.sandbox.proxy import Proxy  # noqa: PLC0415 - asyncio servers, only when needed
-
         with self._lock:
             if self._proxy is None:
-                self._proxy = Proxy(plan.allowed, plan.denied, self._public)
+                self._proxy = proxy.Proxy(plan.allowed, plan.denied, self._public)
                 self._stack.callback(self._proxy.close)
             return self._proxy.path
 
@@ -199,7 +167,7 @@ def environment(plan: Plan, method: Method) -> dict[str, str | None]:
     """What changes in the environment of a confined command."""
     changes: dict[str, str | None] = dict.fromkeys(DROPPED_VARIABLES)
     changes["TMPDIR"] = "/tmp" if method is Method.BUBBLEWRAP else plan.tmp  # noqa: S108 - the name inside
-    if plan.reach is Reach.PROXY and method is Method.BUBBLEWRAP:
+    if plan.reach is NetworkReach.PROXY and method is Method.BUBBLEWRAP:
         address = f"http://127.0.0.1:{RELAY_PORT}"
         changes |= {name: address for each in ("http_proxy", "https_proxy") for name in (each, each.upper())}
         changes |= dict.fromkeys(("no_proxy", "NO_PROXY"), "localhost,127.0.0.1,::1")
@@ -214,8 +182,8 @@ def look(path: str) -> int:
         return 0
 
 
-def shown(path: str) -> int:
-    """Like `look`, but what only root can open needs nobody to hide it."""
+def readable_kind(path: str) -> int:
+    """Like `look`, but 0 for a file that only root can open: it need not be hidden."""
     kind = look(path)
     return 0 if kind == stat.S_IFREG and path in SYSTEM and not os.access(path, os.R_OK) else kind
 
@@ -230,26 +198,21 @@ def children(path: str) -> list[str]:
 
 def _in_memory(content: bytes, stack: ExitStack) -> int:
     """A descriptor from which the content can be read once."""
-    made = os.memfd_create("handrail")
-    stack.callback(os.close, made)
-    os.write(made, content)
-    os.lseek(made, 0, os.SEEK_SET)
-    return made
+    file = os.memfd_create("handrail")
+    stack.callback(os.close, file)
+    os.write(file, content)
+    os.lseek(file, 0, os.SEEK_SET)
+    return file
 
 
 def _bubblewrap(
-    program: str, plan: Plan, argv: list[str], stack: ExitStack, *, occupied: Occupied, proxy: str
+    program: str, plan: Plan, argv: list[str], stack: ExitStack, *, placeholders: Placeholders, proxy: str
 ) -> Start:
-    folders = occupied.take(bubblewrap.missing(plan, unoccupied))
-    stack.callback(occupied.release)
+    folders = placeholders.take(bubblewrap.missing(plan, real_kind))
+    stack.callback(placeholders.release)
     rules = seccomp_filter(IN_OWN_NETWORK)
     options = bubblewrap.arguments(
-        plan,
-        shown,
-        occupied=folders,
-        as_root=os.geteuid() == 0,
-        disable_userns=rules is None,
-        proxy=proxy,
+        plan, readable_kind, occupied=folders, as_root=os.geteuid() == 0, disable_userns=rules is None, proxy=proxy
     )
     fds: list[int] = []
     if rules is not None:

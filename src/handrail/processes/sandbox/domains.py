@@ -1,4 +1,4 @@
-"""Which hosts a list of domains means."""
+"""Decides which hosts a list of domains covers."""
 
 import ipaddress
 from collections.abc import Callable, Iterable
@@ -29,7 +29,7 @@ def names(pattern: str, host: str) -> bool:
     return pattern in ("*", host) or (pattern.startswith("*.") and host.endswith(pattern[1:]) and host != pattern[2:])
 
 
-def refused(host: str, port: int, allowed: Iterable[Domain], denied: Iterable[Domain]) -> str:
+def refusal(host: str, port: int, allowed: Iterable[Domain], denied: Iterable[Domain]) -> str:
     """Why the host may not be reached, or nothing. A denied domain is denied at every port."""
     if any(names(domain.pattern, host) for domain in denied):
         return f"{host} is denied by sandbox.network.deniedDomains"
@@ -38,7 +38,7 @@ def refused(host: str, port: int, allowed: Iterable[Domain], denied: Iterable[Do
     return ""
 
 
-def refused_address(address: str, allowed: Iterable[Domain], denied: Iterable[Domain], public: Public) -> str:
+def address_refusal(address: str, allowed: Iterable[Domain], denied: Iterable[Domain], public: Public) -> str:
     """Why the address that a name led to may not be reached: an inner one must be allowed as an address."""
     if any(network_of(domain.pattern) and names(domain.pattern, address) for domain in denied):
         return f"{address} is denied by sandbox.network.deniedDomains"

@@ -2,7 +2,7 @@
 The git folders that belong to a working folder, and what in them must stay as it is.
 
 A commit has to write into the git folder, but hooks, configuration and the files that lead git elsewhere are read or
-run by later commands that nobody confines. A linked worktree has its git folder elsewhere; the `.git` file that says
+run by later commands that are not confined. A linked worktree has its git folder elsewhere; the `.git` file that says
 so is believed only if that folder names the worktree in return.
 """
 
@@ -41,7 +41,7 @@ def _of(root: str) -> GitFolders:
         mode = 0
     if stat.S_ISDIR(mode):
         return GitFolders(guarded=_inside(dot_git))
-    linked = _linked(dot_git) if stat.S_ISREG(mode) else None
+    linked = _linked_folder(dot_git) if stat.S_ISREG(mode) else None
     if linked is None:
         # without a repository, files such as HEAD and config in the folder itself would make it one
         return GitFolders(guarded=(dot_git, *(() if mode else (f"{root}/HEAD",))))
@@ -68,7 +68,7 @@ def _own_settings(folder: str) -> bool:
     return b"worktreeconfig" in (_read(f"{folder}/config") or b"").lower()
 
 
-def _linked(dot_git: str) -> str | None:
+def _linked_folder(dot_git: str) -> str | None:
     """The folder `.../.git/worktrees/NAME` that belongs to this `.git` file, if it says so itself."""
     says = os.fsdecode(_read(dot_git) or b"").strip()
     if not says.startswith("gitdir:"):

@@ -14,14 +14,14 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
-from handrail.processes.sandbox.plan import Access, Plan, upwards
+from handrail.processes.sandbox.plan import PathAccess, Plan, upwards
 from handrail.processes.sandbox.seccomp import seccomp_filter
 
 OLDEST = 3
 """The first version that watches over truncation."""
 CREATE_RULESET, VERSION = 444, 1
 
-EXECUTE, WRITE_FILE, READ_FILE, READ_DIR, REFER, TRUNCATE, IOCTL_DEV = (1 << bit for bit in (0, 1, 2, 3, 13, 14, 15))
+EXECUTE, WRITE_FILE, READ_FILE, READ_DIR, TRUNCATE, IOCTL_DEV = (1 << bit for bit in (0, 1, 2, 3, 14, 15))
 ALL_OF_VERSION_3 = (1 << 15) - 1
 MAKE_DEVICES = 1 << 6 | 1 << 11
 FOR_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV
@@ -42,10 +42,10 @@ def version() -> int:
     return max(answer, 0)
 
 
-def granted(plan: Plan, wanted: frozenset[Access], children: Children) -> Iterator[str]:
+def granted_paths(plan: Plan, wanted: frozenset[PathAccess], children: Children) -> Iterator[str]:
     """The highest paths below which everything is wanted."""
     marks = dict(plan.marks)
-    below: dict[str, set[Access]] = {}
+    below: dict[str, set[PathAccess]] = {}
     for path, access in plan.marks:
         for folder in upwards(path)[1:]:
             below.setdefault(folder, set()).add(access)
@@ -61,8 +61,9 @@ def granted(plan: Plan, wanted: frozenset[Access], children: Children) -> Iterat
 
 def rules(plan: Plan, children: Children) -> list[tuple[str, int]]:
     """Which rights are given on which paths."""
-    reading = [(path, READING) for path in granted(plan, frozenset((Access.READ, Access.WRITE)), children)]
-    writing = [(path, WRITING) for path in granted(plan, frozenset((Access.WRITE,)), children)]
+    shown = frozenset((PathAccess.READ, PathAccess.WRITE))
+    reading = [(path, READING) for path in granted_paths(plan, shown, children)]
+    writing = [(path, WRITING) for path in granted_paths(plan, frozenset((PathAccess.WRITE,)), children)]
     devices = [(f"/dev/{name}", READ_FILE | WRITE_FILE | READ_DIR | IOCTL_DEV) for name in DEVICES]
     return [*reading, *writing, *devices, (plan.tmp, WRITING)]
 

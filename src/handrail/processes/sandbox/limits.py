@@ -1,4 +1,4 @@
-"""What each way to confine commands protects and what it does not, in words for people."""
+"""What each sandbox method protects and what it does not, in words for users."""
 
 from handrail.processes.sandbox.choose import Method
 

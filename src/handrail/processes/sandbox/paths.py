@@ -1,4 +1,4 @@
-"""Places that a sandbox treats in a special way, whatever the settings say. Names only; nothing is looked up here."""
+"""Paths that a sandbox always treats specially, whatever the settings say. Names only; nothing is looked up here."""
 
 # Below the home folder: keys, tokens, passwords, and what a person typed. Hidden even where the home folder is shown.
 SECRETS = tuple(

@@ -1,4 +1,4 @@
-"""How placeholders are recognised; apart from them, because every start reads settings and needs this alone."""
+"""Recognises placeholders. A module of its own, because every start reads settings and needs nothing else of them."""
 
 import stat
 

@@ -29,7 +29,7 @@ LINGER = 1.0
 """Seconds, because the next command often comes soon, and making and removing costs more than keeping."""
 
 
-class Occupied:
+class Placeholders:
     """The placeholders of the commands of one sandbox. Use it from any thread."""
 
     def __init__(self) -> None:
@@ -59,7 +59,7 @@ class Occupied:
                 threading.Thread(target=self._tidy, name="handrail sandbox tidying", daemon=True).start()
 
     def close(self) -> None:
-        """Remove what nobody else holds, now."""
+        """Remove at once what no other process holds."""
         with self._lock:
             self._drop()
 
@@ -73,12 +73,12 @@ class Occupied:
             self._held[path] = held
 
     def _tidy(self) -> None:
-        """Wait until nobody has needed them for a while. One thread does that for many commands."""
+        """Wait until no command has needed them for a while. One thread does that for many commands."""
         while True:
             with self._lock:
                 left = self._until - time.monotonic()
                 if self._users or left <= 0:
-                    self._tidying = False  # whoever still runs begins again when it ends
+                    self._tidying = False  # a command that still runs begins again when it ends
                     if not self._users:
                         self._drop()
                     return
@@ -101,7 +101,7 @@ def placeholder(path: str) -> bool:
         return False
 
 
-def unoccupied(path: str) -> int:
+def real_kind(path: str) -> int:
     """The file type of a path; 0 when there is nothing, or only something that keeps the name occupied."""
     try:
         mode = os.lstat(path).st_mode
@@ -122,7 +122,7 @@ def sweep(paths: Iterable[str]) -> None:
 
 
 def _hold(path: str) -> int | None:
-    """A shared lock on the placeholder; None when it is not ours, or when nobody with our rights could make it."""
+    """A shared lock on the placeholder; None when it is not ours, or when our rights do not allow to make it."""
     while True:
         try:
             _make(path)
@@ -149,15 +149,15 @@ def _make(path: str) -> None:
         if content is None:
             os.mkdir(path, FOLDER_MODE)  # noqa: PTH102 - beside the other calls on plain names
             return
-        made = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, FILE_MODE)
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, FILE_MODE)
         try:
-            os.write(made, content)
+            os.write(file, content)
         finally:
-            os.close(made)
+            os.close(file)
 
 
 def _remove(path: str, held: int) -> None:
-    # let go first: of several who leave at once, the last one then finds nobody else
+    # let go first: of several processes that leave at once, the last one then holds it alone
     fcntl.flock(held, fcntl.LOCK_UN)
     try:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -171,7 +171,7 @@ def _remove(path: str, held: int) -> None:
         else:
             os.rmdir(path)  # noqa: PTH106
     except OSError:
-        with suppress(OSError):  # somebody has put something into it, and has a folder of that name from now on
+        with suppress(OSError):  # it is not empty, and is an ordinary folder from now on
             os.fchmod(held, os.fstat(held).st_mode & 0o777)
 
 

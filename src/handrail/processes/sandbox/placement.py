@@ -1,4 +1,4 @@
-"""Where a command runs: in the sandbox, outside with consent, or not at all. Purely decided."""
+"""Decides where a command runs: in the sandbox, outside with consent, or not at all."""
 
 from collections.abc import Sequence
 
@@ -38,14 +38,14 @@ def where(settings: SandboxSettings, commands: Sequence[Sequence[str]] | None, *
     """
     if not settings.enabled:
         return Where.OUTSIDE
-    if commands and all(excluded(words, settings.excluded_commands) for words in commands):
+    if commands and all(is_excluded(words, settings.excluded_commands) for words in commands):
         return Where.OUTSIDE
     if wants_out:
         return Where.OUTSIDE if settings.allow_unsandboxed else Where.REFUSED
     return Where.INSIDE
 
 
-def excluded(words: Sequence[str], patterns: Sequence[str]) -> bool:
+def is_excluded(words: Sequence[str], patterns: Sequence[str]) -> bool:
     """
     Whether one of the patterns means this program.
 

@@ -1,5 +1,5 @@
 """
-What a sandboxed command may read, write and reach: decided here once, purely, for every way to enforce it.
+Decides what a sandboxed command may read, write and reach, the same for every method that enforces it.
 
     HIDDEN   not there, or empty and closed        PRIVATE   an empty place of its own, gone afterwards
     READ     as it is, but nothing changes         WRITE     as it is
@@ -19,7 +19,7 @@ from handrail.processes.sandbox.settings import Domain, SandboxSettings
 from handrail.records import record
 
 
-class Access(Enum):
+class PathAccess(Enum):
     """What a command may do with a path."""
 
     HIDDEN = "hidden"
@@ -28,7 +28,7 @@ class Access(Enum):
     WRITE = "write"
 
 
-class Reach(Enum):
+class NetworkReach(Enum):
     """What a command may do with the network."""
 
     OFF = "off"
@@ -47,7 +47,7 @@ class Protected:
 
 
 @record
-class Surroundings:
+class PlanInputs:
     """Where the command will run. All paths are real ones."""
 
     home: str
@@ -69,38 +69,38 @@ class Surroundings:
 
 @record
 class Plan:
-    """What is what. `guarded` paths stay as they are, also when they are missing; `pinned` folders cannot be moved."""
+    """The access to each path. `guarded` paths stay as they are, also if missing; `pinned` folders cannot be moved."""
 
-    marks: tuple[tuple[str, Access], ...]
+    marks: tuple[tuple[str, PathAccess], ...]
     guarded: tuple[str, ...]
     pinned: tuple[str, ...]
     tmp: str
     home: str
-    reach: Reach
+    reach: NetworkReach
     allowed: tuple[Domain, ...] = ()
     denied: tuple[Domain, ...] = ()
     parents: frozenset[str] = frozenset()
     """The folders above marks."""
 
-    def access(self, path: str) -> Access:
+    def access(self, path: str) -> PathAccess:
         """What a command may do with this real path."""
         return self.nearest(upwards(path))
 
-    def above(self, path: str) -> Access:
+    def above(self, path: str) -> PathAccess:
         """What the folder is in which this path lies."""
         return self.nearest(upwards(path)[1:])
 
-    def nearest(self, folders: list[str]) -> Access:
+    def nearest(self, folders: list[str]) -> PathAccess:
         table = dict(self.marks)
         return next(table[folder] for folder in folders if folder in table)
 
     @property
     def writable(self) -> tuple[str, ...]:
         """The folders that can be written, for people to read."""
-        return tuple(path for path, access in self.marks if access is Access.WRITE and path not in self.pinned)
+        return tuple(path for path, access in self.marks if access is PathAccess.WRITE and path not in self.pinned)
 
 
-def make_plan(settings: SandboxSettings, around: Surroundings) -> Plan:
+def make_plan(settings: SandboxSettings, around: PlanInputs) -> Plan:
     """
     What a command may do.
 
@@ -123,27 +123,27 @@ def make_plan(settings: SandboxSettings, around: Surroundings) -> Plan:
     )
 
 
-def refuse(settings: SandboxSettings, around: Surroundings) -> None:
+def refuse(settings: SandboxSettings, around: PlanInputs) -> None:
     if settings.broken:
         raise SandboxError("The sandbox settings are not understood: " + " ".join(settings.problems))
     for folder in around.working_dirs:
         if folder == "/":
             raise SandboxError("A sandbox of the working folder '/' would protect nothing. Start in a project folder.")
-        if covered(folder, around.own):
+        if is_covered(folder, around.own):
             raise SandboxError(f"The working folder {folder!r} belongs to handrail itself. Start in another one.")
 
 
-def reach(settings: SandboxSettings) -> Reach:
+def reach(settings: SandboxSettings) -> NetworkReach:
     """Denied domains narrow, so they cannot stand beside an unfiltered network."""
     if settings.network.host and not settings.network.denied:
-        return Reach.HOST
-    return Reach.PROXY if settings.network.allowed else Reach.OFF
+        return NetworkReach.HOST
+    return NetworkReach.PROXY if settings.network.allowed else NetworkReach.OFF
 
 
 class _Rules:
     """The settings and the surroundings as sets of paths, and what follows from them for one path."""
 
-    def __init__(self, settings: SandboxSettings, around: Surroundings) -> None:
+    def __init__(self, settings: SandboxSettings, around: PlanInputs) -> None:
         files, home, real = settings.filesystem, around.home, around.real
         self.own = frozenset(map(real, around.own))
         self.denied = frozenset(map(real, files.deny_read))
@@ -157,35 +157,37 @@ class _Rules:
         protected = {f"{root}/{name}" for root in self.writable for name in around.protected.project}
         protected |= {f"{home}/{name}" for name in around.protected.home}
         self.closed = frozenset((*protected, *around.git_guarded, *files.deny_write, *map(real, files.deny_write)))
-        self.guarded = {path for path in self.closed if self.access(parent(path)) is Access.WRITE}
+        self.guarded = {path for path in self.closed if self.access(parent(path)) is PathAccess.WRITE}
         self.pinned = {
             folder
             for path in self.guarded
             for folder in upwards(path)
-            if folder != path and self.access(folder) is Access.WRITE and self.access(parent(folder)) is Access.WRITE
+            if folder != path
+            and self.access(folder) is PathAccess.WRITE
+            and self.access(parent(folder)) is PathAccess.WRITE
         }
 
-    def access(self, path: str) -> Access:
+    def access(self, path: str) -> PathAccess:
         above = upwards(path)
         if not self.own.isdisjoint(above):
-            return Access.HIDDEN
+            return PathAccess.HIDDEN
         denied, hidden = deepest(above, self.denied), deepest(above, self.hidden)
         shown, root = deepest(above, self.shown), deepest(above, self.writable)
         if len(denied) >= max(len(shown), 1):
-            return Access.HIDDEN
+            return PathAccess.HIDDEN
         if len(hidden) > len(shown):
-            return Access.PRIVATE if hidden in self.private else Access.HIDDEN
+            return PathAccess.PRIVATE if hidden in self.private else PathAccess.HIDDEN
         writes = len(root) > max(len(hidden), len(denied)) and self.closed.isdisjoint(above)
-        return Access.WRITE if writes else Access.READ
+        return PathAccess.WRITE if writes else PathAccess.READ
 
-    def marks(self) -> Iterable[tuple[str, Access]]:
+    def marks(self) -> Iterable[tuple[str, PathAccess]]:
         """Only where something changes, or where a mount keeps a name from being moved away."""
-        kept: dict[str, Access] = {}
+        kept: dict[str, PathAccess] = {}
         places = {"/", *self.own, *self.denied, *self.hidden, *self.shown, *self.closed, *self.writable, *self.pinned}
         for path in sorted(places, key=lambda each: each.split("/") if each != "/" else []):
             access = self.access(path)
             above = next((kept[folder] for folder in upwards(path) if folder in kept), None)
-            absent = access is Access.HIDDEN and above is Access.PRIVATE
+            absent = access is PathAccess.HIDDEN and above is PathAccess.PRIVATE
             if (access is not above and not absent) or path in self.pinned:
                 kept[path] = access
                 yield path, access
@@ -204,7 +206,7 @@ def upwards(path: str) -> list[str]:
     return found
 
 
-def covered(path: str, folders: Iterable[str]) -> bool:
+def is_covered(path: str, folders: Iterable[str]) -> bool:
     """Whether the path is one of the folders or lies in one."""
     above = set(upwards(path))
     return any(folder in above for folder in folders)

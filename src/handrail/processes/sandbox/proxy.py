@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from handrail.processes.sandbox.domains import Public, refused, refused_address
+from handrail.processes.sandbox.domains import Public, address_refusal, refusal
 from handrail.processes.sandbox.settings import Domain
 
 MAX_HEAD = 64 * 1024
@@ -32,7 +32,7 @@ OTHER_BODY = re.compile(rb"(?im)^transfer-encoding:")
 Lookup = Callable[[str, int], Awaitable[list[str]]]
 
 
-class _RefusedError(Exception):
+class _ProxyRefusalError(Exception):
     """The answer to a request that may not pass."""
 
     def __init__(self, status: str, reason: str) -> None:
@@ -78,13 +78,13 @@ class Proxy:
     async def _serve(self) -> None:
         tasks: set[asyncio.Task[None]] = set()
 
-        def arrived(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             task = asyncio.ensure_future(self._one(reader, writer))
             tasks.add(task)
             task.add_done_callback(tasks.discard)
             task.add_done_callback(lambda _task: writer.close())  # also when it is cancelled before it begins
 
-        server = await asyncio.start_unix_server(arrived, self.path, limit=MAX_HEAD)
+        server = await asyncio.start_unix_server(accept, self.path, limit=MAX_HEAD)
         self._ready.set()
         await self._done.wait()
         server.close()
@@ -98,13 +98,13 @@ class Proxy:
             async with asyncio.timeout(TIMEOUT):
                 head = await reader.readuntil(b"\r\n\r\n")
             await self._request(head, reader, writer)
-        except _RefusedError as refusal:
+        except _ProxyRefusalError as refusal:
             self._refusals.append(str(refusal))
             text = f"{MARK}: {refusal}\n".encode()
             head = f"HTTP/1.1 {refusal.status}\r\nContent-Length: {len(text)}\r\nX-Handrail: {refusal}\r\n".encode()
             writer.write(head + b"Content-Type: text/plain\r\nConnection: close\r\n\r\n" + text)
         except (OSError, EOFError, TimeoutError, asyncio.LimitOverrunError):
-            pass  # one side has left, or never said what it wants: there is nobody to tell
+            pass  # one side has left, or never sent a request: there is no one to answer
 
     async def _request(self, head: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         method, target = _first_line(head)
@@ -115,38 +115,42 @@ class Proxy:
             await _both_ways(reader, there, back, writer)
             return
         if not target.lower().startswith("http://"):
-            raise _RefusedError("400 Bad Request", f"{target[:200]!r} is not a http:// URL. Use CONNECT for https.")
+            raise _ProxyRefusalError(
+                "400 Bad Request", f"{target[:200]!r} is not a http:// URL. Use CONNECT for https."
+            )
         host, port = _authority(target, 80)
         if OTHER_BODY.search(head):
-            raise _RefusedError("411 Length Required", "a body without Content-Length is not passed on. Use https.")
+            raise _ProxyRefusalError(
+                "411 Length Required", "a body without Content-Length is not passed on. Use https."
+            )
         back, there = await self._connect(host, port)
         there.write(_own_head(method, target, head))
         length = LENGTH.search(head)
         await _both_ways(reader, there, back, writer, only=int(length[1]) if length else 0)
 
     async def _connect(self, host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        reason = refused(host, port, self.allowed, self.denied)
+        reason = refusal(host, port, self.allowed, self.denied)
         if reason:
-            raise _RefusedError("403 Forbidden", reason)
+            raise _ProxyRefusalError("403 Forbidden", reason)
         try:
             addresses = await self.lookup(host, port)
         except OSError as error:
-            raise _RefusedError("502 Bad Gateway", f"{host} could not be looked up: {error}") from error
+            raise _ProxyRefusalError("502 Bad Gateway", f"{host} could not be looked up: {error}") from error
         for address in addresses:
-            reason = refused_address(address, self.allowed, self.denied, self.public)
+            reason = address_refusal(address, self.allowed, self.denied, self.public)
             if reason:
-                raise _RefusedError("403 Forbidden", f"{host} leads to {address}: {reason}")
+                raise _ProxyRefusalError("403 Forbidden", f"{host} leads to {address}: {reason}")
         for address in addresses:
             with contextlib.suppress(OSError):
                 async with asyncio.timeout(TIMEOUT):
                     return await asyncio.open_connection(address, port)
-        raise _RefusedError("502 Bad Gateway", f"{host}:{port} does not answer")
+        raise _ProxyRefusalError("502 Bad Gateway", f"{host}:{port} does not answer")
 
 
 def _first_line(head: bytes) -> tuple[str, str]:
     words = head.partition(b"\r\n")[0].decode("ascii", "replace").split(" ")
     if len(words) != 3 or not words[2].startswith("HTTP/1."):
-        raise _RefusedError("400 Bad Request", "this is not a HTTP/1 request")
+        raise _ProxyRefusalError("400 Bad Request", "this is not a HTTP/1 request")
     return words[0], words[1]
 
 
@@ -155,9 +159,9 @@ def _authority(url: str, usual: int) -> tuple[str, int]:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port or usual
     except ValueError as error:
-        raise _RefusedError("400 Bad Request", f"{url[:200]!r} names no host: {error}") from error
+        raise _ProxyRefusalError("400 Bad Request", f"{url[:200]!r} names no host: {error}") from error
     if not host or not host.isascii() or any(char <= " " or char in "%\\" for char in host):
-        raise _RefusedError("400 Bad Request", f"{url[:200]!r} names no host")
+        raise _ProxyRefusalError("400 Bad Request", f"{url[:200]!r} names no host")
     return host, port
 
 

@@ -61,7 +61,7 @@ def seccomp_filter(families: tuple[int, ...], machine: str = platform.machine())
     for numbers in (CLONE, UNSHARE):
         code += when(numbers[column], FIRST, [(ANY_BIT, NEW_USER)], errno.EPERM)
     code += when(IOCTL[column], SECOND, [(EQUAL, value) for value in TERMINAL_INJECTION], errno.EPERM)
-    # as on a machine without network: programs know that, and so does whoever reads what they say
+    # as on a machine without network: programs know this error, and so do people who read their messages
     code += unless(SOCKET[column], FIRST, list(families), errno.ENETUNREACH)
     code.append((RETURN, 0, 0, ALLOW))
     return b"".join(struct.pack("=HBBI", *each) for each in code)

@@ -1,5 +1,5 @@
 """
-The `sandbox` section of the settings, read totally: every value gives settings, and problems that name what is wrong.
+Reads the `sandbox` section of the settings: every value gives settings, and problems that name what is wrong.
 
 A value that should narrow and is not understood makes the settings `broken`: nothing runs in a sandbox whose limits
 are not known. A value that should widen and is not understood widens nothing.
@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from handrail.records import record
 
-Made = TypeVar("Made")
+Value = TypeVar("Value")
 
 
 @record
@@ -68,38 +68,36 @@ PATTERN = frozenset("*?[]{}")
 
 def read_settings(section: object, *, folder: str, home: str) -> SandboxSettings:
     """The section as found in JSON; relative paths start at `folder`. Answers for every value; never raises."""
-    reader = _Reader(folder, home)
+    reader = _SettingsReader(folder, home)
     top = reader.table("sandbox", section)
     net = reader.table("sandbox.network", top.pop("network", None))
     files = reader.table("sandbox.filesystem", top.pop("filesystem", None))
-    made = SandboxSettings(
-        enabled=reader.flag(top, "enabled", False, careful=True),
-        auto_allow=reader.flag(top, "autoAllowBashIfSandboxed", True, careful=False),
-        excluded_commands=reader.texts(top, "sandbox", "excludedCommands", _command),
-        allow_unsandboxed=reader.flag(top, "allowUnsandboxedCommands", True, careful=False),
-        network=Network(
-            allowed=reader.texts(net, "sandbox.network", "allowedDomains", _domain),
-            denied=reader.texts(net, "sandbox.network", "deniedDomains", _domain, narrows=True),
-            unix_sockets=reader.texts(net, "sandbox.network", "allowUnixSockets", reader.path),
-            host=reader.flag(net, "host", False, careful=False, where="sandbox.network"),
-        ),
-        filesystem=Filesystem(
-            allow_write=reader.texts(files, "sandbox.filesystem", "allowWrite", reader.path),
-            deny_write=reader.texts(files, "sandbox.filesystem", "denyWrite", reader.path, narrows=True),
-            allow_read=reader.texts(files, "sandbox.filesystem", "allowRead", reader.path),
-            deny_read=reader.texts(files, "sandbox.filesystem", "denyRead", reader.path, narrows=True),
-        ),
+    enabled = reader.flag(top, "enabled", False, careful=True)
+    auto_allow = reader.flag(top, "autoAllowBashIfSandboxed", True, careful=False)
+    excluded = reader.texts(top, "sandbox", "excludedCommands", str)
+    allow_unsandboxed = reader.flag(top, "allowUnsandboxedCommands", True, careful=False)
+    network = Network(
+        allowed=reader.texts(net, "sandbox.network", "allowedDomains", _domain),
+        denied=reader.texts(net, "sandbox.network", "deniedDomains", _domain, narrows=True),
+        unix_sockets=reader.texts(net, "sandbox.network", "allowUnixSockets", reader.path),
+        host=reader.flag(net, "host", False, careful=False, where="sandbox.network"),
+    )
+    filesystem = Filesystem(
+        allow_write=reader.texts(files, "sandbox.filesystem", "allowWrite", reader.path),
+        deny_write=reader.texts(files, "sandbox.filesystem", "denyWrite", reader.path, narrows=True),
+        allow_read=reader.texts(files, "sandbox.filesystem", "allowRead", reader.path),
+        deny_read=reader.texts(files, "sandbox.filesystem", "denyRead", reader.path, narrows=True),
     )
     for where, left in (("sandbox", top), ("sandbox.network", net), ("sandbox.filesystem", files)):
         reader.problems += [f"{where}.{name} is not known here and has no effect." for name in left]
+    problems = tuple(reader.problems)
     return SandboxSettings(
-        made.enabled, made.auto_allow, made.excluded_commands, made.allow_unsandboxed, made.network, made.filesystem,
-        tuple(reader.problems), reader.broken,
-    )  # fmt: skip
+        enabled, auto_allow, excluded, allow_unsandboxed, network, filesystem, problems, reader.broken
+    )
 
 
-class _Reader:
-    """Takes values out of tables and keeps what is wrong with them."""
+class _SettingsReader:
+    """Takes values out of tables and collects what is wrong with them."""
 
     def __init__(self, folder: str, home: str) -> None:
         self.folder, self.home = folder, home
@@ -122,19 +120,19 @@ class _Reader:
         return careful
 
     def texts(
-        self, table: dict[str, Any], where: str, name: str, read: Callable[[str], Made], *, narrows: bool = False
-    ) -> tuple[Made, ...]:
+        self, table: dict[str, Any], where: str, name: str, read: Callable[[str], Value], *, narrows: bool = False
+    ) -> tuple[Value, ...]:
         value = table.pop(name, [])
         if not isinstance(value, list):
             self.wrong(f"{where}.{name} is {value!r}. Write a list of texts.", narrows=narrows)
             return ()
-        made: list[Made] = []
+        values: list[Value] = []
         for at, each in enumerate(value):
             try:
-                made.append(read(_text(each)))
+                values.append(read(_text(each)))
             except ValueError as error:
                 self.wrong(f"{where}.{name}[{at}] is {each!r}. {error}", narrows=narrows)
-        return tuple(made)
+        return tuple(values)
 
     def path(self, text: str) -> str:
         plain = text.removesuffix("/**").removesuffix("/*") or "/"
@@ -155,10 +153,6 @@ def _text(value: object) -> str:
     if not isinstance(value, str) or not value.strip():
         raise ValueError("Write a text that is not empty.")
     return value.strip()
-
-
-def _command(text: str) -> str:
-    return text
 
 
 def _domain(text: str) -> Domain:

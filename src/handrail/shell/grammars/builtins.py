@@ -5,7 +5,7 @@ import shlex
 
 from handrail.errors import UnclearError
 from handrail.shell.listing import FED, PLACE, fill
-from handrail.shell.model import Does, Effect, Kind, Word, literal_word
+from handrail.shell.model import Does, Effect, PieceKind, Word, literal_word
 from handrail.shell.scope import PLAIN_NAME, SHOWN, harmless_setting
 
 # Conditions of `test`, `[` and `[[` (bash 5.2, CONDITIONAL EXPRESSIONS).
@@ -48,7 +48,7 @@ def pair(left: Word, operator: str, right: Word) -> list[Effect]:
         raise UnclearError(f"{operator} with more than numbers", left.start, right.end, "test")
     if operator in FILE_PAIRS:
         return [Effect(Does.LOOKS, single(word), "compares this file") for word in (left, right)]
-    if any(piece.kind is Kind.BRACE for piece in right.pieces):
+    if any(piece.kind is PieceKind.BRACE for piece in right.pieces):
         raise UnclearError("a word of unknown size in a condition", right.start, right.end, "test")
     return []
 

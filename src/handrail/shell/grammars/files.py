@@ -5,7 +5,7 @@ import re
 from handrail.errors import UnclearError
 from handrail.shell.grammars.scan import OptionSpec, scan
 from handrail.shell.listing import PLACE, SEARCHES, Narrowing, fill, only_files
-from handrail.shell.model import Does, Effect, Kind, Piece, Word, literal_word
+from handrail.shell.model import Does, Effect, Piece, PieceKind, Word, literal_word
 
 # Expressions of find (GNU findutils 4.9, find(1); FreeBSD and macOS find(1)): options, starting points, then a closed
 # list of tests and actions. A find that does not know one of them stops before it does anything.
@@ -49,7 +49,7 @@ def find(words: tuple[Word, ...]) -> tuple[Effect, ...]:
     effects += [
         Effect(Does.UNKNOWN, start, "could become part of the expression") for start in starts if may_be_test(start)
     ]
-    found = FoundPaths(starts or [literal_word(".")], Kind.FILE if only_files(words) else Kind.FOUND)
+    found = FoundPaths(starts or [literal_word(".")], PieceKind.FILE if only_files(words) else PieceKind.FOUND)
     while left:
         step(left, effects, found)
     follows = any(word.literal in FOLLOWING for word in words)
@@ -61,7 +61,7 @@ def find(words: tuple[Word, ...]) -> tuple[Effect, ...]:
 class FoundPaths:
     """What the next action is given: the starting points, the kind of what is found there, and whether it is all."""
 
-    def __init__(self, starts: list[Word], kind: Kind) -> None:
+    def __init__(self, starts: list[Word], kind: PieceKind) -> None:
         self.starts, self.kind = starts, kind
         self.narrowing = Narrowing(starts)
 
@@ -69,7 +69,7 @@ class FoundPaths:
         """The paths found at or under a starting point."""
         rest = Piece(self.kind, "/{}", quoted=True, narrowed=self.narrowing.now)
         text = start.literal
-        known = start.pieces if text is None else (Piece(Kind.LITERAL, text, quoted=True),)
+        known = start.pieces if text is None else (Piece(PieceKind.LITERAL, text, quoted=True),)
         return start._replace(pieces=(*known, rest))
 
 
@@ -140,12 +140,12 @@ def run(left: list[Word], action: Word, found: FoundPaths) -> list[Effect]:
     known = [place if start.literal else None for start, place in zip(found.starts, below, strict=True)]
     places = known if marked and len(known) <= MAX_STARTS else [None]
     return [
-        Effect(does, child[0], why, child=tuple(filled(word, place) for word in child), arguments=tuple(below))
+        Effect(does, child[0], why, child=tuple(fill_place(word, place) for word in child), arguments=tuple(below))
         for place in places
     ]
 
 
-def filled(word: Word, place: Word | None) -> Word:
+def fill_place(word: Word, place: Word | None) -> Word:
     """A word with `{}` in it becomes the path that was found: it begins like the starting point."""
     if "{}" not in str(word):
         return word
@@ -164,16 +164,9 @@ TREE_SPEC = OptionSpec(
         "--dirsfirst --filesfirst --nolinks --version --help".split()
     ),
     values={
-        "-L": None,
-        "-P": None,
-        "-I": None,
-        "-H": None,
-        "-T": None,
+        **dict.fromkeys("-L -P -I -H -T".split()),
+        **dict.fromkeys("--gitfile --infofile --hintro --houtro".split(), Does.READS),
         "-o": Does.WRITES,
-        "--gitfile": Does.READS,
-        "--infofile": Does.READS,
-        "--hintro": Does.READS,
-        "--houtro": Does.READS,
     },
     attached=re.compile(r"-L[0-9]+|--(charset|filelimit|timefmt|sort)=.*"),
 )

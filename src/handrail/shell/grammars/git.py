@@ -3,7 +3,7 @@
 import re
 
 from handrail.errors import UnclearError
-from handrail.shell.model import Does, Effect, Kind, Piece, Word, literal_word
+from handrail.shell.model import Does, Effect, Piece, PieceKind, Word, literal_word
 
 # Pretty formats of git (git-log(1), PRETTY FORMATS): built-in names and format strings of known placeholders.
 #
@@ -214,7 +214,7 @@ def magic(text: str, word: Word) -> str | None:
 # Operands of git clean: the folders from which everything that git does not know is removed.
 
 
-def untracked(words: tuple[Word, ...]) -> tuple[Effect, ...]:
-    rest = Piece(Kind.FOUND, "/{}", quoted=True, narrowed=True)
+def clean(words: tuple[Word, ...]) -> tuple[Effect, ...]:
+    rest = Piece(PieceKind.FOUND, "/{}", quoted=True, narrowed=True)
     found = [word._replace(pieces=(*word.pieces, rest)) for word in words or (literal_word("."),)]
     return tuple(Effect(Does.WRITES, word, "removes what git does not know", removes=True) for word in found)

@@ -30,12 +30,12 @@ class ScannedWords(NamedTuple):
 
 def scan(spec: OptionSpec, words: tuple[Word, ...]) -> ScannedWords:
     """Operands, effects of values, and the options given. Raises UnclearError for what is not listed."""
-    scanner = Scanner(spec, words)
+    scanner = OptionScanner(spec, words)
     scanner.run()
     return ScannedWords(tuple(scanner.operands), tuple(scanner.effects), frozenset(scanner.seen))
 
 
-class Scanner:
+class OptionScanner:
     def __init__(self, spec: OptionSpec, words: tuple[Word, ...]) -> None:
         self.spec, self.left = spec, list(words)
         self.operands: list[Word] = []

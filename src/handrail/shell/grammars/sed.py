@@ -4,7 +4,7 @@ import re
 from contextlib import suppress
 
 from handrail.errors import UnclearError
-from handrail.shell.model import Does, Effect, Verdict, Word, literal_word
+from handrail.shell.model import CommandVerdict, Does, Effect, Word, literal_word
 
 # Programs of sed (GNU sed 4.9, sed(1) and its info manual; FreeBSD and POSIX sed where they differ).
 #
@@ -43,14 +43,14 @@ class _BrokenError(UnclearError):
     """What every sed refuses when it reads the program."""
 
 
-def sed(text: str) -> tuple[Effect, ...]:
+def sed_program(text: str) -> tuple[Effect, ...]:
     effects = SedReader(text, brackets=True).run()
-    if any(effect.verdict is not Verdict.READ_ONLY for effect in effects):
+    if any(effect.verdict is not CommandVerdict.READ_ONLY for effect in effects):
         return effects
     other = SedReader(text, brackets=False)
     with suppress(_BrokenError):
         other.run()
-    if any(effect.verdict is not Verdict.READ_ONLY for effect in other.effects):
+    if any(effect.verdict is not CommandVerdict.READ_ONLY for effect in other.effects):
         raise UnclearError("a delimiter inside brackets, which some seds end the expression at")
     return effects
 
@@ -106,7 +106,7 @@ class SedReader:
             self.at += 1
         elif self.peek() != "/":
             return False
-        self.delimited(self.delimiter(), regex=True)
+        self.skip_delimited(self.delimiter(), regex=True)
         while self.peek() in ("I", "M"):
             self.at += 1
         return True
@@ -118,7 +118,7 @@ class SedReader:
         self.at += 1
         return char
 
-    def delimited(self, delimiter: str, *, regex: bool) -> None:
+    def skip_delimited(self, delimiter: str, *, regex: bool) -> None:
         """Up to the delimiter and past it."""
         while self.at < len(self.text):
             char = self.peek()
@@ -182,8 +182,8 @@ class SedReader:
 
     def pair(self, *, regex: bool) -> None:
         delimiter = self.delimiter()
-        self.delimited(delimiter, regex=regex)
-        self.delimited(delimiter, regex=False)
+        self.skip_delimited(delimiter, regex=regex)
+        self.skip_delimited(delimiter, regex=False)
 
     def ends(self) -> None:
         self.expect(END, "more text behind a command")
@@ -265,7 +265,7 @@ class SedWords:
         text = word.literal
         if text is None:
             raise UnclearError(f"the program {word} is not literal", word.start, word.end, "sed")
-        self.effects += sed(text)
+        self.effects += sed_program(text)
 
     def option(self, word: Word) -> None:
         text = word.literal

@@ -1,4 +1,4 @@
-"""Words of programs that tell about the machine, time, versions and manuals."""
+"""Words of programs that show the machine, time, versions and manuals."""
 
 import re
 from collections.abc import Iterator
@@ -110,6 +110,7 @@ OPTIONS = frozenset(
     "-V -Version".split()
 ) - {"-r"}  # resolves names
 OBJECTS = frozenset("a addr address l link r route ro n neigh neighbor neighbour ru rule maddr maddress".split())
+ROUTES = frozenset(("r", "ro", "route"))
 # Not `s` alone, which is `set` for links.
 SHOWS = frozenset("show list lst ls sh".split())
 SHOWS_BY_S = OBJECTS - frozenset(("l", "link", "maddr", "maddress"))
@@ -126,12 +127,7 @@ def ip(words: tuple[Word, ...]) -> tuple[Effect, ...]:
         return ()
     if not texts or texts[0] not in OBJECTS:
         raise UnclearError("ip without an object that is listed")
-    if (
-        len(texts) == 3
-        and texts[0] in ("r", "ro", "route")
-        and texts[1] == "get"
-        and IP_ADDRESS.fullmatch(texts[2] or "")
-    ):
+    if texts[0] in ROUTES and texts[1:2] == ["get"] and len(texts) == 3 and IP_ADDRESS.fullmatch(texts[2] or ""):
         return ()
     if len(texts) > 1 and texts[1] not in SHOWS and not (texts[1] == "s" and texts[0] in SHOWS_BY_S):
         raise UnclearError(f"ip {texts[0]} {texts[1]} is not a listed way to show it")
@@ -151,12 +147,12 @@ PORT = re.compile(r":[a-z0-9-]+")
 def ss_filter(words: tuple[Word, ...]) -> tuple[Effect, ...]:
     for word in words:
         text = word.literal
-        if text is None or not all(known(part) for part in text.split()):
+        if text is None or not all(is_listed(part) for part in text.split()):
             raise UnclearError(f"{word} in a filter of ss", word.start, word.end, "ss")
     return ()
 
 
-def known(part: str) -> bool:
+def is_listed(part: str) -> bool:
     return part in KEYWORD or bool(STATE.fullmatch(part) or PORT.fullmatch(part))
 
 

@@ -1,16 +1,16 @@
 """
-What programs do, as data: one module per family, each with `COMMANDS: dict[str, Command]`.
+What programs do, as data: one module per family, each with `COMMANDS: dict[str, Command]` and with `SOURCES`, the
+manuals that its entries were written from ("*" stands for the programs that no other source lists).
 
 `index.FAMILIES` says which module knows a program, so that one is imported when one of its programs is first met. It is
 derived from the modules: `python scripts/shell_index.py` writes it, and a test says when it is not up to date.
 
 How to write an entry
 ---------------------
-Take the manual page, name it in `source`, and list what you have read there. What you do not list is refused, so
+Take the manual page, name it in `SOURCES`, and list what you have read there. What you do not list is refused, so
 a short entry is a safe entry:
 
     "head": Command(
-        source="GNU coreutils 9.4, head(1)",
         flags="-q --quiet --silent -v --verbose -z --zero-terminated",
         values={"-c --bytes -n --lines": TEXT},
         number=True,                      # head -5
@@ -47,7 +47,7 @@ a short entry is a safe entry:
 
 How to test it
 --------------
-Add lines to `tests/shell/tables/test_<family>.py`: a table of read-only lines, and a table of lines that must not be
+Add lines to `tests/shell/test_tables_<group>.py`: a table of read-only lines, and a table of lines that must not be
 (every option the manual gives an effect, in each spelling: `-oX`, `-o X`, `--output=X`, inside a cluster). Then
 `python -m tests.shell.misses` prints the corpus lines that are judged too loosely or too strictly, by class.
 """

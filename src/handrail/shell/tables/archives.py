@@ -2,19 +2,18 @@
 
 from handrail.shell.tables.format import READ, TEXT, WRITE, Command
 
-PACKER = Command(source="gzip(1), xz(1), bzip2(1), zstd(1)", plain=True, expression="archives.compressor")
-CAT = Command(
-    source="zcat(1), bzcat(1), xzcat(1), zstdcat(1)",
-    flags="-f --force -q --quiet -v --verbose -h --help -V --version",
-    rest=READ,
-)
-UNPACKS = Command(
-    source="the manual page of each", effect={WRITE: "creates files or replaces its operands"}, plain=True, rest=READ
-)
+SOURCES = {
+    "GNU tar 1.34 and bsdtar": "tar bsdtar",
+    "Info-ZIP UnZip 6.00": "unzip zipinfo",
+    "the manual page of each": "*",
+}
+
+PACKER = Command(plain=True, expression="archives.compressor")
+CAT = Command(flags="-f --force -q --quiet -v --verbose -h --help -V --version", rest=READ)
+UNPACKS = Command(effect={WRITE: "creates files or replaces its operands"}, plain=True, rest=READ)
 PACKS = UNPACKS._replace(rest=None, expression="archives.packer")
 ZIPINFO = Command(
     # A listing, whatever else is given.
-    source="Info-ZIP UnZip 6.00, zipinfo(1)",
     flags="-1 -2 -s -m -l -v -h -t -T -U -z -C",
     operands=(READ,),
     rest=TEXT,
@@ -22,25 +21,12 @@ ZIPINFO = Command(
 )
 
 COMMANDS: dict[str, Command] = {
-    "tar": Command(source="GNU tar 1.34, tar(1); bsdtar(1)", plain=True, expression="archives.tar"),
-    "bsdtar": Command(source="bsdtar(1)", plain=True, expression="archives.tar"),
-    "gzip": PACKER,
-    "xz": PACKER,
-    "bzip2": PACKER,
-    "zstd": PACKER,
-    "gunzip": PACKER,
-    "unxz": PACKER,
-    "bunzip2": PACKER,
-    "unzstd": PACKER,
-    "zcat": CAT,
-    "gzcat": CAT,
-    "bzcat": CAT,
-    "xzcat": CAT,
-    "lzcat": CAT,
-    "zstdcat": CAT,
+    "tar": Command(plain=True, expression="archives.tar"),
+    "bsdtar": Command(plain=True, expression="archives.tar"),
+    **dict.fromkeys("gzip xz bzip2 zstd gunzip unxz bunzip2 unzstd".split(), PACKER),
+    **dict.fromkeys("zcat gzcat bzcat xzcat lzcat zstdcat".split(), CAT),
     "unzip": Command(
         # The first operand ends the options; -T, -f, -u and no option at all change files.
-        source="Info-ZIP UnZip 6.00, unzip(1)",
         flags="-l -v -t -p -c -z -q -C -1 -Z",
         only_with="-l -v -t -p -c -z -Z",
         operands=(READ,),

@@ -2,10 +2,10 @@
 
 from handrail.shell.tables.format import NAMES, PROGRAM, READ, STATE, TEXT, WRITE, Command
 
-DIFFUTILS = "GNU diffutils 3.8"
+SOURCES = {"GNU diffutils 3.8": "diff cmp diff3 sdiff", "colordiff 1.0.21": "colordiff", "GNU patch 2.7": "patch"}
+
 
 DIFF = Command(
-    source=f"{DIFFUTILS}, diff(1)",
     flags="--normal -q --brief -s --report-identical-files -c -u -e --ed -n --rcs -y --side-by-side --left-column "
     "--suppress-common-lines -p --show-c-function -t --expand-tabs -T --initial-tab --suppress-blank-empty -r "
     "--recursive --no-dereference -N --new-file -P --unidirectional-new-file --ignore-file-name-case "
@@ -30,23 +30,20 @@ DIFF = Command(
 COMMANDS: dict[str, Command] = {
     "diff": DIFF,
     # Its configuration file may name another diff; -u, -c, ... are handed on to it.
-    "colordiff": DIFF._replace(source="colordiff 1.0.21, colordiff(1)"),
+    "colordiff": DIFF._replace(),
     "cmp": Command(
-        source=f"{DIFFUTILS}, cmp(1)",
         flags="-b --print-bytes -l --verbose -s --quiet --silent --help -v --version",
         values={"-i --ignore-initial -n --bytes": TEXT},
         operands=(READ, READ, TEXT, TEXT),
         harmless_options=True,
     ),
     "diff3": Command(
-        source=f"{DIFFUTILS}, diff3(1)",
         flags="-A --show-all -e --ed -E --show-overlap -3 --easy-only -x --overlap-only -X -i -m --merge -a --text "
         "--strip-trailing-cr -T --initial-tab --help -v --version",
         values={"-L --label": TEXT, "--diff-program": PROGRAM},
         operands=(READ, READ, READ),
     ),
     "sdiff": Command(
-        source=f"{DIFFUTILS}, sdiff(1)",
         flags="-i --ignore-case -E --ignore-tab-expansion -Z --ignore-trailing-space -b --ignore-space-change -W "
         "--ignore-all-space -B --ignore-blank-lines --strip-trailing-cr -a --text -l --left-column -s "
         "--suppress-common-lines -t --expand-tabs -d --minimal -H --speed-large-files --help -v --version",
@@ -58,7 +55,6 @@ COMMANDS: dict[str, Command] = {
         operands=(READ, READ),
     ),
     "patch": Command(
-        source="GNU patch 2.7, patch(1)",
         effect={NAMES: "changes the files a patch names", STATE: "an ed script in a patch is run"},
         plain=True,
         rest=TEXT,

@@ -8,17 +8,22 @@ another host, socket or configuration is never read-only; neither is showing env
 from handrail.shell.model import Requirement
 from handrail.shell.tables.format import NETWORK, PROGRAM, READ, SECRET, STATE, TEXT, WRITE, Command, Grammar, Use
 
+SOURCES = {
+    "docker 28.2, docker --help": "docker",
+    "docker compose 2.36, documentation": "docker-compose",
+    "podman 4, documentation: the options of docker (not run here)": "podman",
+    "kubectl 1.32, kubectl COMMAND --help": "kubectl",
+    "helm 3, documentation (not run here)": "helm",
+}
+
 DAEMON = Requirement("container-daemon", "asking the container daemon that the user has set up is acceptable")
 CLUSTER = Requirement("kube-cluster", "asking the cluster of the user's own configuration is acceptable")
 COMPOSE = Requirement("compose-include", "the compose file includes nothing from another place")
-
-DOCKER = "docker 28.2, docker --help"
 
 
 def listing(flags: str = "", operands: bool = False) -> Command:
     """A command that lists, with the options most listings have."""
     return Command(
-        source=DOCKER,
         flags=f"-q --quiet --no-trunc {flags}",
         values={"-f --filter --format": TEXT},
         rest=TEXT if operands else None,
@@ -27,42 +32,36 @@ def listing(flags: str = "", operands: bool = False) -> Command:
 
 
 def details(flags: str = "", values: str = "") -> Command:
-    return Command(source=DOCKER, flags=flags, values={f"-f --format {values}": TEXT}, rest=TEXT, requires=(DAEMON,))
+    return Command(flags=flags, values={f"-f --format {values}": TEXT}, rest=TEXT, requires=(DAEMON,))
 
 
 PS = listing("-a --all -l --latest -s --size")._replace(values={"-f --filter --format -n --last": TEXT})
 IMAGES = listing("-a --all --digests --tree", operands=True)
 LOGS = Command(
-    source=DOCKER,
     flags="--details -f --follow -t --timestamps",
     values={"--since -n --tail --until": TEXT},
     operands=(TEXT,),
     requires=(DAEMON,),
 )
 HISTORY = Command(
-    source=DOCKER,
-    flags="-H --human --no-trunc -q --quiet",
-    values={"--format --platform": TEXT},
-    operands=(TEXT,),
-    requires=(DAEMON,),
+    flags="-H --human --no-trunc -q --quiet", values={"--format --platform": TEXT}, operands=(TEXT,), requires=(DAEMON,)
 )
 # Without a format it shows the environment of a container.
 INSPECT = Command(
-    source=DOCKER,
     flags="-s --size",
     values={"-f --format": Grammar("services.docker_format"), "--type": TEXT},
     only_with="-f --format",
     rest=TEXT,
     requires=(DAEMON,),
 )
-ONE = Command(source=DOCKER, operands=(TEXT, TEXT), requires=(DAEMON,))
+ONE = Command(operands=(TEXT, TEXT), requires=(DAEMON,))
 # Behind the container stand options of ps, also without a dash: `e` shows the environment.
 TOP_OF = ONE._replace(operands=(TEXT,))
 STATS = listing("-a --all --no-stream", operands=True)
-EVENTS = Command(source=DOCKER, values={"-f --filter --format --since --until": TEXT}, requires=(DAEMON,))
-INFO = Command(source=DOCKER, values={"-f --format": TEXT}, requires=(DAEMON,))
+EVENTS = Command(values={"-f --filter --format --since --until": TEXT}, requires=(DAEMON,))
+INFO = Command(values={"-f --format": TEXT}, requires=(DAEMON,))
+DISK_USE = Command(flags="-v --verbose", values={"--format": TEXT}, requires=(DAEMON,))
 COMPOSED = Command(
-    source="docker compose 2.36, documentation",
     subcommands={
         "ps": listing("-a --all --services --orphans", operands=True)._replace(
             values={"--filter --format --status": TEXT}
@@ -70,10 +69,9 @@ COMPOSED = Command(
         "ls": listing("-a --all")._replace(values={"--filter --format": TEXT}),
         "images": listing(operands=True)._replace(values={"--format": TEXT}),
         "logs": LOGS._replace(flags="-f --follow -t --timestamps --no-color --no-log-prefix", operands=(), rest=TEXT),
-        "top": Command(source="docker compose 2.36, documentation", rest=TEXT),
-        "version": Command(source="docker compose 2.36, documentation", flags="--short", values={"-f --format": TEXT}),
+        "top": Command(rest=TEXT),
+        "version": Command(flags="--short", values={"-f --format": TEXT}),
         "config": Command(
-            source="docker compose 2.36, documentation",
             flags="--services --volumes --images --networks --profiles -q --quiet",
             effect={SECRET: "shows the settings with the variables filled in"},
         ),
@@ -86,27 +84,20 @@ CONTAINER = {"ps": PS, "logs": LOGS, "top": TOP_OF, "port": ONE, "diff": ONE, "s
 IMAGE = {"ls": IMAGES, "list": IMAGES, "history": HISTORY, "inspect": details("", "--platform")}
 VOLUME = {"ls": listing("--cluster"), "list": listing("--cluster"), "inspect": details()}
 NETWORKS = {"ls": listing(), "list": listing(), "inspect": details("-v --verbose")}
-SYSTEM = {
-    "df": Command(source=DOCKER, flags="-v --verbose", values={"--format": TEXT}, requires=(DAEMON,)),
-    "info": INFO,
-    "events": EVENTS,
-}
 BOTH = {
     **CONTAINER,
     "images": IMAGES,
     "history": HISTORY,
     "inspect": INSPECT,
-    "version": INFO,
-    "info": INFO,
+    **dict.fromkeys(("version", "info"), INFO),
     "events": EVENTS,
-    "container": Command(source=DOCKER, subcommands={**CONTAINER, "ls": PS, "list": PS, "inspect": INSPECT}),
-    "image": Command(source=DOCKER, subcommands=IMAGE),
-    "volume": Command(source=DOCKER, subcommands=VOLUME),
-    "network": Command(source=DOCKER, subcommands=NETWORKS),
-    "system": Command(source=DOCKER, subcommands=SYSTEM),
+    "container": Command(subcommands={**CONTAINER, "ls": PS, "list": PS, "inspect": INSPECT}),
+    "image": Command(subcommands=IMAGE),
+    "volume": Command(subcommands=VOLUME),
+    "network": Command(subcommands=NETWORKS),
+    "system": Command(subcommands={"df": DISK_USE, "info": INFO, "events": EVENTS}),
 }
 
-KUBECTL = "kubectl 1.32, kubectl COMMAND --help"
 KUBE_VALUES = {
     "-n --namespace --context --request-timeout": TEXT,
     "--kubeconfig": PROGRAM,  # it may name programs for signing in
@@ -120,7 +111,6 @@ RESOURCES = "services.kube_resources"
 
 def kube(flags: str = "", values: str = "", rest: Use | None = None, expression: str = "") -> Command:
     return Command(
-        source=KUBECTL,
         flags=flags,
         values={**KUBE_VALUES, **({values: TEXT} if values else {})},
         rest=rest,
@@ -129,11 +119,11 @@ def kube(flags: str = "", values: str = "", rest: Use | None = None, expression:
     )
 
 
-def shown(entry: Command) -> Command:
+def with_output(entry: Command) -> Command:
     return entry._replace(values={**entry.values, "-o --output": OUTPUT})
 
 
-GET = shown(
+GET = with_output(
     kube(
         "-A --all-namespaces --ignore-not-found --no-headers --output-watch-events --show-kind --show-labels "
         "--show-managed-fields -w --watch --watch-only",
@@ -142,8 +132,8 @@ GET = shown(
     )
 )
 CONFIG = {
-    "view": shown(kube("--flatten --minify")),
-    "get-contexts": shown(kube("--no-headers", rest=TEXT)),
+    "view": with_output(kube("--flatten --minify")),
+    "get-contexts": with_output(kube("--no-headers", rest=TEXT)),
     "current-context": kube(),
     "get-clusters": kube(),
     "get-users": kube(),
@@ -151,52 +141,35 @@ CONFIG = {
 TOP = kube("-A --all-namespaces --containers --no-headers --sum --show-capacity", "-l --selector --sort-by", rest=TEXT)
 ROLLOUT = {
     "status": kube("", "--revision --timeout -l --selector", rest=TEXT),
-    "history": shown(kube("", "--revision -l --selector", rest=TEXT)),
+    "history": with_output(kube("", "--revision -l --selector", rest=TEXT)),
 }
-
-HELM = "helm 3, documentation (not run here)"
 
 
 def helm(flags: str = "", values: str = "", rest: Use | None = None) -> Command:
     given = {f"-n --namespace --kube-context {values}": TEXT, "--kubeconfig": PROGRAM, "--kube-apiserver": NETWORK}
-    return Command(source=HELM, flags=flags, values=given, rest=rest, requires=(CLUSTER,))
+    return Command(flags=flags, values=given, rest=rest, requires=(CLUSTER,))
 
 
 COMMANDS: dict[str, Command] = {
     "docker": Command(
-        source=DOCKER,
         flags="-v --version",
         only_with="-v --version",
-        values={
-            "-H --host": NETWORK,
-            "--config --tlscacert --tlscert --tlskey": PROGRAM,
-            "-c --context": STATE,
-        },
+        values={"-H --host": NETWORK, "--config --tlscacert --tlscert --tlskey": PROGRAM, "-c --context": STATE},
         subcommands={
             **BOTH,
             "context": Command(
-                source=DOCKER,
-                subcommands={
-                    "ls": Command(source=DOCKER, flags="-q --quiet", values={"--format": TEXT}),
-                    "show": Command(source=DOCKER),
-                },
+                subcommands={"ls": Command(flags="-q --quiet", values={"--format": TEXT}), "show": Command()}
             ),
-            "service": Command(source=DOCKER, subcommands={"ls": listing(), "ps": listing(operands=True)}),
-            "node": Command(source=DOCKER, subcommands={"ls": listing()}),
-            "stack": Command(source=DOCKER, subcommands={"ls": Command(source=DOCKER, values={"--format": TEXT})}),
-            "plugin": Command(source=DOCKER, subcommands={"ls": listing()}),
+            "service": Command(subcommands={"ls": listing(), "ps": listing(operands=True)}),
+            "node": Command(subcommands={"ls": listing()}),
+            "stack": Command(subcommands={"ls": Command(values={"--format": TEXT})}),
+            "plugin": Command(subcommands={"ls": listing()}),
             "compose": COMPOSED,
         },
     ),
     "docker-compose": COMPOSED._replace(flags="-v --version", only_with="-v --version"),
-    "podman": Command(
-        source="podman 4, documentation: the options of docker (not run here)",
-        flags="-v --version",
-        only_with="-v --version",
-        subcommands=BOTH,
-    ),
+    "podman": Command(flags="-v --version", only_with="-v --version", subcommands=BOTH),
     "kubectl": Command(
-        source=KUBECTL,
         values=KUBE_VALUES,
         subcommands={
             "get": GET,
@@ -207,29 +180,24 @@ COMMANDS: dict[str, Command] = {
                 "--since-time --tail",
                 rest=TEXT,
             ),
-            "explain": shown(kube("--recursive", "--api-version", rest=TEXT)),
-            "api-resources": shown(kube("--cached --no-headers", "--api-group --categories --sort-by --verbs")),
+            "explain": with_output(kube("--recursive", "--api-version", rest=TEXT)),
+            "api-resources": with_output(kube("--cached --no-headers", "--api-group --categories --sort-by --verbs")),
             "api-versions": kube(),
-            "version": shown(kube()._replace(optional={"--client": TEXT})),
+            "version": with_output(kube()._replace(optional={"--client": TEXT})),
             "cluster-info": kube(),
-            "events": shown(kube("-A --all-namespaces --no-headers -w --watch", "--for --types")),
-            "top": Command(
-                source=KUBECTL,
-                subcommands=dict.fromkeys("pod pods po node nodes no".split(), TOP),
-            ),
-            "rollout": Command(source=KUBECTL, subcommands=ROLLOUT),
-            "config": Command(source=KUBECTL, subcommands=CONFIG),
+            "events": with_output(kube("-A --all-namespaces --no-headers -w --watch", "--for --types")),
+            "top": Command(subcommands=dict.fromkeys("pod pods po node nodes no".split(), TOP)),
+            "rollout": Command(subcommands=ROLLOUT),
+            "config": Command(subcommands=CONFIG),
             "auth": Command(
-                source=KUBECTL,
                 subcommands={
                     "can-i": kube("-A --all-namespaces --list --no-headers -q --quiet", "--subresource", rest=TEXT),
-                    "whoami": shown(kube()),
-                },
+                    "whoami": with_output(kube()),
+                }
             ),
         },
     ),
     "helm": Command(
-        source=HELM,
         values={"-n --namespace --kube-context": TEXT, "--kubeconfig": PROGRAM, "--kube-apiserver": NETWORK},
         subcommands={
             "list": helm(
@@ -238,11 +206,10 @@ COMMANDS: dict[str, Command] = {
             ),
             "history": helm("", "--max -o --output", rest=TEXT),
             "version": helm("--short --client", "--template"),
-            "repo": Command(source=HELM, subcommands={"list": helm("", "-o --output")}),
-            "plugin": Command(source=HELM, subcommands={"list": helm()}),
+            "repo": Command(subcommands={"list": helm("", "-o --output")}),
+            "plugin": Command(subcommands={"list": helm()}),
             "search": Command(
-                source=HELM,
-                subcommands={"repo": helm("-l --versions --devel -r --regexp", "-o --output --version", rest=TEXT)},
+                subcommands={"repo": helm("-l --versions --devel -r --regexp", "-o --output --version", rest=TEXT)}
             ),
             "status": helm("--show-desc", "-o --output --revision", rest=TEXT),
         },

@@ -5,13 +5,39 @@ BSD and macOS have programs of the same names: what they add that writes (`base6
 being `harmless_options`.
 """
 
-from handrail.shell.tables.format import LOOK, NAMES, PROGRAM, READ, SECRET, TEXT, WRITE, Command, Grammar
+from handrail.shell.tables.format import LOOK, NAMES, PROGRAM, READ, SECRET, TEXT, WRITE, Command, Grammar, Role
 
-COREUTILS = "GNU coreutils 9.1"
+SOURCES = {
+    "bash 5.2": "true false : echo printf pwd",
+    "Perl Digest::SHA 6.02": "shasum",
+    "GNU coreutils 9.1, and macOS 14 for base64": "*",
+}
+
 HELP = "--help --version"
 
+
+def prints(
+    flags: str = "",
+    values: str = "",
+    *,
+    attached: str = "",
+    optional: str = "",
+    number: bool = False,
+    rest: Role = READ,
+) -> Command:
+    """A program that prints what its operands hold; none of its options does more than change how it looks."""
+    return Command(
+        flags=f"{flags} {HELP}",
+        values={values: TEXT},
+        attached={attached: TEXT},
+        optional={optional: TEXT},
+        number=number,
+        rest=rest,
+        harmless_options=True,
+    )
+
+
 LS = Command(
-    source=f"{COREUTILS}, ls(1)",
     flags="-a --all -A --almost-all --author -b --escape -B --ignore-backups -c -C -d --directory -D --dired -f -F "
     "-g -G --no-group --group-directories-first --file-type -h --human-readable --si -H --dereference-command-line "
     "--dereference-command-line-symlink-to-dir -i --inode -k --kibibytes -l -L --dereference -m -n "
@@ -28,83 +54,45 @@ LS = Command(
     lists_paths=True,
 )
 
-SUM_FLAGS = f"-b --binary -t --text --tag -z --zero {HELP}"
 CHECKS = {"-c --check": "reads the files named in its operands"}
-SUM = Command(
-    # What --check reads is named in a file.
-    source=f"{COREUTILS}, md5sum(1), sha1sum(1), sha2 utilities",
-    flags=SUM_FLAGS,
-    never=CHECKS,
-    rest=READ,
-    harmless_options=True,
-)
+# What --check reads is named in a file.
+SUM = prints("-b --binary -t --text --tag -z --zero")._replace(never=CHECKS)
 SUMS = "md5sum sha1sum sha224sum sha256sum sha384sum sha512sum".split()
 
 BASE64 = Command(
     # BSD: -o writes a file, -i takes one to read, -D decodes.
-    source=f"{COREUTILS}, base64(1); macOS 14, base64(1)",
     flags=f"-d --decode -D -i --ignore-garbage {HELP}",
     values={"-w --wrap": TEXT, "-o --output": WRITE},
     rest=READ,
 )
 
 COMMANDS: dict[str, Command] = {
-    "true": Command(source="bash 5.2, true", plain=True, rest=TEXT),
-    "false": Command(source="bash 5.2, false", plain=True, rest=TEXT),
-    ":": Command(source="bash 5.2, :", plain=True, rest=TEXT),
-    "echo": Command(source="bash 5.2, echo: anything it does not know is printed", plain=True, rest=TEXT),
+    # echo prints anything it does not know.
+    **dict.fromkeys("true false : echo".split(), Command(plain=True, rest=TEXT)),
     # -v sets a variable, and its value may hold a subscript that is evaluated.
-    "printf": Command(source="bash 5.2, printf", values={"-v": NAMES}, options_first=True, rest=TEXT),
-    "pwd": Command(source="bash 5.2, pwd", flags="-L -P"),
-    "ls": LS,
-    "dir": LS,
-    "vdir": LS,
-    "cat": Command(
-        source=f"{COREUTILS}, cat(1)",
-        flags="-A --show-all -b --number-nonblank -e -E --show-ends -n --number -s --squeeze-blank -t -T --show-tabs "
-        f"-u -v --show-nonprinting {HELP}",
-        rest=READ,
-        harmless_options=True,
+    "printf": Command(values={"-v": NAMES}, options_first=True, rest=TEXT),
+    "pwd": Command(flags="-L -P"),
+    **dict.fromkeys("ls dir vdir".split(), LS),
+    "cat": prints(
+        "-A --show-all -b --number-nonblank -e -E --show-ends -n --number -s --squeeze-blank -t -T --show-tabs "
+        "-u -v --show-nonprinting"
     ),
-    "tac": Command(
-        source=f"{COREUTILS}, tac(1)",
-        flags=f"-b --before -r --regex {HELP}",
-        values={"-s --separator": TEXT},
-        rest=READ,
-        harmless_options=True,
+    "tac": prints("-b --before -r --regex", "-s --separator"),
+    "nl": prints(
+        "-p --no-renumber",
+        "-b --body-numbering -d --section-delimiter -f --footer-numbering -h --header-numbering -i --line-increment "
+        "-l --join-blank-lines -n --number-format -s --number-separator -v --starting-line-number -w --number-width",
     ),
-    "nl": Command(
-        source=f"{COREUTILS}, nl(1)",
-        flags=f"-p --no-renumber {HELP}",
-        values={
-            "-b --body-numbering -d --section-delimiter -f --footer-numbering -h --header-numbering -i "
-            "--line-increment -l --join-blank-lines -n --number-format -s --number-separator -v "
-            "--starting-line-number -w --number-width": TEXT
-        },
-        rest=READ,
-        harmless_options=True,
-    ),
-    "head": Command(
-        source=f"{COREUTILS}, head(1)",
-        flags=f"-q --quiet --silent -v --verbose -z --zero-terminated {HELP}",
-        values={"-c --bytes -n --lines": TEXT},
+    "head": prints(
+        "-q --quiet --silent -v --verbose -z --zero-terminated", "-c --bytes -n --lines", number=True
+    )._replace(passes_with="-NUM -n --lines"),
+    "tail": prints(
+        "-f -F -q --quiet --silent -v --verbose -z --zero-terminated --retry",
+        "-c --bytes -n --lines --max-unchanged-stats --pid -s --sleep-interval",
+        optional="--follow",
         number=True,
-        rest=READ,
-        harmless_options=True,
-        passes_with="-NUM -n --lines",
-    ),
-    "tail": Command(
-        source=f"{COREUTILS}, tail(1)",
-        flags=f"-f -F -q --quiet --silent -v --verbose -z --zero-terminated --retry {HELP}",
-        values={"-c --bytes -n --lines --max-unchanged-stats --pid -s --sleep-interval": TEXT},
-        optional={"--follow": TEXT},
-        number=True,
-        rest=READ,
-        harmless_options=True,
-        passes_with="-NUM -n --lines",
-    ),
+    )._replace(passes_with="-NUM -n --lines"),
     "wc": Command(
-        source=f"{COREUTILS}, wc(1)",
         flags=f"-c --bytes -m --chars -l --lines -L --max-line-length -w --words {HELP}",
         values={"--files0-from": NAMES},
         attached={"--total": TEXT},
@@ -112,7 +100,6 @@ COMMANDS: dict[str, Command] = {
         harmless_options=True,
     ),
     "sort": Command(
-        source=f"{COREUTILS}, sort(1)",
         flags="-b --ignore-leading-blanks -d --dictionary-order -f --ignore-case -g --general-numeric-sort -i "
         "--ignore-nonprinting -M --month-sort -h --human-numeric-sort -n --numeric-sort -R --random-sort -r --reverse "
         f"-V --version-sort -c -C --debug -m --merge -s --stable -u --unique -z --zero-terminated {HELP}",
@@ -127,97 +114,44 @@ COMMANDS: dict[str, Command] = {
         rest=READ,
     ),
     "uniq": Command(
-        source=f"{COREUTILS}, uniq(1)",
         flags=f"-c --count -d --repeated -D -i --ignore-case -u --unique -z --zero-terminated {HELP}",
         values={"-f --skip-fields -s --skip-chars -w --check-chars": TEXT},
         optional={"--all-repeated --group": TEXT},
         number=True,
         operands=(READ, WRITE),
     ),
-    "cut": Command(
-        source=f"{COREUTILS}, cut(1)",
-        flags=f"-n --complement -s --only-delimited -z --zero-terminated {HELP}",
-        values={"-b --bytes -c --characters -d --delimiter -f --fields --output-delimiter": TEXT},
-        rest=READ,
-        harmless_options=True,
+    "cut": prints(
+        "-n --complement -s --only-delimited -z --zero-terminated",
+        "-b --bytes -c --characters -d --delimiter -f --fields --output-delimiter",
     ),
     "tr": Command(
-        source=f"{COREUTILS}, tr(1)",
         flags=f"-c -C --complement -d --delete -s --squeeze-repeats -t --truncate-set1 {HELP}",
         operands=(TEXT, TEXT),
         harmless_options=True,
     ),
-    "paste": Command(
-        source=f"{COREUTILS}, paste(1)",
-        flags=f"-s --serial -z --zero-terminated {HELP}",
-        values={"-d --delimiters": TEXT},
-        rest=READ,
-        harmless_options=True,
+    "paste": prints("-s --serial -z --zero-terminated", "-d --delimiters"),
+    "join": prints(
+        "-i --ignore-case -z --zero-terminated --check-order --nocheck-order --header", "-1 -2 -a -e -j -o -t -v"
     ),
-    "join": Command(
-        source=f"{COREUTILS}, join(1)",
-        flags=f"-i --ignore-case -z --zero-terminated --check-order --nocheck-order --header {HELP}",
-        values={"-1 -2 -a -e -j -o -t -v": TEXT},
-        rest=READ,
-        harmless_options=True,
-    ),
-    "comm": Command(
-        source=f"{COREUTILS}, comm(1)",
-        flags=f"-1 -2 -3 -z --zero-terminated --check-order --nocheck-order --total {HELP}",
-        values={"--output-delimiter": TEXT},
-        rest=READ,
-        harmless_options=True,
-    ),
-    "fold": Command(
-        source=f"{COREUTILS}, fold(1)",
-        flags=f"-b --bytes -s --spaces {HELP}",
-        values={"-w --width": TEXT},
+    "comm": prints("-1 -2 -3 -z --zero-terminated --check-order --nocheck-order --total", "--output-delimiter"),
+    "fold": prints("-b --bytes -s --spaces", "-w --width", number=True),
+    "fmt": prints(
+        "-c --crown-margin -s --split-only -t --tagged-paragraph -u --uniform-spacing",
+        "-p --prefix -w --width -g --goal",
         number=True,
-        rest=READ,
-        harmless_options=True,
     ),
-    "fmt": Command(
-        source=f"{COREUTILS}, fmt(1)",
-        flags=f"-c --crown-margin -s --split-only -t --tagged-paragraph -u --uniform-spacing {HELP}",
-        values={"-p --prefix -w --width -g --goal": TEXT},
+    "expand": prints("-i --initial", "-t --tabs", number=True),
+    "unexpand": prints("-a --all --first-only", "-t --tabs", number=True),
+    "pr": prints(
+        "-a --across -c --show-control-chars -d --double-space -F -f --form-feed -J --join-lines -m --merge -r "
+        "--no-file-warnings -t --omit-header -T --omit-pagination -v --show-nonprinting",
+        "--columns -D --date-format -h --header -l --length -N --first-line-number -o --indent --pages -w "
+        "--width -W --page-width",
+        optional="-e --expand-tabs -i --output-tabs -n --number-lines -s --separator -S --sep-string",
         number=True,
-        rest=READ,
-        harmless_options=True,
-    ),
-    "expand": Command(
-        source=f"{COREUTILS}, expand(1)",
-        flags=f"-i --initial {HELP}",
-        values={"-t --tabs": TEXT},
-        number=True,
-        rest=READ,
-        harmless_options=True,
-    ),
-    "unexpand": Command(
-        source=f"{COREUTILS}, unexpand(1)",
-        flags=f"-a --all --first-only {HELP}",
-        values={"-t --tabs": TEXT},
-        number=True,
-        rest=READ,
-        harmless_options=True,
-    ),
-    "pr": Command(
-        source=f"{COREUTILS}, pr(1)",
-        flags="-a --across -c --show-control-chars -d --double-space -F -f --form-feed -J --join-lines -m --merge -r "
-        f"--no-file-warnings -t --omit-header -T --omit-pagination -v --show-nonprinting {HELP}",
-        values={
-            "--columns -D --date-format -h --header -l --length -N --first-line-number -o --indent --pages -w "
-            "--width -W --page-width": TEXT
-        },
-        optional={
-            "-e --expand-tabs -i --output-tabs -n --number-lines -s --separator -S --sep-string": TEXT,
-        },
-        number=True,
-        rest=READ,
-        harmless_options=True,
     ),
     "ptx": Command(
         # The second operand is the output with -G, and on other systems always.
-        source=f"{COREUTILS}, ptx(1)",
         flags=f"-A --auto-reference -O -R --right-side-refs -T -f --ignore-case -r --references {HELP}",
         values={
             "-F --flag-truncation -M --macro-name -S --sentence-regexp -W --word-regexp --format -g --gap-size "
@@ -228,53 +162,38 @@ COMMANDS: dict[str, Command] = {
         operands=(READ, WRITE),
     ),
     "shuf": Command(
-        source=f"{COREUTILS}, shuf(1)",
         flags=f"-e --echo -r --repeat -z --zero-terminated {HELP}",
         values={"-i --input-range -n --head-count": TEXT, "-o --output": WRITE, "--random-source": READ},
         rest=READ,
     ),
-    "tsort": Command(source=f"{COREUTILS}, tsort(1)", flags=HELP, rest=READ, harmless_options=True),
-    "od": Command(
-        source=f"{COREUTILS}, od(1)",
-        flags=f"-a -b -c -d -f -i -l -o -s -x -v --output-duplicates --traditional {HELP}",
-        values={"-A --address-radix -j --skip-bytes -N --read-bytes -t --format -S": TEXT},
-        attached={"--endian": TEXT},
-        optional={"-w --width --strings": TEXT},
-        rest=READ,
-        harmless_options=True,
+    "tsort": prints(),
+    "od": prints(
+        "-a -b -c -d -f -i -l -o -s -x -v --output-duplicates --traditional",
+        "-A --address-radix -j --skip-bytes -N --read-bytes -t --format -S",
+        attached="--endian",
+        optional="-w --width --strings",
     ),
-    "base64": BASE64,
-    "base32": BASE64,
+    **dict.fromkeys(("base64", "base32"), BASE64),
     "basenc": BASE64._replace(
-        source=f"{COREUTILS}, basenc(1)",
         flags="--base64 --base64url --base32 --base32hex --base16 --base2msbf --base2lsbf --z85 -d --decode -i "
-        f"--ignore-garbage {HELP}",
+        f"--ignore-garbage {HELP}"
     ),
     **dict.fromkeys(SUMS, SUM),
-    "b2sum": SUM._replace(source=f"{COREUTILS}, b2sum(1)", values={"-l --length": TEXT}),
+    "b2sum": SUM._replace(values={"-l --length": TEXT}),
     "cksum": SUM._replace(
-        source=f"{COREUTILS}, cksum(1)",
-        flags=f"--tag --untagged --debug -z --zero {HELP}",
-        values={"-a --algorithm -l --length": TEXT},
+        flags=f"--tag --untagged --debug -z --zero {HELP}", values={"-a --algorithm -l --length": TEXT}
     ),
-    "sum": Command(source=f"{COREUTILS}, sum(1)", flags=f"-r -s --sysv {HELP}", rest=READ, harmless_options=True),
+    "sum": prints("-r -s --sysv"),
     "shasum": Command(
-        source="Perl Digest::SHA 6.02, shasum(1)",
         flags="-b --binary -t --text -0 --01 -U --UNIVERSAL -h --help -v --version",
         values={"-a --algorithm": TEXT},
         never=CHECKS,
         rest=READ,
     ),
-    "stat": Command(
-        source=f"{COREUTILS}, stat(1)",
-        flags=f"-L --dereference -f --file-system -t --terse {HELP}",
-        values={"-c --format": TEXT},
-        attached={"--printf --cached": TEXT},
-        rest=LOOK,
-        harmless_options=True,
+    "stat": prints(
+        "-L --dereference -f --file-system -t --terse", "-c --format", attached="--printf --cached", rest=LOOK
     ),
     "du": Command(
-        source=f"{COREUTILS}, du(1)",
         flags="-0 --null -a --all --apparent-size -b --bytes -c --total -D --dereference-args -H -h --human-readable "
         "--inodes -k -L --dereference -l --count-links -m -P --no-dereference -S --separate-dirs --si -s --summarize "
         f"-x --one-file-system {HELP}",
@@ -289,7 +208,6 @@ COMMANDS: dict[str, Command] = {
         harmless_options=True,
     ),
     "df": Command(
-        source=f"{COREUTILS}, df(1)",
         flags="-a --all -h --human-readable -H --si -i --inodes -k -l --local --no-sync -P --portability --total -T "
         f"--print-type -v {HELP}",
         values={"-B --block-size -t --type -x --exclude-type": TEXT},
@@ -297,31 +215,21 @@ COMMANDS: dict[str, Command] = {
         never={"--sync": "writes out what the system holds back"},
         rest=LOOK,
     ),
-    "basename": Command(
-        source=f"{COREUTILS}, basename(1)",
-        flags=f"-a --multiple -z --zero {HELP}",
-        values={"-s --suffix": TEXT},
-        rest=TEXT,
-        harmless_options=True,
-    ),
-    "dirname": Command(source=f"{COREUTILS}, dirname(1)", flags=f"-z --zero {HELP}", rest=TEXT, harmless_options=True),
+    "basename": prints("-a --multiple -z --zero", "-s --suffix", rest=TEXT),
+    "dirname": prints("-z --zero", rest=TEXT),
     "realpath": Command(
-        source=f"{COREUTILS}, realpath(1)",
         flags="-e --canonicalize-existing -m --canonicalize-missing -L --logical -P --physical -q --quiet -s --strip "
         f"--no-symlinks -z --zero {HELP}",
         values={"--relative-to --relative-base": LOOK},
         rest=LOOK,
         harmless_options=True,
     ),
-    "readlink": Command(
-        source=f"{COREUTILS}, readlink(1)",
-        flags="-f --canonicalize -e --canonicalize-existing -m --canonicalize-missing -n --no-newline -q --quiet -s "
-        f"--silent -v --verbose -z --zero {HELP}",
+    "readlink": prints(
+        "-f --canonicalize -e --canonicalize-existing -m --canonicalize-missing -n --no-newline -q --quiet -s "
+        "--silent -v --verbose -z --zero",
         rest=LOOK,
-        harmless_options=True,
     ),
     "printenv": Command(
-        source=f"{COREUTILS}, printenv(1)",
         flags=f"-0 --null {HELP}",
         rest=Grammar("builtins.variables"),
         alone={SECRET: "shows all variables of the environment"},

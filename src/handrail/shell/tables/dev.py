@@ -1,24 +1,18 @@
-"""Developer tools: viewers and counters of code, and programs that tell their version."""
+"""Developer tools that check, count or show files of a project."""
 
 from handrail.shell.tables.format import PROGRAM, READ, TEXT, Command
 
-
-def version(options: str, source: str) -> Command:
-    """Tells its version, and nothing else: no operand, no other option."""
-    return Command(source=source, flags=options, only_with=options)
-
-
-GNU = version("--version", "--help of each")
+SOURCES = {
+    "shellcheck 0.9": "shellcheck",
+    "tokei 12, tokei --help (not run here)": "tokei",
+    "scc 3, scc --help (not run here)": "scc",
+    "bat 0.22, bat --help": "bat batcat",
+    "exa 0.10, exa --help": "eza exa",
+}
 
 COMMANDS: dict[str, Command] = {
-    **dict.fromkeys(
-        "ctest lldb pkg-config ccache bison flex m4 clang-format clang-tidy gpg shfmt pg_dump".split(), GNU
-    ),
-    # Not ansible: it runs the cowpath of ./ansible.cfg.
-    **dict.fromkeys("isort pyright aws pre-commit virtualenv".split(), GNU),
     "shellcheck": Command(
         # -x follows `source` into other files.
-        source="shellcheck 0.9, shellcheck(1)",
         flags="-a --check-sourced --list-optional --norc -V --version",
         optional={"-C --color": TEXT},
         values={
@@ -27,7 +21,6 @@ COMMANDS: dict[str, Command] = {
         rest=READ,
     ),
     "tokei": Command(
-        source="tokei 12, tokei --help (not run here)",
         flags="-f --files --hidden -l --languages --no-ignore --no-ignore-parent --no-ignore-vcs -C --compact -V "
         "--version",
         values={"-e --exclude -o --output -s --sort -t --type -c --columns": TEXT},
@@ -35,7 +28,6 @@ COMMANDS: dict[str, Command] = {
         default=".",
     ),
     "scc": Command(
-        source="scc 3, scc --help (not run here)",
         flags="--by-file --no-cocomo --no-complexity --no-duplicates -w --wide --ci -l --languages --version",
         values={"-i --include-ext --exclude-dir -s --sort": TEXT},
         rest=READ,
@@ -45,7 +37,6 @@ COMMANDS: dict[str, Command] = {
         ("bat", "batcat"),
         Command(
             # `cache` is a sub-command that writes; its output goes to a pager only on a terminal.
-            source="bat 0.22, bat --help",
             flags="-A --show-all -p --plain -n --number -d --diff -L --list-languages --list-themes -u --unbuffered -V "
             "--version --diagnostic",
             values={
@@ -60,7 +51,6 @@ COMMANDS: dict[str, Command] = {
     **dict.fromkeys(
         ("eza", "exa"),
         Command(
-            source="exa 0.10, exa --help",
             flags="-1 --oneline -l --long -G --grid -x --across -R --recurse -T --tree -F --classify --icons "
             "--no-icons -a --all -d --list-dirs -r --reverse --group-directories-first -D --only-dirs "
             "--git-ignore -b --binary -B --bytes -g --group -h --header -H --links -i --inode -m --modified "

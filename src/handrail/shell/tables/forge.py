@@ -6,11 +6,11 @@ They send requests with the user's token to the forge that the repository names;
 """
 
 from handrail.shell.model import Requirement
-from handrail.shell.tables.format import NOTHING, TEXT, Command, Grammar, Use
+from handrail.shell.tables.format import NOTHING, TEXT, Command, Grammar, Use, version
+
+SOURCES = {"gh 2.23, gh COMMAND --help": "gh", "glab 1, documentation (not run here)": "glab"}
 
 FORGE = Requirement("forge", "asking the forge of the repository, with the user's token, is acceptable")
-GH = "gh 2.23, gh COMMAND --help"
-GLAB = "glab 1, documentation (not run here)"
 TARGET = Grammar("services.forge_target")
 WEB = {"-w --web": "starts a browser"}
 
@@ -19,12 +19,7 @@ def gh(flags: str = "", values: str = "", rest: Use | None = None) -> Command:
     """A command with a repository and, as most have, output as JSON."""
     given: dict[str, Use] = {"-R --repo": TARGET, "--json -t --template": TEXT, "-q --jq": Grammar("json_queries.jq")}
     return Command(
-        source=GH,
-        flags=flags,
-        values={**given, **({values: TEXT} if values else {})},
-        never=WEB,
-        rest=rest,
-        requires=(FORGE,),
+        flags=flags, values={**given, **({values: TEXT} if values else {})}, never=WEB, rest=rest, requires=(FORGE,)
     )
 
 
@@ -32,21 +27,19 @@ LISTS = "-a --assignee -A --author -l --label -L --limit -S --search -s --state 
 
 
 def group(**subcommands: Command) -> Command:
-    return Command(source=GH, subcommands={name.replace("_", "-"): entry for name, entry in subcommands.items()})
+    return Command(subcommands={name.replace("_", "-"): entry for name, entry in subcommands.items()})
 
 
 def glab(flags: str = "", values: str = "", rest: Use | None = None) -> Command:
     given: dict[str, Use] = {"-R --repo": TARGET, **({values: TEXT} if values else {})}
-    return Command(source=GLAB, flags=flags, values=given, never=WEB, rest=rest, requires=(FORGE,))
+    return Command(flags=flags, values=given, never=WEB, rest=rest, requires=(FORGE,))
 
 
 COMMANDS: dict[str, Command] = {
-    "gh": Command(
-        source=GH,
-        flags="--version",
-        only_with="--version",
-        subcommands={
-            "version": Command(source=GH),
+    "gh": version(
+        "--version",
+        {
+            "version": Command(),
             "status": gh("", "-e --exclude -o --org"),
             "pr": group(
                 list=gh("-d --draft", f"{LISTS} -B --base -H --head"),
@@ -72,8 +65,7 @@ COMMANDS: dict[str, Command] = {
             ),
             "run": group(
                 list=gh(
-                    "-a --all",
-                    "-b --branch -c --commit -e --event -L --limit -s --status -u --user -w --workflow",
+                    "-a --all", "-b --branch -c --commit -e --event -L --limit -s --status -u --user -w --workflow"
                 )._replace(never=NOTHING),
                 view=gh("--exit-status --log --log-failed -v --verbose", "-a --attempt -j --job", rest=TARGET),
             ),
@@ -88,23 +80,16 @@ COMMANDS: dict[str, Command] = {
             "secret": group(list=gh("-u --user", "-a --app -e --env -o --org")),  # names, never values
             "cache": group(list=gh("", "-k --key -L --limit -O --order -r --ref -S --sort")),
             "ruleset": group(list=gh("-p --parents", "-L --limit -o --org"), view=gh(rest=TARGET)),
-            "alias": group(list=Command(source=GH)),
-            "extension": group(list=Command(source=GH)),
+            "alias": group(list=Command()),
+            "extension": group(list=Command()),
             "auth": group(
-                status=Command(
-                    source=GH,
-                    flags="-a --active",
-                    never={"-t --show-token": "shows the token"},
-                    requires=(FORGE,),
-                )
+                status=Command(flags="-a --active", never={"-t --show-token": "shows the token"}, requires=(FORGE,))
             ),
         },
     ),
-    "glab": Command(
-        source=GLAB,
-        flags="-v --version",
-        only_with="-v --version",
-        subcommands={
+    "glab": version(
+        "-v --version",
+        {
             "mr": group(
                 list=glab(
                     "-A --all -c --closed -M --merged -d --draft", "-a --assignee --author -l --label -P --per-page"

@@ -32,16 +32,8 @@ class Role(Enum):
 TEXT, READ, LOOK = Role.TEXT, Role.READ, Role.LOOK
 COMMAND, FED_COMMAND, SHELL, EVAL = Role.COMMAND, Role.FED_COMMAND, Role.SHELL, Role.EVAL
 CARRIERS = frozenset((COMMAND, FED_COMMAND, SHELL, EVAL))
-WRITE, REMOVE, NAMES, PROGRAM, SCRIPT, NETWORK, STATE, SECRET = (
-    Role.WRITE,
-    Role.REMOVE,
-    Role.NAMES,
-    Role.PROGRAM,
-    Role.SCRIPT,
-    Role.NETWORK,
-    Role.STATE,
-    Role.SECRET,
-)
+WRITE, REMOVE, NAMES, PROGRAM = Role.WRITE, Role.REMOVE, Role.NAMES, Role.PROGRAM
+SCRIPT, NETWORK, STATE, SECRET = Role.SCRIPT, Role.NETWORK, Role.STATE, Role.SECRET
 
 ROLE_EFFECT: Mapping[Role, tuple[Does, str]] = {
     Role.READ: (Does.READS, "reads this"),
@@ -88,7 +80,6 @@ class Command(NamedTuple):
     Option lists are blank-separated spellings of short (`-n`) and long (`--lines`) options.
     """
 
-    source: str  # the manual the entry was written from
     flags: str = ""  # options without a value and without an effect
     values: Mapping[str, Use] = NOTHING  # options with a value: -n5, -n 5, --lines=5, --lines 5
     attached: Mapping[str, Use] = NOTHING  # --format=VALUE; the bare option is refused
@@ -127,6 +118,16 @@ class Command(NamedTuple):
     requires: tuple[Requirement, ...] = ()
 
 
+def always(role: Role, why: str) -> Command:
+    """A program whose words are not looked at: it always does this."""
+    return Command(effect={role: why}, plain=True, rest=TEXT)
+
+
+def version(options: str, subcommands: Mapping[str, Command] = NOTHING) -> Command:
+    """A program that prints its version and stops with one of these options; else only its sub-commands are known."""
+    return Command(flags=options, only_with=options, subcommands=subcommands)
+
+
 class Option(NamedTuple):
     name: str
     use: Use | None = None
@@ -140,20 +141,14 @@ class OptionIndex:
 
     def __init__(self, entry: Command) -> None:
         self.by_name: dict[str, Option] = {}
-        for name in entry.flags.split():
-            self.add(Option(name))
-        for names, use in entry.values.items():
+        known = [(entry.flags, Option(""))]
+        known += [(names, Option("", use)) for names, use in entry.values.items()]
+        known += [(names, Option("", use, optional=True)) for names, use in entry.optional.items()]
+        known += [(names, Option("", use, attached=True)) for names, use in entry.attached.items()]
+        known += [(names, Option("", never=why)) for names, why in entry.never.items()]
+        for names, option in known:
             for name in names.split():
-                self.add(Option(name, use))
-        for names, use in entry.optional.items():
-            for name in names.split():
-                self.add(Option(name, use, optional=True))
-        for names, use in entry.attached.items():
-            for name in names.split():
-                self.add(Option(name, use, attached=True))
-        for names, why in entry.never.items():
-            for name in names.split():
-                self.add(Option(name, never=why))
+                self.add(option._replace(name=name))
         # A file name taken for one of these options would make the program read a file of the name's choice.
         self.can_name_files = any(option.use in (Role.READ, Role.NAMES) for option in self.by_name.values())
 

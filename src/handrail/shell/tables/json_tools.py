@@ -1,15 +1,22 @@
 """Programs that read JSON, YAML and XML."""
 
-from handrail.shell.tables.format import NAMES, READ, TEXT, WRITE, Command
+from handrail.shell.tables.format import NAMES, READ, TEXT, WRITE, Command, version
+
+SOURCES = {
+    "jq 1.6 to 1.8": "jq",
+    "mikefarah/yq 4.44 and kislyuk/yq 3.1, yq --help": "yq",
+    "libxml2 2.9.14": "xmllint",
+    "kislyuk/yq, tomlq --help": "tomlq",
+    "two programs have this name": "xq",
+    "dasel 2": "dasel",
+    "the manual page of each": "jsonlint gron",
+}
 
 COMMANDS: dict[str, Command] = {
-    "jq": Command(source="jq 1.6 to 1.8, jq(1)", plain=True, expression="json_queries.jq_words"),
-    "yq": Command(
-        source="mikefarah/yq 4.44 and kislyuk/yq 3.1, yq --help", plain=True, expression="json_queries.yq_words"
-    ),
+    "jq": Command(plain=True, expression="json_queries.jq_words"),
+    "yq": Command(plain=True, expression="json_queries.yq_words"),
     "xmllint": Command(
         # Whatever loads entities, DTDs, includes or schemas reads other files and addresses.
-        source="libxml2 2.9.14, xmllint(1)",
         flags="--version --recover --huge --noenc --noout --nonet --nocompact --quiet --timing --html --xmlout "
         "--nodefdtd --nowarning --noblanks --nocdata --format --dropdtd --nsclean --nocatalogs --stream --sax1 "
         "--oldxml10",
@@ -22,13 +29,11 @@ COMMANDS: dict[str, Command] = {
         },
         expression="files.local_files",
     ),
-    "jsonlint": Command(source="jsonlint(1), nodejs package", flags="-q --quiet -c --compact", operands=(READ,)),
+    "jsonlint": Command(flags="-q --quiet -c --compact", operands=(READ,)),
     "gron": Command(
-        source="gron(1)",
-        flags="-u --ungron -c --colorize -m --monochrome -s --stream -v --values",
-        expression="files.local_files",
+        flags="-u --ungron -c --colorize -m --monochrome -s --stream -v --values", expression="files.local_files"
     ),
-    "tomlq": Command(source="kislyuk/yq, tomlq --help", only_with="--version", flags="--version"),
-    "xq": Command(source="two programs have this name", only_with="--version", flags="--version"),
-    "dasel": Command(source="dasel 2", only_with="--version", flags="--version", values={"-f --file": NAMES}),
+    "tomlq": version("--version"),
+    "xq": version("--version"),
+    "dasel": Command(only_with="--version", flags="--version", values={"-f --file": NAMES}),
 }

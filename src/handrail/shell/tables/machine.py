@@ -1,10 +1,22 @@
 """Programs that show the machine, its network, its logs and its services; most of them can also change these."""
 
 from handrail.shell.model import Requirement
-from handrail.shell.tables.format import NAMES, NETWORK, READ, STATE, TEXT, WRITE, Command, Unless
+from handrail.shell.tables.format import NAMES, NETWORK, READ, STATE, TEXT, WRITE, Command, Unless, always
 
-UTIL_LINUX = "util-linux 2.38"
-SYSTEMD = "systemd 252"
+SOURCES = {
+    "iproute2 6.1": "ip ss",
+    "net-tools 2.10 and macOS": "ifconfig netstat",
+    "util-linux 2.38": "lscpu lsblk findmnt dmesg",
+    "usbutils 014": "lsusb",
+    "pciutils 3.9": "lspci",
+    "kmod 30": "lsmod",
+    "systemd 252": "journalctl systemctl",
+    "procps-ng 4.0": "sysctl",
+    "ncurses 6.4": "tput",
+    "GNU libc 2.36": "getent",
+    "the manual page": "crontab",
+}
+
 PAGER = Requirement("pager", "output is not a terminal, or no pager is configured", ("--no-pager",))
 
 # Where the messages come from, and where the daemon runs: all else changes something or leaves this machine.
@@ -20,7 +32,6 @@ UNIT_NEVER = {
     "--now --force -f --runtime --wait": "changes a unit",
 }
 UNITS = Command(
-    source=f"{SYSTEMD}, systemctl(1)",
     flags=f"{UNIT_FLAGS} -r --reverse --after --before --with-dependencies --show-types",
     values=UNIT_VALUES,
     never=UNIT_NEVER,
@@ -33,31 +44,20 @@ UNIT_LISTS = (
 )
 
 COMMANDS: dict[str, Command] = {
-    "ip": Command(source="iproute2 6.1, ip(8)", plain=True, expression="system.ip"),
+    "ip": Command(plain=True, expression="system.ip"),
     # One interface may be shown; a second word changes it. On BSD a word behind -a changes all of them.
-    "ifconfig": Command(
-        source="net-tools 2.10, ifconfig(8); macOS ifconfig(8)",
-        flags="-a -s -l",
-        operands=(Unless(TEXT, "-a -s -l"),),
-    ),
+    "ifconfig": Command(flags="-a -s -l", operands=(Unless(TEXT, "-a -s -l"),)),
     "ss": Command(
-        source="iproute2 6.1, ss(8)",
         flags="-h --help -V --version -n --numeric -a --all -l --listening -o --options -e --extended -m --memory -p "
         "--processes -T --threads -i --info --tipcinfo -s --summary --tos --cgroup -b --bpf -Z --context -z --contexts "
         "-4 --ipv4 -6 --ipv6 -0 --packet -t --tcp -M --mptcp -S --sctp -u --udp -d --dccp -w --raw -x --unix --tipc "
         "--vsock --xdp -H --no-header -O --oneline --inet-sockopt",
-        values={
-            "-f --family -A --query --socket": TEXT,
-            "-D --diag": WRITE,
-            "-F --filter": NAMES,
-            "-N --net": STATE,
-        },
+        values={"-f --family -A --query --socket": TEXT, "-D --diag": WRITE, "-F --filter": NAMES, "-N --net": STATE},
         never={"-K --kill": "closes connections", "-r --resolve": "asks the network for host names"},
         expression="system.ss_filter",
     ),
     "netstat": Command(
         # On macOS -p takes the name of a protocol, -I of an interface.
-        source="net-tools 2.10, netstat(8); macOS netstat(1)",
         flags="-r --route -i --interfaces -g --groups -s --statistics -M --masquerade -v --verbose -W --wide -n "
         "--numeric --numeric-hosts --numeric-ports --numeric-users -N --symbolic -e --extend -p --programs -o --timers "
         "-c --continuous -l --listening -a --all -F --fib -C --cache -Z --context -t --tcp -u --udp -w --raw -x --unix "
@@ -66,14 +66,12 @@ COMMANDS: dict[str, Command] = {
         rest=TEXT,
     ),
     "lscpu": Command(
-        source=f"{UTIL_LINUX}, lscpu(1)",
         flags="-a --all -b --online -B --bytes -c --offline -J --json -x --hex -y --physical --output-all -h --help -V "
         "--version",
         values={"-s --sysroot": READ},
         optional={"-C --caches -e --extended -p --parse": TEXT},
     ),
     "lsblk": Command(
-        source=f"{UTIL_LINUX}, lsblk(8)",
         flags="-A --noempty -D --discard -J --json -M --merge -O --output-all -P --pairs -S --scsi -a --all -b --bytes "
         "-d --nodeps -f --fs -i --ascii -l --list -m --perms -n --noheadings -p --paths -r --raw -s --inverse -t "
         "--topology -y --shell -z --zoned -h --help -V --version",
@@ -81,36 +79,26 @@ COMMANDS: dict[str, Command] = {
         optional={"-T --tree": TEXT},
         rest=TEXT,
     ),
-    "lsusb": Command(
-        source="usbutils 014, lsusb(8)",
-        flags="-v --verbose -t --tree -V --version -h --help",
-        values={"-s -d": TEXT, "-D": READ},
-    ),
+    "lsusb": Command(flags="-v --verbose -t --tree -V --version -h --help", values={"-s -d": TEXT, "-D": READ}),
     "lspci": Command(
-        source="pciutils 3.9, lspci(8)",
         flags="-m -t -v -k -x -b -D -P -n",
         values={"-s -d": TEXT, "-i -p -F": READ},
         never={"-q -Q": "asks the network for names", "-M -H -A -O -G": "reaches for the hardware itself"},
     ),
     "findmnt": Command(
-        source=f"{UTIL_LINUX}, findmnt(8)",
         flags="-m --mtab -k --kernel -A --all -a --ascii -b --bytes -D --df -f --first-only -i --invert -J --json -l "
         "--list -n --noheadings --output-all -P --pairs --pseudo -R --submounts -r --raw --real --tree -U --uniq -u "
         "--notruncate -h --help -V --version",
         values={"-d --direction -O --options -o --output -S --source -t --types": TEXT},
         rest=TEXT,
     ),
-    "lsmod": Command(source="kmod 30, lsmod(8)"),
+    "lsmod": Command(),
     "dmesg": Command(
         # -H starts a pager on a terminal.
-        source=f"{UTIL_LINUX}, dmesg(1)",
         flags="-J --json -k --kernel -P --nopager -p --force-prefix -r --raw --noescape -S --syslog -u --userspace -w "
         "--follow -W --follow-new -x --decode -d --show-delta -e --reltime -T --ctime -t --notime -h --help -V "
         "--version",
-        values={
-            "-f --facility -l --level -s --buffer-size --time-format --since --until": TEXT,
-            "-F --file": READ,
-        },
+        values={"-f --facility -l --level -s --buffer-size --time-format --since --until": TEXT, "-F --file": READ},
         optional={"-L --color": TEXT},
         never={
             "-C --clear -c --read-clear": "clears the kernel's messages",
@@ -119,7 +107,6 @@ COMMANDS: dict[str, Command] = {
         },
     ),
     "journalctl": Command(
-        source=f"{SYSTEMD}, journalctl(1)",
         flags="--system --user -m --merge -k --dmesg -r --reverse --show-cursor --utc -x --catalog --no-hostname "
         "--no-full -l --full -a --all -f --follow --no-tail -q --quiet --no-pager -e --pager-end -h --help --version "
         "-N --fields --list-boots --disk-usage --header --list-catalog",
@@ -144,24 +131,14 @@ COMMANDS: dict[str, Command] = {
     ),
     "systemctl": Command(
         # cat, show and show-environment may show passwords that units hold.
-        source=f"{SYSTEMD}, systemctl(1)",
         flags=f"{UNIT_FLAGS} --version -h --help",
         values=UNIT_VALUES,
         never=UNIT_NEVER,
         only_with="--version -h --help",
         subcommands=dict.fromkeys(UNIT_LISTS.split(), UNITS),
     ),
-    "sysctl": Command(source="procps-ng 4.0, sysctl(8)", effect={STATE: "may set the kernel"}, plain=True, rest=TEXT),
-    "crontab": Command(
-        source="crontab(1)", effect={STATE: "shows or changes what runs by the clock"}, plain=True, rest=TEXT
-    ),
-    "tput": Command(
-        source="ncurses 6.4, tput(1)", effect={STATE: "sends commands to the terminal"}, plain=True, rest=TEXT
-    ),
-    "getent": Command(
-        source="GNU libc 2.36, getent(1)",
-        effect={NETWORK: "may ask the network", NAMES: "shows accounts"},
-        plain=True,
-        rest=TEXT,
-    ),
+    "sysctl": always(STATE, "may set the kernel"),
+    "crontab": always(STATE, "shows or changes what runs by the clock"),
+    "tput": always(STATE, "sends commands to the terminal"),
+    "getent": Command(effect={NETWORK: "may ask the network", NAMES: "shows accounts"}, plain=True, rest=TEXT),
 }

@@ -1,21 +1,22 @@
 """Manual pages, where programs are found, and the pagers, which start shells and editors."""
 
 from handrail.shell.model import Requirement
-from handrail.shell.tables.format import LOOK, NAMES, PROGRAM, STATE, TEXT, Command, Grammar
+from handrail.shell.tables.format import LOOK, NAMES, PROGRAM, STATE, TEXT, Command, Grammar, always, version
 
-MAN_DB = "man-db 2.11"
+SOURCES = {
+    "man-db 2.11": "man mandb apropos whatis",
+    "bash 5.2": "help type",
+    "Texinfo 6.8": "info",
+    "debianutils 5.7 and GNU which": "which",
+    "util-linux 2.38": "whereis",
+    "the manual page of each": "less more most pg",
+}
+
 PAGER = Requirement("man-pager", "output is not a terminal, or MANPAGER and PAGER name a plain pager")
 # Where pages are searched, and how they are made into text, is left as it is.
 ELSEWHERE = {"-C --config-file -M --manpath -m --systems -L --locale -E --encoding": NAMES}
 
-PAGERS = Command(
-    source="less(1), more(1)",
-    effect={PROGRAM: "a pager starts shells, editors and input filters"},
-    plain=True,
-    rest=TEXT,
-)
 SEARCH = Command(
-    source=f"{MAN_DB}, apropos(1), whatis(1)",
     flags="-d --debug -v --verbose -e --exact -r --regex -w --wildcard -a --and -l --long --help --usage -V --version",
     values={"-s --sections --section": TEXT, **ELSEWHERE},
     rest=TEXT,
@@ -23,7 +24,6 @@ SEARCH = Command(
 
 COMMANDS: dict[str, Command] = {
     "man": Command(
-        source=f"{MAN_DB}, man(1)",
         flags="-d --debug -f --whatis -k --apropos -K --global-apropos -w --where --path --location -i --ignore-case "
         "-I --match-case --regex --wildcard --names-only -a --all --no-subpages -7 --ascii --no-hyphenation --nh "
         "--no-justification --nj --help --usage -V --version",
@@ -42,25 +42,16 @@ COMMANDS: dict[str, Command] = {
         rest=Grammar("system.man_page"),
         requires=(PAGER,),
     ),
-    "apropos": SEARCH,
-    "whatis": SEARCH,
-    "help": Command(source="bash 5.2, help", flags="-d -m -s", rest=TEXT),
-    "info": Command(
-        source="Texinfo 6.8, info(1)",
-        flags="-h --help --version",
-        only_with="-h --help --version",
-    ),
-    "which": Command(source="debianutils 5.7, which(1); GNU which(1)", flags="-a -s --all", rest=TEXT),
-    "type": Command(source="bash 5.2, type", flags="-a -f -P -p -t", rest=TEXT),
+    **dict.fromkeys(("apropos", "whatis"), SEARCH),
+    "help": Command(flags="-d -m -s", rest=TEXT),
+    "info": version("-h --help --version"),
+    "which": Command(flags="-a -s --all", rest=TEXT),
+    "type": Command(flags="-a -f -P -p -t", rest=TEXT),
     "whereis": Command(
         # -B, -M and -S take folders up to -f.
-        source="util-linux 2.38, whereis(1)",
         flags="-b -m -s -u -l -h --help -V --version",
         rest=TEXT,
     ),
-    "mandb": Command(source=f"{MAN_DB}, mandb(8)", effect={STATE: "writes the index of pages"}, plain=True, rest=LOOK),
-    "less": PAGERS,
-    "more": PAGERS,
-    "most": PAGERS,
-    "pg": PAGERS,
+    "mandb": Command(effect={STATE: "writes the index of pages"}, plain=True, rest=LOOK),
+    **dict.fromkeys("less more most pg".split(), always(PROGRAM, "a pager starts shells, editors and input filters")),
 }

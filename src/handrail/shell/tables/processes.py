@@ -1,15 +1,20 @@
 """Programs that show processes, memory and open files; those that signal processes are listed as such."""
 
-from handrail.shell.tables.format import READ, STATE, TEXT, Command
+from handrail.shell.tables.format import READ, STATE, TEXT, Command, always
 
-PROCPS = "procps-ng 4.0"
-SIGNALS = Command(source="kill(1), pkill(1), killall(1)", effect={STATE: "ends processes"}, plain=True, rest=TEXT)
+SOURCES = {
+    "procps-ng 4.0, and macOS for ps": "ps top pgrep free vmstat",
+    "sysvinit-utils 3.06": "pidof",
+    "psmisc 23.6": "pstree",
+    "lsof 4.95": "lsof",
+    "sysstat 12.6": "iostat",
+    "the manual page of each": "kill pkill killall",
+}
 
 COMMANDS: dict[str, Command] = {
-    "ps": Command(source=f"{PROCPS}, ps(1); macOS ps(1)", plain=True, expression="system.ps"),
+    "ps": Command(plain=True, expression="system.ps"),
     "top": Command(
         # Only as a batch: the interactive top takes commands that end processes and run others.
-        source=f"{PROCPS}, top(1)",
         flags="-b --batch-mode -c --cmdline-toggle -H --threads-show -i --idle-toggle -S --accum-time-toggle -s "
         "--secure-mode -1 --single-cpu-toggle -h --help -V --version",
         values={
@@ -19,7 +24,6 @@ COMMANDS: dict[str, Command] = {
         only_with="-b --batch-mode -h --help -V --version",
     ),
     "pgrep": Command(
-        source=f"{PROCPS}, pgrep(1)",
         flags="-l --list-name -a --list-full -v --inverse -w --lightweight -c --count -f --full -i --ignore-case -n "
         "--newest -o --oldest -x --exact -L --logpidfile -A --ignore-ancestors -h --help -V --version",
         values={
@@ -29,36 +33,28 @@ COMMANDS: dict[str, Command] = {
         },
         operands=(TEXT,),
     ),
-    "pidof": Command(source="sysvinit-utils 3.06, pidof(8)", flags="-s -c -q -x -z -n", rest=TEXT),
+    "pidof": Command(flags="-s -c -q -x -z -n", rest=TEXT),
     "pstree": Command(
-        source="psmisc 23.6, pstree(1)",
         flags="-a --arguments -A --ascii -c --compact-not -g --show-pgids -G --vt100 -h --highlight-all -l --long -n "
         "--numeric-sort -p --show-pids -s --show-parents -S --ns-changes -t --thread-names -T --hide-threads -u "
         "--uid-changes -U --unicode -V --version -Z --security-context",
         values={"-H --highlight-pid -N --ns-sort -C --color": TEXT},
         operands=(TEXT,),
     ),
-    "lsof": Command(source="lsof 4.95, lsof(8)", plain=True, expression="system.lsof"),
+    "lsof": Command(plain=True, expression="system.lsof"),
     "free": Command(
-        source=f"{PROCPS}, free(1)",
         flags="-b --bytes --kilo --mega --giga --tera --peta -k --kibi -m --mebi -g --gibi --tebi --pebi -h --human "
         "--si -l --lohi -t --total -v --committed -w --wide --help -V --version",
         values={"-s --seconds -c --count": TEXT},
     ),
     "vmstat": Command(
-        source=f"{PROCPS}, vmstat(8)",
         flags="-a --active -f --forks -m --slabs -n --one-header -s --stats -d --disk -D --disk-sum -w --wide -t "
         "--timestamp -y --no-first -h --help -V --version",
         values={"-p --partition -S --unit": TEXT},
         operands=(TEXT, TEXT),
     ),
     "iostat": Command(
-        source="sysstat 12.6, iostat(1)",
-        flags="-c -d -h -k -m -N -s -t -V -x -y -z --compact --human --pretty",
-        attached={"--dec": TEXT},
-        rest=TEXT,
+        flags="-c -d -h -k -m -N -s -t -V -x -y -z --compact --human --pretty", attached={"--dec": TEXT}, rest=TEXT
     ),
-    "kill": SIGNALS,
-    "pkill": SIGNALS,
-    "killall": SIGNALS,
+    **dict.fromkeys("kill pkill killall".split(), always(STATE, "ends processes")),
 }

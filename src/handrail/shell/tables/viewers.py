@@ -2,12 +2,19 @@
 
 from handrail.shell.tables.format import NAMES, PROGRAM, READ, STATE, TEXT, WRITE, Command, Grammar
 
-BINUTILS = "GNU binutils 2.40"
+SOURCES = {
+    "util-linux 2.38": "column rev hexdump hd",
+    "GNU libc 2.36": "iconv ldd",
+    "tree 2.1": "tree",
+    "file 5.44": "file",
+    "vim 9.0": "xxd",
+    "GNU binutils 2.40": "strings nm objdump readelf size",
+}
+
 # Any word `@file` stands for options in that file.
 PLAIN = Grammar("files.at_file_text")
 
 HEXDUMP = Command(
-    source="util-linux 2.38, hexdump(1)",
     flags="-b --one-byte-octal -c --one-byte-char -C --canonical -d --two-bytes-decimal -o --two-bytes-octal -x "
     "--two-bytes-hex -v --no-squeezing -h --help -V --version",
     values={"-e --format -n --length -s --skip": TEXT, "-f --format-file": READ},
@@ -17,7 +24,6 @@ HEXDUMP = Command(
 
 COMMANDS: dict[str, Command] = {
     "column": Command(
-        source="util-linux 2.38, column(1)",
         flags="-t --table -d --table-noheadings -e --table-header-repeat -L --keep-empty-lines -J --json -x --fillrows "
         "-h --help -V --version",
         values={
@@ -29,19 +35,16 @@ COMMANDS: dict[str, Command] = {
         harmless_options=True,
     ),
     "iconv": Command(
-        source="GNU libc 2.36, iconv(1)",
         flags="-l --list -c -s --silent --verbose --help --usage -V --version",
         values={"-f --from-code -t --to-code": TEXT, "-o --output": WRITE},
         rest=READ,
     ),
-    "rev": Command(source="util-linux 2.38, rev(1)", flags="-h --help -V --version", rest=READ, harmless_options=True),
-    "tree": Command(source="tree 2.1, tree(1)", plain=True, expression="files.tree"),
+    "rev": Command(flags="-h --help -V --version", rest=READ, harmless_options=True),
+    "tree": Command(plain=True, expression="files.tree"),
     "file": Command(
         # -z and -Z start decompressors.
-        source="file 5.44, file(1)",
         flags="-b --brief -i --mime --apple --extension --mime-type --mime-encoding -I -k --keep-going -l --list -L "
-        "--dereference -h --no-dereference -n --no-buffer -N --no-pad -0 --print0 -r --raw "
-        "-v --version --help",
+        "--dereference -h --no-dereference -n --no-buffer -N --no-pad -0 --print0 -r --raw -v --version --help",
         values={
             "-e --exclude --exclude-quiet -F --separator -P --parameter": TEXT,
             "-m --magic-file": READ,
@@ -55,11 +58,9 @@ COMMANDS: dict[str, Command] = {
         },
         rest=READ,
     ),
-    "hexdump": HEXDUMP,
-    "hd": HEXDUMP,
-    "xxd": Command(source="vim 9.0, xxd(1)", plain=True, expression="files.xxd"),
+    **dict.fromkeys(("hexdump", "hd"), HEXDUMP),
+    "xxd": Command(plain=True, expression="files.xxd"),
     "strings": Command(
-        source=f"{BINUTILS}, strings(1)",
         flags="-a --all -d --data -f --print-file-name -w --include-all-whitespace -o -h --help -v -V --version",
         values={"-n --bytes -t --radix -T --target -e --encoding -s --output-separator": PLAIN},
         number=True,
@@ -67,7 +68,6 @@ COMMANDS: dict[str, Command] = {
     ),
     "nm": Command(
         # -l reads source files and may fetch debugging information; --plugin loads code.
-        source=f"{BINUTILS}, nm(1)",
         flags="-a --debug-syms -A --print-file-name -B --no-demangle -D --dynamic -g --extern-only -j --just-symbols "
         "-n --numeric-sort -o -p --no-sort -P --portability -r --reverse-sort -S --print-size -s --print-armap "
         "--quiet --size-sort --special-syms --synthetic -u --undefined-only --defined-only -W --no-weak "
@@ -79,21 +79,18 @@ COMMANDS: dict[str, Command] = {
     ),
     "objdump": Command(
         # -S and -l read source files and may fetch debugging information.
-        source=f"{BINUTILS}, objdump(1)",
         flags="-a --archive-headers -f --file-headers -p --private-headers -h --headers --section-headers -x "
         "--all-headers -d --disassemble-all -D -s --full-contents -t --syms -T --dynamic-syms -r --reloc -R "
         "--dynamic-reloc -w --wide -z --disassemble-zeroes --no-show-raw-insn --show-raw-insn -i --info -H --help "
         "-v --version",
         values={
-            "-j --section -m --architecture -M --disassembler-options -b --target --start-address "
-            "--stop-address": PLAIN,
+            "-j --section -m --architecture -M --disassembler-options -b --target --start-address --stop-address": PLAIN
         },
         optional={"-C --demangle --disassemble": PLAIN},
         expression="files.at_file",
     ),
     "readelf": Command(
         # Not -w, -P and --debug-dump, which may follow links to other files and fetch debugging information.
-        source=f"{BINUTILS}, readelf(1)",
         flags="-a --all -h --file-header -l --program-headers --segments -S --section-headers --sections -g "
         "--section-groups -t --section-details -e --headers -s --syms --symbols --dyn-syms --lto-syms -n --notes -r "
         "--relocs -u --unwind -d --dynamic -V --version-info -A --arch-specific -c --archive-index -D --use-dynamic "
@@ -103,13 +100,10 @@ COMMANDS: dict[str, Command] = {
         expression="files.at_file",
     ),
     "size": Command(
-        source=f"{BINUTILS}, size(1)",
         flags="-A -B -G -o -d -x -t --totals -f --common --help -v -V --version",
         values={"--format --radix --target": PLAIN},
         expression="files.at_file",
     ),
     # The page itself: "you should never employ ldd on an untrusted executable".
-    "ldd": Command(
-        source="GNU libc 2.36, ldd(1)", effect={STATE: "may run the program it looks at"}, plain=True, rest=PROGRAM
-    ),
+    "ldd": Command(effect={STATE: "may run the program it looks at"}, plain=True, rest=PROGRAM),
 }

@@ -10,13 +10,13 @@ from handrail.shell.tables.format import PROGRAM, READ, STATE, Command, Grammar
 from handrail.shell.tables.git import files, history, refs
 from handrail.shell.tables.git.preconditions import LAZY_FETCH, NO_PAGER, NOT_BARE, WORK_TREE
 
+SOURCES = {"git 2.39, git(1) and the page of each sub-command": "git"}
+
 COMMANDS: dict[str, Command] = {
     "git": Command(
         # Not --help: with a sub-command it starts man.
-        source="git(1)",
-        flags="--version -v -P --no-pager --no-optional-locks --literal-pathspecs --glob-pathspecs "
-        "--noglob-pathspecs --icase-pathspecs --no-replace-objects --no-lazy-fetch --no-advice --html-path "
-        "--man-path --info-path",
+        flags="--version -v -P --no-pager --no-optional-locks --literal-pathspecs --glob-pathspecs --noglob-pathspecs "
+        "--icase-pathspecs --no-replace-objects --no-lazy-fetch --no-advice --html-path --man-path --info-path",
         moves="-C",
         values={
             "-C": READ,
@@ -29,5 +29,5 @@ COMMANDS: dict[str, Command] = {
         only_with="--version -v --html-path --man-path --info-path",
         requires=(NOT_BARE, WORK_TREE, LAZY_FETCH, NO_PAGER),
         subcommands={**history.SUBCOMMANDS, **refs.SUBCOMMANDS, **files.SUBCOMMANDS},
-    ),
+    )
 }

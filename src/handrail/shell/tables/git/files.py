@@ -6,24 +6,17 @@ from handrail.shell.tables.git.preconditions import FILTERS, FSMONITOR, OF_FILES
 SUBCOMMANDS: dict[str, Command] = {
     "status": Command(
         # -v -v shows a diff, with the configured conversion programs.
-        source="git-status(1)",
         flags="-s --short -b --branch --show-stash --no-show-stash --long -v --verbose -z --null --ahead-behind "
         "--no-ahead-behind --renames --no-renames --no-column --no-branch",
-        optional={
-            "--porcelain -u --untracked-files --ignored --ignore-submodules --column -M --find-renames": TEXT,
-        },
+        optional={"--porcelain -u --untracked-files --ignored --ignore-submodules --column -M --find-renames": TEXT},
         expression="git.pathspec",
         requires=(*OF_FILES, TEXTCONV_ALWAYS),
     ),
     "ls-files": Command(
-        source="git-ls-files(1)",
         flags="-c --cached -d --deleted -m --modified -o --others -i --ignored -s --stage --directory "
         "--no-empty-directory --empty-directory -u --unmerged -k --killed --resolve-undo -z --deduplicate "
         "--exclude-standard --error-unmatch --full-name --recurse-submodules --eol --sparse -t -v -f --debug",
-        values={
-            "-x --exclude --with-tree --format": TEXT,
-            "-X --exclude-from --exclude-per-directory": READ,
-        },
+        values={"-x --exclude --with-tree --format": TEXT, "-X --exclude-from --exclude-per-directory": READ},
         optional={"--abbrev": TEXT},
         rest=READ,
         default=".",
@@ -32,14 +25,12 @@ SUBCOMMANDS: dict[str, Command] = {
         requires=(FSMONITOR, FILTERS),
     ),
     "ls-tree": Command(
-        source="git-ls-tree(1)",
         flags="-d -r -t -z -l --long --name-only --name-status --object-only --full-name --full-tree",
         values={"--format": TEXT},
         optional={"--abbrev": TEXT},
         expression="git.pathspec",
     ),
     "grep": Command(
-        source="git-grep(1)",
         flags="--cached --untracked --exclude-standard --no-exclude-standard --recurse-submodules -v --invert-match "
         "-i --ignore-case -w --word-regexp -a --text -I --no-textconv -r --recursive --no-recursive -E "
         "--extended-regexp -G --basic-regexp -F --fixed-strings -P --perl-regexp -n --line-number --column -h -H "
@@ -65,7 +56,6 @@ SUBCOMMANDS: dict[str, Command] = {
         requires=(FSMONITOR,),
     ),
     "cat-file": Command(
-        source="git-cat-file(1)",
         flags="-e -p -t -s --allow-unknown-type --use-mailmap --mailmap --no-mailmap --no-use-mailmap "
         "--batch-all-objects --buffer --no-buffer --follow-symlinks --unordered -z",
         optional={"--batch --batch-check --batch-command": TEXT},
@@ -73,18 +63,12 @@ SUBCOMMANDS: dict[str, Command] = {
         expression="git.pathspec",
     ),
     "check-ignore": Command(
-        source="git-check-ignore(1)",
-        flags="-q --quiet -v --verbose --stdin -z -n --non-matching --no-index",
-        rest=LOOK,
-        requires=(FSMONITOR,),
+        flags="-q --quiet -v --verbose --stdin -z -n --non-matching --no-index", rest=LOOK, requires=(FSMONITOR,)
     ),
-    "check-attr": Command(
-        source="git-check-attr(1)", flags="-a --all --cached --stdin -z", rest=LOOK, requires=(FSMONITOR,)
-    ),
-    "check-mailmap": Command(source="git-check-mailmap(1)", flags="--stdin", rest=TEXT),
-    "count-objects": Command(source="git-count-objects(1)", flags="-v --verbose -H --human-readable"),
+    "check-attr": Command(flags="-a --all --cached --stdin -z", rest=LOOK, requires=(FSMONITOR,)),
+    "check-mailmap": Command(flags="--stdin", rest=TEXT),
+    "count-objects": Command(flags="-v --verbose -H --human-readable"),
     "fsck": Command(
-        source="git-fsck(1)",
         flags="-v --verbose --unreachable --dangling --no-dangling --tags --root --cache --reflogs --no-reflogs "
         "--full --no-full --connectivity-only --strict --progress --no-progress --name-objects --no-name-objects",
         never={"--lost-found": "writes lost objects into the repository"},
@@ -92,29 +76,25 @@ SUBCOMMANDS: dict[str, Command] = {
         requires=(FSMONITOR,),
     ),
     "hash-object": Command(
-        source="git-hash-object(1)",
         flags="--stdin --no-filters --literally",
         values={"-t --path": TEXT},
         never={"-w": "writes the object", "--stdin-paths": "reads files named in its input"},
         rest=READ,
         requires=(FILTERS,),
     ),
-    "verify-pack": Command(source="git-verify-pack(1)", flags="-v --verbose -s --stat-only", rest=READ),
+    "verify-pack": Command(flags="-v --verbose -s --stat-only", rest=READ),
     "archive": Command(
         # Anything else runs smudge filters and configured packers.
-        source="git-archive(1)",
         flags="-l --list",
         only_with="-l --list",
     ),
     "bundle": Command(
-        source="git-bundle(1)",
         subcommands={
-            "verify": Command(source="git-bundle(1)", flags="-q --quiet", operands=(READ,)),
-            "list-heads": Command(source="git-bundle(1)", operands=(READ,), rest=TEXT),
-        },
+            "verify": Command(flags="-q --quiet", operands=(READ,)),
+            "list-heads": Command(operands=(READ,), rest=TEXT),
+        }
     ),
     "rm": Command(
-        source="git-rm(1)",
         effect={STATE: "removes files and changes the index"},
         flags="-f --force -n --dry-run -r --cached --ignore-unmatch --sparse -q --quiet",
         values={"--pathspec-from-file": READ},
@@ -122,19 +102,17 @@ SUBCOMMANDS: dict[str, Command] = {
         keeps="--cached -n --dry-run",
     ),
     "mv": Command(
-        source="git-mv(1)",
         effect={STATE: "moves files and changes the index"},
         flags="-f --force -k -n --dry-run -v --verbose --sparse",
         expression="files.copy",
         moves_files="*",
     ),
     "clean": Command(
-        source="git-clean(1)",
         effect={STATE: "removes what is not under version control"},
         flags="-d -f --force -i --interactive -n --dry-run -q --quiet -x -X",
         values={"-e --exclude": TEXT},
-        expression="git.untracked",
+        expression="git.clean",
         keeps="-n --dry-run",
     ),
-    "stripspace": Command(source="git-stripspace(1)", flags="-s --strip-comments -c --comment-lines"),
+    "stripspace": Command(flags="-s --strip-comments -c --comment-lines"),
 }

@@ -1,39 +1,70 @@
 """Sub-commands of git that show commits and what they changed."""
 
 from handrail.shell.tables.format import NETWORK, READ, STATE, TEXT, WRITE, Command, Grammar, Unless
-from handrail.shell.tables.git.options import (
-    DIFF_FLAGS,
-    DIFF_NEVER,
-    DIFF_OPTIONAL,
-    DIFF_VALUES,
-    LOG_FLAGS,
-    LOG_OPTIONAL,
-    LOG_VALUES,
-    WALK_ATTACHED,
-    WALK_FLAGS,
-    WALK_NEVER,
-    WALK_OPTIONAL,
-    WALK_VALUES,
+from handrail.shell.tables.git import preconditions as needs
+
+# Options that many sub-commands share: of diffs (diff-options), and of walks through history (git-log(1)).
+DIFF_FLAGS = (
+    "-p -u --patch -s --no-patch --raw --patch-with-raw --indent-heuristic --no-indent-heuristic --minimal --patience "
+    "--histogram --compact-summary --numstat --shortstat --summary --patch-with-stat -z --name-only --name-status "
+    "--no-color --no-color-moved --no-color-moved-ws --no-renames --rename-empty --no-rename-empty --check "
+    "--full-index --binary -D --irreversible-delete --pickaxe-all --pickaxe-regex -R -a --text --ignore-cr-at-eol "
+    "--ignore-space-at-eol -b --ignore-space-change -w --ignore-all-space --ignore-blank-lines -W --function-context "
+    "--exit-code --quiet --no-ext-diff --no-textconv --no-prefix -t --cumulative --find-copies-harder "
+    "--no-relative --ita-invisible-in-index --ita-visible-in-index"
 )
-from handrail.shell.tables.git.preconditions import (
-    EXTERNAL_DIFF,
-    FILTERS,
-    FSMONITOR,
-    HOOKS,
-    IN_LOG,
-    NO_ALIAS,
-    OF_FILES,
-    SIGNATURES,
-    SUBMODULES,
-    TEXTCONV,
-    TEXTCONV_ALWAYS,
+DIFF_VALUES = (
+    "-S -G -I --ignore-matching-lines -l --diff-filter --anchored --diff-algorithm --inter-hunk-context "
+    "--ws-error-highlight --skip-to --rotate-to --src-prefix --dst-prefix --line-prefix --word-diff-regex "
+    "--find-object --color-moved-ws --stat-width --stat-name-width --stat-graph-width --stat-count "
+    "--output-indicator-new --output-indicator-old --output-indicator-context"
 )
+DIFF_OPTIONAL = (
+    "--stat --dirstat --dirstat-by-file --color --color-moved --word-diff --color-words --abbrev -U "
+    "--unified -M --find-renames -C --find-copies -B --break-rewrites --relative --ignore-submodules -X"
+)
+DIFF_NEVER = {
+    "--ext-diff": "runs the configured diff program",
+    "--textconv": "runs the configured conversion program",
+    "--submodule": "runs git in the submodule, with the programs its configuration names",
+}
+
+# The walk itself: git rev-list has these too.
+WALK_FLAGS = (
+    "--merges --no-merges --first-parent --exclude-first-parent-only --all --reverse --date-order --author-date-order "
+    "--topo-order --boundary --left-right --left-only --right-only --cherry --cherry-pick --cherry-mark --do-walk "
+    "--parents --children --abbrev-commit --no-abbrev-commit --relative-date --full-history --dense "
+    "--sparse --simplify-merges --simplify-by-decoration --show-pulls --remove-empty -i --regexp-ignore-case "
+    "--invert-grep --all-match -E --extended-regexp -F --fixed-strings -P --perl-regexp --basic-regexp -g "
+    "--walk-reflogs --reflog --oneline --graph --no-notes --no-expand-tabs --no-min-parents --no-max-parents --not "
+    "--merge --bisect --ignore-missing --single-worktree --standard-notes --no-standard-notes"
+)
+WALK_VALUES = (
+    "-n --max-count --skip --since --after --until --before --author --committer --grep --grep-reflog --date "
+    "--encoding --glob --exclude --since-as-filter"
+)
+WALK_ATTACHED = "--min-parents --max-parents --exclude-hidden --max-age --min-age"
+WALK_OPTIONAL = (
+    "--branches --tags --remotes --notes --show-notes --expand-tabs --no-walk --ancestry-path --show-linear-break"
+)
+WALK_NEVER = {
+    "--show-signature": "runs the configured signature program",
+    "--stdin": "takes revisions from its input",
+    "--alternate-refs": "runs the configured core.alternateRefsCommand",
+    "--remerge-diff": "merges again, with the configured merge drivers",
+}
+
+LOG_FLAGS = (
+    "--no-decorate --source --follow --full-diff --clear-decorations --mailmap --use-mailmap --no-mailmap "
+    "--no-use-mailmap -m -c --cc --no-diff-merges --log-size --combined-all-paths --no-show-signature"
+)
+LOG_VALUES = "--decorate-refs --decorate-refs-exclude"
+LOG_OPTIONAL = "--decorate"
 
 PRETTY = Grammar("git.pretty")
 DIFF_OUTPUT = {DIFF_VALUES: TEXT, "--output": WRITE, "-O": READ}
 
 LOG = Command(
-    source="git-log(1)",
     flags=f"{DIFF_FLAGS} {WALK_FLAGS} {LOG_FLAGS}",
     values={**DIFF_OUTPUT, WALK_VALUES: TEXT, LOG_VALUES: TEXT, "-L": Grammar("git.lines")},
     attached={WALK_ATTACHED: TEXT, "--format": PRETTY},
@@ -41,81 +72,61 @@ LOG = Command(
     never={**DIFF_NEVER, **WALK_NEVER},
     number=True,
     expression="git.pathspec",
-    requires=IN_LOG,
+    requires=needs.IN_LOG,
 )
 DIFF = Command(
-    source="git-diff(1)",
     flags=f"{DIFF_FLAGS} --cached --staged --merge-base -0 -1 -2 -3 --base --ours --theirs -c --cc",
     values=DIFF_OUTPUT,
     optional={DIFF_OPTIONAL: TEXT},
     never={**DIFF_NEVER, "--no-index": "compares files outside any repository"},
     expression="git.pathspec",
-    requires=(*OF_FILES, EXTERNAL_DIFF, TEXTCONV),
+    requires=(*needs.OF_FILES, needs.EXTERNAL_DIFF, needs.TEXTCONV),
 )
 BLAME = Command(
-    source="git-blame(1)",
     flags="--incremental -b --root --show-stats --progress --no-progress --score-debug -f --show-name -n "
     "--show-number -p --porcelain --line-porcelain -c -t -l -s -e --show-email -w --color-lines --color-by-age "
     "--minimal --first-parent --no-textconv",
-    values={
-        "--ignore-rev -L --date --encoding --since": TEXT,
-        "--ignore-revs-file -S --contents": READ,
-    },
+    values={"--ignore-rev -L --date --encoding --since": TEXT, "--ignore-revs-file -S --contents": READ},
     attached={"--reverse": TEXT},
     optional={"-C -M --abbrev": TEXT},
     never={**DIFF_NEVER, "--output": "writes a file"},
     expression="git.pathspec",
-    requires=(FSMONITOR, FILTERS, TEXTCONV),
+    requires=(needs.FSMONITOR, needs.FILTERS, needs.TEXTCONV),
 )
 # A word after `git reflog` that is no sub-command is a ref; new sub-commands come with new versions.
 REFLOG = Grammar("git.reflog")
 
 SUBCOMMANDS: dict[str, Command] = {
-    "log": LOG,
-    "show": LOG._replace(source="git-show(1)"),
-    "whatchanged": LOG._replace(source="git-whatchanged(1)", requires=(*IN_LOG, NO_ALIAS)),
+    **dict.fromkeys(("log", "show"), LOG),
+    "whatchanged": LOG._replace(requires=(*needs.IN_LOG, needs.NO_ALIAS)),
     "diff": DIFF,
-    "diff-tree": Command(
-        source="git-diff-tree(1)",
+    "diff-tree": DIFF._replace(
         flags=f"{DIFF_FLAGS} -r --root -m -v --no-commit-id -c --cc --combined-all-paths --always --merge-base "
         "--no-diff-merges --no-notes",
-        values=DIFF_OUTPUT,
         attached={"--format": PRETTY},
         optional={DIFF_OPTIONAL: TEXT, "--pretty": PRETTY},
         never={**DIFF_NEVER, "--stdin": "takes trees from its input", "--remerge-diff": "runs merge drivers"},
-        expression="git.pathspec",
-        requires=(FSMONITOR, *IN_LOG),
+        requires=(needs.FSMONITOR, *needs.IN_LOG),
     ),
-    "diff-index": Command(
-        source="git-diff-index(1)",
+    "diff-index": DIFF._replace(
         flags=f"{DIFF_FLAGS} --cached --merge-base -m",
-        values=DIFF_OUTPUT,
-        optional={DIFF_OPTIONAL: TEXT},
         never=DIFF_NEVER,
-        expression="git.pathspec",
-        requires=(FSMONITOR, FILTERS, EXTERNAL_DIFF, TEXTCONV, SUBMODULES),
+        requires=(needs.FSMONITOR, needs.FILTERS, needs.EXTERNAL_DIFF, needs.TEXTCONV, needs.SUBMODULES),
     ),
-    "diff-files": Command(
-        source="git-diff-files(1)",
+    "diff-files": DIFF._replace(
         flags=f"{DIFF_FLAGS} -0 -1 -2 -3 --base --ours --theirs -q -c --cc",
-        values=DIFF_OUTPUT,
-        optional={DIFF_OPTIONAL: TEXT},
         never=DIFF_NEVER,
-        expression="git.pathspec",
-        requires=(FSMONITOR, FILTERS, EXTERNAL_DIFF, TEXTCONV, SUBMODULES),
+        requires=(needs.FSMONITOR, needs.FILTERS, needs.EXTERNAL_DIFF, needs.TEXTCONV, needs.SUBMODULES),
     ),
-    "range-diff": Command(
+    "range-diff": DIFF._replace(
         # It runs git log by itself, and does not hand --no-textconv on.
-        source="git-range-diff(1)",
         flags=f"{DIFF_FLAGS} --no-dual-color --dual-color --left-only --right-only --no-notes",
         values={**DIFF_OUTPUT, "--creation-factor": TEXT},
         optional={DIFF_OPTIONAL: TEXT, "--notes": TEXT},
         never=DIFF_NEVER,
-        expression="git.pathspec",
-        requires=(TEXTCONV_ALWAYS, SIGNATURES, SUBMODULES),
+        requires=(needs.TEXTCONV_ALWAYS, needs.SIGNATURES, needs.SUBMODULES),
     ),
     "rev-list": Command(
-        source="git-rev-list(1)",
         flags=f"{WALK_FLAGS} --count --quiet --use-bitmap-index --bisect-vars --bisect-all --objects "
         "--in-commit-order --objects-edge --objects-edge-aggressive --indexed-objects --unpacked --object-names "
         "--no-object-names --no-filter --filter-provided-objects --filter-print-omitted --exclude-promisor-objects "
@@ -126,81 +137,59 @@ SUBCOMMANDS: dict[str, Command] = {
         never=WALK_NEVER,
         number=True,
         expression="git.pathspec",
-        requires=(SIGNATURES,),
+        requires=(needs.SIGNATURES,),
     ),
     "shortlog": Command(
-        source="git-shortlog(1)",
         flags="-c --committer -n --numbered -s --summary -e --email --all --merges --no-merges --first-parent",
         values={"--group": TEXT},
         attached={"--since --after --until --before --author --grep": TEXT, "--format": PRETTY},
         optional={"-w --branches --tags --remotes": TEXT},
         never={"--output": "writes a file", **WALK_NEVER},
         expression="git.pathspec",
-        requires=(SIGNATURES,),
+        requires=(needs.SIGNATURES,),
     ),
     "reflog": Command(
-        source="git-reflog(1)",
         subcommands={
-            "show": LOG._replace(source="git-reflog(1)"),
-            "exists": Command(source="git-reflog(1)", operands=(TEXT,)),
-            "list": Command(source="git-reflog(1), git 2.45"),
-            "*": LOG._replace(source="git-reflog(1)", expression="", operands=(REFLOG,), rest=READ),
-        },
+            "show": LOG,
+            "exists": Command(operands=(TEXT,)),
+            "list": Command(),
+            "*": LOG._replace(expression="", operands=(REFLOG,), rest=READ),
+        }
     ),
     "stash": Command(
-        source="git-stash(1)",
         subcommands={
-            "list": LOG._replace(source="git-stash(1)"),
+            "list": LOG,
             "show": DIFF._replace(
-                source="git-stash(1)",
                 flags=f"{DIFF_FLAGS} --include-untracked --only-untracked",
-                requires=(EXTERNAL_DIFF, TEXTCONV, SUBMODULES),
+                requires=(needs.EXTERNAL_DIFF, needs.TEXTCONV, needs.SUBMODULES),
             ),
-        },
+        }
     ),
-    "blame": BLAME,
-    "annotate": BLAME._replace(source="git-annotate(1)"),
-    "cherry": Command(
-        source="git-cherry(1)", flags="-v --verbose", optional={"--abbrev": TEXT}, operands=(TEXT, TEXT, TEXT)
-    ),
-    "merge-base": Command(
-        source="git-merge-base(1)",
-        flags="-a --all --octopus --independent --is-ancestor --fork-point",
-        rest=TEXT,
-    ),
+    **dict.fromkeys(("blame", "annotate"), BLAME),
+    "cherry": Command(flags="-v --verbose", optional={"--abbrev": TEXT}, operands=(TEXT, TEXT, TEXT)),
+    "merge-base": Command(flags="-a --all --octopus --independent --is-ancestor --fork-point", rest=TEXT),
     "describe": Command(
-        source="git-describe(1)",
         flags="--contains --debug --all --tags --long --first-parent --exact-match --always",
         values={"--candidates --match --exclude": TEXT},
         optional={"--abbrev --dirty --broken": TEXT},
         rest=TEXT,
-        requires=(FSMONITOR, FILTERS, HOOKS),
+        requires=(needs.FSMONITOR, needs.FILTERS, needs.HOOKS),
     ),
     "name-rev": Command(
-        source="git-name-rev(1)",
         flags="--name-only --tags --all --undefined --no-undefined --always --stdin --annotate-stdin",
         values={"--refs --exclude": TEXT},
         rest=TEXT,
     ),
     "bisect": Command(
-        source="git-bisect(1)",
-        subcommands={
-            "log": Command(source="git-bisect(1)"),
-            "terms": Command(source="git-bisect(1)", flags="--term-good --term-old --term-bad --term-new"),
-        },
+        subcommands={"log": Command(), "terms": Command(flags="--term-good --term-old --term-bad --term-new")}
     ),
-    "patch-id": Command(source="git-patch-id(1)", flags="--stable --unstable --verbatim"),
+    "patch-id": Command(flags="--stable --unstable --verbatim"),
     "ls-remote": Command(
-        source="git-ls-remote(1)",
         operands=(NETWORK,),
         rest=TEXT,
         effect={NETWORK: "asks a remote, with the configured transport and credential programs"},
     ),
     "replace": Command(
-        source="git-replace(1)",
-        flags="-l --list",
-        attached={"--format": TEXT},
-        operands=(Unless(STATE, "-l --list"),),
-        rest=TEXT,
+        flags="-l --list", attached={"--format": TEXT}, operands=(Unless(STATE, "-l --list"),), rest=TEXT
     ),
 }

@@ -27,7 +27,6 @@ CONFIG_VALUES = {"-f --file": READ, "--blob -t --type --default": TEXT}
 CONFIG_NEVER = {"--includes": "reads the files that a file names"}
 CONFIG = Command(
     # With one operand it reads, with two it writes. A name has a dot; new sub-commands (edit) have none.
-    source="git-config(1)",
     flags=f"{CONFIG_FLAGS} {CONFIG_READS}",
     values=CONFIG_VALUES,
     never={
@@ -41,7 +40,6 @@ CONFIG = Command(
 
 SUBCOMMANDS: dict[str, Command] = {
     "branch": Command(
-        source="git-branch(1)",
         flags="-v --verbose -q --quiet -r --remotes -a --all -l --list --show-current -i --ignore-case --no-color "
         "--no-column --no-abbrev",
         values={"--sort --format": ATOMS, "-u --set-upstream-to": STATE},
@@ -52,7 +50,6 @@ SUBCOMMANDS: dict[str, Command] = {
         requires=(SIGNATURES,),
     ),
     "tag": Command(
-        source="git-tag(1)",
         flags="-l --list -i --ignore-case --no-column",
         values={"--sort --format": ATOMS, "-m --message -F --file -u --local-user --cleanup": STATE},
         optional={f"{FILTERS_OF_REFS} -n --color --column": TEXT},
@@ -62,7 +59,6 @@ SUBCOMMANDS: dict[str, Command] = {
         requires=(SIGNATURES,),
     ),
     "for-each-ref": Command(
-        source="git-for-each-ref(1)",
         flags="-s --shell -p --perl --python --tcl --ignore-case",
         values={"--count": TEXT, "--sort --format": ATOMS},
         optional={f"{FILTERS_OF_REFS} --color": TEXT},
@@ -70,27 +66,23 @@ SUBCOMMANDS: dict[str, Command] = {
         requires=(SIGNATURES,),
     ),
     "show-ref": Command(
-        source="git-show-ref(1)",
         flags="--tags --heads --branches --verify --exists --head -d --dereference -q --quiet",
         optional={"-s --hash --abbrev --exclude-existing": TEXT},
         rest=TEXT,
     ),
     "show-branch": Command(
-        source="git-show-branch(1)",
         flags="-a --all -r --remotes --topo-order --date-order --current --no-color --sparse --list --independent "
         "--merge-base --no-name --sha1-name --topics",
         optional={"--color --more -g --reflog": TEXT},
         rest=TEXT,
     ),
     "symbolic-ref": Command(
-        source="git-symbolic-ref(1)",
         flags="-q --quiet --short --recurse --no-recurse",
         values={"-m": STATE},
         never={"-d --delete": "removes a name"},
         operands=(TEXT,),
     ),
     "rev-parse": Command(
-        source="git-rev-parse(1)",
         flags="--verify -q --quiet --sq --not --symbolic --symbolic-full-name --all --revs-only --no-revs --flags "
         "--no-flags --local-env-vars --git-dir --git-common-dir --show-toplevel --show-superproject-working-tree "
         "--shared-index-path --absolute-git-dir --is-inside-git-dir --is-inside-work-tree --is-bare-repository "
@@ -101,76 +93,53 @@ SUBCOMMANDS: dict[str, Command] = {
         rest=TEXT,
     ),
     "remote": Command(
-        source="git-remote(1)",
         subcommands={
-            "*": Command(source="git-remote(1)", flags="-v --verbose"),
-            "get-url": Command(source="git-remote(1)", flags="--push --all", operands=(TEXT,)),
-            "show": Command(source="git-remote(1)", flags="-n", operands=(Unless(NETWORK, "-n"),), rest=TEXT),
-        },
+            "*": Command(flags="-v --verbose"),
+            "get-url": Command(flags="--push --all", operands=(TEXT,)),
+            "show": Command(flags="-n", operands=(Unless(NETWORK, "-n"),), rest=TEXT),
+        }
     ),
     "worktree": Command(
-        source="git-worktree(1)",
         subcommands={
-            "list": Command(source="git-worktree(1)", flags="--porcelain -v --verbose -z", attached={"--expire": TEXT}),
-            "remove": Command(
-                source="git-worktree(1)",
-                effect={STATE: "removes a working tree"},
-                flags="-f --force",
-                rest=REMOVE,
-            ),
-        },
+            "list": Command(flags="--porcelain -v --verbose -z", attached={"--expire": TEXT}),
+            "remove": Command(effect={STATE: "removes a working tree"}, flags="-f --force", rest=REMOVE),
+        }
     ),
     "notes": Command(
-        source="git-notes(1)",
         subcommands={
-            "*": Command(source="git-notes(1)"),
-            "list": Command(source="git-notes(1)", operands=(TEXT,)),
-            "show": Command(source="git-notes(1)", operands=(TEXT,)),
-            "get-ref": Command(source="git-notes(1)"),
-        },
+            "*": Command(),
+            "list": Command(operands=(TEXT,)),
+            "show": Command(operands=(TEXT,)),
+            "get-ref": Command(),
+        }
     ),
     "config": Command(
-        source="git-config(1)",
         subcommands={
             "*": CONFIG,
-            "list": Command(
-                source="git-config(1), git 2.46", flags=CONFIG_FLAGS, values=CONFIG_VALUES, never=CONFIG_NEVER
-            ),
+            "list": Command(flags=CONFIG_FLAGS, values=CONFIG_VALUES, never=CONFIG_NEVER),
             "get": Command(
-                source="git-config(1), git 2.46",
                 flags=f"{CONFIG_FLAGS} --all --regexp --show-names --no-show-names",
                 values={**CONFIG_VALUES, "--value --url": TEXT},
                 never=CONFIG_NEVER,
                 operands=(TEXT,),
             ),
-        },
+        }
     ),
     "submodule": Command(
-        source="git-submodule(1)",
         subcommands={
-            "*": Command(source="git-submodule(1)", flags="--quiet --cached", requires=(FSMONITOR, FILTERS)),
-            "status": Command(
-                source="git-submodule(1)",
-                flags="--quiet --cached --recursive",
-                rest=READ,
-                requires=(FSMONITOR, FILTERS),
-            ),
-        },
+            "*": Command(flags="--quiet --cached", requires=(FSMONITOR, FILTERS)),
+            "status": Command(flags="--quiet --cached --recursive", rest=READ, requires=(FSMONITOR, FILTERS)),
+        }
     ),
-    "sparse-checkout": Command(
-        source="git-sparse-checkout(1)", subcommands={"list": Command(source="git-sparse-checkout(1)")}
-    ),
-    "var": Command(source="git-var(1)", flags="-l", operands=(TEXT,)),
+    "sparse-checkout": Command(subcommands={"list": Command()}),
+    "var": Command(flags="-l", operands=(TEXT,)),
     "check-ref-format": Command(
-        source="git-check-ref-format(1)",
-        flags="--normalize --print --branch --allow-onelevel --no-allow-onelevel --refspec-pattern",
-        operands=(TEXT,),
+        flags="--normalize --print --branch --allow-onelevel --no-allow-onelevel --refspec-pattern", operands=(TEXT,)
     ),
-    "version": Command(source="git-version(1)", flags="--build-options"),
+    "version": Command(flags="--build-options"),
     "help": Command(
         # With a name it starts man, a browser or info.
-        source="git-help(1)",
         flags="-a --all --no-verbose --verbose -g --guides -c --config --no-external-commands --external-commands "
-        "--no-aliases --aliases --user-interfaces --developer-interfaces",
+        "--no-aliases --aliases --user-interfaces --developer-interfaces"
     ),
 }
