@@ -16,8 +16,8 @@ from pathlib import Path
 
 from handrail import CarefulGate, Hooks, Rails, ResultStore, RunContext, ToolExecutor, ToolUse, tool
 from handrail.config.flags import NO_FLAGS_GIVEN
+from handrail.dispatch.call_hooks import CallHooks
 from handrail.dispatch.gate import Evidence, Request, WithoutPolicy
-from handrail.dispatch.hooking import CallHooks
 from handrail.hooks.asking import Surroundings
 from handrail.session.late_hooks import LateHooks
 from handrail.session.session_settings import SessionSettings, open_settings

@@ -21,17 +21,17 @@ from handrail.cli.permissions.calls import tool_called
 from handrail.conversation.blocks import ToolUse
 from handrail.conversation.redact import make_redactor
 from handrail.dispatch.approval.audit import Audit
+from handrail.dispatch.approval.decide import facts_of, imagined
 from handrail.dispatch.approval.gate import PolicyGate
-from handrail.dispatch.approval.judging import facts_of, imagined
 from handrail.dispatch.approval.live import LivePolicy
 from handrail.dispatch.gate import NOTHING_SAID, Request
 from handrail.files.paths import beneath, exists, expand, locate, resolve
 from handrail.permissions.case import Case, make_case
-from handrail.permissions.hidden import hidden
+from handrail.permissions.file_access import Lookup
+from handrail.permissions.hidden_files import hidden
 from handrail.permissions.layers import decide
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import Behaviour, Source
-from handrail.permissions.touch import Lookup
 from handrail.session.state_folder import default_services
 from handrail.tools.abort import AbortSignal
 from handrail.tools.context import RunContext, ToolContext

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from handrail.conversation.blocks import BrokenToolUse, ToolUse
+from handrail.dispatch.call_state import Call, State
 from handrail.dispatch.executor import ToolExecutor
-from handrail.dispatch.journal import Journal
+from handrail.dispatch.retry_journal import Journal
 from handrail.dispatch.schedule import Scheduling
-from handrail.dispatch.tracked import Call, State
 from handrail.errors import HandrailError, ToolError
 from handrail.testing import GatedTool
 from handrail.tools.abort import AbortReason

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from handrail.dispatch.executor import ToolExecutor
 from handrail.dispatch.gate import CarefulGate, Rails
-from handrail.dispatch.journal import Journal
+from handrail.dispatch.retry_journal import Journal
 from handrail.dispatch.schedule import Scheduling
 from handrail.testing import run_virtual
 from handrail.tools.abort import AbortReason

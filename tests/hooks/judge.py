@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from handrail.dispatch.approval.judging import facts_of
+from handrail.dispatch.approval.decide import facts_of
 from handrail.dispatch.gate import Approver, Evidence, Request, WithoutPolicy
 from handrail.files.paths import beneath, exists, expand, locate, resolve
 from handrail.permissions.case import make_case
+from handrail.permissions.file_access import Lookup
 from handrail.permissions.layers import decide
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import Behaviour, Source
-from handrail.permissions.touch import Lookup
 from handrail.tools.permission import Decision, Verdict
 
 LOOKUP = Lookup(resolve, locate, expand, exists, beneath)

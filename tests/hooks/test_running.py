@@ -16,7 +16,7 @@ import pytest
 
 from handrail import HookCallback, HookNews, Hooks, RunContext, ToolUse
 from handrail.cli.permissions.calls import tool_called
-from handrail.dispatch.approval.judging import imagined
+from handrail.dispatch.approval.decide import imagined
 from handrail.hooks.answers import NOTHING, Answer
 from handrail.hooks.asking import Surroundings
 from handrail.hooks.specs import HookSource

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from handrail.builtin.table import base_tools
 from handrail.conversation.blocks import Json, ToolUse
+from handrail.dispatch.approval.decide import tool_checks
 from handrail.dispatch.approval.gate import PolicyGate
-from handrail.dispatch.approval.judging import tool_checks
 from handrail.dispatch.approval.live import LivePolicy
 from handrail.dispatch.approval.question import Answer, Question
 from handrail.dispatch.executor import ToolExecutor

@@ -10,14 +10,14 @@ from typing import Any
 
 from handrail.cli.permissions.calls import tool_called
 from handrail.conversation.blocks import ToolUse
-from handrail.dispatch.approval.judging import facts_of, imagined
+from handrail.dispatch.approval.decide import facts_of, imagined
 from handrail.dispatch.gate import NOTHING_SAID
 from handrail.files.paths import beneath, exists, expand, locate, resolve
 from handrail.permissions.case import Case, Facts, make_case
+from handrail.permissions.file_access import Lookup
 from handrail.permissions.layers import decide, outcome
 from handrail.permissions.policy import Flags, Policy
 from handrail.permissions.rules import Behaviour, Source
-from handrail.permissions.touch import Lookup
 from handrail.tools.access import Access
 from handrail.tools.context import RunContext
 from handrail.tools.permission import Decision

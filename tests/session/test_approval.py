@@ -10,7 +10,7 @@ from handrail import Agent, Allow, Deny, HandrailError, Policy, Question, Rails,
 from handrail.conversation.blocks import ToolResult
 from handrail.conversation.messages import UserMessage
 from handrail.conversation.stream import StreamFailure, Usage, UsageUpdate
-from handrail.dispatch.approval.model_judge import Ruling
+from handrail.dispatch.approval.classifier import Ruling
 from handrail.permissions.policy import Flags
 from handrail.permissions.rules import Behaviour, Source
 from handrail.session.classifier import PROMPT, ModelClassifier, ruling

@@ -107,8 +107,8 @@ def from_json(name: str, value: object, source: str) -> AgentDefinition | str:
 
 def _names_tool(names: tuple[str, ...], tool: str) -> bool:
     """Whether one of these names or rules is about a tool; `*` stands for any text."""
-    from handrail.permissions.globs import glob  # noqa: PLC0415  # no first request waits for it
     from handrail.permissions.rules import ALIASES, MCP  # noqa: PLC0415
+    from handrail.permissions.wildcards import glob  # noqa: PLC0415  # no first request waits for it
 
     for name in names:
         plain = ALIASES.get(each := name.partition("(")[0].strip(), each)

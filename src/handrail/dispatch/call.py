@@ -16,7 +16,11 @@ from typing import TypeAlias
 
 from handrail.conversation.blocks import Json, Text, ToolUse
 from handrail.conversation.scribe import Scribe
-from handrail.dispatch.endings import (
+from handrail.dispatch.call_state import Call
+from handrail.dispatch.flags import parse
+from handrail.dispatch.gate import NO_ANSWER, NOTHING_SAID, Evidence, HookAnswer, Hooks, Rails, Request
+from handrail.dispatch.invoke import invoke
+from handrail.dispatch.outcomes import (
     crash_message,
     crashed,
     denied,
@@ -27,12 +31,8 @@ from handrail.dispatch.endings import (
     rejected_input,
     tool_result,
 )
-from handrail.dispatch.flags import parse
-from handrail.dispatch.gate import NO_ANSWER, NOTHING_SAID, Evidence, HookAnswer, Hooks, Rails, Request
-from handrail.dispatch.invoke import invoke
 from handrail.dispatch.results import ResultStore
 from handrail.dispatch.threads import in_thread
-from handrail.dispatch.tracked import Call
 from handrail.errors import HandrailError, InputError, ToolError, ToolTimeoutError
 from handrail.hooks.texts import reminder
 from handrail.records import record

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from handrail.conversation.blocks import Json
-from handrail.dispatch.tracked import Call
+from handrail.dispatch.call_state import Call
 from handrail.tools.cards import Card
 from handrail.tools.context import Progress
 from handrail.tools.outcome import Outcome, Status

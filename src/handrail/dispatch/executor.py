@@ -17,18 +17,18 @@ from typing import Self
 from handrail.conversation.blocks import BrokenToolUse, ToolUse
 from handrail.conversation.scribe import Scribe
 from handrail.dispatch.call import AddTools, Desk, Pipeline
+from handrail.dispatch.call_state import Call, State
 from handrail.dispatch.cards import ToolCards
 from handrail.dispatch.channel import Channel
-from handrail.dispatch.endings import crashed, failed, rejected_input, repeated, stopped
 from handrail.dispatch.flags import abort, enabled, flag, parse
 from handrail.dispatch.footprint import WRITES_WORLD, footprint
 from handrail.dispatch.gate import Rails, Request
-from handrail.dispatch.journal import Journal
+from handrail.dispatch.outcomes import crashed, failed, rejected_input, repeated, stopped
 from handrail.dispatch.queue import Queue
 from handrail.dispatch.results import ResultStore
+from handrail.dispatch.retry_journal import Journal
 from handrail.dispatch.schedule import Scheduling
 from handrail.dispatch.threads import from_thread
-from handrail.dispatch.tracked import Call, State
 from handrail.errors import HandrailError
 from handrail.tools.abort import AbortReason
 from handrail.tools.context import Progress, RunContext

@@ -4,10 +4,10 @@ from functools import lru_cache
 
 from handrail.files.paths import beneath, exists, expand, locate, resolve
 from handrail.permissions.case import Facts, make_case
+from handrail.permissions.file_access import Lookup
 from handrail.permissions.matching import matching
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import Behaviour, Rule
-from handrail.permissions.touch import Lookup
 from handrail.tools.access import DeclaredUse
 
 LOOKUP = Lookup(resolve, locate, expand, exists, beneath)

@@ -2,7 +2,7 @@
 
 from handrail.conversation.blocks import Json, Text
 from handrail.conversation.messages import Attachment
-from handrail.dispatch.journal import Journal
+from handrail.dispatch.retry_journal import Journal
 from handrail.tools.outcome import Outcome
 
 

@@ -13,12 +13,12 @@ from typing import Any
 from handrail.conversation.blocks import ToolUse
 from handrail.files.paths import MAX_BENEATH, Beneath, Place, plain
 from handrail.files.paths import Kind as PlaceKind
-from handrail.permissions.contents import inside, unnamed
-from handrail.permissions.passing import passing, through
+from handrail.permissions.file_access import FileEffect, Lookup, Touch, touch_of
+from handrail.permissions.implied_paths import inside, unnamed
 from handrail.permissions.policy import Policy
+from handrail.permissions.recursive_reads import passing, through
 from handrail.permissions.rules import ALIASES, mcp_of
 from handrail.permissions.shell import Part, in_background, parts_of
-from handrail.permissions.touch import FileEffect, Lookup, Touch, touch_of
 from handrail.permissions.web import Target, read_url
 from handrail.records import record
 from handrail.shell.analysis import analyse

@@ -5,12 +5,12 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from handrail.permissions.globs import Glob, glob
 from handrail.permissions.patterns import Anchors, PathIndex
 from handrail.permissions.powershell import PowerShellIndex
 from handrail.permissions.rules import EFFECTS, MCP, NEVER_BY_PATH, PARAMETER, Behaviour, Rule, normalised, server_name
 from handrail.permissions.shell import ShellIndex
 from handrail.permissions.web import DomainIndex
+from handrail.permissions.wildcards import Glob, glob
 from handrail.tools.tool import McpInfo
 
 Filed = tuple[Glob, Rule]

@@ -14,11 +14,11 @@ from typing import TypeAlias
 
 from handrail.permissions.case import Case
 from handrail.permissions.classifier import classify
+from handrail.permissions.file_access import REMOVING, FileEffect, Touch
 from handrail.permissions.matching import Coverage, coverage, guards_files, matching, met, possible, unseen
 from handrail.permissions.paths import below, critical
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import Behaviour
-from handrail.permissions.touch import REMOVING, FileEffect, Touch
 from handrail.permissions.web import Reach
 from handrail.tools.permission import Decision, Opinion, Strength, Verdict, fold
 

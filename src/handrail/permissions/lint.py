@@ -4,10 +4,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 
-from handrail.permissions.covering import Covers
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import EFFECTS, NEVER_BY_PATH, Behaviour, Rule, Source
 from handrail.permissions.shell import TRANSPARENT, compile_shell, has_operator
+from handrail.permissions.subsumption import Covers
 from handrail.permissions.suggest import RUN_ANYTHING
 from handrail.records import record
 

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from handrail.permissions.case import Case, text_of
-from handrail.permissions.globs import WORD_END
+from handrail.permissions.file_access import READING, FileEffect, Touch, allowed_by
 from handrail.permissions.index import RuleIndex
 from handrail.permissions.policy import Policy
 from handrail.permissions.powershell import as_written, behind_options
 from handrail.permissions.rules import Behaviour, Rule
-from handrail.permissions.touch import READING, FileEffect, Touch, allowed_by
+from handrail.permissions.wildcards import WORD_END
 from handrail.records import record
 
 

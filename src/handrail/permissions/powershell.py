@@ -8,9 +8,9 @@ an allow rule covers only a line that is one plain command.
 import re
 from collections.abc import Iterable
 
-from handrail.permissions.globs import WORD_END, Glob
 from handrail.permissions.rules import Behaviour, Rule
 from handrail.permissions.shell import compile_shell
+from handrail.permissions.wildcards import WORD_END, Glob
 
 CMDLETS = {
     "add-content": "ac",

@@ -11,8 +11,8 @@ import shlex
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from handrail.permissions.globs import WORD_END, Glob
 from handrail.permissions.rules import Behaviour, Rule
+from handrail.permissions.wildcards import WORD_END, Glob
 from handrail.shell.analysis import analyse
 from handrail.shell.model import HARMLESS, Analysis, Does, Effect, Kind, Piece, Segment, Verdict, Word
 

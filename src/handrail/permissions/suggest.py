@@ -4,11 +4,11 @@ import re
 import shlex
 
 from handrail.permissions.case import Case
-from handrail.permissions.globs import WORD_END, Glob
 from handrail.permissions.matching import coverage
 from handrail.permissions.rules import Behaviour, Rule, normalised, parse_rule, server_name
 from handrail.permissions.shell import EXACT_ONLY, Part, compile_shell
 from handrail.permissions.web import Reach
+from handrail.permissions.wildcards import WORD_END, Glob
 from handrail.records import record
 
 MAX_RULES = 5

@@ -8,7 +8,7 @@ from handrail.conversation.blocks import Text
 from handrail.conversation.messages import UserMessage
 from handrail.conversation.request import History, Request, Thinking
 from handrail.conversation.stream import Usage
-from handrail.dispatch.approval.model_judge import Ruling
+from handrail.dispatch.approval.classifier import Ruling
 from handrail.loop.run_config import Model
 from handrail.loop.side_request import side_request
 

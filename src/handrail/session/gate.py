@@ -17,9 +17,9 @@ GATE_MODULES = ("handrail.permissions.policy", "handrail.dispatch.approval.gate"
 
 if TYPE_CHECKING:
     from handrail.conversation.redact import Redactor
+    from handrail.dispatch.approval.classifier import Judge
     from handrail.dispatch.approval.gate import PolicyGate
     from handrail.dispatch.approval.live import LivePolicy
-    from handrail.dispatch.approval.model_judge import Judge
     from handrail.dispatch.approval.question import Handler, PermissionHooks
     from handrail.dispatch.approval.sdk import CanUseTool
     from handrail.permissions.policy import Policy
@@ -143,7 +143,7 @@ def hider(policy: "Callable[[], Policy]") -> Callable[[str], bool]:
     def left_out(path: str) -> bool:
         now = policy()
         if not known or known[0][0] is not now:
-            known[:] = [(now, import_module("handrail.permissions.hidden").hidden(now))]
+            known[:] = [(now, import_module("handrail.permissions.hidden_files").hidden(now))]
         return known[0][1](path)
 
     return left_out

@@ -19,7 +19,7 @@ from handrail.tools.output import Output
 from handrail.tools.permission import Allow, Deny, Update
 
 if TYPE_CHECKING:
-    from handrail.dispatch.hooking import CallHooks
+    from handrail.dispatch.call_hooks import CallHooks
     from handrail.hooks.answers import Answer
     from handrail.hooks.runner import Hooks
     from handrail.session.session_settings import SessionSettings
@@ -51,7 +51,7 @@ class LateHooks:
         if self.now is None:
             self.now = self._make()
             self.now.wake, self.now.remark, self.now.later = self._wake, self._remark, self._later
-            self._calls = import_module("handrail.dispatch.hooking").CallHooks(self.now)
+            self._calls = import_module("handrail.dispatch.call_hooks").CallHooks(self.now)
         else:
             import_module("handrail.session.hooks").reload_hooks(self.now, self._live.loaded)
         problems = [str(problem) for problem in self.now.problems]

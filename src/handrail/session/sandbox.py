@@ -127,7 +127,7 @@ def with_rules(settings: "SandboxSettings", policy: "Policy") -> "SandboxSetting
 
 def denied_paths(policy: "Policy", tool: str) -> Iterator[str]:
     """The files and folders that deny rules name; of a pattern, those that are there now."""
-    from handrail.permissions.carried import denied_patterns  # noqa: PLC0415
+    from handrail.permissions.deny_paths import denied_patterns  # noqa: PLC0415
 
     for pattern in denied_patterns(policy, tool):
         if WILD.search(pattern):

@@ -9,8 +9,8 @@ from typing import Any
 from handrail.builtin.services import ToolServices
 from handrail.builtin.support.background_tasks import Tasks, tasks_of
 from handrail.conversation.blocks import ToolUse
+from handrail.dispatch.approval.decide import tool_checks
 from handrail.dispatch.approval.gate import PolicyGate
-from handrail.dispatch.approval.judging import tool_checks
 from handrail.dispatch.approval.live import LivePolicy
 from handrail.dispatch.executor import ToolExecutor
 from handrail.dispatch.gate import CarefulGate, Gate, Rails

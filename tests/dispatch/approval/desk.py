@@ -11,9 +11,9 @@ from pydantic import BaseModel
 
 from handrail.conversation.blocks import ToolUse
 from handrail.dispatch.approval.audit import Audit
+from handrail.dispatch.approval.classifier import Ruling
 from handrail.dispatch.approval.gate import PolicyGate
 from handrail.dispatch.approval.live import LivePolicy
-from handrail.dispatch.approval.model_judge import Ruling
 from handrail.dispatch.approval.question import Answer, Question
 from handrail.dispatch.gate import NOTHING_SAID, Evidence, Request
 from handrail.permissions.policy import Flags, Policy

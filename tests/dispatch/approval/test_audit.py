@@ -14,7 +14,7 @@ import pytest
 
 from handrail.conversation.redact import make_redactor
 from handrail.dispatch.approval.audit import Audit, allowed_by_classifier
-from handrail.dispatch.approval.model_judge import Ruling
+from handrail.dispatch.approval.classifier import Ruling
 from handrail.dispatch.gate import Evidence
 from handrail.tools.context import AgentIdentity
 from handrail.tools.permission import Allow, Deny, Verdict

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from handrail.conversation.blocks import Image, Text
+from handrail.dispatch.approval.classifier import Ruling
+from handrail.dispatch.approval.decide import nobody_checks
 from handrail.dispatch.approval.gate import TO_SUBAGENT
-from handrail.dispatch.approval.judging import nobody_checks
-from handrail.dispatch.approval.model_judge import Ruling
 from handrail.dispatch.approval.question import Proposal
 from handrail.dispatch.gate import NOTHING_SAID, Evidence
 from handrail.permissions.policy import Flags

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.dispatch.approval.model_judge import Ruling
+from handrail.dispatch.approval.classifier import Ruling
 from handrail.permissions.policy import Flags
 from handrail.permissions.rules import Behaviour, Source
 from handrail.tools.abort import AbortReason, AbortSignal

@@ -13,7 +13,7 @@ from pydantic import ConfigDict
 
 from handrail.builtin.table import base_tools
 from handrail.conversation.blocks import ToolUse
-from handrail.dispatch.approval.judging import facts_of, imagined, judge
+from handrail.dispatch.approval.decide import facts_of, imagined, judge
 from handrail.dispatch.gate import NOTHING_SAID
 from handrail.errors import HandrailError
 from handrail.permissions.case import Case, Facts

@@ -12,7 +12,7 @@ from typing import Any
 from handrail.cli.permissions.calls import policy_of
 from handrail.cli.permissions.recorded import Recorded, Surroundings, of_session, read
 from handrail.conversation.plain import plain
-from handrail.dispatch.approval.judging import judge
+from handrail.dispatch.approval.decide import judge
 from handrail.permissions.case import Case
 from handrail.permissions.layers import outcome, winner
 from handrail.permissions.policy import Policy

@@ -17,11 +17,11 @@ from itertools import count
 from pathlib import Path
 
 from handrail.conversation.blocks import Json, Text, ToolUse
-from handrail.dispatch.approval.asking import AUTOMATIC, Asking, Outcome, Pending, classifier_text, needs_person
+from handrail.dispatch.approval.approvers import AUTOMATIC, Asking, Outcome, Pending, classifier_text, needs_person
 from handrail.dispatch.approval.audit import Audit, Entry
-from handrail.dispatch.approval.judging import Conditions, judge_request, nobody_checks
+from handrail.dispatch.approval.classifier import Judge
+from handrail.dispatch.approval.decide import Conditions, judge_request, nobody_checks
 from handrail.dispatch.approval.live import LivePolicy
-from handrail.dispatch.approval.model_judge import Judge
 from handrail.dispatch.approval.once import ResolveOnce
 from handrail.dispatch.approval.question import Handler, PermissionHooks, make_question
 from handrail.dispatch.flags import parse

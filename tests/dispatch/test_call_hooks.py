@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from handrail import Hooks, Output, Rails, RunContext, ToolExecutor, ToolUse, tool
+from handrail.dispatch.call_hooks import CallHooks, absolute
 from handrail.dispatch.gate import Evidence, Gate, Request, WithoutPolicy
-from handrail.dispatch.hooking import CallHooks, absolute
 from handrail.dispatch.results import ResultStore
 from handrail.hooks.asking import Surroundings
 from handrail.hooks.news import HookNews

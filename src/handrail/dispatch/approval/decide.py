@@ -11,9 +11,9 @@ from handrail.dispatch.gate import Evidence, Request
 from handrail.dispatch.threads import in_thread
 from handrail.files.paths import beneath, exists, expand, locate, resolve
 from handrail.permissions.case import Case, Facts, looks_around, make_case
+from handrail.permissions.file_access import Lookup
 from handrail.permissions.layers import decide
 from handrail.permissions.policy import Policy
-from handrail.permissions.touch import Lookup
 from handrail.shell.model import LINKS_INSIDE, Analysis
 from handrail.tools.abort import AbortSignal
 from handrail.tools.access import EXCLUSIVE

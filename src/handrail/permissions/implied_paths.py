@@ -9,9 +9,9 @@ import posixpath
 from collections.abc import Callable, Iterable, Iterator
 
 from handrail.files.paths import Kind, Place
+from handrail.permissions.file_access import READING, FileEffect, Lookup, Touch, touch_of
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import Behaviour
-from handrail.permissions.touch import READING, FileEffect, Lookup, Touch, touch_of
 from handrail.shell.model import Does, Segment, Word
 
 # The last of their words is where the others go; all else that writes a folder may write what is in it.

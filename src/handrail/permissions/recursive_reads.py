@@ -8,10 +8,10 @@ import posixpath
 from collections.abc import Callable, Iterator
 
 from handrail.files.paths import Kind, Place
-from handrail.permissions.contents import OBJECTING, objected
-from handrail.permissions.hidden import hidden
+from handrail.permissions.file_access import FileEffect, Lookup, Touch, touch_of
+from handrail.permissions.hidden_files import hidden
+from handrail.permissions.implied_paths import OBJECTING, objected
 from handrail.permissions.policy import Policy
-from handrail.permissions.touch import FileEffect, Lookup, Touch, touch_of
 from handrail.shell.listing import gone_through
 from handrail.shell.model import Below, Segment, Word
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.permissions.globs import WORD_END, Glob, glob
 from handrail.permissions.shell import plain_cut, quoted_cut
+from handrail.permissions.wildcards import WORD_END, Glob, glob
 from tests.permissions.world import World
 
 TEXTS = st.text(f"ab{WORD_END}", max_size=8)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
-from handrail.dispatch.approval.model_judge import Judge, Ruling, ask_judge
+from handrail.dispatch.approval.classifier import Judge, Ruling, ask_judge
 from handrail.dispatch.approval.once import ResolveOnce
 from handrail.dispatch.approval.question import Answer, Handler, PermissionHooks, Question
 from handrail.dispatch.approval.race import Racer, race

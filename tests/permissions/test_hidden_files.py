@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.permissions.hidden import hidden
+from handrail.permissions.hidden_files import hidden
 from tests.permissions.world import PROJECT, World
 
 

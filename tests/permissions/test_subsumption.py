@@ -3,10 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.permissions.covering import Covers
-from handrail.permissions.globs import WORD_END
 from handrail.permissions.rules import Behaviour, Rule, Source, parse_rule
 from handrail.permissions.shell import compile_shell
+from handrail.permissions.subsumption import Covers
+from handrail.permissions.wildcards import WORD_END
 
 SPECS = st.lists(st.sampled_from(["git", "push", "*", " ", " *", "x", "*x"]), min_size=1, max_size=5).map("".join)
 FILLERS = st.lists(st.sampled_from(["", "a", "git", WORD_END, f"push{WORD_END}x"]), min_size=6, max_size=6)

@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from handrail.permissions.globs import WORD_END, Glob
 from handrail.permissions.rules import Behaviour, Rule
 from handrail.permissions.shell import compile_shell, cut, with_blank
+from handrail.permissions.wildcards import WORD_END, Glob
 
 ANYTHING = "\x01"
 """Stands for text that only a wildcard can match."""
