@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.permissions.modes import MODES, STRICTNESS
-from handrail.permissions.policy import Flags, Policy
+from handrail.permissions.policy import ModeAvailability, Policy
 from handrail.permissions.update import UpdateProblem, change_policy
 from handrail.tools.output import ContextChange
 
-ALL = Flags(bypass_available=True, auto_available=True)
+ALL = ModeAvailability(bypass_available=True, auto_available=True)
 START = Policy.empty("/project", "/home/me").with_flags(ALL).with_directories(["/project", "/more"])
 
 
@@ -66,7 +66,7 @@ def test_leaving_plan_mode_restores_the_mode_before_it_with_consent_only(mode: s
 
 
 def test_a_mode_that_is_not_available_is_not_entered_even_with_consent() -> None:
-    narrow = START.with_flags(Flags())
+    narrow = START.with_flags(ModeAvailability())
 
     for mode in ("bypassPermissions", "auto"):
         assert isinstance(change_policy(narrow, ContextChange(mode=mode), consented=True), UpdateProblem)

@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.permissions.policy import Flags, Policy, mode_of_subagent
-from handrail.permissions.rules import Behaviour, Rule, Source
+from handrail.permissions.policy import ModeAvailability, Policy, mode_of_subagent
+from handrail.permissions.rules import Behaviour, Rule, RuleSource
 from handrail.permissions.update import UpdateProblem, apply_update
 from handrail.tools.pool import Denied
 from handrail.tools.tool import McpInfo
 
 ALLOW, ASK, DENY = Behaviour.ALLOW, Behaviour.ASK, Behaviour.DENY
-USER, PROJECT = Source("user", "~/.handrail/settings.json", 3), Source("project", ".handrail/settings.json", 4)
+USER, PROJECT = RuleSource("user", "~/.handrail/settings.json", 3), RuleSource("project", ".handrail/settings.json", 4)
 EMPTY = Policy.empty("/p", "/h")
-ALL = Flags(bypass_available=True, auto_available=True)
+ALL = ModeAvailability(bypass_available=True, auto_available=True)
 
 
 @pytest.mark.proves("G17")
@@ -66,7 +66,7 @@ def test_a_mode_that_is_not_available_cannot_be_entered(mode: str) -> None:
     assert EMPTY.with_mode(mode).mode == "default"
     allowed = EMPTY.with_flags(ALL).with_mode(mode)
     assert allowed.mode == mode
-    assert allowed.with_flags(Flags()).mode == "default"
+    assert allowed.with_flags(ModeAvailability()).mode == "default"
 
 
 def test_manual_is_another_word_for_default_and_unknown_modes_are_refused() -> None:
@@ -83,7 +83,7 @@ def test_leaving_plan_mode_restores_the_mode_before_it() -> None:
     assert planning.leaving_plan().mode == "acceptEdits"
     assert EMPTY.leaving_plan() is EMPTY
     bypassing = EMPTY.with_flags(ALL).with_mode("bypassPermissions").with_mode("plan")
-    assert bypassing.with_flags(Flags()).leaving_plan().mode == "default"
+    assert bypassing.with_flags(ModeAvailability()).leaving_plan().mode == "default"
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_a_sub_agent_has_its_parents_mode_unless_it_may_choose(parent: str, own:
 
 
 def test_surroundings_are_part_of_the_policy() -> None:
-    flags = Flags(bypass_available=True)
+    flags = ModeAvailability(bypass_available=True)
 
     assert EMPTY.with_flags(flags).flags == flags
 
@@ -163,7 +163,7 @@ def test_a_rule_without_content_is_the_whole_tool() -> None:
     found = apply_update(EMPTY, update)
 
     assert isinstance(found, Policy)
-    assert found.rules == (Rule("Task", "Agent", None, DENY, Source("session")),)
+    assert found.rules == (Rule("Task", "Agent", None, DENY, RuleSource("session")),)
 
 
 def test_mode_and_folders_are_updated() -> None:

@@ -18,17 +18,17 @@ from handrail.conversation.blocks import Json, Text, ToolUse
 from handrail.conversation.scribe import Scribe
 from handrail.dispatch.call_state import Call
 from handrail.dispatch.flags import parse
-from handrail.dispatch.gate import NO_ANSWER, NOTHING_SAID, Evidence, HookAnswer, Hooks, Rails, Request
+from handrail.dispatch.gate import NO_ANSWER, NOTHING_SAID, CallRequest, Evidence, HookAnswer, Rails, ToolHooks
 from handrail.dispatch.invoke import invoke
 from handrail.dispatch.outcomes import (
     crash_message,
-    crashed,
-    denied,
-    failed,
-    hook_stopped,
+    crash_outcome,
+    deferred_outcome,
+    denied_outcome,
+    error_outcome,
+    hook_stop_outcome,
     message,
-    put_off,
-    rejected_input,
+    rejected_outcome,
     tool_result,
 )
 from handrail.dispatch.results import ResultStore
@@ -47,7 +47,7 @@ from handrail.tools.wording import did_you_mean
 log = logging.getLogger(__name__)
 
 
-class _RefusedError(HandrailError):
+class _InputRefusedError(HandrailError):
     """Semantic validation said no."""
 
 
@@ -64,12 +64,12 @@ AddTools: TypeAlias = Callable[[Sequence[AnyTool]], None]
 
 
 @record
-class Desk:
+class CallHost:
     """What a call needs of those who run it."""
 
     now: Callable[[], float]
     progress: Callable[[Call, Progress], None]
-    rescheduled: Callable[[Call, Request], Awaitable[bool]]
+    rescheduled: Callable[[Call, CallRequest], Awaitable[bool]]
     """Asked when the input was changed: may the call go on, perhaps after a wait? False = it cannot be run here."""
     deferrable: Callable[[Call], Awaitable[bool]]
     """Asked when a hook wants the call put off: can it be? May wait until that is known."""
@@ -77,7 +77,7 @@ class Desk:
     scribe: Scribe | None = None
 
 
-class Pipeline:
+class CallPipeline:
     """Runs single calls; knows nothing of other calls."""
 
     def __init__(
@@ -86,7 +86,7 @@ class Pipeline:
         rails: Rails,
         store: ResultStore,
         activate: Callable[[Iterable[str]], None],
-        desk: Desk,
+        desk: CallHost,
     ) -> None:
         self._pool = pool
         self._rails = rails
@@ -98,17 +98,17 @@ class Pipeline:
         """Take a call with a valid input through all stages."""
         assert call.tool is not None
         ctx = ToolContext(run, call.use, call.abort, partial(self._desk.progress, call), self.decide)
-        request = Request(call.use, call.tool, call.args, ctx, read_only=call.read_only, access=call.access)
+        request = CallRequest(call.use, call.tool, call.args, ctx, read_only=call.read_only, access=call.access)
         now, marks = self._desk.now, call.marks
         marks.append(now())
         try:
             doubt = _doubt(await call.tool.validate(call.args, ctx))
             marks.append(now())
 
-            request, hook, decision = await self._judged(request, doubt, call)
+            request, hook, decision = await self._decide(request, doubt, call)
             marks.append(now())
             if decision.verdict is not Verdict.ALLOW:
-                return _refused(request, hook.stop, decision, call.timings)
+                return _refusal(request, hook.stop, decision, call.timings)
 
             self._begin(call, request, decision)
             output, cause, error = await self._call(request)
@@ -125,15 +125,15 @@ class Pipeline:
             marks.append(now())
         except InputError as error:
             return self.invalid(call.use, call.tool, error, self._timings(call))
-        except _RefusedError as error:
-            return rejected_input(call.use, Cause.REFUSED_INPUT, str(error), self._timings(call))
+        except _InputRefusedError as error:
+            return rejected_outcome(call.use, Cause.REFUSED_INPUT, str(error), self._timings(call))
         except _DeferredError:
-            return put_off(call.use, self._timings(call))
+            return deferred_outcome(call.use, self._timings(call))
         except _ConflictError as error:
-            return failed(call.use, Cause.CONFLICT, str(error), self._timings(call))
+            return error_outcome(call.use, Cause.CONFLICT, str(error), self._timings(call))
         except Exception as error:
             log.exception("call %s of %s crashed outside the tool", call.use.id, call.use.name)
-            return crashed(call.use, error, self._timings(call))
+            return crash_outcome(call.use, error, self._timings(call))
         done = cause is Cause.DONE
         if hook.context or after.context:
             blocks = (*blocks, *map(_note, (*hook.context, *after.context)))
@@ -141,7 +141,7 @@ class Pipeline:
         status = Status.OK if done else Status.ERROR
         return Outcome(request.use, status, cause, result, output, decision, call.timings, after.stop, request.access)
 
-    def _begin(self, call: Call, request: Request, decision: Decision) -> None:
+    def _begin(self, call: Call, request: CallRequest, decision: Decision) -> None:
         """From here on there may be effects, so it is written down first."""
         if call.stop_reason:
             raise asyncio.CancelledError  # a hook or the gate kept it to itself
@@ -159,10 +159,10 @@ class Pipeline:
         if problem:
             return Decision(Verdict.DENY, str(problem))
         ctx = ToolContext(run, use, run.abort, lambda _progress: None, self.decide)
-        request = Request.of(use, tool, args, ctx)
+        request = CallRequest.of(use, tool, args, ctx)
         try:
-            request, _, decision = await self._judged(request, _doubt(await tool.validate(args, ctx)), None)
-        except (InputError, _RefusedError) as error:
+            request, _, decision = await self._decide(request, _doubt(await tool.validate(args, ctx)), None)
+        except (InputError, _InputRefusedError) as error:
             return Decision(Verdict.DENY, str(error))
         return decision if request.use is use else replace(decision, updated_input=request.use.input)
 
@@ -170,12 +170,12 @@ class Pipeline:
         """There is no such tool; the nearest name may help."""
         hint = did_you_mean(use.name, self._pool.names())
         text = f"There is no tool {use.name!r}.{hint} Use one of the tools you were given."
-        return rejected_input(use, Cause.UNKNOWN_TOOL, text)
+        return rejected_outcome(use, Cause.UNKNOWN_TOOL, text)
 
     def disabled(self, use: ToolUse) -> Outcome:
         """The tool was there when the request was made, and cannot be used now."""
         text = f"{use.name} cannot be used at present: it is switched off. Do it another way, or try again later."
-        return rejected_input(use, Cause.UNKNOWN_TOOL, text)
+        return rejected_outcome(use, Cause.UNKNOWN_TOOL, text)
 
     def invalid(self, use: ToolUse, tool: AnyTool, error: HandrailError, timings: Timings = NO_TIME) -> Outcome:
         """The input does not fit. A tool whose schema the model has not seen yet is activated, and the schema told."""
@@ -184,7 +184,7 @@ class Pipeline:
             self._activate([tool.name])
             schema = definition_json(tool, PLAIN_VIEW).decode()
             text += f"\nIts definition had not been loaded. It is from now on; call it again to fit:\n{schema}"
-        return rejected_input(use, Cause.INVALID_INPUT, text, timings)
+        return rejected_outcome(use, Cause.INVALID_INPUT, text, timings)
 
     def changed_context(self, call: Call, outcome: Outcome, run: RunContext) -> tuple[RunContext, str]:
         """The context that a call left behind, or the old one and what went wrong."""
@@ -209,24 +209,26 @@ class Pipeline:
         call.marks.append(self._desk.now())
         return call.timings
 
-    async def _judged(self, request: Request, doubt: str, call: Call | None) -> tuple[Request, HookAnswer, Decision]:
+    async def _decide(
+        self, request: CallRequest, doubt: str, call: Call | None
+    ) -> tuple[CallRequest, HookAnswer, Decision]:
         """What hooks, the tool itself and the gate say: the request as they left it, and the answer."""
         hook = NO_ANSWER
         if self._rails.hooks is not None:
             hook = await self._before(self._rails.hooks, request)
             if hook.stop is not None:
-                return request, hook, _stopped(hook.stop, request)
+                return request, hook, _stop_decision(hook.stop, request)
             if hook.defers:
                 if call is not None and await self._desk.deferrable(call):
                     raise _DeferredError
-                hook = _asked_now(hook)
+                hook = _ask_instead(hook)
             if hook.updated_input is not None:
-                request, doubt = await self._changed(request, hook.updated_input, call)
-        if call is not None and call.put_off and hook.opinion is None and not hook.asked:
+                request, doubt = await self._change_input(request, hook.updated_input, call)
+        if call is not None and call.was_deferred and hook.opinion is None and not hook.asked:
             hook = replace(hook, opinion=UNDECIDED)
         check = await request.tool.check_permission(request.args, request.ctx)
         if check.updated_input is not None:
-            request, doubt = await self._changed(request, check.updated_input, call)
+            request, doubt = await self._change_input(request, check.updated_input, call)
         if hook is NO_ANSWER and check is NO_OPINION and not doubt:
             evidence = NOTHING_SAID
         else:
@@ -234,15 +236,15 @@ class Pipeline:
         decision = await self._rails.gate.decide(request, evidence)
         if decision.verdict is Verdict.ALLOW and decision.updated_input is not None:
             policy = request.policy
-            request, _ = await self._changed(request, decision.updated_input, call)
+            request, _ = await self._change_input(request, decision.updated_input, call)
             request.policy = policy
         return request, hook, decision
 
-    async def _changed(self, request: Request, raw: Json, call: Call | None) -> tuple[Request, str]:
+    async def _change_input(self, request: CallRequest, raw: Json, call: Call | None) -> tuple[CallRequest, str]:
         """The request with another input, which is checked like the first one."""
         use = ToolUse(request.use.id, request.use.name, raw)
         args = request.tool.parse(raw)
-        request = Request.of(use, request.tool, args, request.ctx.varied(use=use))
+        request = CallRequest.of(use, request.tool, args, request.ctx.varied(use=use))
         if call is not None and not await self._desk.rescheduled(call, request):
             raise _ConflictError(
                 f"{request.summary} was changed by a hook or a person to touch something that later calls are already "
@@ -250,7 +252,7 @@ class Pipeline:
             )
         return request, _doubt(await request.tool.validate(args, request.ctx))
 
-    async def _before(self, hooks: Hooks, request: Request) -> HookAnswer:
+    async def _before(self, hooks: ToolHooks, request: CallRequest) -> HookAnswer:
         """What the pre-hooks answer."""
         try:
             return await hooks.before(request)
@@ -259,7 +261,7 @@ class Pipeline:
             reason = f"a hook that has a say in it could not run ({error})"
             return HookAnswer(Opinion(Strength.ASK, Verdict.ASK, "hooks", reason))
 
-    async def _call(self, request: Request) -> tuple[Output | None, Cause, str]:
+    async def _call(self, request: CallRequest) -> tuple[Output | None, Cause, str]:
         """The output, or the sentence about what went wrong."""
         tool = request.tool
         try:
@@ -280,7 +282,7 @@ class Pipeline:
             return None, Cause.CRASHED, crash_message(tool.name, error)
         return output, Cause.FAILED if output.is_error else Cause.DONE, ""
 
-    async def _after(self, request: Request, output: Output | None, error: str, seconds: float) -> HookAnswer:
+    async def _after(self, request: CallRequest, output: Output | None, error: str, seconds: float) -> HookAnswer:
         """What hooks have to say about a call that has run."""
         assert self._rails.hooks is not None
         try:
@@ -293,7 +295,7 @@ class Pipeline:
 UNDECIDED = Opinion(Strength.ASK, Verdict.ASK, "hooks", "a hook had put it off, and no hook has a say in it any more")
 
 
-def _asked_now(hook: HookAnswer) -> HookAnswer:
+def _ask_instead(hook: HookAnswer) -> HookAnswer:
     """A call that cannot be put off is asked about, and the person learns why."""
     assert hook.opinion is not None
     reason = f"{hook.opinion.reason}, which only works for the single call of an answer in a run without a terminal"
@@ -312,13 +314,13 @@ def _note(text: str) -> Text:
     return Text(reminder(message(text).text))
 
 
-def _refused(request: Request, stop: str | None, decision: Decision, timings: Timings) -> Outcome:
+def _refusal(request: CallRequest, stop: str | None, decision: Decision, timings: Timings) -> Outcome:
     if stop is not None:
-        return hook_stopped(request.use, request.summary, decision, stop, timings)
-    return replace(denied(request.use, request.summary, decision, timings), access=request.access)
+        return hook_stop_outcome(request.use, request.summary, decision, stop, timings)
+    return replace(denied_outcome(request.use, request.summary, decision, timings), access=request.access)
 
 
-def _stopped(stop: str, request: Request) -> Decision:
+def _stop_decision(stop: str, request: CallRequest) -> Decision:
     reason = f"a hook stopped the run ({stop})" if stop else "a hook stopped the run"
     opinion = Opinion(Strength.DENY, Verdict.DENY, "hooks", reason)
     return Decision(Verdict.DENY, reason, (opinion,), request.ctx.permissions.version)
@@ -332,7 +334,7 @@ def _doubt(meaning: Refuse | Ask | None) -> str:
         case Ask(text):
             return text
         case Refuse(text):
-            raise _RefusedError(text)
+            raise _InputRefusedError(text)
 
 
 def _limit(tool: AnyTool, output: Output | None) -> int | None:

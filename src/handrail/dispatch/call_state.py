@@ -17,7 +17,7 @@ from handrail.tools.outcome import Outcome, Timings
 from handrail.tools.pool import AnyTool
 
 
-class State(IntEnum):
+class CallState(IntEnum):
     """Where a call stands."""
 
     QUEUED = 0
@@ -26,10 +26,10 @@ class State(IntEnum):
     YIELDED = 3
 
 
-MOVES: tuple[tuple[State, ...], ...] = (
-    (State.EXECUTING, State.COMPLETED),  # from QUEUED
-    (State.COMPLETED,),  # from EXECUTING
-    (State.YIELDED,),  # from COMPLETED
+MOVES: tuple[tuple[CallState, ...], ...] = (
+    (CallState.EXECUTING, CallState.COMPLETED),  # from QUEUED
+    (CallState.COMPLETED,),  # from EXECUTING
+    (CallState.YIELDED,),  # from COMPLETED
     (),
 )
 
@@ -51,7 +51,6 @@ class Call:
         "outcome",
         "problem",
         "progress",
-        "put_off",
         "read_only",
         "resume",
         "state",
@@ -59,6 +58,7 @@ class Call:
         "task",
         "tool",
         "use",
+        "was_deferred",
     )
 
     def __init__(self, number: int, use: ToolUse, now: float) -> None:
@@ -66,12 +66,12 @@ class Call:
         self.use = use
         self.marks = [now]
         """When it was queued, and when each of its stages ended."""
-        self.state = State.QUEUED
+        self.state = CallState.QUEUED
         self.tool: AnyTool | None = None
         self.args: Any = None
         self.problem: HandrailError | None = None
         self.read_only = False
-        self.put_off = False
+        self.was_deferred = False
         """It was put off by a hook before, so somebody has to decide about it now."""
         self.access: Access = EXCLUSIVE
         """What its tool declared for its input."""
@@ -93,7 +93,7 @@ class Call:
         self.cards: CallCards | None = None
         """What draws it, once an event about it was told."""
 
-    def move(self, to: State) -> None:
+    def move(self, to: CallState) -> None:
         """Go along one of the drawn arrows."""
         assert to in MOVES[self.state], f"{self.use.id}: {self.state.name} -> {to.name}"
         self.state = to
@@ -106,7 +106,7 @@ class Call:
     @property
     def unfinished(self) -> bool:
         """Whether it has no outcome yet."""
-        return self.state < State.COMPLETED
+        return self.state < CallState.COMPLETED
 
     @property
     def alone(self) -> bool:

@@ -28,13 +28,13 @@ class ToolCards:
         call, tool = self._call, self._call.tool
         if tool is None:
             return self._plain()
-        card = _drawn(lambda: tool.use_card(call.use.input), self._plain())
-        tag = "" if call.problem else _drawn(lambda: tool.tag(call.args), "")
+        card = _draw(lambda: tool.use_card(call.use.input), self._plain())
+        tag = "" if call.problem else _draw(lambda: tool.tag(call.args), "")
         return replace(card, tag=tag) if tag else card
 
     def progress(self, so_far: Sequence[Progress]) -> Card:
         tool = self._call.tool
-        return _drawn(lambda: tool.progress_card(so_far), self._plain()) if tool else self._plain()
+        return _draw(lambda: tool.progress_card(so_far), self._plain()) if tool else self._plain()
 
     def end(self, outcome: Outcome, progress: Sequence[Progress]) -> Card:
         tool, use, text = self._call.tool, self._call.use, outcome.result.text
@@ -43,21 +43,21 @@ class ToolCards:
             return plain
         if outcome.status is Status.DENIED:
             reason = outcome.decision.reason if outcome.decision else text
-            return _drawn(lambda: tool.rejected_card(use.input, reason), plain)
+            return _draw(lambda: tool.rejected_card(use.input, reason), plain)
         output = outcome.output
         if output is not None and (outcome.status is Status.OK or output.card is not None):
-            return _drawn(lambda: tool.result_card(output, progress), plain)
-        return _drawn(lambda: tool.error_card(text), plain) if outcome.status is Status.ERROR else plain
+            return _draw(lambda: tool.result_card(output, progress), plain)
+        return _draw(lambda: tool.error_card(text), plain) if outcome.status is Status.ERROR else plain
 
     def group(self, inputs: Sequence[Json]) -> Card | None:
         tool = self._call.tool
-        return _drawn(lambda: tool.group_card(inputs), None) if tool else None
+        return _draw(lambda: tool.group_card(inputs), None) if tool else None
 
     def _plain(self) -> Card:
         return Card(self._call.use.name)
 
 
-def _drawn(make: Callable[[], T], otherwise: T) -> T:
+def _draw(make: Callable[[], T], otherwise: T) -> T:
     """What the tool makes, or the plain form if it raises: a picture is never a reason to stop."""
     try:
         return make()

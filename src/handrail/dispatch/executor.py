@@ -16,17 +16,17 @@ from typing import Self
 
 from handrail.conversation.blocks import BrokenToolUse, ToolUse
 from handrail.conversation.scribe import Scribe
-from handrail.dispatch.call import AddTools, Desk, Pipeline
-from handrail.dispatch.call_state import Call, State
+from handrail.dispatch.call import AddTools, CallHost, CallPipeline
+from handrail.dispatch.call_state import Call, CallState
 from handrail.dispatch.cards import ToolCards
 from handrail.dispatch.channel import Channel
-from handrail.dispatch.flags import abort, enabled, flag, parse
+from handrail.dispatch.flags import abort, flag, is_enabled, parse
 from handrail.dispatch.footprint import WRITES_WORLD, footprint
-from handrail.dispatch.gate import Rails, Request
-from handrail.dispatch.outcomes import crashed, failed, rejected_input, repeated, stopped
-from handrail.dispatch.queue import Queue
+from handrail.dispatch.gate import CallRequest, Rails
+from handrail.dispatch.outcomes import crash_outcome, error_outcome, rejected_outcome, repeat_outcome, stopped_outcome
+from handrail.dispatch.queue import CallQueue
 from handrail.dispatch.results import ResultStore
-from handrail.dispatch.retry_journal import Journal
+from handrail.dispatch.retry_journal import RetryJournal
 from handrail.dispatch.schedule import Scheduling
 from handrail.dispatch.threads import from_thread
 from handrail.errors import HandrailError
@@ -65,7 +65,7 @@ class ToolExecutor:
         *,
         rails: Rails = DEFAULT_RAILS,
         scheduling: Scheduling = DEFAULT_SCHEDULING,
-        journal: Journal | None = None,
+        journal: RetryJournal | None = None,
         activate: Callable[[Iterable[str]], None] = _activate_nothing,
         add_tools: AddTools = _add_nothing,
         scribe: Scribe | None = None,
@@ -77,12 +77,12 @@ class ToolExecutor:
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         self._now = self._loop.time
-        self._pipeline = Pipeline(
+        self._pipeline = CallPipeline(
             pool,
             rails,
             store,
             activate,
-            Desk(self._now, self._progress, self._rescheduled, self._deferrable, add_tools, scribe),
+            CallHost(self._now, self._progress, self._reschedule, self._deferrable, add_tools, scribe),
         )
         self._sibling_errors = scheduling.sibling_errors
         self._journal = journal
@@ -91,7 +91,7 @@ class ToolExecutor:
         self._whole = False
         self._alone: asyncio.Future[None] | None = None
         self._calls: list[Call] = []
-        self._queue = Queue(scheduling)
+        self._queue = CallQueue(scheduling)
         self._executing: dict[int, Call] = {}
         self._yielded = 0
         self._unfinished = 0
@@ -137,30 +137,30 @@ class ToolExecutor:
         if cancelled:
             raise cancelled
 
-    def add(self, use: ToolUse | BrokenToolUse, *, put_off: bool = False) -> None:
+    def add(self, use: ToolUse | BrokenToolUse, *, was_deferred: bool = False) -> None:
         """
         A block of the answer is complete. The call starts now, later, or never; it always gets an outcome.
 
-        `put_off`: it is not the first time, for a hook had put it off.
+        `was_deferred`: it is not the first time, for a hook had put it off.
         """
         if not self._open:
             raise HandrailError(f"{use.name!r} ({use.id}) was added to an executor that is not open. Use `async with`.")
         whole = use if isinstance(use, ToolUse) else ToolUse(use.id, use.name, {})
         call = Call(len(self._calls), whole, self._now())
-        call.put_off = put_off
+        call.was_deferred = was_deferred
         self._calls.append(call)
         self._tell_alone()
         self._unfinished += 1
         if self._events is not None:
             self._events.put(CallQueued(whole, self._now(), self._cards(call)))
         if isinstance(use, BrokenToolUse):
-            self._complete(call, rejected_input(whole, Cause.INCOMPLETE, f"{use.name} was not run: {use.problem}"))
+            self._complete(call, rejected_outcome(whole, Cause.INCOMPLETE, f"{use.name} was not run: {use.problem}"))
             return
         call.tool = self._pool.find(use.name)
         if call.tool is None:
             self._complete(call, self._pipeline.unknown(whole))
             return
-        if not enabled(call.tool):
+        if not is_enabled(call.tool):
             self._complete(call, self._pipeline.disabled(whole))
             return
         call.args, call.problem = parse(call.tool, use.input)
@@ -168,7 +168,7 @@ class ToolExecutor:
         if self._interrupt or self._culprit:
             self._catch_up(call)
         if call.stop_reason:
-            self._complete(call, self._stopped(call))
+            self._complete(call, self._stop_outcome(call))
             return
         self._queue.add(call)
         self._pump()
@@ -238,7 +238,7 @@ class ToolExecutor:
             return None
         call = self._calls[self._yielded]
         if call.outcome is not None:
-            call.move(State.YIELDED)
+            call.move(CallState.YIELDED)
             self._yielded += 1
         return call.outcome
 
@@ -254,7 +254,7 @@ class ToolExecutor:
 
     def _start(self, call: Call) -> None:
         assert call.tool is not None
-        call.move(State.EXECUTING)
+        call.move(CallState.EXECUTING)
         self._executing[call.number] = call
         if self._events is not None:
             self._events.put(CallStarted(call.use, self._now(), self._cards(call), call.stops_on_submit))
@@ -264,19 +264,19 @@ class ToolExecutor:
         if self._journal:
             known, before = self._journal.claim(call.tool.name, call.use.input)
             if known:
-                self._complete(call, repeated(call.use, call.summary, before))
+                self._complete(call, repeat_outcome(call.use, call.summary, before))
                 return
         call.task = self._loop.create_task(self._run(call))
 
     async def _run(self, call: Call) -> None:
         call.entered = True
         try:
-            outcome = self._stopped(call) if call.stop_reason else await self._pipeline.run(call, self.run)
+            outcome = self._stop_outcome(call) if call.stop_reason else await self._pipeline.run(call, self.run)
         except asyncio.CancelledError as error:
-            outcome = self._stopped(call) if _is_cancelled() else crashed(call.use, error, call.timings)
+            outcome = self._stop_outcome(call) if _is_cancelled() else crash_outcome(call.use, error, call.timings)
         except BaseException as error:
             # an interpreter that is going down still leaves no call without an outcome
-            self._end(call, crashed(call.use, error, call.timings))
+            self._end(call, crash_outcome(call.use, error, call.timings))
             raise
         self._end(call, outcome)
 
@@ -284,7 +284,7 @@ class ToolExecutor:
         self._complete(call, outcome)
         self._pump()
 
-    async def _rescheduled(self, call: Call, changed: Request) -> bool:
+    async def _reschedule(self, call: Call, changed: CallRequest) -> bool:
         """The input was changed: see that the call still keeps to what it was scheduled for, or wait until it may."""
         call.args, call.read_only, call.access = changed.args, changed.read_only, changed.access
         later: list[Call] = []
@@ -316,13 +316,13 @@ class ToolExecutor:
     # How calls end
 
     def _complete(self, call: Call, outcome: Outcome) -> None:
-        if call.state is State.EXECUTING:
+        if call.state is CallState.EXECUTING:
             del self._executing[call.number]
             self._queue.finish(call)
         if outcome.output is not None and outcome.output.context_change is not None:
             outcome = self._change_context(call, outcome)
         call.outcome = outcome
-        call.move(State.COMPLETED)
+        call.move(CallState.COMPLETED)
         self._unfinished -= 1
         if self._scribe is not None:
             if outcome.status is Status.DEFERRED:
@@ -347,7 +347,7 @@ class ToolExecutor:
         self.run, problem = self._pipeline.changed_context(call, outcome, self.run)
         if self._scribe is not None and self.run.cwd != before:
             self._scribe.moved(str(self.run.cwd))
-        return failed(call.use, Cause.CRASHED, problem, outcome.timings) if problem else outcome
+        return error_outcome(call.use, Cause.CRASHED, problem, outcome.timings) if problem else outcome
 
     def _cancel_siblings(self, call: Call) -> None:
         if self._sibling_errors == "isolate" or call.tool is None or not call.tool.error_cancels_siblings:
@@ -370,23 +370,23 @@ class ToolExecutor:
 
     def _stop(self, calls: list[Call], reason: AbortReason, *, blame: str = "") -> None:
         """Queued calls end now, running ones as soon as they let go. The strongest reason is the one that is told."""
-        queued = [call for call in calls if call.state is State.QUEUED]
+        queued = [call for call in calls if call.state is CallState.QUEUED]
         if queued:
             self._queue.drop(queued)
         for call in calls:
             first = call.stop_reason is None
             call.stop(reason, blame)
-            if call.state is State.QUEUED:
-                self._complete(call, self._stopped(call))
+            if call.state is CallState.QUEUED:
+                self._complete(call, self._stop_outcome(call))
             elif first:  # only once: whoever cleans up after being cancelled is not to be disturbed
                 abort(call.abort, reason)
                 if call.task and call.entered:
                     call.task.cancel()
 
-    def _stopped(self, call: Call) -> Outcome:
+    def _stop_outcome(self, call: Call) -> Outcome:
         reason = call.stop_reason or AbortReason.USER  # without a reason of ours, somebody cancelled the task itself
         call.marks.append(self._now())
-        return stopped(call.use, call.summary, reason, call.timings, started=call.began, blame=call.blame)
+        return stopped_outcome(call.use, call.summary, reason, call.timings, started=call.began, blame=call.blame)
 
     # What is told
 
@@ -398,7 +398,7 @@ class ToolExecutor:
         """News of a running call, from any thread."""
         if threading.get_ident() != self._thread:
             from_thread(self._loop, self._progress, call, progress)
-        elif call.state is State.EXECUTING and self._events is not None:
+        elif call.state is CallState.EXECUTING and self._events is not None:
             call.progress = (*call.progress[1 - MAX_PROGRESS :], progress)
             self._events.put(CallProgress(call.use, progress, self._now(), self._cards(call), call.progress))
 

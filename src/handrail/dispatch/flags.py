@@ -24,7 +24,7 @@ def flag(question: Callable[[Any], bool], args: Any) -> bool:
         return False
 
 
-def enabled(tool: AnyTool) -> bool:
+def is_enabled(tool: AnyTool) -> bool:
     """Whether the tool says that it can be used now."""
     try:
         return bool(tool.is_enabled())

@@ -49,16 +49,16 @@ def footprint(access: Access, cwd: Path, known: dict[str, Place] | None = None) 
     if access.width == "exclusive":
         return WRITES_WORLD
     if access.own:
-        return _held(frozenset(zip(access.reads)), frozenset(zip(access.writes)))
+        return _make_footprint(frozenset(zip(access.reads)), frozenset(zip(access.writes)))
     folder, known = os.fspath(cwd), {} if known is None else known
     reads, writes = access.reads + access.walks, access.writes + access.removes
-    return _held(
+    return _make_footprint(
         frozenset([_place(folder, path, known) for path in reads]),
         frozenset([_place(folder, path, known) for path in writes]),
     )
 
 
-def _held(reads: frozenset[Place], writes: frozenset[Place]) -> Footprint:
+def _make_footprint(reads: frozenset[Place], writes: frozenset[Place]) -> Footprint:
     return Footprint(reads, writes) if reads or writes else NOTHING
 
 
@@ -68,11 +68,11 @@ def _place(cwd: str, path: str, known: dict[str, Place]) -> Place:
     joined = path if path.startswith("/") else f"{cwd}/{path}"
     found = known.get(joined)
     if found is None:
-        found = known[joined] = _followed(joined, known)
+        found = known[joined] = _follow(joined, known)
     return found
 
 
-def _followed(path: str, known: dict[str, Place]) -> Place:
+def _follow(path: str, known: dict[str, Place]) -> Place:
     """Where a path leads. Its folder is looked up once for all files in it."""
     folder, _, name = path.rpartition("/")
     try:
@@ -82,7 +82,7 @@ def _followed(path: str, known: dict[str, Place]) -> Place:
         return _parts(os.path.abspath(path))  # noqa: PTH100
     above = known.get(folder)
     if above is None:
-        above = known[folder] = _followed(folder, known)
+        above = known[folder] = _follow(folder, known)
     return (*above, name)
 
 
@@ -98,10 +98,10 @@ def conflict(one: Footprint, other: Footprint) -> bool:
 
 
 def _overlap(some: frozenset[Place], others: frozenset[Place]) -> bool:
-    return any(_nested(a, b) for a in some for b in others)
+    return any(_is_nested(a, b) for a in some for b in others)
 
 
-def _nested(a: Place, b: Place) -> bool:
+def _is_nested(a: Place, b: Place) -> bool:
     return a[: len(b)] == b or b[: len(a)] == a
 
 

@@ -27,7 +27,7 @@ from handrail.tools.permission import (
 from handrail.tools.pool import AnyTool
 
 
-class Request:
+class CallRequest:
     """One call that wants to run: the tool, its checked input, and what the tool declares about that input."""
 
     __slots__ = ("access", "args", "ctx", "policy", "read_only", "tool", "use")
@@ -45,7 +45,7 @@ class Request:
         self.access = access
 
     @classmethod
-    def of(cls, use: ToolUse, tool: AnyTool, args: Any, ctx: ToolContext) -> "Request":
+    def of(cls, use: ToolUse, tool: AnyTool, args: Any, ctx: ToolContext) -> "CallRequest":
         """The request, with what the tool says about this input."""
         access = declaration(tool, args, ctx.run)
         return cls(use, tool, args, ctx, read_only=flag(tool.is_read_only, args), access=access)
@@ -78,12 +78,12 @@ class HookAnswer:
 NO_ANSWER = HookAnswer()
 
 
-class Hooks(Protocol):
+class ToolHooks(Protocol):
     """Asked before and after a call."""
 
-    async def before(self, request: Request) -> HookAnswer: ...
+    async def before(self, request: CallRequest) -> HookAnswer: ...
 
-    async def after(self, request: Request, output: Output | None, error: str, seconds: float) -> HookAnswer:
+    async def after(self, request: CallRequest, output: Output | None, error: str, seconds: float) -> HookAnswer:
         """Asked when the call has run for `seconds`. `error` is empty when it went well."""
         ...
 
@@ -108,7 +108,7 @@ class Gate(Protocol):
     An input that the decision changes is validated again, but not decided on again: that is up to the gate.
     """
 
-    async def decide(self, request: Request, evidence: Evidence) -> Decision: ...
+    async def decide(self, request: CallRequest, evidence: Evidence) -> Decision: ...
 
     def snapshot(self, run: RunContext) -> PermissionSnapshot:
         """The policy in force for the calls of a run."""
@@ -139,7 +139,7 @@ class WithoutPolicy:
 class Approver(Protocol):
     """Somebody who can be asked."""
 
-    async def approve(self, request: Request, decision: Decision) -> Decision: ...
+    async def approve(self, request: CallRequest, decision: Decision) -> Decision: ...
 
 
 @record
@@ -153,14 +153,14 @@ class CarefulGate(WithoutPolicy):
     approver: Approver | None = None
     trusting: bool = False
 
-    async def decide(self, request: Request, evidence: Evidence) -> Decision:
+    async def decide(self, request: CallRequest, evidence: Evidence) -> Decision:
         version = request.ctx.permissions.version
         if (
             evidence is NOTHING_SAID
             and not request.tool.requires_user_interaction
             and (request.read_only or self.trusting)
         ):
-            return _passed(version, trusting=self.trusting)  # the same answer for most calls of a run
+            return _pass(version, trusting=self.trusting)  # the same answer for most calls of a run
         decision = fold(tuple(self._opinions(request, evidence)), version)
         if decision.verdict is not Verdict.ASK:
             return decision
@@ -170,7 +170,7 @@ class CarefulGate(WithoutPolicy):
         nobody = Opinion(Strength.NOBODY, Verdict.DENY, "person", reason)
         return Decision(Verdict.DENY, reason, (*decision.opinions, nobody), decision.version)
 
-    def _opinions(self, request: Request, evidence: Evidence) -> list[Opinion]:
+    def _opinions(self, request: CallRequest, evidence: Evidence) -> list[Opinion]:
         opinions = [evidence.hook] if evidence.hook else []
         if request.tool.requires_user_interaction:
             opinions.append(Opinion(Strength.ASK, Verdict.ASK, "tool", "it needs a person's answer"))
@@ -190,7 +190,7 @@ READ_ONLY = Opinion(Strength.MODE, Verdict.ALLOW, "mode", "it only reads")
 
 
 @lru_cache(maxsize=2)
-def _passed(version: int, *, trusting: bool) -> Decision:
+def _pass(version: int, *, trusting: bool) -> Decision:
     return fold((TRUSTED if trusting else READ_ONLY,), version)
 
 
@@ -211,4 +211,4 @@ class Rails:
     """Everyone who has a say. None = nobody of that kind, at no cost."""
 
     gate: Gate = CarefulGate()
-    hooks: Hooks | None = None
+    hooks: ToolHooks | None = None

@@ -11,7 +11,7 @@ from handrail.tools.access import EXCLUSIVE
 from handrail.tools.context import RunContext
 
 
-class Queue:
+class CallQueue:
     """
     Puts calls into the schedule as soon as it can be known what they touch.
 

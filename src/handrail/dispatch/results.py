@@ -18,7 +18,7 @@ DAY = 86_400
 
 
 @record
-class Limits:
+class ResultLimits:
     """How much is kept and for how long."""
 
     quota_bytes: int = 2_000_000_000
@@ -29,7 +29,7 @@ class Limits:
     """The same for the named tools, whatever they say themselves."""
 
 
-DEFAULT_LIMITS = Limits()
+DEFAULT_LIMITS = ResultLimits()
 
 
 class ResultStore:
@@ -40,7 +40,9 @@ class ResultStore:
     that later requests carry identical bytes. Safe to use from several threads.
     """
 
-    def __init__(self, folder: Path, limits: Limits = DEFAULT_LIMITS, now: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, folder: Path, limits: ResultLimits = DEFAULT_LIMITS, now: Callable[[], float] = time.time
+    ) -> None:
         self.folder = folder
         self._limits = limits
         self._now = now

@@ -6,7 +6,7 @@ from handrail.conversation.blocks import Json
 from handrail.tools.outcome import Outcome
 
 
-class Journal:
+class RetryJournal:
     """
     The changing calls that had started when their answer was discarded, each to be claimed once.
 

@@ -6,20 +6,20 @@ from handrail.tools.permission import Opinion, Strength, Verdict
 
 def classify(case: Case) -> Opinion | None:
     """A yes to what stays inside the working folders and can be told in full; no opinion on anything else."""
-    if case.facts.destructive or case.mcp is not None or any(touch.doubt for touch in case.touches):
+    if case.facts.destructive or case.mcp is not None or any(file.doubt for file in case.files):
         return None
     if case.only_edits and not case.access.removes:
         return yes("it edits a file in the working folders")
     if case.analysis is None or case.targets or case.access.changes_files:
         return None
-    return yes("every command is known and stays in the working folders") if known(case) else None
+    return yes("every command is known and stays in the working folders") if is_known(case) else None
 
 
 def yes(reason: str) -> Opinion:
     return Opinion(Strength.CLASSIFIER, Verdict.ALLOW, "classifier", reason)
 
 
-def known(case: Case) -> bool:
+def is_known(case: Case) -> bool:
     """Nothing but reading, and edits of files that are named; removing files is left to a person."""
     if case.analysis is None or case.analysis.problems or not case.parts or case.facts.unmet:
         return False

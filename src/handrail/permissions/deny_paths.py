@@ -3,7 +3,7 @@
 import posixpath
 from collections.abc import Iterator
 
-from handrail.permissions.patterns import Anchors, anchored
+from handrail.permissions.patterns import Anchors, anchor
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import Behaviour
 
@@ -18,7 +18,7 @@ def denied_patterns(policy: Policy, tool: str) -> Iterator[str]:
     for rule in policy.rules:
         if rule.behaviour is not Behaviour.DENY or rule.tool != tool or rule.spec is None:
             continue
-        bases, rest, _ = anchored(rule, anchors, narrow=False)
+        bases, rest, _ = anchor(rule, anchors, narrow=False)
         parts = [part for part in rest.split("/") if part not in ("", ".")]
         while parts[:1] == ["**"]:
             parts = parts[1:]

@@ -30,11 +30,11 @@ READING = (FileEffect.READ, FileEffect.BELOW)
 REMOVING = (FileEffect.REMOVE, FileEffect.REMOVE_SOME)
 
 
-class Touch(NamedTuple):
+class FileAccess(NamedTuple):
     """One place a call touches. `place` None: which one cannot be told."""
 
     place: Place | None
-    access: FileEffect
+    effect: FileEffect
     shown: str
     part: int = -1
     """Which part of a command line does it."""
@@ -60,29 +60,29 @@ class Lookup(NamedTuple):
     beneath: Callable[[str, bool], Beneath | None]
 
 
-def touch_of(
-    policy: Policy, place: Place | None, access: FileEffect, shown: str, part: int = -1, *, redirected: bool = False
-) -> Touch:
+def assess_place(
+    policy: Policy, place: Place | None, effect: FileEffect, shown: str, part: int = -1, *, redirected: bool = False
+) -> FileAccess:
     """A touch with the policy's judgement of its place."""
     if place is None:
-        return Touch(None, access, shown, part, redirected, doubt=f"which file {shown!r} means is not known")
-    reads = access in READING
+        return FileAccess(None, effect, shown, part, redirected, doubt=f"which file {shown!r} means is not known")
+    reads = effect in READING
     guard = "" if reads else protected_place(place, policy.home, policy.own)
     if not guard and not reads and place.real not in policy.working_dirs:  # a folder takes along what lies in it
         guard = next((folder for folder in policy.own if below(folder, place.real)), "")
-    touch = Touch(place, access, shown, part, redirected, paths_of(place), protected=guard)
-    if access in (*REMOVING, FileEffect.MAYBE):
-        return touch._replace(clear=True)
+    file = FileAccess(place, effect, shown, part, redirected, paths_of(place), protected=guard)
+    if effect in (*REMOVING, FileEffect.MAYBE):
+        return file._replace(clear=True)
     found = doubt(place, policy.read_prefixes if reads else policy.prefixes, writes=not reads)
-    return touch._replace(doubt=found, clear=not guard and lets(policy, touch, found))
+    return file._replace(doubt=found, clear=not guard and is_permitted(policy, file, found))
 
 
-def lets(policy: Policy, touch: Touch, doubtful: str) -> bool:
+def is_permitted(policy: Policy, file: FileAccess, doubtful: str) -> bool:
     """As the file tools would decide: reads inside, edits where the mode accepts them, or a rule that allows it."""
     allow = policy.index[Behaviour.ALLOW]
-    if touch.access in READING:
-        return not doubtful or bool(allowed_by(touch, allow.read))
-    return (not doubtful and policy.mode == "acceptEdits") or bool(allowed_by(touch, allow.edit))
+    if file.effect in READING:
+        return not doubtful or bool(allowed_by(file, allow.read))
+    return (not doubtful and policy.mode == "acceptEdits") or bool(allowed_by(file, allow.edit))
 
 
 def paths_of(place: Place) -> tuple[str, ...]:
@@ -90,9 +90,9 @@ def paths_of(place: Place) -> tuple[str, ...]:
     return (place.real + end,) if place.real == place.absolute else (place.real + end, place.absolute + end)
 
 
-def allowed_by(touch: Touch, index: PathIndex) -> list[Rule]:
+def allowed_by(file: FileAccess, index: PathIndex) -> list[Rule]:
     """The rules that match the place both as it really is and as spelled."""
-    if not touch.paths or index.empty:
+    if not file.paths or index.empty:
         return []
-    first, *others = map(index.find, touch.paths)
+    first, *others = map(index.find, file.paths)
     return [rule for rule in first if all(rule in found for found in others)] if others else first

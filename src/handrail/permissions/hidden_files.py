@@ -10,7 +10,7 @@ from handrail.permissions.rules import Behaviour
 from handrail.shell.secrets import secret_name
 
 
-def hidden(policy: Policy) -> Callable[[str], bool]:
+def hidden_file_check(policy: Policy) -> Callable[[str], bool]:
     """
     Whether the file at a real path is left out: a Read rule denies it or asks for it, or its name says secret.
 

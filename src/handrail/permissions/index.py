@@ -7,13 +7,13 @@ from typing import Any
 
 from handrail.permissions.patterns import Anchors, PathIndex
 from handrail.permissions.powershell import PowerShellIndex
-from handrail.permissions.rules import EFFECTS, MCP, NEVER_BY_PATH, PARAMETER, Behaviour, Rule, normalised, server_name
+from handrail.permissions.rules import EFFECTS, MCP, NEVER_BY_PATH, PARAMETER, Behaviour, Rule, normalise, server_name
 from handrail.permissions.shell import ShellIndex
 from handrail.permissions.web import DomainIndex
-from handrail.permissions.wildcards import Glob, glob
+from handrail.permissions.wildcards import WildcardPattern, parse_wildcards
 from handrail.tools.tool import McpInfo
 
-Filed = tuple[Glob, Rule]
+Filed = tuple[WildcardPattern, Rule]
 
 
 class RuleIndex:
@@ -65,11 +65,11 @@ class RuleIndex:
         name = rule.tool
         server, _, tool = name.removeprefix(MCP).partition("__")
         if name.startswith(MCP) and self.behaviour is Behaviour.ALLOW and "*" in tool:
-            self.mcp_globs.setdefault(server, []).append((glob(tool), rule))
+            self.mcp_globs.setdefault(server, []).append((parse_wildcards(tool), rule))
         elif "*" in name:
-            self.globs.append((glob(name), rule))
+            self.globs.append((parse_wildcards(name), rule))
             if name.startswith(MCP):
-                self.globs.append((glob(re.sub(r"[^A-Za-z0-9_*-]", "_", name)), rule))
+                self.globs.append((parse_wildcards(re.sub(r"[^A-Za-z0-9_*-]", "_", name)), rule))
         elif name.startswith(MCP):
             for key in self.mcp_keys(name.removeprefix(MCP)):
                 self.mcp.setdefault(key, []).append(rule)
@@ -81,7 +81,7 @@ class RuleIndex:
         if self.behaviour is Behaviour.ALLOW:
             return (name,)
         server, parted, tool = name.partition("__")
-        normal = server_name(server) + (f"__{normalised(tool)}" if parted else "")
+        normal = server_name(server) + (f"__{normalise(tool)}" if parted else "")
         return dict.fromkeys((name, normal, server_name(name)))
 
     def add_spec(self, rule: Rule, spec: str) -> None:
@@ -96,7 +96,7 @@ class RuleIndex:
     def whole_tool(self, name: str, mcp: McpInfo | None) -> list[Rule]:
         """The rules about a tool as a whole."""
         if mcp is not None:
-            return self.mcp_tool(server_name(mcp.server), normalised(mcp.tool), name)
+            return self.mcp_tool(server_name(mcp.server), normalise(mcp.tool), name)
         found = list(self.whole.get(name, ()))
         if name.startswith(MCP):
             found += self.mcp.get(name.removeprefix(MCP), ())

@@ -14,12 +14,20 @@ from typing import TypeAlias
 
 from handrail.permissions.case import Case
 from handrail.permissions.classifier import classify
-from handrail.permissions.file_access import REMOVING, FileEffect, Touch
-from handrail.permissions.matching import Coverage, coverage, guards_files, matching, met, possible, unseen
+from handrail.permissions.file_access import REMOVING, FileAccess, FileEffect
+from handrail.permissions.matching import (
+    Coverage,
+    coverage,
+    denied_inside,
+    guards_files,
+    matching_rules,
+    possible_matches,
+    unchecked,
+)
 from handrail.permissions.paths import below, critical
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import Behaviour
-from handrail.permissions.web import Reach
+from handrail.permissions.web import AddressClass
 from handrail.tools.permission import Decision, Opinion, Strength, Verdict, fold
 
 Layer: TypeAlias = Callable[[Case], Opinion | None]
@@ -30,7 +38,7 @@ def hooks(case: Case) -> Opinion | None:
     return case.facts.hook
 
 
-def malformed(case: Case) -> Opinion | None:
+def malformed_addresses(case: Case) -> Opinion | None:
     """An address that cannot be understood, or that is not of the web."""
     for target in case.targets:
         if target.problem:
@@ -52,23 +60,23 @@ def ask_rules(case: Case) -> Opinion | None:
 
 def hidden_commands(case: Case) -> Opinion | None:
     """A command that is not known before it runs, and may be one that a rule denies or asks for."""
-    found = possible(case)
+    found = possible_matches(case)
     if not found:
         return None
     reason = f"what it runs is not known before it runs, and may be what the rule {found[0].text} is about"
     return Opinion(Strength.ASK, Verdict.ASK, "commands", reason, found[0].written)
 
 
-def met_files(case: Case) -> Opinion | None:
+def files_inside(case: Case) -> Opinion | None:
     """A file that a rule keeps back, in a folder that a command goes through: whether it is read is not known."""
-    below = [touch for touch in case.touches if touch.access is FileEffect.BELOW]
+    below = [file for file in case.files if file.effect is FileEffect.BELOW]
     if not below:
         return None
-    if (found := met(below, case.policy)) is not None:
-        touch, rule = found
-        reason = f"it may read {touch.shown!r}, which the rule {rule.text} is about"
+    if (found := denied_inside(below, case.policy)) is not None:
+        file, rule = found
+        reason = f"it may read {file.shown!r}, which the rule {rule.text} is about"
         return Opinion(Strength.ASK, Verdict.ASK, "paths", reason, rule.written)
-    if doubt := unseen(below, case.policy):
+    if doubt := unchecked(below, case.policy):
         return Opinion(Strength.ASK, Verdict.ASK, "paths", f"{doubt}, and a rule keeps some files back")
     return None
 
@@ -77,7 +85,7 @@ BY_RULE = {kind: f"{kind.value} rule" for kind in Behaviour}
 
 
 def by_rule(case: Case, kind: Behaviour, strength: Strength, verdict: Verdict) -> Opinion | None:
-    found = matching(case, kind)
+    found = matching_rules(case, kind)
     if not found:
         return None
     return Opinion(strength, verdict, BY_RULE[kind], f"the rule {found[0].text} matches", found[0].written)
@@ -132,7 +140,7 @@ def writes_plan(case: Case) -> bool:
     return (
         bool(case.policy.plan_file)
         and case.only_edits
-        and all(touch.place is not None and touch.place.real == case.policy.plan_file for touch in case.touches)
+        and all(file.place is not None and file.place.real == case.policy.plan_file for file in case.files)
     )
 
 
@@ -146,19 +154,19 @@ def needs_person(case: Case) -> Opinion | None:
 def critical_paths(case: Case) -> Opinion | None:
     """Removing the root, the home or the project; an address that hands out credentials of the machine."""
     for target in case.targets:
-        if target.reach is Reach.METADATA:
+        if target.reach is AddressClass.METADATA:
             return Opinion(Strength.CRITICAL_PATH, Verdict.ASK, "address", f"{target.host} hands out credentials")
-    for touch in case.touches:
-        if touch.access in REMOVING and touch.place is not None and removes_all(case, touch):
-            return Opinion(Strength.CRITICAL_PATH, Verdict.ASK, "paths", f"{touch.shown!r} must not be removed")
+    for file in case.files:
+        if file.effect in REMOVING and file.place is not None and removes_all(case, file):
+            return Opinion(Strength.CRITICAL_PATH, Verdict.ASK, "paths", f"{file.shown!r} must not be removed")
     return None
 
 
-def removes_all(case: Case, touch: Touch) -> bool:
+def removes_all(case: Case, file: FileAccess) -> bool:
     """Whether a critical folder goes, or loses what a command picks from it; from the working folders it may pick."""
-    assert touch.place is not None
-    policy, paths = case.policy, {touch.place.absolute, touch.place.real}
-    if touch.access is FileEffect.REMOVE_SOME and all(inside_work(path, policy) for path in paths):
+    assert file.place is not None
+    policy, paths = case.policy, {file.place.absolute, file.place.real}
+    if file.effect is FileEffect.REMOVE_SOME and all(inside_work(path, policy) for path in paths):
         return False
     return any(critical(path, policy.home, policy.working_dirs) for path in paths)
 
@@ -173,12 +181,12 @@ def protected_paths(case: Case) -> Opinion | None:
     found = ""
     for target in case.targets:
         inside = f"{target.host} is on this machine or in its network"
-        found = found or (inside if target.reach is Reach.INTERNAL else target.doubt)
-    for touch in case.touches:
-        if touch.protected:
-            found = f"{touch.shown!r} is protected ({touch.protected})"
+        found = found or (inside if target.reach is AddressClass.INTERNAL else target.doubt)
+    for file in case.files:
+        if file.protected:
+            found = f"{file.shown!r} is protected ({file.protected})"
             break
-    return lifted(case, Opinion(Strength.PROTECTED_PATH, Verdict.ASK, "paths", found)) if found else None
+    return lift_in_bypass(case, Opinion(Strength.PROTECTED_PATH, Verdict.ASK, "paths", found)) if found else None
 
 
 def tool_check(case: Case) -> Opinion | None:
@@ -189,25 +197,25 @@ def tool_check(case: Case) -> Opinion | None:
     if check.verdict is Verdict.ALLOW:
         return Opinion(Strength.MODE, Verdict.ALLOW, "tool", check.reason)
     if check.verdict is Verdict.ASK:
-        return lifted(case, Opinion(Strength.TOOL_ASK, Verdict.ASK, "tool", check.reason))
+        return lift_in_bypass(case, Opinion(Strength.TOOL_ASK, Verdict.ASK, "tool", check.reason))
     return None
 
 
 def validation(case: Case) -> Opinion | None:
     """Semantic validation was not sure."""
     doubtful = case.facts.doubt
-    return lifted(case, Opinion(Strength.TOOL_ASK, Verdict.ASK, "tool", doubtful)) if doubtful else None
+    return lift_in_bypass(case, Opinion(Strength.TOOL_ASK, Verdict.ASK, "tool", doubtful)) if doubtful else None
 
 
 def path_scope(case: Case) -> Opinion | None:
     """A file outside, of an odd spelling, not an ordinary one, or with secrets in it."""
-    for touch in case.touches:
-        if touch.doubt and not touch.clear:
-            return lifted(case, Opinion(Strength.TOOL_ASK, Verdict.ASK, "paths", touch.doubt))
+    for file in case.files:
+        if file.doubt and not file.clear:
+            return lift_in_bypass(case, Opinion(Strength.TOOL_ASK, Verdict.ASK, "paths", file.doubt))
     return None
 
 
-def undeclared(case: Case) -> Opinion | None:
+def undeclared_files(case: Case) -> Opinion | None:
     """A tool that does not say what it touches passes no rule about files by itself, not even in bypassPermissions."""
     if case.access.declared or not guards_files(case.policy):
         return None
@@ -215,7 +223,7 @@ def undeclared(case: Case) -> Opinion | None:
     return Opinion(Strength.TOOL_ASK, Verdict.ASK, "paths", reason)
 
 
-def lifted(case: Case, opinion: Opinion) -> Opinion:
+def lift_in_bypass(case: Case, opinion: Opinion) -> Opinion:
     """In bypassPermissions an objection is still heard, and weighs nothing."""
     if case.policy.mode != "bypassPermissions":
         return opinion
@@ -275,20 +283,20 @@ def person(case: Case) -> Opinion:
 
 LAYERS: tuple[Layer, ...] = (
     hooks,
-    malformed,
+    malformed_addresses,
     deny_rules,
     plan,
     critical_paths,
     ask_rules,
     hidden_commands,
-    met_files,
+    files_inside,
     needs_person,
     protected_paths,
     allow_rules,
     tool_check,
     validation,
     path_scope,
-    undeclared,
+    undeclared_files,
     mode,
     classifier,
 )

@@ -5,37 +5,37 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 
 from handrail.permissions.policy import Policy
-from handrail.permissions.rules import EFFECTS, NEVER_BY_PATH, Behaviour, Rule, Source
+from handrail.permissions.rules import EFFECTS, NEVER_BY_PATH, Behaviour, Rule, RuleSource
 from handrail.permissions.shell import TRANSPARENT, compile_shell, has_operator
-from handrail.permissions.subsumption import Covers
+from handrail.permissions.subsumption import RuleCover
 from handrail.permissions.suggest import RUN_ANYTHING
 from handrail.records import record
 
 
 @record
-class Finding:
+class RuleFinding:
     """One remark about a rule: `kind` is malformed, never, shadowed, wide or mistake."""
 
     kind: str
     rule: str
-    source: Source
+    source: RuleSource
     message: str
 
 
 def lint(
     policy: Policy, tools: frozenset[str], progress: Callable[[int], None] = lambda _done: None
-) -> tuple[Finding, ...]:
+) -> tuple[RuleFinding, ...]:
     """All remarks about the rules of a policy. `tools` are the tools that there are besides those of MCP servers."""
-    found = [Finding("malformed", p.text, p.source, p.message) for p in policy.problems]
+    found = [RuleFinding("malformed", p.text, p.source, p.message) for p in policy.problems]
     whole = {(rule.behaviour, rule.tool): rule for rule in reversed(policy.rules) if rule.spec is None}
-    covers = Covers(policy.rules)
+    covers = RuleCover(policy.rules)
     places = {id(rule): place for place, rule in enumerate(policy.rules)}
     for done, rule in enumerate(policy.rules):
         if done % 500 == 0:
             progress(done)
-        found += [Finding(kind, rule.text, rule.source, message) for kind, message in remarks(rule, tools)]
-        behind = [*shadows(rule, whole)] or [*islice(covered(rule, covers.of(rule), places), 1)]
-        found += [Finding("shadowed", rule.text, rule.source, message) for message in behind]
+        found += [RuleFinding(kind, rule.text, rule.source, message) for kind, message in remarks(rule, tools)]
+        behind = [*shadows(rule, whole)] or [*islice(covered_by(rule, covers.of(rule), places), 1)]
+        found += [RuleFinding("shadowed", rule.text, rule.source, message) for message in behind]
     return tuple(found)
 
 
@@ -119,7 +119,7 @@ def shadows(rule: Rule, whole: dict[tuple[Behaviour, str], Rule]) -> Iterator[st
             return
 
 
-def covered(rule: Rule, wider: Iterable[Rule], places: Mapping[int, int]) -> Iterator[str]:
+def covered_by(rule: Rule, wider: Iterable[Rule], places: Mapping[int, int]) -> Iterator[str]:
     """A rule behind others of its tool; of two that are the same the later one is meant."""
     for other in wider:
         if other.behaviour is rule.behaviour:

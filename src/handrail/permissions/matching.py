@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from handrail.permissions.case import Case, text_of
-from handrail.permissions.file_access import READING, FileEffect, Touch, allowed_by
+from handrail.permissions.file_access import READING, FileAccess, FileEffect, allowed_by
 from handrail.permissions.index import RuleIndex
 from handrail.permissions.policy import Policy
 from handrail.permissions.powershell import as_written, behind_options
@@ -12,28 +12,30 @@ from handrail.permissions.wildcards import WORD_END
 from handrail.records import record
 
 
-def matching(case: Case, behaviour: Behaviour) -> list[Rule]:
+def matching_rules(case: Case, behaviour: Behaviour) -> list[Rule]:
     """The rules of one kind that match, each by itself, without doubles."""
     index = case.policy.index[behaviour]
     if index.empty:
         return []
-    found = allowing(case, index) if behaviour is Behaviour.ALLOW else objecting(case, index)
+    found = allowing_rules(case, index) if behaviour is Behaviour.ALLOW else objecting_rules(case, index)
     return found if len(found) < 2 else list(dict.fromkeys(found))
 
 
-def matched(case: Case) -> tuple[Rule, ...]:
+def all_matches(case: Case) -> tuple[Rule, ...]:
     """Every rule that matches, whatever wins: deny, ask, allow."""
-    return tuple(rule for kind in (Behaviour.DENY, Behaviour.ASK, Behaviour.ALLOW) for rule in matching(case, kind))
+    return tuple(
+        rule for kind in (Behaviour.DENY, Behaviour.ASK, Behaviour.ALLOW) for rule in matching_rules(case, kind)
+    )
 
 
 # Deny and ask
 
 
-def objecting(case: Case, index: RuleIndex) -> list[Rule]:
+def objecting_rules(case: Case, index: RuleIndex) -> list[Rule]:
     found = index.whole_tool(case.tool, case.mcp)
     if index.params:
         found += index.by_parameter(case.tool, case.use.input)
-    if case.touches:
+    if case.files:
         found += by_path(case, index)
     if case.analysis is not None:
         found += commands(case, index)
@@ -47,30 +49,30 @@ def by_path(case: Case, index: RuleIndex) -> list[Rule]:
     found: list[Rule] = []
     if index.read.empty and index.edit.empty:
         return found
-    for touch in case.touches:
-        for path in touch.paths if touch.access is not FileEffect.BELOW else ():
+    for file in case.files:
+        for path in file.paths if file.effect is not FileEffect.BELOW else ():
             found += index.read.find(path)
-            if touch.access is not FileEffect.READ:
+            if file.effect is not FileEffect.READ:
                 found += index.edit.find(path)
     return found
 
 
-def met(below: Sequence[Touch], policy: Policy) -> tuple[Touch, Rule] | None:
+def denied_inside(below: Sequence[FileAccess], policy: Policy) -> tuple[FileAccess, Rule] | None:
     """A file in a folder that a command goes through, and the deny or ask rule that keeps it from being read."""
     for kind in (Behaviour.DENY, Behaviour.ASK):
         index = policy.index[kind].read
-        for touch in below:
-            for path in touch.paths:
+        for file in below:
+            for path in file.paths:
                 if rules := index.find(path):
-                    return touch, rules[0]
+                    return file, rules[0]
     return None
 
 
-def unseen(below: Sequence[Touch], policy: Policy) -> str:
+def unchecked(below: Sequence[FileAccess], policy: Policy) -> str:
     """Why it is not known what files a command comes across, if a deny or ask rule is about files; else empty."""
     if not guards_files(policy):
         return ""
-    return next((touch.doubt for touch in below if touch.place is None), "")
+    return next((file.doubt for file in below if file.place is None), "")
 
 
 def guards_files(policy: Policy) -> bool:
@@ -94,7 +96,7 @@ def commands(case: Case, index: RuleIndex) -> list[Rule]:
     return found + index.shell.find_whole(case.analysis.text, index.behaviour)
 
 
-def possible(case: Case) -> list[Rule]:
+def possible_matches(case: Case) -> list[Rule]:
     """Deny and ask rules that may match what of a command line is not known before it runs."""
     if case.analysis is None:
         return []
@@ -105,7 +107,9 @@ def possible(case: Case) -> list[Rule]:
     if not openings and not guesses:
         return []
     indexes = [case.policy.index[kind] for kind in (Behaviour.DENY, Behaviour.ASK)]
-    found = [rule for index in indexes for opening in sorted(openings) for rule in index.shell.possible(opening)]
+    found = [
+        rule for index in indexes for opening in sorted(openings) for rule in index.shell.possible_matches(opening)
+    ]
     if any(part.powershell for part in case.parts):
         found += [rule for index in indexes for _, rule in index.powershell.rules]
     texts = [WORD_END.join(words) for words in guesses]
@@ -128,8 +132,8 @@ def by_name(case: Case, index: RuleIndex) -> list[Rule]:
 # Allow
 
 
-def allowing(case: Case, index: RuleIndex) -> list[Rule]:
-    if any(touch.protected for touch in case.touches):
+def allowing_rules(case: Case, index: RuleIndex) -> list[Rule]:
+    if any(file.protected for file in case.files):
         return []
     if case.analysis is not None:
         cover = coverage(case)
@@ -139,20 +143,20 @@ def allowing(case: Case, index: RuleIndex) -> list[Rule]:
 
 def by_effect(case: Case, index: RuleIndex) -> list[Rule]:
     """The rules about files or addresses that cover everything the call does; a tool may do more than it declares."""
-    touches, targets, access = case.touches, case.targets, case.access
+    files, targets, access = case.files, case.targets, case.access
     if access.runs is not None:
         return []
     if targets:
-        if any(target.problem for target in targets) or not all(touch.clear for touch in touches):
+        if any(target.problem for target in targets) or not all(file.clear for file in files):
             return []
         return common([index.domains.find(target, index.behaviour) for target in targets])
-    changed = [touch for touch in touches if touch.access is FileEffect.WRITE]
+    changed = [file for file in files if file.effect is FileEffect.WRITE]
     if not changed and not case.read_only:
         return []
-    wanted, decisive = (index.edit, changed) if changed else (index.read, touches)
-    if changed and not all(touch.clear for touch in touches if touch.access in READING):
+    wanted, decisive = (index.edit, changed) if changed else (index.read, files)
+    if changed and not all(file.clear for file in files if file.effect in READING):
         return []
-    return common([allowed_by(touch, wanted) for touch in decisive])
+    return common([allowed_by(file, wanted) for file in decisive])
 
 
 def common(found: Sequence[list[Rule]]) -> list[Rule]:
@@ -183,7 +187,7 @@ def coverage(case: Case) -> Coverage:
     index = case.policy.index[Behaviour.ALLOW]
     if case.analysis.problems or not case.parts:
         return Coverage(covered=False)
-    more = case.targets or not all(touch.clear for touch in case.touches if touch.part < 0)
+    more = case.targets or not all(file.clear for file in case.files if file.part < 0)
     whole = (*index.whole_tool(case.tool, None), *by_name(case, index))
     if not more:
         whole += tuple(index.whole_tool("Bash", None)) if case.tool != "Bash" else ()

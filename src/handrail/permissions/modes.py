@@ -12,6 +12,6 @@ def stricter(mode: str, than: str) -> bool:
     return rank(MODE_ALIASES.get(mode, mode)) < rank(MODE_ALIASES.get(than, than))
 
 
-def narrowed(mode: str, wish: str) -> str:
+def narrow_mode(mode: str, wish: str) -> str:
     """The mode to work in when one is in force and another one is wished for: a wish never widens."""
     return MODE_ALIASES.get(wish, wish) if wish and stricter(wish, mode) else mode

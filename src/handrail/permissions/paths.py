@@ -44,7 +44,7 @@ PROTECTED_AT_HOME = (
 
 
 @lru_cache(maxsize=4096)
-def folded(name: str) -> str:
+def fold_name(name: str) -> str:
     """A name as the most careless file system reads it: no case, nothing invisible, no trailing dots or blanks."""
     if not name.isascii():
         name = "".join(char for char in unicodedata.normalize("NFKC", name) if unicodedata.category(char) != "Cf")
@@ -52,9 +52,9 @@ def folded(name: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def protected(path: str, home: str) -> str:
+def protected_name(path: str, home: str) -> str:
     """The protected name in a path, or nothing."""
-    names = [folded(name) for name in path.split("/") if name]
+    names = [fold_name(name) for name in path.split("/") if name]
     for at, name in enumerate(names):
         following = names[at + 1] if at + 1 < len(names) else ""
         if name in PROTECTED_FOLDERS and (name, following) != (".claude", "worktrees"):
@@ -72,9 +72,9 @@ def protected(path: str, home: str) -> str:
 
 def protected_place(place: Place, home: str, own: tuple[str, ...] = ()) -> str:
     """The protected name in the path as spelled or as it really is; `own` are folders that are protected whole."""
-    found = protected(place.real, home)
+    found = protected_name(place.real, home)
     if not found and place.absolute != place.real:
-        found = protected(place.absolute, home)
+        found = protected_name(place.absolute, home)
     return found or next((folder for folder in own if below(place.real, folder)), "")
 
 

@@ -46,35 +46,35 @@ class Pattern(NamedTuple):
     @property
     def regex(self) -> re.Pattern[str]:
         """The expression; most rules are never looked at, so it is compiled when one is."""
-        return compiled(self.text, self.flags)
+        return compile_regex(self.text, self.flags)
 
 
 @lru_cache(maxsize=4_096)
-def compiled(text: str, flags: int) -> re.Pattern[str]:
+def compile_regex(text: str, flags: int) -> re.Pattern[str]:
     return re.compile(text, flags)
 
 
 def compile_patterns(rule: Rule, anchors: Anchors) -> tuple[Pattern, ...]:
     """One pattern per base the rule starts from."""
     narrow = rule.behaviour is Behaviour.ALLOW
-    bases, rest, floating = anchored(rule, anchors, narrow)
+    bases, rest, floating = anchor(rule, anchors, narrow)
     if not narrow:
-        bases, rest = tuple(map(composed, bases)), composed(rest)
+        bases, rest = tuple(map(compose, bases)), compose(rest)
     while rest == ".." or rest.startswith("../"):
         bases, rest, floating = tuple(posixpath.dirname(base) for base in bases), rest[3:], False
     parts = [part for part in rest.split("/") if part not in ("", ".")]
     tail = tail_of(parts, rest.endswith("/"), narrow)
-    body = joined(["**", *parts] if floating else parts) + tail
+    body = join_parts(["**", *parts] if floating else parts) + tail
     flags = re.DOTALL if narrow else re.DOTALL | re.IGNORECASE
     return tuple(pattern_from(base, parts, floating, body, flags) for base in dict.fromkeys(bases))
 
 
-def composed(text: str) -> str:
+def compose(text: str) -> str:
     """A name in one of the ways it can be written; some file systems take all of them for the same."""
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
-def anchored(rule: Rule, anchors: Anchors, narrow: bool) -> tuple[tuple[str, ...], str, bool]:
+def anchor(rule: Rule, anchors: Anchors, narrow: bool) -> tuple[tuple[str, ...], str, bool]:
     """The bases, the pattern below them, and whether it may match at any depth."""
     spec = rule.spec or ""
     if spec.startswith("//"):
@@ -123,7 +123,7 @@ def literal_start(parts: Iterable[str]) -> Iterator[str]:
         yield part
 
 
-def joined(parts: Iterable[str]) -> str:
+def join_parts(parts: Iterable[str]) -> str:
     """
     All parts, each with the slash before it.
 
@@ -202,7 +202,7 @@ class PathIndex:
         """The rules that match an absolute path. A folder ends with a slash."""
         if self.empty:
             return []
-        path = path if self.narrow else composed(path)
+        path = path if self.narrow else compose(path)
         key = path if self.narrow else path.lower()
         candidates = self.others
         if self.folders:

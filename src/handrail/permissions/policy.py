@@ -12,7 +12,7 @@ from types import MappingProxyType
 from handrail.permissions.index import RuleIndex
 from handrail.permissions.modes import MODE_ALIASES, MODES
 from handrail.permissions.patterns import Anchors
-from handrail.permissions.rules import Behaviour, Rule, RuleProblem, Source, parse_rule
+from handrail.permissions.rules import Behaviour, Rule, RuleProblem, RuleSource, parse_rule
 from handrail.records import record
 from handrail.tools.permission import RulesBySource
 from handrail.tools.tool import McpInfo
@@ -24,14 +24,14 @@ Indexes = Mapping[Behaviour, RuleIndex]
 
 
 @record
-class Flags:
+class ModeAvailability:
     """What the surroundings permit."""
 
     bypass_available: bool = False
     auto_available: bool = False
 
 
-NO_FLAGS = Flags()
+NO_FLAGS = ModeAvailability()
 
 
 @dataclass(frozen=True, slots=True)  # not a record: the index is left out of comparing
@@ -51,7 +51,7 @@ class Policy:
     mode: str = "default"
     pre_plan_mode: str = ""
     plan_file: str = ""
-    flags: Flags = NO_FLAGS
+    flags: ModeAvailability = NO_FLAGS
     version: int = 0
     kept: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
@@ -64,12 +64,12 @@ class Policy:
     @classmethod
     def empty(cls, cwd: str = "", home: str = "/") -> "Policy":
         """No rules, mode default; the current folder, if there is one, is the only working folder."""
-        return _indexed(cls(cwd or "/", home, (cwd,) if cwd else ()))
+        return _build_index(cls(cwd or "/", home, (cwd,) if cwd else ()))
 
     def with_rules(self, rules: Iterable[Rule | RuleProblem]) -> "Policy":
         """These rules and no others."""
         parsed = tuple(dict.fromkeys(rules))
-        return _indexed(
+        return _build_index(
             replace(
                 self,
                 rules=tuple(rule for rule in parsed if isinstance(rule, Rule)),
@@ -78,7 +78,7 @@ class Policy:
             )
         )
 
-    def adding(self, behaviour: Behaviour, texts: Iterable[str], source: Source) -> "Policy":
+    def adding(self, behaviour: Behaviour, texts: Iterable[str], source: RuleSource) -> "Policy":
         """More rules of one kind from one source."""
         return self.with_rules((*self.rules, *self.problems, *(parse_rule(text, behaviour, source) for text in texts)))
 
@@ -101,7 +101,7 @@ class Policy:
         """The mode that was in force before plan mode."""
         return self.with_mode(self.pre_plan_mode or "default") if self.mode == "plan" else self
 
-    def with_flags(self, flags: Flags) -> "Policy":
+    def with_flags(self, flags: ModeAvailability) -> "Policy":
         """Other surroundings. A mode that is no longer available falls back to default."""
         mode = self.mode if available(self.mode, flags) else "default"
         before = self.pre_plan_mode if available(self.pre_plan_mode, flags) else ""
@@ -109,11 +109,11 @@ class Policy:
 
     def with_directories(self, folders: Iterable[str]) -> "Policy":
         """These working folders, the first of which is the main one."""
-        return _indexed(replace(self, working_dirs=tuple(dict.fromkeys(folders)), version=self.version + 1))
+        return _build_index(replace(self, working_dirs=tuple(dict.fromkeys(folders)), version=self.version + 1))
 
     def with_kept(self, folders: Iterable[str]) -> "Policy":
         """These folders of the session's own files."""
-        return _indexed(replace(self, kept=tuple(dict.fromkeys(folders)), version=self.version + 1))
+        return _build_index(replace(self, kept=tuple(dict.fromkeys(folders)), version=self.version + 1))
 
     def with_own(self, folders: Iterable[str]) -> "Policy":
         """These folders of our own records and settings."""
@@ -121,7 +121,7 @@ class Policy:
 
     def with_cwd(self, cwd: str) -> "Policy":
         """Another current folder; the working folders stay."""
-        return self if cwd == self.cwd else _indexed(replace(self, cwd=cwd, version=self.version + 1))
+        return self if cwd == self.cwd else _build_index(replace(self, cwd=cwd, version=self.version + 1))
 
     def by_source(self) -> Mapping[str, tuple[Rule, ...]]:
         """The rules grouped by where they are written."""
@@ -165,7 +165,7 @@ class Policy:
         return bool(self.index[Behaviour.DENY].whole_tool(name, mcp))
 
 
-def available(mode: str, flags: Flags) -> bool:
+def available(mode: str, flags: ModeAvailability) -> bool:
     return (mode != "bypassPermissions" or flags.bypass_available) and (mode != "auto" or flags.auto_available)
 
 
@@ -174,7 +174,7 @@ def mode_of_subagent(parent: str, own: str) -> str:
     return parent if not own or parent in HANDED_ON else own
 
 
-def _indexed(policy: Policy) -> Policy:
+def _build_index(policy: Policy) -> Policy:
     anchors = Anchors(policy.cwd, policy.home, policy.working_dirs)
     index = {kind: RuleIndex([r for r in policy.rules if r.behaviour is kind], kind, anchors) for kind in Behaviour}
     prefixes = _beginnings(policy.working_dirs)

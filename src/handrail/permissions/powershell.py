@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from handrail.permissions.rules import Behaviour, Rule
 from handrail.permissions.shell import compile_shell
-from handrail.permissions.wildcards import WORD_END, Glob
+from handrail.permissions.wildcards import WORD_END, WildcardPattern
 
 CMDLETS = {
     "add-content": "ac",
@@ -101,7 +101,7 @@ class PowerShellIndex:
     __slots__ = ("rules",)
 
     def __init__(self, rules: Iterable[Rule]) -> None:
-        self.rules = [(compiled(rule.spec or ""), rule) for rule in rules]
+        self.rules = [(compile_powershell(rule.spec or ""), rule) for rule in rules]
 
     def find(self, command: str, behaviour: Behaviour) -> list[Rule]:
         """The rules that match a command line."""
@@ -115,7 +115,7 @@ class PowerShellIndex:
         return [rule for pattern, rule in self.rules if any(map(pattern.matches, texts))]
 
 
-def compiled(spec: str) -> Glob:
+def compile_powershell(spec: str) -> WildcardPattern:
     first, blank, rest = spec.casefold().partition(" ")
     head, colon, tail = first.partition(":*")
     return compile_shell(f"{ALIASES.get(head, head)}{colon}{tail}{blank}{rest}")

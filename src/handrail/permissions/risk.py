@@ -4,7 +4,7 @@ from enum import Enum
 
 from handrail.permissions.case import Case
 from handrail.permissions.layers import critical_paths
-from handrail.permissions.web import Reach
+from handrail.permissions.web import AddressClass
 from handrail.records import record
 from handrail.shell.model import Does
 from handrail.tools.tool import WARNINGS
@@ -31,7 +31,7 @@ def risk(case: Case) -> Risk:
     high = tuple(dict.fromkeys(high_risks(case)))
     if high:
         return Risk(Level.HIGH, high)
-    doubts = tuple(dict.fromkeys(touch.doubt for touch in case.touches if touch.doubt))
+    doubts = tuple(dict.fromkeys(file.doubt for file in case.files if file.doubt))
     if case.read_only and not doubts:
         return Risk(Level.LOW, ("it only reads",))
     return Risk(Level.MEDIUM, doubts or (("it changes something",) if not case.read_only else ()))
@@ -42,8 +42,10 @@ def high_risks(case: Case) -> list[str]:
     found += case.facts.warnings
     if critical := critical_paths(case):
         found.append(critical.reason)
-    found += [f"{t.shown!r} is protected ({t.protected})" for t in case.touches if t.protected]
-    found += [f"{t.host} is on this machine or in its network" for t in case.targets if t.reach is Reach.INTERNAL]
+    found += [f"{t.shown!r} is protected ({t.protected})" for t in case.files if t.protected]
+    found += [
+        f"{t.host} is on this machine or in its network" for t in case.targets if t.reach is AddressClass.INTERNAL
+    ]
     if case.analysis is not None:
         found += [f"it is not understood: {problem.text}" for problem in case.analysis.problems[:1]]
         found += [f"{part.shown!r} removes files" for part in case.parts if part.removes]

@@ -23,7 +23,7 @@ class Behaviour(Enum):
 
 
 @record
-class Source:
+class RuleSource:
     """Where a rule is written. `folder` is what a pattern like `/src/**` starts from; empty = the working folder."""
 
     name: str
@@ -46,7 +46,7 @@ NAMES = {
     "session": "this session",
     "cli": "command line",
 }
-SESSION = Source("session")
+SESSION = RuleSource("session")
 
 
 @record
@@ -57,7 +57,7 @@ class Rule:
     tool: str
     spec: str | None
     behaviour: Behaviour
-    source: Source = SESSION
+    source: RuleSource = SESSION
 
     def __hash__(self) -> int:
         return hash(self.text)  # rules are put into sets while a call waits, and a text knows its hash
@@ -73,7 +73,7 @@ class RuleProblem:
     """A rule that matches nothing, and why."""
 
     text: str
-    source: Source
+    source: RuleSource
     message: str
 
 
@@ -97,7 +97,7 @@ PARAMETER = re.compile(r"([A-Za-z_][A-Za-z0-9_]*):(.*)\Z", re.DOTALL)
 MCP = "mcp__"
 
 
-def parse_rule(text: str, behaviour: Behaviour, source: Source = SESSION) -> Rule | RuleProblem:
+def parse_rule(text: str, behaviour: Behaviour, source: RuleSource = SESSION) -> Rule | RuleProblem:
     """The rule a text stands for, or what is wrong with it."""
     plain = text.strip()
     name, bracket, rest = plain.partition("(")
@@ -182,7 +182,7 @@ def split_rules(text: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=1_024)
-def normalised(name: str) -> str:
+def normalise(name: str) -> str:
     """The name of an MCP server or tool as rules and wire names spell it."""
     return re.sub(r"[^A-Za-z0-9_-]", "_", name)
 
@@ -190,7 +190,7 @@ def normalised(name: str) -> str:
 @lru_cache(maxsize=1_024)
 def server_name(name: str) -> str:
     """A server's name: also without doubled underscores, so that `mcp__server__tool` splits in one way only."""
-    return re.sub(r"_{2,}", "_", normalised(name)).strip("_") or "_"
+    return re.sub(r"_{2,}", "_", normalise(name)).strip("_") or "_"
 
 
 def mcp_of(tool_name: str) -> McpInfo | None:

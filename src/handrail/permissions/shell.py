@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from handrail.permissions.rules import Behaviour, Rule
-from handrail.permissions.wildcards import WORD_END, Glob
+from handrail.permissions.wildcards import WORD_END, WildcardPattern
 from handrail.shell.analysis import analyse
 from handrail.shell.model import HARMLESS, Analysis, Does, Effect, Kind, Piece, Segment, Verdict, Word
 
@@ -35,7 +35,7 @@ ODD, STARS, BLANKS = re.compile(r"""['"\\\x00]"""), re.compile(r"\*+"), re.compi
 OPERATORS = re.compile(r"[|&;<>`\n]|\$\(")
 
 
-class Part(NamedTuple):
+class CommandPart(NamedTuple):
     """One program that would start, as rules see it."""
 
     name: str
@@ -65,7 +65,7 @@ class Part(NamedTuple):
     """The first part behind it that it does not itself start."""
 
 
-def parts_of(analysis: Analysis) -> tuple[Part, ...]:
+def parts_of(analysis: Analysis) -> tuple[CommandPart, ...]:
     segments = analysis.segments
     return tuple(part(segment, last_child(segments, at)) for at, segment in enumerate(segments))
 
@@ -81,12 +81,12 @@ def last_child(segments: tuple[Segment, ...], at: int) -> int:
     return end
 
 
-def part(segment: Segment, until: int) -> Part:
-    words = [rendered(word) for word in segment.argv]
+def part(segment: Segment, until: int) -> CommandPart:
+    words = [render(word) for word in segment.argv]
     name = segment.name
     known = bool(words) and segment.argv[0].literal is not None
     read_only = segment.verdict is Verdict.READ_ONLY
-    return Part(
+    return CommandPart(
         name=name,
         text=WORD_END.join(words) if known else "",
         suspects=tuple(dict.fromkeys(spellings(segment, words))),
@@ -107,7 +107,7 @@ def part(segment: Segment, until: int) -> Part:
     )
 
 
-def rendered(word: Word) -> str:
+def render(word: Word) -> str:
     text = word.literal
     return str(word) if text is None else text
 
@@ -228,7 +228,7 @@ def skipping(name: str, words: list[str]) -> Iterator[str]:
             yield WORD_END.join((name, *words[at:]))
 
 
-def compile_shell(spec: str) -> Glob:
+def compile_shell(spec: str) -> WildcardPattern:
     """Words between blanks; quotes are taken away; `*` is any text, `\\*` a star; `x:*` and `x *` also match `x`."""
     pieces = cut(with_blank(spec))
     tail = len(pieces) > 1 and pieces[-1] is None and (pieces[-2] or "").endswith(WORD_END)
@@ -240,7 +240,7 @@ def compile_shell(spec: str) -> Glob:
             texts.append("")
         else:
             texts[-1] += piece
-    return Glob(texts[0], tuple(texts[1:]), tail)
+    return WildcardPattern(texts[0], tuple(texts[1:]), tail)
 
 
 def with_blank(spec: str) -> str:
@@ -254,7 +254,7 @@ def cut(spec: str) -> list[str | None]:
 
 
 def quoted_cut(spec: str) -> list[str | None]:
-    quotes = balanced(spec)
+    quotes = has_balanced_quotes(spec)
     pieces: list[str | None] = [""]
     quote, at = "", 0
     while at < len(spec):
@@ -294,13 +294,13 @@ def plain_cut(spec: str) -> list[str | None]:
     return pieces
 
 
-def balanced(spec: str) -> bool:
+def has_balanced_quotes(spec: str) -> bool:
     return re.fullmatch(r"""(?:[^'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")*""", spec, re.DOTALL) is not None
 
 
 def has_operator(spec: str) -> bool:
     """Whether it names more than one command, outside quotes."""
-    return OPERATORS.search(QUOTED.sub("", spec) if balanced(spec) else spec) is not None
+    return OPERATORS.search(QUOTED.sub("", spec) if has_balanced_quotes(spec) else spec) is not None
 
 
 class ShellIndex:
@@ -310,8 +310,8 @@ class ShellIndex:
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self.exact: dict[str, list[Rule]] = {}
-        self.starts: dict[str, list[tuple[Glob, Rule]]] = {}
-        self.whole: list[tuple[Glob, Rule]] = []
+        self.starts: dict[str, list[tuple[WildcardPattern, Rule]]] = {}
+        self.whole: list[tuple[WildcardPattern, Rule]] = []
         for rule in rules:
             pattern = compile_shell(rule.spec or "")
             if has_operator(rule.spec or ""):
@@ -335,7 +335,7 @@ class ShellIndex:
                     found.append(rule)
         return found
 
-    def possible(self, opening: str) -> list[Rule]:
+    def possible_matches(self, opening: str) -> list[Rule]:
         """The rules that match if the text behind the opening, which is not known, is what they go on with."""
         exact = [rule for text, rules in self.exact.items() if text.startswith(opening) for rule in rules]
         starts = (found for text, found in self.starts.items() if text and text.startswith(opening))

@@ -5,14 +5,14 @@ from collections.abc import Iterable, Iterator
 
 from handrail.permissions.rules import Behaviour, Rule
 from handrail.permissions.shell import compile_shell, cut, with_blank
-from handrail.permissions.wildcards import WORD_END, Glob
+from handrail.permissions.wildcards import WORD_END, WildcardPattern
 
 ANYTHING = "\x01"
 """Stands for text that only a wildcard can match."""
 PATH_TOOLS = ("Read", "Edit")
 
 
-class Covers:
+class RuleCover:
     """
     Finds among many rules those that cover one; rules that cannot are not looked at.
 
@@ -28,7 +28,7 @@ class Covers:
         specs = [spec for tool, spec in self._alike if tool == "Bash"]
         texts = {spec: [piece for piece in cut(with_blank(spec)) if piece] for spec in specs}
         common = Counter(text for each in texts.values() for text in dict.fromkeys(each))
-        self._filed: dict[int, dict[str, list[tuple[str, Glob]]]] = {}
+        self._filed: dict[int, dict[str, list[tuple[str, WildcardPattern]]]] = {}
         for spec, each in texts.items():
             rarest = min(each, key=lambda text: (common[text], -len(text)), default="").rstrip(WORD_END)
             self._filed.setdefault(len(rarest), {}).setdefault(rarest, []).append((spec, compile_shell(spec)))
@@ -46,7 +46,7 @@ class Covers:
             if all(map(pattern.matches, texts)):
                 yield from (other for other in self._alike["Bash", spec].values() if other is not rule)
 
-    def _holding(self, text: str) -> Iterator[tuple[str, Glob]]:
+    def _holding(self, text: str) -> Iterator[tuple[str, WildcardPattern]]:
         """The patterns whose filed text is part of this one."""
         for length, filed in self._filed.items():
             if len(filed) < len(text) - length:

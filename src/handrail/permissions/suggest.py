@@ -5,10 +5,10 @@ import shlex
 
 from handrail.permissions.case import Case
 from handrail.permissions.matching import coverage
-from handrail.permissions.rules import Behaviour, Rule, normalised, parse_rule, server_name
-from handrail.permissions.shell import EXACT_ONLY, Part, compile_shell
-from handrail.permissions.web import Reach
-from handrail.permissions.wildcards import WORD_END, Glob
+from handrail.permissions.rules import Behaviour, Rule, normalise, parse_rule, server_name
+from handrail.permissions.shell import EXACT_ONLY, CommandPart, compile_shell
+from handrail.permissions.web import AddressClass
+from handrail.permissions.wildcards import WORD_END, WildcardPattern
 from handrail.records import record
 
 MAX_RULES = 5
@@ -56,16 +56,16 @@ def suggest(case: Case) -> tuple[Suggestion, ...]:
     if case.analysis is not None:
         return tuple(Suggestion(rule) for rule in command_rules(case))
     if case.mcp is not None:
-        return (Suggestion(f"mcp__{server_name(case.mcp.server)}__{normalised(case.mcp.tool)}"),)
+        return (Suggestion(f"mcp__{server_name(case.mcp.server)}__{normalise(case.mcp.tool)}"),)
     if case.targets:
         hosts = tuple(dict.fromkeys(target.host for target in case.targets))
-        fine = all(t.host and t.reach is Reach.PUBLIC and not t.doubt and t.ordinary for t in case.targets)
-        fine = fine and len(hosts) == 1 and all(touch.clear for touch in case.touches)
+        fine = all(t.host and t.reach is AddressClass.PUBLIC and not t.doubt and t.ordinary for t in case.targets)
+        fine = fine and len(hosts) == 1 and all(file.clear for file in case.files)
         return (Suggestion(f"WebFetch(domain:{hosts[0]})"),) if fine else ()
     if case.only_edits:
-        inside = all(not touch.doubt and not touch.protected for touch in case.touches)
+        inside = all(not file.doubt and not file.protected for file in case.files)
         return (Suggestion("", "session", "acceptEdits"),) if inside and case.policy.mode == "default" else ()
-    return () if case.touches or case.facts.needs_person else tuple(map(Suggestion, tool_rules(case)))
+    return () if case.files or case.facts.needs_person else tuple(map(Suggestion, tool_rules(case)))
 
 
 def tool_rules(case: Case) -> tuple[str, ...]:
@@ -84,7 +84,7 @@ def command_rules(case: Case) -> tuple[str, ...]:
     if (
         case.analysis.problems
         or case.background
-        or any(t.protected or (t.redirected and not t.clear) for t in case.touches)
+        or any(t.protected or (t.redirected and not t.clear) for t in case.files)
     ):
         return ()
     wanted = outermost(case.parts, coverage(case).open)
@@ -95,7 +95,7 @@ def command_rules(case: Case) -> tuple[str, ...]:
     return rules if None not in found and len(rules) <= MAX_RULES else ()
 
 
-def outermost(parts: tuple[Part, ...], wanted: tuple[int, ...]) -> list[int]:
+def outermost(parts: tuple[CommandPart, ...], wanted: tuple[int, ...]) -> list[int]:
     """The wanted parts without those that another of them starts."""
     found: list[int] = []
     for at in wanted:
@@ -104,7 +104,7 @@ def outermost(parts: tuple[Part, ...], wanted: tuple[int, ...]) -> list[int]:
     return found
 
 
-def rule_for(part: Part) -> str | None:
+def rule_for(part: CommandPart) -> str | None:
     """A prefix rule where that is sensible, else this very command; None when no rule can cover the part."""
     words = part.text.split(WORD_END)
     if not part.plain or not part.text:
@@ -134,4 +134,8 @@ def exact(words: list[str]) -> str:
 def fits(words: list[str]) -> bool:
     """Whether the rule for this very command, read again, is this command and no other."""
     made = parse_rule(f"Bash({exact(words)})", Behaviour.ALLOW)
-    return isinstance(made, Rule) and made.spec is not None and compile_shell(made.spec) == Glob(WORD_END.join(words))
+    return (
+        isinstance(made, Rule)
+        and made.spec is not None
+        and compile_shell(made.spec) == WildcardPattern(WORD_END.join(words))
+    )

@@ -5,7 +5,7 @@ from typing import NamedTuple
 WORD_END = "\0"  # between words; cannot be part of one
 
 
-class Glob(NamedTuple):
+class WildcardPattern(NamedTuple):
     """A text that a match begins with, and the texts behind each wildcard."""
 
     literal: str
@@ -37,7 +37,7 @@ class Glob(NamedTuple):
         return ends or (tail and text.find(last + WORD_END, at) >= 0)
 
 
-def glob(text: str) -> Glob:
+def parse_wildcards(text: str) -> WildcardPattern:
     """A pattern in which `*` is any text and everything else stands for itself."""
     first, *rest = text.split("*")
-    return Glob(first, tuple(rest))
+    return WildcardPattern(first, tuple(rest))

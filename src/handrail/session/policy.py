@@ -5,7 +5,7 @@ from pathlib import Path
 
 from handrail.config.flags import SettingsFlags
 from handrail.errors import HandrailError
-from handrail.permissions.policy import NO_FLAGS, Flags, Policy
+from handrail.permissions.policy import NO_FLAGS, ModeAvailability, Policy
 from handrail.session.session_settings import on_standard_error, open_settings
 from handrail.session.state_folder import state_folder
 
@@ -17,7 +17,7 @@ def current_policy(
     mode: str = "",
     settings: str = "",
     add_dirs: Iterable[str] = (),
-    flags: Flags = NO_FLAGS,
+    flags: ModeAvailability = NO_FLAGS,
 ) -> Policy:
     """
     The policy in force in a folder, by the settings of all sources. `settings` is a file, or JSON, beside them.

@@ -157,9 +157,9 @@ def public(address: str) -> bool:
     """Whether an address leads to the public internet."""
     from ipaddress import ip_address  # noqa: PLC0415
 
-    from handrail.permissions.web import Reach, address_class  # noqa: PLC0415
+    from handrail.permissions.web import AddressClass, address_class  # noqa: PLC0415
 
     try:
-        return address_class(ip_address(address)) is Reach.PUBLIC
+        return address_class(ip_address(address)) is AddressClass.PUBLIC
     except ValueError:
         return False

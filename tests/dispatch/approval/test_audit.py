@@ -14,7 +14,7 @@ import pytest
 
 from handrail.conversation.redact import make_redactor
 from handrail.dispatch.approval.audit import Audit, allowed_by_classifier
-from handrail.dispatch.approval.classifier import Ruling
+from handrail.dispatch.approval.classifier import Classification
 from handrail.dispatch.gate import Evidence
 from handrail.tools.context import AgentIdentity
 from handrail.tools.permission import Allow, Deny, Verdict
@@ -106,7 +106,7 @@ async def test_a_question_that_ends_without_an_answer_is_kept(tmp_path: Path, au
 
 @pytest.mark.proves("G3")
 async def test_what_only_a_classifier_let_pass_can_be_found_with_its_text(tmp_path: Path, audit: Audit) -> None:
-    judge = Classifier().now(Ruling(safe=True, reason="it runs the tests"))
+    judge = Classifier().now(Classification(safe=True, reason="it runs the tests"))
     desk = Desk(tmp_path, mode="auto", judge=judge, audit=audit)
     await desk.bash("npm test")
     await desk.bash("touch a.txt")

@@ -7,17 +7,17 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
-from handrail.dispatch.approval.classifier import Judge, Ruling, ask_judge
+from handrail.dispatch.approval.classifier import Classification, Classifier, ask_classifier
 from handrail.dispatch.approval.once import ResolveOnce
-from handrail.dispatch.approval.question import Answer, Handler, PermissionHooks, Question
+from handrail.dispatch.approval.question import ApprovalAnswer, Handler, PermissionHooks, Question
 from handrail.dispatch.approval.race import Racer, race
-from handrail.dispatch.gate import Evidence, Request
+from handrail.dispatch.gate import CallRequest, Evidence
 from handrail.permissions.case import Case
 from handrail.permissions.layers import winner
 from handrail.records import record
 from handrail.tools.permission import Allow, Decision, Strength
 
-Outcome: TypeAlias = Answer | Decision
+AnswerOrDecision: TypeAlias = ApprovalAnswer | Decision
 """An answer, or what the rules say after they were changed."""
 
 AUTOMATIC = frozenset(("hooks", "classifier"))
@@ -25,29 +25,29 @@ MAX_RULINGS = 256
 
 
 @record
-class Pending:
+class PendingApproval:
     """A call that waits for an answer: what it is, what was decided, what is asked, and the one answer it gets."""
 
-    request: Request
+    request: CallRequest
     evidence: Evidence
     case: Case
     decision: Decision
     question: Question
-    once: ResolveOnce[Outcome]
+    once: ResolveOnce[AnswerOrDecision]
     rules: Callable[[], Awaitable[Decision]]
     """The policy's own answer, as soon as a change of it gives one."""
 
 
-class Asking:
+class Approvers:
     """Those who can be asked."""
 
-    def __init__(self, handler: Handler | None, hooks: PermissionHooks | None, judge: Judge | None) -> None:
+    def __init__(self, handler: Handler | None, hooks: PermissionHooks | None, judge: Classifier | None) -> None:
         self._handler = handler
         self._hooks = hooks
         self._judge = judge
-        self._rulings: OrderedDict[str, Ruling] = OrderedDict()
+        self._rulings: OrderedDict[str, Classification] = OrderedDict()
 
-    async def ask(self, pending: Pending) -> None:
+    async def ask(self, pending: PendingApproval) -> None:
         """Ask until there is an answer; without one, nobody had any."""
         handler = self._handler
         racers = self._automatic(pending)
@@ -59,8 +59,8 @@ class Asking:
         racers[handler.who] = partial(handler.ask, pending.question)
         await race(pending.once, racers, watcher=pending.rules, must_answer=handler.who)
 
-    def _automatic(self, pending: Pending) -> dict[str, Racer[Outcome]]:
-        racers: dict[str, Racer[Outcome]] = {}
+    def _automatic(self, pending: PendingApproval) -> dict[str, Racer[AnswerOrDecision]]:
+        racers: dict[str, Racer[AnswerOrDecision]] = {}
         if self._hooks is not None:
             racers["hooks"] = partial(self._ask_hooks, self._hooks, pending)
         if self._judge is None or pending.case.policy.mode != "auto" or not is_left_open(pending.decision):
@@ -69,12 +69,12 @@ class Asking:
             racers["classifier"] = partial(self._ask_classifier, self._judge, text, pending.question)
         return racers
 
-    async def _ask_hooks(self, hooks: PermissionHooks, pending: Pending) -> Answer | None:
+    async def _ask_hooks(self, hooks: PermissionHooks, pending: PendingApproval) -> ApprovalAnswer | None:
         answer = await hooks.permission_request(pending.request, pending.question.suggestions)
         return None if isinstance(answer, Allow) and needs_person(pending.request, pending.decision) else answer
 
-    async def _ask_classifier(self, judge: Judge, text: str, question: Question) -> Answer | None:
-        ruling = self._rulings.get(text) or await ask_judge(judge, text)
+    async def _ask_classifier(self, judge: Classifier, text: str, question: Question) -> ApprovalAnswer | None:
+        ruling = self._rulings.get(text) or await ask_classifier(judge, text)
         if ruling is not None:
             self._rulings[text] = ruling
             if len(self._rulings) > MAX_RULINGS:
@@ -86,19 +86,19 @@ class Asking:
             self._handler.update(replace(question, note=note))
         return None
 
-    def ruling_on(self, request: Request) -> tuple[str, str]:
+    def ruling_on(self, request: CallRequest) -> tuple[str, str]:
         """Why the classifier said yes to a call, and which classifier that was."""
         ruling = self._rulings.get(classifier_text(request))
         return ruling.reason if ruling else "", self._judge.name if self._judge else ""
 
 
-def classifier_text(request: Request) -> str:
+def classifier_text(request: CallRequest) -> str:
     """What a classifier judges: data in one line, so that nothing in it can pass for words of ours."""
     text = request.tool.classifier_text(request.args)
     return json.dumps({"tool": request.tool.name, "call": text, "folder": str(request.ctx.cwd)}) if text else ""
 
 
-def needs_person(request: Request, decision: Decision) -> bool:
+def needs_person(request: CallRequest, decision: Decision) -> bool:
     """What no automatic yes may answer: a critical path, and a tool whose answer comes from a person."""
     return request.tool.requires_user_interaction or winner(decision).strength is Strength.CRITICAL_PATH
 

@@ -22,7 +22,7 @@ from typing import Any
 from pydantic_core import PydanticSerializationError, to_json
 
 from handrail.conversation.redact import Redactor
-from handrail.dispatch.gate import Request
+from handrail.dispatch.gate import CallRequest
 from handrail.files.owned import owned_folder
 from handrail.permissions.case import Case, Facts
 from handrail.records import record
@@ -39,10 +39,10 @@ MAX_INPUT = 64_000
 
 
 @record
-class Entry:
+class AuditEntry:
     """One decision, as it is recorded."""
 
-    request: Request
+    request: CallRequest
     case: Case
     decision: Decision
     by: str
@@ -86,12 +86,12 @@ class Audit:
         self._complained = False
         self._room: threading.Thread | None = None
 
-    def write(self, entry: Entry) -> None:
+    def write(self, entry: AuditEntry) -> None:
         """Record a decision. What goes wrong is logged once."""
-        shown = self._shown(entry)
+        shown = self._line(entry)
         if not self._is_clean(entry):
             shown = self._redactor.value(shown)
-        line = encoded(shown)
+        line = encode_line(shown)
         try:
             self._append(line)
         except OSError as error:
@@ -101,7 +101,7 @@ class Audit:
                 )
             self._complained = True
 
-    def _is_clean(self, entry: Entry) -> bool:
+    def _is_clean(self, entry: AuditEntry) -> bool:
         """Nearly every line is free of secrets: one look at all its texts is cheaper than a look at each."""
         if self._redactor.patterns or not all(map(self._known_clean, common_texts(entry))):
             return False
@@ -138,7 +138,7 @@ class Audit:
         self._room = threading.Thread(target=make_room, args=(self.file, self._max_folder), daemon=True)
         self._room.start()
 
-    def _shown(self, entry: Entry) -> dict[str, Any]:
+    def _line(self, entry: AuditEntry) -> dict[str, Any]:
         case, decision, policy = entry.case, entry.decision, entry.case.policy
         line: dict[str, Any] = {
             "v": FORMAT,
@@ -147,7 +147,7 @@ class Audit:
             "agent": entry.request.ctx.agent.id,
             "call": case.use.id,
             "tool": case.use.name,
-            "input": bounded(case.use.input),
+            "input": bound_input(case.use.input),
             "decision": entry.ended or decision.verdict.value,
             "by": entry.by,
             "reason": decision.reason,
@@ -163,29 +163,29 @@ class Audit:
             line["kept"] = policy.kept
         if entry.asked:
             line["asked"] = True
-        if case.touches:
+        if case.files:
             line["places"] = [
-                {"path": touch.shown, "real": touch.place.real if touch.place else None, "access": touch.access.value}
-                for touch in case.touches
+                {"path": file.shown, "real": file.place.real if file.place else None, "access": file.effect.value}
+                for file in case.files
             ]
         if facts := facts_json(case.facts):
             line["facts"] = facts
         if decision.updated_input is not None:
-            line["ran"] = bounded(decision.updated_input)
+            line["ran"] = bound_input(decision.updated_input)
         for name in ("updates", "problems", "classified"):
             if value := getattr(entry, name):
                 line[name] = value
         return line
 
 
-def encoded(line: Mapping[str, Any]) -> bytes:
+def encode_line(line: Mapping[str, Any]) -> bytes:
     try:
         return to_json(line, inf_nan_mode="strings", fallback=str) + b"\n"
     except PydanticSerializationError:  # text that is no Unicode; the slow way writes it as an escape
         return json.dumps(line, default=str).encode() + b"\n"
 
 
-def common_texts(entry: Entry) -> list[str]:
+def common_texts(entry: AuditEntry) -> list[str]:
     """The texts of an entry that come again and again: rules, reasons, the folder."""
     texts = [entry.case.policy.cwd, entry.decision.reason]
     for opinion in entry.decision.opinions:
@@ -193,15 +193,15 @@ def common_texts(entry: Entry) -> list[str]:
     return texts
 
 
-def own_texts(entry: Entry) -> list[str]:
+def own_texts(entry: AuditEntry) -> list[str]:
     """The texts of an entry that are its own."""
     facts = entry.case.facts
     texts = [entry.ended, entry.classified, facts.doubt, facts.check.reason, facts.subject, *facts.unmet]
     texts += facts.access.reaches
     if facts.access.runs is not None:
         texts.append(facts.access.runs)
-    for touch in entry.case.touches:
-        texts += (touch.shown, touch.place.real) if touch.place else (touch.shown,)
+    for file in entry.case.files:
+        texts += (file.shown, file.place.real) if file.place else (file.shown,)
     for value in (entry.case.use.input, entry.decision.updated_input, entry.updates, entry.problems):
         if value:
             texts += texts_in(value)
@@ -235,7 +235,7 @@ def facts_json(facts: Facts) -> dict[str, Any]:
     """What was known about the call besides its input, so that it can be decided again."""
     shown: dict[str, Any] = {"read_only": facts.read_only}
     if facts.access.declared:
-        shown["declares"] = {name: shortened(value) for name, value in facts.access.as_json().items()}
+        shown["declares"] = {name: shorten(value) for name, value in facts.access.as_json().items()}
     for name in ("subject", "destructive", "needs_person", "doubt", "unmet"):
         if value := getattr(facts, name):
             shown[name] = value
@@ -246,19 +246,19 @@ def facts_json(facts: Facts) -> dict[str, Any]:
     return shown
 
 
-def bounded(values: Mapping[str, Any]) -> Any:
+def bound_input(values: Mapping[str, Any]) -> Any:
     """The input, without what is too long to be kept: the text of a file, not the name of one."""
-    short = {name: shortened(value) for name, value in values.items()}
+    short = {name: shorten(value) for name, value in values.items()}
     if sum(len(value) if isinstance(value, str) else 50 for value in short.values()) <= MAX_INPUT and not any(
         isinstance(value, dict | list) for value in short.values()
     ):
         return short
     if len(json.dumps(short, default=str)) <= MAX_INPUT:
         return short
-    return {name: shortened(value, 1_000) for name, value in short.items() if isinstance(value, str | int | float)}
+    return {name: shorten(value, 1_000) for name, value in short.items() if isinstance(value, str | int | float)}
 
 
-def shortened(value: Any, most: int = MAX_TEXT) -> Any:
+def shorten(value: Any, most: int = MAX_TEXT) -> Any:
     if isinstance(value, str) and len(value) > most:
         return f"{value[:most]}[{len(value) - most} more characters]"
     return value

@@ -13,14 +13,14 @@ PATIENCE = 20.0
 
 
 @record
-class Ruling:
+class Classification:
     """What a classifier thinks of a call, and why."""
 
     safe: bool
     reason: str = ""
 
 
-class Judge(Protocol):
+class Classifier(Protocol):
     """Judges a call by a text that says what it would do. The text is data: whoever wrote it may be hostile."""
 
     @property
@@ -28,12 +28,12 @@ class Judge(Protocol):
         """The name under which its approvals are recorded."""
         ...
 
-    async def judge(self, text: str) -> Ruling | None:
+    async def judge(self, text: str) -> Classification | None:
         """Its ruling; None when it cannot tell or cannot be reached."""
         ...
 
 
-async def ask_judge(judge: Judge, text: str) -> Ruling | None:
+async def ask_classifier(judge: Classifier, text: str) -> Classification | None:
     """The ruling, or None in good time."""
     try:
         async with asyncio.timeout(PATIENCE):

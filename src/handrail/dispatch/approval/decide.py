@@ -7,7 +7,7 @@ from pathlib import Path
 
 from handrail.conversation.blocks import ToolUse
 from handrail.dispatch.flags import fits, parse, says_no, subject_of
-from handrail.dispatch.gate import Evidence, Request
+from handrail.dispatch.gate import CallRequest, Evidence
 from handrail.dispatch.threads import in_thread
 from handrail.files.paths import beneath, exists, expand, locate, resolve
 from handrail.permissions.case import Case, Facts, looks_around, make_case
@@ -28,26 +28,26 @@ Conditions = Callable[[Analysis, str], Awaitable[tuple[str, ...]]]
 """Which conditions of a command line do not hold in a folder: the requirements that its analysis names."""
 
 
-async def nobody_checks(analysis: Analysis, _cwd: str) -> tuple[str, ...]:
+async def conditions_unchecked(analysis: Analysis, _cwd: str) -> tuple[str, ...]:
     """What is not checked does not hold. Where links lead is looked at by the decision itself."""
     return tuple(need.check for need in analysis.requires if need is not LINKS_INSIDE)
 
 
-async def tool_checks(_analysis: Analysis, _cwd: str) -> tuple[str, ...]:
+async def conditions_left_to_tools(_analysis: Analysis, _cwd: str) -> tuple[str, ...]:
     """For tools that check the conditions themselves and object when one does not hold, as the built-in ones do."""
     return ()
 
 
-def judged(case: Case) -> Decision:
+def decide_case(case: Case) -> Decision:
     """The decision, with the places that it is about."""
     decision = decide(case)
-    if not case.touches:
+    if not case.files:
         return decision
-    places = tuple([touch.place for touch in case.touches if touch.place])
+    places = tuple([file.place for file in case.files if file.place])
     return Decision(decision.verdict, decision.reason, decision.opinions, decision.version, places=places)
 
 
-def facts_of(request: Request, evidence: Evidence) -> Facts:
+def facts_of(request: CallRequest, evidence: Evidence) -> Facts:
     """What the tool and those who spoke before say about a call; a flag that raises counts as the careful answer."""
     tool, args = request.tool, request.args
     warnings = tuple([text for name, text in WARNINGS.items() if not says_no(tool, name, args)])
@@ -66,14 +66,14 @@ def facts_of(request: Request, evidence: Evidence) -> Facts:
     )
 
 
-def judge(use: ToolUse, policy: Policy, facts: Facts) -> tuple[Case, Decision]:
+def decide_use(use: ToolUse, policy: Policy, facts: Facts) -> tuple[Case, Decision]:
     """What the policy says of a call, before anybody is asked, and everything that this was decided by."""
     case = make_case(use, policy, LOOKUP, facts)
-    return case, judged(case)
+    return case, decide_case(case)
 
 
-async def judge_request(
-    request: Request, evidence: Evidence, policy: Policy, conditions: Conditions
+async def decide_request(
+    request: CallRequest, evidence: Evidence, policy: Policy, conditions: Conditions
 ) -> tuple[Case, Decision]:
     """What the policy says of a call that wants to run."""
     use = ToolUse(request.use.id, request.tool.name, request.use.input)
@@ -83,10 +83,10 @@ async def judge_request(
         unmet = await conditions(case.analysis, policy.cwd)
         if unmet:
             case = make_case(use, policy, LOOKUP, replace(case.facts, unmet=unmet))
-    return case, judged(case)
+    return case, decide_case(case)
 
 
-def imagined(use: ToolUse, tool: AnyTool, cwd: Path) -> Request:
+def hypothetical_request(use: ToolUse, tool: AnyTool, cwd: Path) -> CallRequest:
     """
     A call that is only looked at, so its input need not fit: what it leaves out is left open.
 
@@ -95,12 +95,12 @@ def imagined(use: ToolUse, tool: AnyTool, cwd: Path) -> Request:
     ctx = ToolContext(RunContext(cwd), use, AbortSignal(), lambda _progress: None, _no_other_tool)
     args, problem = parse(tool, use.input)
     if problem is None:
-        return Request.of(use, tool, args, ctx)
+        return CallRequest.of(use, tool, args, ctx)
     model = getattr(tool, "input_model", None)
     if model is None or (use.input and use.input.keys().isdisjoint(model.model_fields)):
-        return Request(use, tool, None, ctx, read_only=False, access=EXCLUSIVE)
+        return CallRequest(use, tool, None, ctx, read_only=False, access=EXCLUSIVE)
     given = {name: value for name, value in use.input.items() if name in model.model_fields}
-    return Request.of(use, tool, model.model_construct(**given), ctx)
+    return CallRequest.of(use, tool, model.model_construct(**given), ctx)
 
 
 async def _no_other_tool(_use: ToolUse, _run: RunContext) -> Decision:

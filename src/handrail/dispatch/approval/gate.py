@@ -17,18 +17,25 @@ from itertools import count
 from pathlib import Path
 
 from handrail.conversation.blocks import Json, Text, ToolUse
-from handrail.dispatch.approval.approvers import AUTOMATIC, Asking, Outcome, Pending, classifier_text, needs_person
-from handrail.dispatch.approval.audit import Audit, Entry
-from handrail.dispatch.approval.classifier import Judge
-from handrail.dispatch.approval.decide import Conditions, judge_request, nobody_checks
+from handrail.dispatch.approval.approvers import (
+    AUTOMATIC,
+    AnswerOrDecision,
+    Approvers,
+    PendingApproval,
+    classifier_text,
+    needs_person,
+)
+from handrail.dispatch.approval.audit import Audit, AuditEntry
+from handrail.dispatch.approval.classifier import Classifier
+from handrail.dispatch.approval.decide import Conditions, conditions_unchecked, decide_request
 from handrail.dispatch.approval.live import LivePolicy
 from handrail.dispatch.approval.once import ResolveOnce
 from handrail.dispatch.approval.question import Handler, PermissionHooks, make_question
 from handrail.dispatch.flags import parse
-from handrail.dispatch.gate import Evidence, Request
+from handrail.dispatch.gate import CallRequest, Evidence
 from handrail.permissions.case import Case
 from handrail.permissions.layers import winner
-from handrail.permissions.modes import narrowed
+from handrail.permissions.modes import narrow_mode
 from handrail.permissions.policy import Policy
 from handrail.records import record
 from handrail.tools.abort import AbortReason
@@ -48,7 +55,7 @@ TO_SUBAGENT = Text(
 
 
 @record
-class Settled:
+class Resolution:
     """What came of a question: the decision, who made it, and what was changed with it."""
 
     decision: Decision
@@ -66,24 +73,24 @@ class PolicyGate:
         handler: Handler | None = None,
         *,
         hooks: PermissionHooks | None = None,
-        judge: Judge | None = None,
-        conditions: Conditions = nobody_checks,
+        judge: Classifier | None = None,
+        conditions: Conditions = conditions_unchecked,
         audit: Audit | None = None,
     ) -> None:
         self.policy = policy
-        self._asking = Asking(handler, hooks, judge)
+        self._asking = Approvers(handler, hooks, judge)
         self._conditions = conditions
         self._audit = audit
         self._numbers = count(1)
         self._seen: tuple[Policy, str, str, Policy] | None = None
 
-    async def decide(self, request: Request, evidence: Evidence) -> Decision:
+    async def decide(self, request: CallRequest, evidence: Evidence) -> Decision:
         started = time.perf_counter()
-        case, decision = await self._judged(request, evidence)
+        case, decision = await self._decide_by_policy(request, evidence)
         judged = time.perf_counter()
         if decision.verdict is not Verdict.ASK:
             if self._audit:
-                self._audit.write(Entry(request, case, decision, winner(decision).layer, judged - started))
+                self._audit.write(AuditEntry(request, case, decision, winner(decision).layer, judged - started))
             return decision
         try:
             settled = await self._settle(request, evidence, case, decision)
@@ -91,10 +98,12 @@ class PolicyGate:
             if self._audit:
                 ended = "cancelled" if isinstance(error, asyncio.CancelledError) else f"failed: {error!r}"
                 waited = time.perf_counter() - judged
-                self._audit.write(Entry(request, case, decision, "nobody", judged - started, waited, ended, asked=True))
+                self._audit.write(
+                    AuditEntry(request, case, decision, "nobody", judged - started, waited, ended, asked=True)
+                )
             raise
         if self._audit:
-            entry = Entry(
+            entry = AuditEntry(
                 request,
                 case,
                 settled.decision,
@@ -109,9 +118,9 @@ class PolicyGate:
             self._audit.write(entry)
         return settled.decision
 
-    async def _judged(self, request: Request, evidence: Evidence) -> tuple[Case, Decision]:
+    async def _decide_by_policy(self, request: CallRequest, evidence: Evidence) -> tuple[Case, Decision]:
         request.policy = policy = self._policy_for(str(request.ctx.cwd), request.ctx.agent.mode)
-        return await judge_request(request, evidence, policy, self._conditions)
+        return await decide_request(request, evidence, policy, self._conditions)
 
     def _policy_for(self, folder: str, mode: str) -> Policy:
         """The policy in force, seen from the folder of a call, in the mode of whoever makes it if that is stricter."""
@@ -121,7 +130,7 @@ class PolicyGate:
         seen = self._seen
         if seen is None or seen[0] is not policy or seen[1:3] != (folder, mode):
             moved = policy if folder == policy.cwd else policy.with_cwd(os.path.realpath(folder))
-            moved = moved.with_mode(narrowed(policy.mode, mode))
+            moved = moved.with_mode(narrow_mode(policy.mode, mode))
             self._seen = seen = (policy, folder, mode, replace(moved, version=policy.version))
         return seen[3]
 
@@ -143,36 +152,36 @@ class PolicyGate:
 
     # Questions and answers
 
-    async def _settle(self, request: Request, evidence: Evidence, case: Case, decision: Decision) -> Settled:
+    async def _settle(self, request: CallRequest, evidence: Evidence, case: Case, decision: Decision) -> Resolution:
         question = make_question(next(self._numbers), request, case, decision, self.policy.persist)
-        once: ResolveOnce[Outcome] = ResolveOnce()
-        request.ctx.abort.listen(partial(_aborted, once))
+        once: ResolveOnce[AnswerOrDecision] = ResolveOnce()
+        request.ctx.abort.listen(partial(_resolve_aborted, once))
         if not once.is_resolved:
             rules = partial(self._changed_rules, request, evidence)
-            await self._asking.ask(Pending(request, evidence, case, decision, question, once, rules))
+            await self._asking.ask(PendingApproval(request, evidence, case, decision, question, once, rules))
         if not once.is_resolved:
-            return Settled(nobody_answered(decision), "nobody")
+            return Resolution(unanswered(decision), "nobody")
         match once.answer:
             case Decision() as said:
-                return Settled(said, once.winner)
+                return Resolution(said, once.winner)
             case Deny() as no:
-                return Settled(refused(decision, no, once.winner, request.ctx.agent), once.winner)
+                return Resolution(refusal(decision, no, once.winner, request.ctx.agent), once.winner)
             case yes:
-                return await self._allowed(request, evidence, decision, yes, once.winner)
+                return await self._allow(request, evidence, decision, yes, once.winner)
 
-    async def _allowed(
-        self, request: Request, evidence: Evidence, decision: Decision, answer: Allow, who: str
-    ) -> Settled:
+    async def _allow(
+        self, request: CallRequest, evidence: Evidence, decision: Decision, answer: Allow, who: str
+    ) -> Resolution:
         """A yes counts if the policy of this moment does not refuse what was said yes to."""
         changed = None if answer.updated_input == request.use.input else answer.updated_input
-        again = await self._judged_again(request, evidence, changed)
+        again = await self._decide_again(request, evidence, changed)
         if again.verdict is Verdict.DENY:
             heard = (*decision.opinions, *(each for each in again.opinions if each not in decision.opinions))
-            return Settled(replace(again, opinions=heard, reason=f"{again.reason}, whatever was answered"), "rules")
+            return Resolution(replace(again, opinions=heard, reason=f"{again.reason}, whatever was answered"), "rules")
         if changed is not None and who in AUTOMATIC and needs_person(request, again):
-            return Settled(nobody_answered(again), "nobody")
+            return Resolution(unanswered(again), "nobody")
         problems = await self.policy.change(answer.updated_permissions)
-        said = self._agreed(request, who)
+        said = self._consent(request, who)
         made = replace(
             decision,
             verdict=Verdict.ALLOW,
@@ -182,17 +191,17 @@ class PolicyGate:
             updated_input=changed,
             places=decision.places if changed is None else again.places,
         )
-        return Settled(made, who, answer.updated_permissions, problems)
+        return Resolution(made, who, answer.updated_permissions, problems)
 
-    def _agreed(self, request: Request, who: str) -> Opinion:
+    def _consent(self, request: CallRequest, who: str) -> Opinion:
         if who != "classifier":
             return Opinion(Strength.PERSON, Verdict.ALLOW, who, f"{NAMES.get(who, who)} agreed")
         reason, name = self._asking.ruling_on(request)
         return Opinion(Strength.CLASSIFIER, Verdict.ALLOW, who, reason, name)
 
-    async def _judged_again(self, request: Request, evidence: Evidence, changed: Json | None) -> Decision:
+    async def _decide_again(self, request: CallRequest, evidence: Evidence, changed: Json | None) -> Decision:
         if changed is None:
-            return (await self._judged(request, evidence))[1]
+            return (await self._decide_by_policy(request, evidence))[1]
         use, tool = ToolUse(request.use.id, request.use.name, changed), request.tool
         args, problem = parse(tool, changed)
         if problem is not None:
@@ -201,12 +210,12 @@ class PolicyGate:
         ctx = request.ctx.varied(use=use)
         # What hooks said was about another input, and the doubts of validation are settled by whoever changed it.
         said = Evidence(check=await tool.check_permission(args, ctx))
-        other = Request.of(use, tool, args, ctx)
-        decision = (await self._judged(other, said))[1]
+        other = CallRequest.of(use, tool, args, ctx)
+        decision = (await self._decide_by_policy(other, said))[1]
         request.policy = other.policy
         return decision
 
-    async def _changed_rules(self, request: Request, evidence: Evidence) -> Decision:
+    async def _changed_rules(self, request: CallRequest, evidence: Evidence) -> Decision:
         """The policy's own answer, as soon as a change of it gives one."""
         changed = asyncio.Event()
         forget = self.policy.listen(changed.set)
@@ -214,14 +223,14 @@ class PolicyGate:
             while True:
                 await changed.wait()
                 changed.clear()
-                _, decision = await self._judged(request, evidence)
+                _, decision = await self._decide_by_policy(request, evidence)
                 if decision.verdict is not Verdict.ASK:
                     return decision
         finally:
             forget()
 
 
-def refused(decision: Decision, answer: Deny, who: str, agent: AgentIdentity) -> Decision:
+def refusal(decision: Decision, answer: Deny, who: str, agent: AgentIdentity) -> Decision:
     """A no as a decision: what was said goes to the model, and a sub-agent learns that only it is meant."""
     reason = answer.message.strip().rstrip(".") or f"{NAMES.get(who, who)} said no"
     return replace(
@@ -234,12 +243,12 @@ def refused(decision: Decision, answer: Deny, who: str, agent: AgentIdentity) ->
     )
 
 
-def nobody_answered(decision: Decision) -> Decision:
+def unanswered(decision: Decision) -> Decision:
     """A question that nobody could answer is a no."""
     reason = f"{decision.reason}, and nobody is here to be asked"
     nobody = Opinion(Strength.NOBODY, Verdict.DENY, "nobody", reason)
     return replace(decision, verdict=Verdict.DENY, reason=reason, opinions=(*decision.opinions, nobody))
 
 
-def _aborted(once: ResolveOnce[Outcome], reason: AbortReason) -> None:
+def _resolve_aborted(once: ResolveOnce[AnswerOrDecision], reason: AbortReason) -> None:
     once.resolve("abort", Deny(f"the call was stopped before anybody answered ({reason.value})"))

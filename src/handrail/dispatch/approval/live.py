@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from handrail.dispatch.approval.question import Persist
+from handrail.dispatch.approval.question import SettingsWriter
 from handrail.dispatch.threads import in_thread
 from handrail.errors import HandrailError
 from handrail.permissions.modes import MODE_ALIASES
@@ -27,7 +27,7 @@ class LivePolicy:
     session is put on top of it again, but for what was written to the settings and has been taken out of them.
     """
 
-    def __init__(self, base: Callable[[], Policy], persist: Persist | None = None) -> None:
+    def __init__(self, base: Callable[[], Policy], persist: SettingsWriter | None = None) -> None:
         self._base = base
         self._persist = persist
         self._seen = base()
@@ -36,7 +36,7 @@ class LivePolicy:
         self._listeners: list[Callable[[], None]] = []
 
     @property
-    def persist(self) -> Persist | None:
+    def persist(self) -> SettingsWriter | None:
         """Whoever keeps settings."""
         return self._persist
 
@@ -50,13 +50,13 @@ class LivePolicy:
         if base is not self._seen:
             self._seen = base
             self._changes = [each for each in self._changes if each[1] is None or self._holds(each[1])]
-            self._put(self._rebuilt(base))
+            self._put(self._reapply_changes(base))
         return self._current
 
     def apply(self, change: Change, *, written: Update | None = None) -> Policy:
         """Change the policy for this session; `written` is what the settings hold of it."""
         current = self()
-        changed = current if written and says(current, written) else change(current)
+        changed = current if written and contains_update(current, written) else change(current)
         if written or changed is not current:
             self._changes.append((change, written))
         if changed is not current:
@@ -76,8 +76,8 @@ class LivePolicy:
                 problems.append(tried.message)
             elif tried != now:
                 written = await self._write(update, problems)
-                self.apply(partial(_updated, update), written=update if written else None)
-            elif update.get("type") == "setMode" and not says(now, update):
+                self.apply(partial(_apply_or_keep, update), written=update if written else None)
+            elif update.get("type") == "setMode" and not contains_update(now, update):
                 problems.append(f"the mode {update.get('mode')!r} cannot be entered here; {now.mode!r} stays")
         for problem in problems:
             log.warning("a change of permissions was not made or not kept: %s", problem)
@@ -91,7 +91,7 @@ class LivePolicy:
         tried = change_policy(self(), change, consented=consented)
         if isinstance(tried, UpdateProblem):
             return tried.message
-        self.apply(partial(_adopted, change))
+        self.apply(partial(_apply_context_change, change))
         return ""
 
     def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
@@ -109,9 +109,9 @@ class LivePolicy:
             return False
         return True
 
-    def _rebuilt(self, policy: Policy) -> Policy:
+    def _reapply_changes(self, policy: Policy) -> Policy:
         for change, written in self._changes:
-            policy = policy if written and says(policy, written) else change(policy)
+            policy = policy if written and contains_update(policy, written) else change(policy)
         return policy
 
     def _holds(self, update: Update) -> bool:
@@ -123,7 +123,7 @@ class LivePolicy:
             listener()
 
 
-def says(policy: Policy, update: Update) -> bool:
+def contains_update(policy: Policy, update: Update) -> bool:
     """Whether a policy holds by itself what an update adds."""
     match update.get("type"):
         case "addRules":
@@ -140,11 +140,11 @@ def says(policy: Policy, update: Update) -> bool:
             return False
 
 
-def _adopted(change: ContextChange, policy: Policy) -> Policy:
+def _apply_context_change(change: ContextChange, policy: Policy) -> Policy:
     changed = change_policy(policy, change, consented=True)
     return policy if isinstance(changed, UpdateProblem) else changed
 
 
-def _updated(update: Update, policy: Policy) -> Policy:
+def _apply_or_keep(update: Update, policy: Policy) -> Policy:
     changed = apply_update(policy, update)
     return policy if isinstance(changed, UpdateProblem) else changed

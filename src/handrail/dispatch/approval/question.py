@@ -5,7 +5,7 @@ from typing import Any, Protocol, TypeAlias
 
 from handrail.conversation.blocks import Json, ToolUse
 from handrail.dispatch.flags import describe, display_name
-from handrail.dispatch.gate import Request
+from handrail.dispatch.gate import CallRequest
 from handrail.permissions.case import Case
 from handrail.permissions.risk import Risk, risk
 from handrail.permissions.suggest import Suggestion, suggest
@@ -15,7 +15,7 @@ from handrail.tools.context import AgentIdentity
 from handrail.tools.permission import Allow, Decision, Deny, Opinion, Update
 from handrail.tools.tool import PromptView
 
-Answer: TypeAlias = Allow | Deny
+ApprovalAnswer: TypeAlias = Allow | Deny
 
 
 @record
@@ -80,7 +80,7 @@ class Handler(Protocol):
         """The name under which its answers are recorded."""
         ...
 
-    async def ask(self, question: Question) -> Answer | None:
+    async def ask(self, question: Question) -> ApprovalAnswer | None:
         """The answer; None when there is nobody to give one."""
         ...
 
@@ -92,16 +92,16 @@ class Handler(Protocol):
 class PermissionHooks(Protocol):
     """Hooks that are asked in place of a person, or race with one."""
 
-    async def permission_request(self, request: Request, suggestions: Sequence[Update]) -> Answer | None:
+    async def permission_request(self, request: CallRequest, suggestions: Sequence[Update]) -> ApprovalAnswer | None:
         """Their answer; None when they leave it open."""
         ...
 
-    def about_to_ask(self, request: Request, reason: str) -> None:
+    def about_to_ask(self, request: CallRequest, reason: str) -> None:
         """Somebody is asked about the call now. Nobody waits for what they make of it."""
         ...
 
 
-class Persist(Protocol):
+class SettingsWriter(Protocol):
     """Whoever keeps settings."""
 
     def holds(self, update: Update) -> bool:
@@ -135,10 +135,10 @@ FILES = {
 
 
 def make_question(
-    number: int, request: Request, case: Case, decision: Decision, persist: Persist | None = None
+    number: int, request: CallRequest, case: Case, decision: Decision, persist: SettingsWriter | None = None
 ) -> Question:
     """The question that a case raises."""
-    blocked = next((touch.place.absolute for touch in case.touches if touch.doubt and touch.place), "")
+    blocked = next((file.place.absolute for file in case.files if file.doubt and file.place), "")
     return Question(
         id=f"{request.use.id}#{number}",
         use=case.use,
@@ -158,12 +158,12 @@ def make_question(
     )
 
 
-def _view(request: Request, case: Case) -> PromptView:
+def _view(request: CallRequest, case: Case) -> PromptView:
     options = request.ctx.options
     return PromptView(options.interactive, frozenset(options.tools()), options.agents(), lambda: case.policy)
 
 
-def proposal(suggestion: Suggestion, persist: Persist | None) -> Proposal:
+def proposal(suggestion: Suggestion, persist: SettingsWriter | None) -> Proposal:
     update: dict[str, Any] = {"destination": suggestion.destination}
     if suggestion.mode:
         update |= {"type": "setMode", "mode": suggestion.mode}
@@ -176,7 +176,7 @@ def proposal(suggestion: Suggestion, persist: Persist | None) -> Proposal:
     return Proposal(text, update, where)
 
 
-def read_answer(value: object) -> Answer | str:
+def read_answer(value: object) -> ApprovalAnswer | str:
     """An answer as callbacks and other programs give it, or what is wrong with it."""
     if isinstance(value, Allow | Deny):
         return value

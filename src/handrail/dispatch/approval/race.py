@@ -25,7 +25,7 @@ async def race(
     tasks = {asyncio.ensure_future(_run(once, who, racer)): who for who, racer in racers.items()}
     open_tasks = set(tasks)
     watching = asyncio.ensure_future(_run(once, "rules", watcher))
-    answered = asyncio.ensure_future(_answered(once))
+    answered = asyncio.ensure_future(_wait_for_answer(once))
     try:
         while open_tasks and not once.is_resolved:
             done, _ = await asyncio.wait({answered, *open_tasks}, return_when=asyncio.FIRST_COMPLETED)
@@ -38,7 +38,7 @@ async def race(
         await asyncio.gather(answered, watching, *tasks, return_exceptions=True)
 
 
-async def _answered(once: ResolveOnce[T]) -> None:
+async def _wait_for_answer(once: ResolveOnce[T]) -> None:
     await once.wait()
 
 

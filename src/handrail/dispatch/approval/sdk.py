@@ -5,14 +5,14 @@ from inspect import isawaitable
 from typing import Any, TypeAlias
 
 from handrail.conversation.blocks import Json
-from handrail.dispatch.approval.question import Answer, Question, read_answer
+from handrail.dispatch.approval.question import ApprovalAnswer, Question, read_answer
 from handrail.tools.permission import Deny
 
 CanUseTool: TypeAlias = Callable[[str, Json, Question], Awaitable[Any] | Any]
 """`can_use_tool(tool_name, input, question)` returns Allow or Deny, or the same as `{"behavior": "allow", ...}`."""
 
 
-class Callback:
+class CallbackHandler:
     """Hands questions to a callback. An answer that is none is a no; an exception ends the call with an error."""
 
     who = "callback"
@@ -20,7 +20,7 @@ class Callback:
     def __init__(self, can_use_tool: CanUseTool) -> None:
         self._ask = can_use_tool
 
-    async def ask(self, question: Question) -> Answer:
+    async def ask(self, question: Question) -> ApprovalAnswer:
         """Its answer."""
         said = self._ask(question.tool, question.input, question)
         answer = read_answer(await said if isawaitable(said) else said)
