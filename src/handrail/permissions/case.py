@@ -6,9 +6,8 @@ The Case: everything one decision looks at, settled before it is made.
 """
 
 import posixpath
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, partial
-from typing import Any
 
 from handrail.conversation.blocks import ToolUse
 from handrail.files.paths import MAX_BENEATH, Beneath, Place, plain
@@ -107,11 +106,6 @@ def make_case(use: ToolUse, policy: Policy, lookup: Lookup, facts: Facts | None 
     read_only = facts.read_only and not access.changes_files  # what changes files does not only read
     case = Case(use, policy, tool, facts, mcp, read_only, files, targets=targets)
     return case if access.runs is None or access.shell != "bash" else shell_case(case, access.runs, lookup)
-
-
-def text_of(values: Mapping[str, Any], name: str) -> str:
-    value = values.get(name)
-    return value if isinstance(value, str) else ""
 
 
 def file_touches(access: Access, policy: Policy, lookup: Lookup) -> Iterator[FileAccess]:

@@ -7,7 +7,22 @@ from typing import Any
 
 from handrail.permissions.patterns import Anchors, PathIndex
 from handrail.permissions.powershell import PowerShellIndex
-from handrail.permissions.rules import EFFECTS, MCP, NEVER_BY_PATH, PARAMETER, Behaviour, Rule, normalise, server_name
+from handrail.permissions.rules import (
+    BASH,
+    EDIT,
+    FAMILIES,
+    MCP,
+    NEVER_BY_PATH,
+    PARAMETER,
+    POWERSHELL,
+    READ,
+    SKILL,
+    WEB_FETCH,
+    Behaviour,
+    Rule,
+    normalise,
+    server_name,
+)
 from handrail.permissions.shell import ShellIndex
 from handrail.permissions.web import DomainIndex
 from handrail.permissions.wildcards import WildcardPattern, parse_wildcards
@@ -54,11 +69,11 @@ class RuleIndex:
                 by_tool.setdefault(rule.tool, []).append(rule)
                 self.add_spec(rule, rule.spec)
         narrow = behaviour is Behaviour.ALLOW
-        self.read = PathIndex(by_tool.get("Read", ()), anchors, narrow=narrow)
-        self.edit = PathIndex(by_tool.get("Edit", ()), anchors, narrow=narrow)
-        self.shell = ShellIndex(by_tool.get("Bash", ()))
-        self.powershell = PowerShellIndex(by_tool.get("PowerShell", ()))
-        self.domains = DomainIndex(by_tool.get("WebFetch", ()))
+        self.read = PathIndex(by_tool.get(READ, ()), anchors, narrow=narrow)
+        self.edit = PathIndex(by_tool.get(EDIT, ()), anchors, narrow=narrow)
+        self.shell = ShellIndex(by_tool.get(BASH, ()))
+        self.powershell = PowerShellIndex(by_tool.get(POWERSHELL, ()))
+        self.domains = DomainIndex(by_tool.get(WEB_FETCH, ()))
         self.empty = not (self.whole or self.globs or self.mcp or self.mcp_globs or by_tool)
 
     def add_whole(self, rule: Rule) -> None:
@@ -85,9 +100,9 @@ class RuleIndex:
         return dict.fromkeys((name, normal, server_name(name)))
 
     def add_spec(self, rule: Rule, spec: str) -> None:
-        if rule.tool == "Skill":
+        if rule.tool == SKILL:
             self.skills.setdefault(spec, []).append(rule)
-        elif rule.tool not in EFFECTS and rule.tool not in NEVER_BY_PATH:
+        elif rule.tool not in FAMILIES and rule.tool not in NEVER_BY_PATH:
             self.own.setdefault(rule.tool, []).append((spec, rule))
         if self.behaviour is not Behaviour.ALLOW and (found := PARAMETER.match(spec)):
             by_value = self.params.setdefault(rule.tool, {})
@@ -130,12 +145,14 @@ class RuleIndex:
         narrow = self.behaviour is Behaviour.ALLOW
         return [rule for spec, rule in filed if (fits := matches(spec)) or (fits is None and not narrow)]
 
-    def skill(self, name: str, arguments: str) -> list[Rule]:
-        """`name` without arguments (deny and ask: with any), `name *` with any, `name:*` also what it brings along."""
-        found = self.skills
-        if not found:
+    def skill(self, values: Mapping[str, Any]) -> list[Rule]:
+        """`name` without arguments (deny and ask: with any), `name *` with any, `name:*` also the skills below it."""
+        found, name, arguments = self.skills, values.get("skill"), values.get("args")
+        if not found or not isinstance(name, str):
             return []
-        rules = list(found.get(name, ())) if not arguments or self.behaviour is not Behaviour.ALLOW else []
+        name = name.removeprefix("/")
+        with_arguments = isinstance(arguments, str) and arguments.strip()
+        rules = list(found.get(name, ())) if not with_arguments or self.behaviour is not Behaviour.ALLOW else []
         rules += found.get(f"{name} *", ())
         rules += found.get(f"{name}:*", ())
         parent, colon, _ = name.partition(":")

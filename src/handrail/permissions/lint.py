@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 
 from handrail.permissions.policy import Policy
-from handrail.permissions.rules import EFFECTS, NEVER_BY_PATH, Behaviour, Rule, RuleSource
+from handrail.permissions.rules import BASH, EDIT, FAMILIES, NEVER_BY_PATH, READ, WEB_FETCH, Behaviour, Rule, RuleSource
 from handrail.permissions.shell import TRANSPARENT, compile_shell, has_operator
 from handrail.permissions.subsumption import RuleCover
 from handrail.permissions.suggest import RUN_ANYTHING
@@ -43,30 +43,32 @@ Remark = tuple[str, str]
 
 
 def remarks(rule: Rule, tools: frozenset[str]) -> Iterator[Remark]:
-    if not rule.tool.startswith("mcp__") and "*" not in rule.tool and rule.tool not in tools | EFFECTS:
+    if not rule.tool.startswith("mcp__") and "*" not in rule.tool and rule.tool not in tools | set(FAMILIES):
         near = next((name for name in tools if name.lower() == rule.tool.lower()), "")
         yield "never", f"there is no tool {rule.tool!r}" + (f"; names keep their case: {near}" if near else "")
     if rule.spec is None:
         yield from wide_tool(rule)
-    elif rule.tool == "Bash":
+    elif rule.tool == BASH:
         yield from shell_remarks(rule, rule.spec)
-    elif rule.tool in ("Read", "Edit"):
+    elif rule.tool in (READ, EDIT):
         yield from path_remarks(rule, rule.spec)
     elif rule.tool in NEVER_BY_PATH and not re.match(r"[a-z_]+:", rule.spec):
-        instead = "Edit" if rule.tool in ("Write", "NotebookEdit") else "Read"
-        yield "never", f"{rule.tool} takes no path; {instead}({rule.spec}) rules all file tools that do this"
-    elif rule.tool == "WebFetch" and rule.spec == "domain:*" and rule.behaviour is Behaviour.ALLOW:
+        yield (
+            "never",
+            f"{rule.tool} takes no path; {NEVER_BY_PATH[rule.tool]}({rule.spec}) rules all file tools that do this",
+        )
+    elif rule.tool == WEB_FETCH and rule.spec == "domain:*" and rule.behaviour is Behaviour.ALLOW:
         yield "wide", "this allows every host"
 
 
 def wide_tool(rule: Rule) -> Iterator[Remark]:
     if rule.behaviour is not Behaviour.ALLOW:
         return
-    if rule.tool == "Bash":
+    if rule.tool == BASH:
         yield "wide", "this allows every command"
-    if rule.tool == "Edit":
+    if rule.tool == EDIT:
         yield "mistake", "this does not allow Write; add Write, or a path: Edit(src/**)"
-    if rule.tool == "WebFetch":
+    if rule.tool == WEB_FETCH:
         yield "wide", "this allows every host; name one: WebFetch(domain:example.com)"
 
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from handrail.permissions.case import Case, text_of
+from handrail.permissions.case import Case
 from handrail.permissions.file_access import READING, FileAccess, FileEffect, allowed_by
 from handrail.permissions.index import RuleIndex
 from handrail.permissions.policy import Policy
 from handrail.permissions.powershell import as_written, behind_options
-from handrail.permissions.rules import Behaviour, Rule
+from handrail.permissions.rules import BASH, POWERSHELL, SKILL, Behaviour, Rule
 from handrail.permissions.wildcards import WORD_END
 from handrail.records import record
 
@@ -83,12 +83,12 @@ def guards_files(policy: Policy) -> bool:
 
 def commands(case: Case, index: RuleIndex) -> list[Rule]:
     assert case.analysis is not None
-    found = index.whole_tool("Bash", None) if case.tool != "Bash" else []
+    found = index.whole_tool(BASH, None) if case.tool != BASH else []
     for part in case.parts:
         for text in part.suspects:
             found += index.shell.find(text)
         if part.powershell:
-            found += index.whole_tool("PowerShell", None)
+            found += index.whole_tool(POWERSHELL, None)
             for text in behind_options(part.text.split(WORD_END)[1:]):
                 found += index.powershell.find(text, index.behaviour)
     for words in case.analysis.suspects:
@@ -118,10 +118,10 @@ def possible_matches(case: Case) -> list[Rule]:
 
 def by_name(case: Case, index: RuleIndex) -> list[Rule]:
     """Rules with content that are about this tool alone, or about the language that it runs."""
-    values, access = case.use.input, case.access
+    access = case.access
     found = index.by_subject(case.tool, case.facts.matches) if index.own else []
-    if case.tool == "Skill":
-        found += index.skill(text_of(values, "skill").removeprefix("/"), text_of(values, "args").strip())
+    if case.tool == SKILL:
+        found += index.skill(case.use.input)
     if access.runs is not None and access.shell == "powershell":
         found += index.powershell.find(access.runs, index.behaviour)
         if index.behaviour is not Behaviour.ALLOW:  # what is forbidden in one shell is so in the other
@@ -190,7 +190,7 @@ def coverage(case: Case) -> Coverage:
     more = case.targets or not all(file.clear for file in case.files if file.part < 0)
     whole = (*index.whole_tool(case.tool, None), *by_name(case, index))
     if not more:
-        whole += tuple(index.whole_tool("Bash", None)) if case.tool != "Bash" else ()
+        whole += tuple(index.whole_tool(BASH, None)) if case.tool != BASH else ()
         whole += tuple(index.shell.find_whole(case.analysis.command, Behaviour.ALLOW))
     by_command = not case.background
     used: dict[Rule, None] = {}

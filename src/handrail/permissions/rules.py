@@ -87,10 +87,12 @@ ALIASES = {
     "LS": "Glob",
     "NotebookRead": "Read",
 }
-# Rules of these names are about what calls do, whichever tool does it: read files, change them, run, reach.
-EFFECTS = frozenset(("Read", "Edit", "Bash", "PowerShell", "WebFetch"))
-# A path here is accepted for the sake of old settings, and never matches: Edit(...) and Read(...) rule all file tools.
-NEVER_BY_PATH = frozenset(("Write", "NotebookEdit", "Glob", "Grep", "LSP"))
+# Rule families: a rule of such a name covers every tool that does this (reads files, changes them, runs, reaches).
+READ, EDIT, BASH, POWERSHELL, WEB_FETCH = FAMILIES = ("Read", "Edit", "Bash", "PowerShell", "WebFetch")
+# Old settings give these names a path. Such a rule never matches: the family behind it covers all file tools.
+NEVER_BY_PATH = {"Write": EDIT, "NotebookEdit": EDIT, "Glob": READ, "Grep": READ, "LSP": READ}
+# No tool of this name is installed yet; the content of its rules has a grammar of its own: name, `name *`, `name:*`.
+SKILL = "Skill"
 
 NAME_GLOB = re.compile(r"[^\s()\x00-\x1f]+\Z")
 PARAMETER = re.compile(r"([A-Za-z_][A-Za-z0-9_]*):(.*)\Z", re.DOTALL)
@@ -140,16 +142,16 @@ def spec_problem(tool: str, spec: str, behaviour: Behaviour) -> str:
         return "a tool name with * takes no brackets"
     if tool.startswith(MCP):
         return "rules for MCP tools take no brackets; write mcp__server__tool"
-    if tool in ("Read", "Edit"):
+    if tool in (READ, EDIT):
         return path_problem(spec)
-    if tool == "WebFetch":
+    if tool == WEB_FETCH:
         found = PARAMETER.match(spec)
         if found and (found[1] != "domain" or not found[2].strip(". ")):
             return "" if found[1] != "domain" and behaviour is not Behaviour.ALLOW else "write WebFetch(domain:host)"
         return "" if found else "write WebFetch(domain:host)"
-    if tool in EFFECTS or tool in NEVER_BY_PATH or tool in ("Cd", "Skill"):
+    if tool in FAMILIES or tool in NEVER_BY_PATH or tool == SKILL:
         return ""
-    if near := next((name for name in EFFECTS if name.lower() == tool.lower()), ""):
+    if near := next((name for name in FAMILIES if name.lower() == tool.lower()), ""):
         return f"{tool} takes no such brackets; names keep their case: {near}"
     if not NAME.fullmatch(tool):
         return f"{tool!r} is not the name of a tool"

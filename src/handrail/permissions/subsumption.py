@@ -3,13 +3,12 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from handrail.permissions.rules import Behaviour, Rule
+from handrail.permissions.rules import BASH, EDIT, READ, Behaviour, Rule
 from handrail.permissions.shell import compile_shell, cut, with_blank
 from handrail.permissions.wildcards import WORD_END, WildcardPattern
 
 ANYTHING = "\x01"
 """Stands for text that only a wildcard can match."""
-PATH_TOOLS = ("Read", "Edit")
 
 
 class RuleCover:
@@ -25,7 +24,7 @@ class RuleCover:
         for rule in rules:
             if rule.spec is not None:
                 self._alike.setdefault((rule.tool, rule.spec), {}).setdefault((rule.behaviour, _start(rule)), rule)
-        specs = [spec for tool, spec in self._alike if tool == "Bash"]
+        specs = [spec for tool, spec in self._alike if tool == BASH]
         texts = {spec: [piece for piece in cut(with_blank(spec)) if piece] for spec in specs}
         common = Counter(text for each in texts.values() for text in dict.fromkeys(each))
         self._filed: dict[int, dict[str, list[tuple[str, WildcardPattern]]]] = {}
@@ -37,14 +36,14 @@ class RuleCover:
         """The others that match at least what this one matches."""
         if rule.spec is None:
             return
-        if rule.tool != "Bash":
+        if rule.tool != BASH:
             same = self._alike[rule.tool, rule.spec].items()
             yield from (other for (_, start), other in same if other is not rule and start == _start(rule))
             return
         texts = samples(rule.spec)
         for spec, pattern in self._holding(min(texts, key=len)):
             if all(map(pattern.matches, texts)):
-                yield from (other for other in self._alike["Bash", spec].values() if other is not rule)
+                yield from (other for other in self._alike[BASH, spec].values() if other is not rule)
 
     def _holding(self, text: str) -> Iterator[tuple[str, WildcardPattern]]:
         """The patterns whose filed text is part of this one."""
@@ -70,5 +69,5 @@ def samples(spec: str) -> list[str]:
 def _start(rule: Rule) -> str:
     """What else a spec depends on: `/src` starts from the folder of its settings."""
     spec = rule.spec or ""
-    anchored = rule.tool in PATH_TOOLS and spec.startswith("/") and not spec.startswith("//")
+    anchored = rule.tool in (READ, EDIT) and spec.startswith("/") and not spec.startswith("//")
     return rule.source.folder if anchored else ""

@@ -5,7 +5,7 @@ import shlex
 
 from handrail.permissions.case import Case
 from handrail.permissions.matching import coverage
-from handrail.permissions.rules import Behaviour, Rule, normalise, parse_rule, server_name
+from handrail.permissions.rules import BASH, WEB_FETCH, Behaviour, Rule, normalise, parse_rule, server_name
 from handrail.permissions.shell import EXACT_ONLY, CommandPart, compile_shell
 from handrail.permissions.web import AddressClass
 from handrail.permissions.wildcards import WORD_END, WildcardPattern
@@ -61,7 +61,7 @@ def suggest(case: Case) -> tuple[Suggestion, ...]:
         hosts = tuple(dict.fromkeys(target.host for target in case.targets))
         fine = all(t.host and t.reach is AddressClass.PUBLIC and not t.doubt and t.ordinary for t in case.targets)
         fine = fine and len(hosts) == 1 and all(file.clear for file in case.files)
-        return (Suggestion(f"WebFetch(domain:{hosts[0]})"),) if fine else ()
+        return (Suggestion(f"{WEB_FETCH}(domain:{hosts[0]})"),) if fine else ()
     if case.only_edits:
         inside = all(not file.doubt and not file.protected for file in case.files)
         return (Suggestion("", "session", "acceptEdits"),) if inside and case.policy.mode == "default" else ()
@@ -74,8 +74,8 @@ def tool_rules(case: Case) -> tuple[str, ...]:
     if not subject:
         return (case.tool,)
     text = f"{case.tool}({subject.replace('*', STAR)})"
-    made = parse_rule(text, Behaviour.ALLOW)
-    return (text,) if isinstance(made, Rule) and made.spec is not None and case.facts.matches(made.spec) else ()
+    rule = parse_rule(text, Behaviour.ALLOW)
+    return (text,) if isinstance(rule, Rule) and rule.spec is not None and case.facts.matches(rule.spec) else ()
 
 
 def command_rules(case: Case) -> tuple[str, ...]:
@@ -110,7 +110,7 @@ def rule_for(part: CommandPart) -> str | None:
     if not part.plain or not part.text:
         return None
     spec = prefix(words) if not part.exact_only and part.name not in EXACT_ONLY else ""
-    return f"Bash({spec or exact(words)})" if spec or fits(words) else None
+    return f"{BASH}({spec or exact(words)})" if spec or fits(words) else None
 
 
 def prefix(words: list[str]) -> str:
@@ -133,9 +133,9 @@ def exact(words: list[str]) -> str:
 
 def fits(words: list[str]) -> bool:
     """Whether the rule for this very command, read again, is this command and no other."""
-    made = parse_rule(f"Bash({exact(words)})", Behaviour.ALLOW)
+    rule = parse_rule(f"{BASH}({exact(words)})", Behaviour.ALLOW)
     return (
-        isinstance(made, Rule)
-        and made.spec is not None
-        and compile_shell(made.spec) == WildcardPattern(WORD_END.join(words))
+        isinstance(rule, Rule)
+        and rule.spec is not None
+        and compile_shell(rule.spec) == WildcardPattern(WORD_END.join(words))
     )

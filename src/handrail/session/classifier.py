@@ -46,7 +46,7 @@ class ModelClassifier:
         """The model that is asked."""
         return self._asked()[1]
 
-    async def judge(self, text: str) -> Classification | None:
+    async def classify(self, text: str) -> Classification | None:
         """The model's ruling. The code in its answer is new each time: no text can hold an answer ready for it."""
         code = secrets.token_hex(4)
         history = History([UserMessage((Text(f"The call to judge:\n{text}"),))])

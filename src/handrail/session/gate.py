@@ -45,7 +45,7 @@ class FolderGate:
         can_use_tool: "CanUseTool | None" = None,
         handler: "Handler | None" = None,
         hooks: "PermissionHooks | None" = None,
-        judge: "Classifier | None" = None,
+        classifier: "Classifier | None" = None,
         audited: bool = True,
         kept: Callable[[], Iterable[Path]] = tuple,
         session: str = "",
@@ -58,7 +58,7 @@ class FolderGate:
         self._can_use_tool = can_use_tool
         self._handler = handler
         self._hooks = hooks
-        self._judge = judge
+        self._classifier = classifier
         self._audited = audited
         self._kept = kept
         self._session = session
@@ -113,7 +113,7 @@ class FolderGate:
             live,
             handler,
             hooks=self._hooks,
-            judge=self._judge,
+            classifier=self._classifier,
             conditions=import_module(f"{approval}.judging").tool_checks,
             audit=self._audit(),
         )

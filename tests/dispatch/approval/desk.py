@@ -138,21 +138,21 @@ class HookAnswers:
 class Classifier:
     """A judge whose ruling comes when its gate opens."""
 
-    ruling: Classification | None = None
+    classification: Classification | None = None
     opened: asyncio.Event = field(default_factory=asyncio.Event)
     error: Exception | None = None
-    judged: list[str] = field(default_factory=list)
+    classified: list[str] = field(default_factory=list)
     name: str = "a model"
 
-    async def judge(self, text: str) -> Classification | None:
-        self.judged.append(text)
+    async def classify(self, text: str) -> Classification | None:
+        self.classified.append(text)
         await self.opened.wait()
         if self.error:
             raise self.error
-        return self.ruling
+        return self.classification
 
-    def now(self, ruling: Classification | None) -> "Classifier":
-        self.ruling = ruling
+    def now(self, classification: Classification | None) -> "Classifier":
+        self.classification = classification
         self.opened.set()
         return self
 
@@ -169,7 +169,7 @@ class Desk:
     flags: ModeAvailability = ALL_MODES
     handler: Any = None
     hooks: Any = None
-    judge: Any = None
+    classifier: Any = None
     audit: Audit | None = None
     persist: Any = None
     conditions: Any = all_met
@@ -182,7 +182,7 @@ class Desk:
             self.live,
             self.handler,
             hooks=self.hooks,
-            judge=self.judge,
+            classifier=self.classifier,
             conditions=self.conditions,
             audit=self.audit,
         )

@@ -106,8 +106,8 @@ async def test_a_question_that_ends_without_an_answer_is_kept(tmp_path: Path, au
 
 @pytest.mark.proves("G3")
 async def test_what_only_a_classifier_let_pass_can_be_found_with_its_text(tmp_path: Path, audit: Audit) -> None:
-    judge = Classifier().now(Classification(safe=True, reason="it runs the tests"))
-    desk = Desk(tmp_path, mode="auto", judge=judge, audit=audit)
+    classifier = Classifier().now(Classification(safe=True, reason="it runs the tests"))
+    desk = Desk(tmp_path, mode="auto", classifier=classifier, audit=audit)
     await desk.bash("npm test")
     await desk.bash("touch a.txt")
     await desk.bash("ls")

@@ -39,7 +39,7 @@ class Play:
     """One question, and those who have something to do with it, each at its turn."""
 
     def __init__(self, folder: Path, answers: dict[str, Any]) -> None:
-        self.person, self.hooks, self.judge = Someone(), HookAnswers(), Classifier()
+        self.person, self.hooks, self.classifier = Someone(), HookAnswers(), Classifier()
         self.signal = AbortSignal()
         self.answers = answers
         flags = ModeAvailability(bypass_available=True, auto_available=True)
@@ -50,7 +50,7 @@ class Play:
             flags=flags,
             handler=self.person,
             hooks=self.hooks,
-            judge=self.judge,
+            classifier=self.classifier,
         )
 
     def step(self, event: str) -> None:
@@ -60,7 +60,7 @@ class Play:
             case "hooks":
                 self.hooks.now(self.answers["hooks"])
             case "classifier":
-                self.judge.now(Classification(safe=True, reason="fine"))
+                self.classifier.now(Classification(safe=True, reason="fine"))
             case "abort":
                 self.signal.abort(AbortReason.USER)
             case "rule":

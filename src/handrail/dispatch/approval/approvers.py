@@ -21,7 +21,7 @@ AnswerOrDecision: TypeAlias = ApprovalAnswer | Decision
 """An answer, or what the rules say after they were changed."""
 
 AUTOMATIC = frozenset(("hooks", "classifier"))
-MAX_RULINGS = 256
+MAX_CLASSIFICATIONS = 256
 
 
 @record
@@ -41,11 +41,11 @@ class PendingApproval:
 class Approvers:
     """Those who can be asked."""
 
-    def __init__(self, handler: Handler | None, hooks: PermissionHooks | None, judge: Classifier | None) -> None:
+    def __init__(self, handler: Handler | None, hooks: PermissionHooks | None, classifier: Classifier | None) -> None:
         self._handler = handler
         self._hooks = hooks
-        self._judge = judge
-        self._rulings: OrderedDict[str, Classification] = OrderedDict()
+        self._classifier = classifier
+        self._classifications: OrderedDict[str, Classification] = OrderedDict()
 
     async def ask(self, pending: PendingApproval) -> None:
         """Ask until there is an answer; without one, nobody had any."""
@@ -63,33 +63,33 @@ class Approvers:
         racers: dict[str, Racer[AnswerOrDecision]] = {}
         if self._hooks is not None:
             racers["hooks"] = partial(self._ask_hooks, self._hooks, pending)
-        if self._judge is None or pending.case.policy.mode != "auto" or not is_left_open(pending.decision):
+        if self._classifier is None or pending.case.policy.mode != "auto" or not is_left_open(pending.decision):
             return racers
         if text := classifier_text(pending.request):
-            racers["classifier"] = partial(self._ask_classifier, self._judge, text, pending.question)
+            racers["classifier"] = partial(self._ask_classifier, self._classifier, text, pending.question)
         return racers
 
     async def _ask_hooks(self, hooks: PermissionHooks, pending: PendingApproval) -> ApprovalAnswer | None:
         answer = await hooks.permission_request(pending.request, pending.question.suggestions)
         return None if isinstance(answer, Allow) and needs_person(pending.request, pending.decision) else answer
 
-    async def _ask_classifier(self, judge: Classifier, text: str, question: Question) -> ApprovalAnswer | None:
-        ruling = self._rulings.get(text) or await ask_classifier(judge, text)
-        if ruling is not None:
-            self._rulings[text] = ruling
-            if len(self._rulings) > MAX_RULINGS:
-                self._rulings.popitem(last=False)
-            if ruling.safe:
+    async def _ask_classifier(self, classifier: Classifier, text: str, question: Question) -> ApprovalAnswer | None:
+        found = self._classifications.get(text) or await ask_classifier(classifier, text)
+        if found is not None:
+            self._classifications[text] = found
+            if len(self._classifications) > MAX_CLASSIFICATIONS:
+                self._classifications.popitem(last=False)
+            if found.safe:
                 return Allow()
-        note = f"the classifier did not allow it: {ruling.reason}" if ruling else "the classifier had no answer"
+        note = f"the classifier did not allow it: {found.reason}" if found else "the classifier had no answer"
         if self._handler is not None:
             self._handler.update(replace(question, note=note))
         return None
 
-    def ruling_on(self, request: CallRequest) -> tuple[str, str]:
+    def classification_of(self, request: CallRequest) -> tuple[str, str]:
         """Why the classifier said yes to a call, and which classifier that was."""
-        ruling = self._rulings.get(classifier_text(request))
-        return ruling.reason if ruling else "", self._judge.name if self._judge else ""
+        classification = self._classifications.get(classifier_text(request))
+        return classification.reason if classification else "", self._classifier.name if self._classifier else ""
 
 
 def classifier_text(request: CallRequest) -> str:

@@ -28,16 +28,16 @@ class Classifier(Protocol):
         """The name under which its approvals are recorded."""
         ...
 
-    async def judge(self, text: str) -> Classification | None:
+    async def classify(self, text: str) -> Classification | None:
         """Its ruling; None when it cannot tell or cannot be reached."""
         ...
 
 
-async def ask_classifier(judge: Classifier, text: str) -> Classification | None:
+async def ask_classifier(classifier: Classifier, text: str) -> Classification | None:
     """The ruling, or None in good time."""
     try:
         async with asyncio.timeout(PATIENCE):
-            return await judge.judge(text)
+            return await classifier.classify(text)
     except TimeoutError:
-        log.warning("the classifier %s did not answer within %g seconds", judge.name, PATIENCE)
+        log.warning("the classifier %s did not answer within %g seconds", classifier.name, PATIENCE)
         return None

@@ -73,12 +73,12 @@ class PolicyGate:
         handler: Handler | None = None,
         *,
         hooks: PermissionHooks | None = None,
-        judge: Classifier | None = None,
+        classifier: Classifier | None = None,
         conditions: Conditions = conditions_unchecked,
         audit: Audit | None = None,
     ) -> None:
         self.policy = policy
-        self._asking = Approvers(handler, hooks, judge)
+        self._asking = Approvers(handler, hooks, classifier)
         self._conditions = conditions
         self._audit = audit
         self._numbers = count(1)
@@ -196,7 +196,7 @@ class PolicyGate:
     def _consent(self, request: CallRequest, who: str) -> Opinion:
         if who != "classifier":
             return Opinion(Strength.PERSON, Verdict.ALLOW, who, f"{NAMES.get(who, who)} agreed")
-        reason, name = self._asking.ruling_on(request)
+        reason, name = self._asking.classification_of(request)
         return Opinion(Strength.CLASSIFIER, Verdict.ALLOW, who, reason, name)
 
     async def _decide_again(self, request: CallRequest, evidence: Evidence, changed: Json | None) -> Decision:
