@@ -69,9 +69,9 @@ class CallHost:
 
     now: Callable[[], float]
     progress: Callable[[Call, Progress], None]
-    rescheduled: Callable[[Call, CallRequest], Awaitable[bool]]
+    reschedule: Callable[[Call, CallRequest], Awaitable[bool]]
     """Asked when the input was changed: may the call go on, perhaps after a wait? False = it cannot be run here."""
-    deferrable: Callable[[Call], Awaitable[bool]]
+    can_defer: Callable[[], Awaitable[bool]]
     """Asked when a hook wants the call put off: can it be? May wait until that is known."""
     add_tools: AddTools
     scribe: Scribe | None = None
@@ -86,20 +86,20 @@ class CallPipeline:
         rails: Rails,
         store: ResultStore,
         activate: Callable[[Iterable[str]], None],
-        desk: CallHost,
+        host: CallHost,
     ) -> None:
         self._pool = pool
         self._rails = rails
         self._store = store
         self._activate = activate
-        self._desk = desk
+        self._host = host
 
     async def run(self, call: Call, run: RunContext) -> Outcome:
         """Take a call with a valid input through all stages."""
         assert call.tool is not None
-        ctx = ToolContext(run, call.use, call.abort, partial(self._desk.progress, call), self.decide)
+        ctx = ToolContext(run, call.use, call.abort, partial(self._host.progress, call), self.decide)
         request = CallRequest(call.use, call.tool, call.args, ctx, read_only=call.read_only, access=call.access)
-        now, marks = self._desk.now, call.marks
+        now, marks = self._host.now, call.marks
         marks.append(now())
         try:
             doubt = _doubt(await call.tool.validate(call.args, ctx))
@@ -145,8 +145,8 @@ class CallPipeline:
         """From here on there may be effects, so it is written down first."""
         if call.stop_reason:
             raise asyncio.CancelledError  # a hook or the gate kept it to itself
-        if self._desk.scribe is not None:
-            self._desk.scribe.began(request.use)
+        if self._host.scribe is not None:
+            self._host.scribe.began(request.use)
         call.began = True
         request.ctx = request.ctx.varied(decision=decision, permissions=request.policy)
 
@@ -195,7 +195,7 @@ class CallPipeline:
                 problem = f"it left {change!r} instead of a ContextChange"
             elif not (problem := self._rails.gate.adopt(change, run, consented=_is_consented(call, outcome))):
                 if change.add_tools:
-                    self._desk.add_tools(change.add_tools)
+                    self._host.add_tools(change.add_tools)
                 return (run if change.cwd is None else replace(run, cwd=change.cwd)), ""
         except HandrailError as error:
             problem = str(error)
@@ -206,7 +206,7 @@ class CallPipeline:
 
     def _timings(self, call: Call) -> Timings:
         """Also the stage that was not finished has taken its time."""
-        call.marks.append(self._desk.now())
+        call.marks.append(self._host.now())
         return call.timings
 
     async def _decide(
@@ -219,7 +219,7 @@ class CallPipeline:
             if hook.stop is not None:
                 return request, hook, _stop_decision(hook.stop, request)
             if hook.defers:
-                if call is not None and await self._desk.deferrable(call):
+                if call is not None and await self._host.can_defer():
                     raise _DeferredError
                 hook = _ask_instead(hook)
             if hook.updated_input is not None:
@@ -245,7 +245,7 @@ class CallPipeline:
         use = ToolUse(request.use.id, request.use.name, raw)
         args = request.tool.parse(raw)
         request = CallRequest.of(use, request.tool, args, request.ctx.varied(use=use))
-        if call is not None and not await self._desk.rescheduled(call, request):
+        if call is not None and not await self._host.reschedule(call, request):
             raise _ConflictError(
                 f"{request.summary} was changed by a hook or a person to touch something that later calls are already "
                 "using. Ask for it again in an answer of its own."

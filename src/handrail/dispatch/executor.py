@@ -9,16 +9,16 @@ order they finish in; what happens meanwhile leaves at once, on a channel of its
 """
 
 import asyncio
-import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Self
 
 from handrail.conversation.blocks import BrokenToolUse, ToolUse
 from handrail.conversation.scribe import Scribe
+from handrail.dispatch.answer_calls import AnswerCalls
 from handrail.dispatch.call import AddTools, CallHost, CallPipeline
+from handrail.dispatch.call_events import CallEvents
 from handrail.dispatch.call_state import Call, CallState
-from handrail.dispatch.cards import ToolCards
 from handrail.dispatch.channel import Channel
 from handrail.dispatch.flags import abort, flag, is_enabled, parse
 from handrail.dispatch.footprint import WRITES_WORLD, footprint
@@ -28,18 +28,15 @@ from handrail.dispatch.queue import CallQueue
 from handrail.dispatch.results import ResultStore
 from handrail.dispatch.retry_journal import RetryJournal
 from handrail.dispatch.schedule import Scheduling
-from handrail.dispatch.threads import from_thread
 from handrail.errors import HandrailError
 from handrail.tools.abort import AbortReason
-from handrail.tools.context import Progress, RunContext
-from handrail.tools.events import CallCards, CallEvent, CallFinished, CallProgress, CallQueued, CallStarted
+from handrail.tools.context import RunContext
+from handrail.tools.events import CallEvent
 from handrail.tools.outcome import REAL_FAILURES, Cause, Outcome, Status
 from handrail.tools.pool import AnyTool, Pool
 
 DEFAULT_SCHEDULING = Scheduling()
 DEFAULT_RAILS = Rails()
-MAX_PROGRESS = 20
-"""So much of the progress before it a card is drawn with."""
 
 
 def _activate_nothing(_names: Iterable[str]) -> None:
@@ -75,33 +72,26 @@ class ToolExecutor:
         """The context as the calls so far have left it."""
         self._pool = pool
         self._loop = asyncio.get_running_loop()
-        self._thread = threading.get_ident()
-        self._now = self._loop.time
-        self._pipeline = CallPipeline(
-            pool,
-            rails,
-            store,
-            activate,
-            CallHost(self._now, self._progress, self._reschedule, self._deferrable, add_tools, scribe),
+        self._events = CallEvents()
+        self._calls = AnswerCalls(deferrable=defers)
+        host = CallHost(
+            self._loop.time,
+            self._events.put_progress,
+            self._reschedule,
+            self._calls.can_defer,
+            add_tools,
+            scribe,
         )
+        self._pipeline = CallPipeline(pool, rails, store, activate, host)
         self._sibling_errors = scheduling.sibling_errors
         self._journal = journal
         self._scribe = scribe
-        self._defers = defers
-        self._whole = False
-        self._alone: asyncio.Future[None] | None = None
-        self._calls: list[Call] = []
         self._queue = CallQueue(scheduling)
         self._executing: dict[int, Call] = {}
-        self._yielded = 0
-        self._unfinished = 0
         self._open = False
-        self._discarded = False
         self._interrupt: AbortReason | None = None
         self._culprit: Call | None = None
         self._signal = run.abort.child()
-        self._reader: asyncio.Future[None] | None = None
-        self._events: Channel[CallEvent] | None = None
 
     # What the loop does
 
@@ -123,8 +113,7 @@ class ToolExecutor:
         """
         self._open = False
         self._signal.release()
-        if self._unfinished:
-            self._stop([call for call in self._calls if call.unfinished and not call.stop_reason], AbortReason.USER)
+        self._stop([call for call in self._calls.unfinished() if not call.stop_reason], AbortReason.USER)
         cancelled: asyncio.CancelledError | None = None
         here = asyncio.current_task()
         while tasks := [call.task for call in self._executing.values() if call.task and call.task is not here]:
@@ -132,8 +121,7 @@ class ToolExecutor:
                 await asyncio.wait(tasks)
             except asyncio.CancelledError as error:
                 cancelled = error
-        if self._events is not None:
-            self._events.close()
+        self._events.close()
         if cancelled:
             raise cancelled
 
@@ -146,13 +134,8 @@ class ToolExecutor:
         if not self._open:
             raise HandrailError(f"{use.name!r} ({use.id}) was added to an executor that is not open. Use `async with`.")
         whole = use if isinstance(use, ToolUse) else ToolUse(use.id, use.name, {})
-        call = Call(len(self._calls), whole, self._now())
-        call.was_deferred = was_deferred
-        self._calls.append(call)
-        self._tell_alone()
-        self._unfinished += 1
-        if self._events is not None:
-            self._events.put(CallQueued(whole, self._now(), self._cards(call)))
+        call = self._calls.add(whole, was_deferred=was_deferred)
+        self._events.put_queued(call)
         if isinstance(use, BrokenToolUse):
             self._complete(call, rejected_outcome(whole, Cause.INCOMPLETE, f"{use.name} was not run: {use.problem}"))
             return
@@ -175,53 +158,48 @@ class ToolExecutor:
 
     def finish(self) -> None:
         """The answer is complete: what was held back until then may go."""
-        self._whole = True
-        self._tell_alone()
+        self._calls.finish()
         self._queue.release()
         self._pump()
 
     def discard(self) -> None:
         """The answer is given up: nothing more starts or leaves. What already had effects goes into the journal."""
-        if self._discarded:
+        if self._calls.is_discarded:
             return
-        self._discarded = True
+        self._calls.discard()
         for call in self._calls:
             if self._journal is not None and call.began and call.tool and not call.read_only:
                 self._journal.record(call.tool.name, call.use.input, call.outcome)
         self.interrupt(AbortReason.DISCARDED)
-        self._wake()
 
     def interrupt(self, reason: AbortReason) -> None:
         """Stop everything, or on a new message of the user only what gives way to it."""
         if self._interrupt is None or reason.outweighs(self._interrupt):
             self._interrupt = reason
-        self._stop([call for call in self._calls if call.unfinished and _gives_way(call, reason)], reason)
+        self._stop([call for call in self._calls.unfinished() if _gives_way(call, reason)], reason)
         self._pump()
 
     # What front ends see
 
     def ready(self) -> Iterator[Outcome]:
         """Outcomes that can leave now, in the order of the calls."""
-        while outcome := self._next_ready():
+        while outcome := self._calls.next_ready():
             yield outcome
 
     async def rest(self) -> AsyncIterator[Outcome]:
         """The answer is complete; all outcomes that have not left yet, as they can leave."""
         self.finish()
         while True:
-            while outcome := self._next_ready():
+            while outcome := self._calls.next_ready():
                 yield outcome
-            if self._discarded or self._yielded == len(self._calls):
+            if self._calls.is_over:
                 return
-            self._reader = self._loop.create_future()
-            await self._reader
+            await self._calls.wait()
 
     @property
     def events(self) -> Channel[CallEvent]:
         """What happens from now on, for one reader."""
-        if self._events is None:
-            self._events = Channel()
-        return self._events
+        return self._events.channel
 
     @property
     def outcomes(self) -> tuple[Outcome, ...]:
@@ -232,15 +210,6 @@ class ToolExecutor:
     def in_progress(self) -> frozenset[str]:
         """The ids of running calls."""
         return frozenset(call.use.id for call in self._executing.values())
-
-    def _next_ready(self) -> Outcome | None:
-        if self._discarded or self._yielded == len(self._calls):
-            return None
-        call = self._calls[self._yielded]
-        if call.outcome is not None:
-            call.move(CallState.YIELDED)
-            self._yielded += 1
-        return call.outcome
 
     # How calls start
 
@@ -256,8 +225,7 @@ class ToolExecutor:
         assert call.tool is not None
         call.move(CallState.EXECUTING)
         self._executing[call.number] = call
-        if self._events is not None:
-            self._events.put(CallStarted(call.use, self._now(), self._cards(call), call.stops_on_submit))
+        self._events.put_started(call)
         if call.problem:
             self._complete(call, self._pipeline.invalid(call.use, call.tool, call.problem))
             return
@@ -289,7 +257,7 @@ class ToolExecutor:
         call.args, call.read_only, call.access = changed.args, changed.read_only, changed.access
         later: list[Call] = []
         if not call.footprint.covers(footprint(changed.access, self.run.cwd)):
-            later = self._calls[call.number + 1 :]
+            later = self._calls.after(call)
             if any(other.task for other in later):
                 return False
             call.footprint = WRITES_WORLD
@@ -302,17 +270,6 @@ class ToolExecutor:
         call.resume = None
         return True
 
-    async def _deferrable(self, _call: Call) -> bool:
-        """Only the single call of an answer can be put off, and whether it is that is known at the answer's end."""
-        if self._defers and not self._whole and len(self._calls) == 1:
-            self._alone = self._loop.create_future()
-            await self._alone
-        return self._defers and len(self._calls) == 1
-
-    def _tell_alone(self) -> None:
-        if self._alone is not None and not self._alone.done():
-            self._alone.set_result(None)
-
     # How calls end
 
     def _complete(self, call: Call, outcome: Outcome) -> None:
@@ -321,17 +278,13 @@ class ToolExecutor:
             self._queue.finish(call)
         if outcome.output is not None and outcome.output.context_change is not None:
             outcome = self._change_context(call, outcome)
-        call.outcome = outcome
-        call.move(CallState.COMPLETED)
-        self._unfinished -= 1
+        self._calls.complete(call, outcome)
         if self._scribe is not None:
             if outcome.status is Status.DEFERRED:
                 self._scribe.deferred(call.use, outcome.result)
             else:
                 self._scribe.ended(outcome.result)
-        if self._events is not None:
-            self._events.put(CallFinished(outcome, self._now(), self._cards(call), call.progress))
-        self._wake()
+        self._events.put_finished(call, outcome)
         if outcome.status is Status.ERROR and _really_failed(outcome):
             self._cancel_siblings(call)
         if outcome.status is Status.DENIED and outcome.decision and outcome.decision.interrupt:
@@ -355,7 +308,7 @@ class ToolExecutor:
         if self._culprit and self._culprit.number <= call.number:
             return  # what this one could cancel, that one did
         self._culprit = call
-        others = [other for other in self._calls if other.unfinished and self._falls_with(other, call)]
+        others = [other for other in self._calls.unfinished() if self._falls_with(other, call)]
         self._stop(others, AbortReason.SIBLING, blame=call.summary)
 
     def _falls_with(self, other: Call, culprit: Call) -> bool:
@@ -385,28 +338,8 @@ class ToolExecutor:
 
     def _stop_outcome(self, call: Call) -> Outcome:
         reason = call.stop_reason or AbortReason.USER  # without a reason of ours, somebody cancelled the task itself
-        call.marks.append(self._now())
+        call.marks.append(self._loop.time())
         return stopped_outcome(call.use, call.summary, reason, call.timings, started=call.began, blame=call.blame)
-
-    # What is told
-
-    def _wake(self) -> None:
-        if self._reader and not self._reader.done():
-            self._reader.set_result(None)
-
-    def _progress(self, call: Call, progress: Progress) -> None:
-        """News of a running call, from any thread."""
-        if threading.get_ident() != self._thread:
-            from_thread(self._loop, self._progress, call, progress)
-        elif call.state is CallState.EXECUTING and self._events is not None:
-            call.progress = (*call.progress[1 - MAX_PROGRESS :], progress)
-            self._events.put(CallProgress(call.use, progress, self._now(), self._cards(call), call.progress))
-
-    def _cards(self, call: Call) -> CallCards:
-        """What draws the call, made for the first event about it."""
-        if call.cards is None:
-            call.cards = ToolCards(call)
-        return call.cards
 
 
 def _is_cancelled() -> bool:
