@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.permissions.policy import ModeAvailability, Policy, mode_of_subagent
+from handrail.permissions.policy import ModeAvailability, Policy
 from handrail.permissions.rules import Behaviour, Rule, RuleSource
 from handrail.permissions.update import UpdateProblem, apply_update
 from handrail.tools.pool import Denied
@@ -84,21 +84,6 @@ def test_leaving_plan_mode_restores_the_mode_before_it() -> None:
     assert EMPTY.leaving_plan() is EMPTY
     bypassing = EMPTY.with_flags(ALL).with_mode("bypassPermissions").with_mode("plan")
     assert bypassing.with_flags(ModeAvailability()).leaving_plan().mode == "default"
-
-
-@pytest.mark.parametrize(
-    ("parent", "own", "expected"),
-    [
-        ("default", "", "default"),
-        ("default", "plan", "plan"),
-        ("plan", "acceptEdits", "acceptEdits"),
-        ("bypassPermissions", "plan", "bypassPermissions"),
-        ("acceptEdits", "default", "acceptEdits"),
-        ("auto", "default", "auto"),
-    ],
-)
-def test_a_sub_agent_has_its_parents_mode_unless_it_may_choose(parent: str, own: str, expected: str) -> None:
-    assert mode_of_subagent(parent, own) == expected
 
 
 def test_surroundings_are_part_of_the_policy() -> None:

@@ -1,10 +1,10 @@
 """
-One call, end to end, always through the same stages:
+Runs one call through its stages, always the same:
 
     look up -> schema -> meaning -> hooks -> permission -> call -> post-hooks -> fit -> result block
 
-Whatever happens on the way becomes exactly one Outcome. This is the one place where exceptions turn into results;
-cancellation passes through, because only the executor knows why.
+Every call ends in exactly one Outcome. This is the only place where exceptions become results; cancellation passes
+through, because only the executor knows its reason.
 """
 
 import asyncio
@@ -48,15 +48,15 @@ log = logging.getLogger(__name__)
 
 
 class _InputRefusedError(HandrailError):
-    """Semantic validation said no."""
+    """The tool's validation refused the input."""
 
 
 class _DeferredError(HandrailError):
-    """A hook wants to decide later, and can."""
+    """A hook put the call off."""
 
 
 class _ConflictError(HandrailError):
-    """A changed input touches what the schedule can no longer promise."""
+    """A changed input conflicts with calls that have already started."""
 
 
 AddTools: TypeAlias = Callable[[Sequence[AnyTool]], None]
@@ -65,14 +65,14 @@ AddTools: TypeAlias = Callable[[Sequence[AnyTool]], None]
 
 @record
 class CallHost:
-    """What a call needs of those who run it."""
+    """What a call needs of the executor that runs it."""
 
     now: Callable[[], float]
     progress: Callable[[Call, Progress], None]
     reschedule: Callable[[Call, CallRequest], Awaitable[bool]]
-    """Asked when the input was changed: may the call go on, perhaps after a wait? False = it cannot be run here."""
+    """Called when the input was changed; waits until the call may go on. False = it conflicts with running calls."""
     can_defer: Callable[[], Awaitable[bool]]
-    """Asked when a hook wants the call put off: can it be? May wait until that is known."""
+    """Whether a hook may put the call off. May wait until that is known."""
     add_tools: AddTools
     scribe: Scribe | None = None
 
@@ -124,7 +124,7 @@ class CallPipeline:
                 blocks = await in_thread(partial(self._store.fit, request.use.id, blocks, limit))
             marks.append(now())
         except InputError as error:
-            return self.invalid(call.use, call.tool, error, self._timings(call))
+            return self.invalid_input(call.use, call.tool, error, self._timings(call))
         except _InputRefusedError as error:
             return rejected_outcome(call.use, Cause.REFUSED_INPUT, str(error), self._timings(call))
         except _DeferredError:
@@ -142,16 +142,16 @@ class CallPipeline:
         return Outcome(request.use, status, cause, result, output, decision, call.timings, after.stop, request.access)
 
     def _begin(self, call: Call, request: CallRequest, decision: Decision) -> None:
-        """From here on there may be effects, so it is written down first."""
+        """Record that the call begins, because it may have effects from here on."""
         if call.stop_reason:
-            raise asyncio.CancelledError  # a hook or the gate kept it to itself
+            raise asyncio.CancelledError  # a hook or the gate swallowed the cancellation
         if self._host.scribe is not None:
             self._host.scribe.began(request.use)
         call.began = True
         request.ctx = request.ctx.varied(decision=decision, permissions=request.policy)
 
     async def decide(self, use: ToolUse, run: RunContext) -> Decision:
-        """The rails' answer to a call that a tool wants to make. An input that they changed is part of the answer."""
+        """Decide on a call that a tool wants to make. The decision holds the input if hooks or the gate changed it."""
         tool = self._pool.find(use.name)
         if tool is None:
             return Decision(Verdict.DENY, f"there is no tool {use.name!r}")
@@ -166,19 +166,19 @@ class CallPipeline:
             return Decision(Verdict.DENY, str(error))
         return decision if request.use is use else replace(decision, updated_input=request.use.input)
 
-    def unknown(self, use: ToolUse) -> Outcome:
-        """There is no such tool; the nearest name may help."""
+    def unknown_tool(self, use: ToolUse) -> Outcome:
+        """The outcome for an unknown tool, with the nearest name as a hint."""
         hint = did_you_mean(use.name, self._pool.names())
         text = f"There is no tool {use.name!r}.{hint} Use one of the tools you were given."
         return rejected_outcome(use, Cause.UNKNOWN_TOOL, text)
 
-    def disabled(self, use: ToolUse) -> Outcome:
-        """The tool was there when the request was made, and cannot be used now."""
+    def disabled_tool(self, use: ToolUse) -> Outcome:
+        """The outcome for a tool that was switched off after the request was made."""
         text = f"{use.name} cannot be used at present: it is switched off. Do it another way, or try again later."
         return rejected_outcome(use, Cause.UNKNOWN_TOOL, text)
 
-    def invalid(self, use: ToolUse, tool: AnyTool, error: HandrailError, timings: Timings = NO_TIME) -> Outcome:
-        """The input does not fit. A tool whose schema the model has not seen yet is activated, and the schema told."""
+    def invalid_input(self, use: ToolUse, tool: AnyTool, error: HandrailError, timings: Timings = NO_TIME) -> Outcome:
+        """The outcome for an invalid input. A deferred tool is activated, and the model gets its schema."""
         text = f"The input for {tool.name} is wrong.\n{error}"
         if tool.name in self._pool.deferred:
             self._activate([tool.name])
@@ -186,8 +186,8 @@ class CallPipeline:
             text += f"\nIts definition had not been loaded. It is from now on; call it again to fit:\n{schema}"
         return rejected_outcome(use, Cause.INVALID_INPUT, text, timings)
 
-    def changed_context(self, call: Call, outcome: Outcome, run: RunContext) -> tuple[RunContext, str]:
-        """The context that a call left behind, or the old one and what went wrong."""
+    def change_context(self, call: Call, outcome: Outcome, run: RunContext) -> tuple[RunContext, str]:
+        """The context after the change that a call asks for, or the old one and what went wrong."""
         change: object = outcome.output.context_change if outcome.output else None
         problem = ""
         try:
@@ -205,14 +205,14 @@ class CallPipeline:
         return run, f"It ran, but what it changed for later calls was lost: {problem.rstrip('.')}."
 
     def _timings(self, call: Call) -> Timings:
-        """Also the stage that was not finished has taken its time."""
+        """The timings, with the unfinished stage."""
         call.marks.append(self._host.now())
         return call.timings
 
     async def _decide(
         self, request: CallRequest, doubt: str, call: Call | None
     ) -> tuple[CallRequest, HookAnswer, Decision]:
-        """What hooks, the tool itself and the gate say: the request as they left it, and the answer."""
+        """Ask hooks, the tool and the gate: the request as they changed it, the hook answer, and the decision."""
         hook = NO_ANSWER
         if self._rails.hooks is not None:
             hook = await self._before(self._rails.hooks, request)
@@ -241,7 +241,7 @@ class CallPipeline:
         return request, hook, decision
 
     async def _change_input(self, request: CallRequest, raw: Json, call: Call | None) -> tuple[CallRequest, str]:
-        """The request with another input, which is checked like the first one."""
+        """The request with another input, which is validated like the first one."""
         use = ToolUse(request.use.id, request.use.name, raw)
         args = request.tool.parse(raw)
         request = CallRequest.of(use, request.tool, args, request.ctx.varied(use=use))
@@ -262,7 +262,7 @@ class CallPipeline:
             return HookAnswer(Opinion(Strength.ASK, Verdict.ASK, "hooks", reason))
 
     async def _call(self, request: CallRequest) -> tuple[Output | None, Cause, str]:
-        """The output, or the sentence about what went wrong."""
+        """The output, the cause, and the error message if there is one."""
         tool = request.tool
         try:
             output: object = await invoke(tool, request.args, request.ctx)
@@ -283,7 +283,7 @@ class CallPipeline:
         return output, Cause.FAILED if output.is_error else Cause.DONE, ""
 
     async def _after(self, request: CallRequest, output: Output | None, error: str, seconds: float) -> HookAnswer:
-        """What hooks have to say about a call that has run."""
+        """What the post-hooks answer."""
         assert self._rails.hooks is not None
         try:
             return await self._rails.hooks.after(request, output, error, seconds)
@@ -296,21 +296,21 @@ UNDECIDED = Opinion(Strength.ASK, Verdict.ASK, "hooks", "a hook had put it off, 
 
 
 def _ask_instead(hook: HookAnswer) -> HookAnswer:
-    """A call that cannot be put off is asked about, and the person learns why."""
+    """Ask about a call that cannot be put off, and say why."""
     assert hook.opinion is not None
     reason = f"{hook.opinion.reason}, which only works for the single call of an answer in a run without a terminal"
     return replace(hook, opinion=replace(hook.opinion, reason=reason))
 
 
 def _is_consented(call: Call, outcome: Outcome) -> bool:
-    """Whether a person, or who answers for one, agreed to this very call, which no rule could have agreed to."""
+    """Whether the user, or a handler in their place, agreed to this call, which no rule could allow."""
     opinions = outcome.decision.opinions if outcome.decision else ()
     agreed = any(each.strength is Strength.PERSON and each.verdict is Verdict.ALLOW for each in opinions)
     return agreed and call.tool is not None and call.tool.requires_user_interaction
 
 
 def _note(text: str) -> Text:
-    """Words of a hook, in a frame that they cannot leave."""
+    """Text of a hook, wrapped so that it cannot pass for anything else."""
     return Text(reminder(message(text).text))
 
 
@@ -338,6 +338,6 @@ def _doubt(meaning: Refuse | Ask | None) -> str:
 
 
 def _limit(tool: AnyTool, output: Output | None) -> int | None:
-    """A tool may bound its results itself, but not what others raise inside it."""
+    """The result limit of a tool; without one, error messages still have the default limit."""
     limit = tool.max_result_chars
     return DEFAULT_RESULT_CHARS if limit is None and output is None else limit

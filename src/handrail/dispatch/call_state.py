@@ -1,4 +1,4 @@
-"""A call inside the executor, and the states it moves through."""
+"""A call in the executor, and its states."""
 
 import asyncio
 from enum import IntEnum
@@ -18,7 +18,7 @@ from handrail.tools.pool import AnyTool
 
 
 class CallState(IntEnum):
-    """Where a call stands."""
+    """The state of a call."""
 
     QUEUED = 0
     EXECUTING = 1
@@ -35,7 +35,7 @@ MOVES: tuple[tuple[CallState, ...], ...] = (
 
 
 class Call:
-    """One ToolUse on its way. Only `move` changes its state, and only along the arrows."""
+    """One call. Only `move` changes its state, and only as `MOVES` permits."""
 
     __slots__ = (
         "abort",
@@ -72,7 +72,7 @@ class Call:
         self.problem: HandrailError | None = None
         self.read_only = False
         self.was_deferred = False
-        """It was put off by a hook before, so somebody has to decide about it now."""
+        """A hook put it off in an earlier run, so hooks or the user have to decide about it now."""
         self.access: Access = EXCLUSIVE
         """What its tool declared for its input."""
         self.footprint: Footprint = WRITES_WORLD
@@ -80,7 +80,7 @@ class Call:
         self.abort = AbortSignal()
         self.task: asyncio.Task[None] | None = None
         self.entered = False
-        """The task is under way, so that cancelling it is noticed inside."""
+        """The task has started, so its code notices a cancellation."""
         self.began = False
         """The tool itself was called; from here on there may be effects."""
         self.resume: asyncio.Future[None] | None = None
@@ -91,15 +91,15 @@ class Call:
         self.progress: tuple[Progress, ...] = ()
         """Its latest progress."""
         self.cards: CallCards | None = None
-        """What draws it, once an event about it was told."""
+        """What draws it, set with the first event about it."""
 
     def move(self, to: CallState) -> None:
-        """Go along one of the drawn arrows."""
+        """Change the state as `MOVES` permits."""
         assert to in MOVES[self.state], f"{self.use.id}: {self.state.name} -> {to.name}"
         self.state = to
 
     def stop(self, reason: AbortReason, blame: str = "") -> None:
-        """It shall not go on; of several reasons the strongest is told."""
+        """Record that it should stop; of several reasons the strongest is kept."""
         if self.stop_reason is None or reason.outweighs(self.stop_reason):
             self.stop_reason, self.blame = reason, blame
 
@@ -115,7 +115,7 @@ class Call:
 
     @property
     def summary(self) -> str:
-        """The call in short, for messages."""
+        """A summary of the call, for messages."""
         if self.tool is None or self.problem is not None:
             return self.use.name
         return short(self.tool, self.args)

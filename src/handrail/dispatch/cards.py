@@ -1,4 +1,4 @@
-"""The cards of a call, made by its tool. What a tool cannot draw is shown by its name."""
+"""The cards of a call, drawn by its tool, or plain ones where the tool fails."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -58,7 +58,7 @@ class ToolCards:
 
 
 def _draw(make: Callable[[], T], otherwise: T) -> T:
-    """What the tool makes, or the plain form if it raises: a picture is never a reason to stop."""
+    """What the tool draws, or the plain form if it raises."""
     try:
         return make()
     except Exception:

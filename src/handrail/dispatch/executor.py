@@ -1,11 +1,11 @@
 """
-Runs tool calls while the model is still talking.
+Runs the tool calls of an answer while the model is still writing it.
 
     QUEUED -> EXECUTING -> COMPLETED -> YIELDED
     QUEUED -> COMPLETED                  (unknown, broken, or stopped before it began)
 
-When a call may start is decided by the queue and its schedule. Results leave in the order the model asked, whatever
-order they finish in; what happens meanwhile leaves at once, on a channel of its own.
+The queue and its schedule decide when a call may start. Results leave in the order of the calls, whatever order they
+finish in; events leave at once, on a channel of their own.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ DEFAULT_RAILS = Rails()
 
 
 def _activate_nothing(_names: Iterable[str]) -> None:
-    """For pools without a catalog behind them."""
+    """For pools without a catalog."""
 
 
 def _add_nothing(_tools: Sequence[AnyTool]) -> None:
@@ -49,9 +49,9 @@ def _add_nothing(_tools: Sequence[AnyTool]) -> None:
 
 class ToolExecutor:
     """
-    The calls of one answer. Use it as `async with`; when that is left, nothing of it runs any more.
+    Runs the calls of one answer. Use it as `async with`; on exit, all its calls have ended.
 
-    (A blocking function that is given up cannot be stopped from outside: it learns from `ctx.abort` that it should.)
+    A blocking function cannot be stopped from outside: `ctx.abort` tells it to stop.
     """
 
     def __init__(
@@ -127,9 +127,9 @@ class ToolExecutor:
 
     def add(self, use: ToolUse | BrokenToolUse, *, was_deferred: bool = False) -> None:
         """
-        A block of the answer is complete. The call starts now, later, or never; it always gets an outcome.
+        Add a complete tool_use block of the answer. The call starts now, later or never, and always gets an outcome.
 
-        `was_deferred`: it is not the first time, for a hook had put it off.
+        `was_deferred`: a hook put the call off in an earlier run.
         """
         if not self._open:
             raise HandrailError(f"{use.name!r} ({use.id}) was added to an executor that is not open. Use `async with`.")
@@ -141,10 +141,10 @@ class ToolExecutor:
             return
         call.tool = self._pool.find(use.name)
         if call.tool is None:
-            self._complete(call, self._pipeline.unknown(whole))
+            self._complete(call, self._pipeline.unknown_tool(whole))
             return
         if not is_enabled(call.tool):
-            self._complete(call, self._pipeline.disabled(whole))
+            self._complete(call, self._pipeline.disabled_tool(whole))
             return
         call.args, call.problem = parse(call.tool, use.input)
         call.read_only = call.problem is None and flag(call.tool.is_read_only, call.args)
@@ -157,13 +157,13 @@ class ToolExecutor:
         self._pump()
 
     def finish(self) -> None:
-        """The answer is complete: what was held back until then may go."""
+        """The answer is complete: calls that were held back may start."""
         self._calls.finish()
         self._queue.release()
         self._pump()
 
     def discard(self) -> None:
-        """The answer is given up: nothing more starts or leaves. What already had effects goes into the journal."""
+        """Discard the answer: nothing more starts or leaves. Calls that may have had effects go into the journal."""
         if self._calls.is_discarded:
             return
         self._calls.discard()
@@ -173,7 +173,7 @@ class ToolExecutor:
         self.interrupt(AbortReason.DISCARDED)
 
     def interrupt(self, reason: AbortReason) -> None:
-        """Stop everything, or on a new message of the user only what gives way to it."""
+        """Stop all calls; for a new message of the user, only those that give way to it."""
         if self._interrupt is None or reason.outweighs(self._interrupt):
             self._interrupt = reason
         self._stop([call for call in self._calls.unfinished() if _gives_way(call, reason)], reason)
@@ -187,7 +187,7 @@ class ToolExecutor:
             yield outcome
 
     async def rest(self) -> AsyncIterator[Outcome]:
-        """The answer is complete; all outcomes that have not left yet, as they can leave."""
+        """Finish the answer, and yield all remaining outcomes in order."""
         self.finish()
         while True:
             while outcome := self._calls.next_ready():
@@ -214,7 +214,7 @@ class ToolExecutor:
     # How calls start
 
     def _pump(self) -> None:
-        """Start whatever may start."""
+        """Start all calls that may start."""
         while call := self._queue.start_next(self.run):
             if call.resume is None:
                 self._start(call)
@@ -227,7 +227,7 @@ class ToolExecutor:
         self._executing[call.number] = call
         self._events.put_started(call)
         if call.problem:
-            self._complete(call, self._pipeline.invalid(call.use, call.tool, call.problem))
+            self._complete(call, self._pipeline.invalid_input(call.use, call.tool, call.problem))
             return
         if self._journal:
             known, before = self._journal.claim(call.tool.name, call.use.input)
@@ -253,7 +253,7 @@ class ToolExecutor:
         self._pump()
 
     async def _reschedule(self, call: Call, changed: CallRequest) -> bool:
-        """The input was changed: see that the call still keeps to what it was scheduled for, or wait until it may."""
+        """Check that a changed input stays within the call's footprint, or schedule the call again and wait."""
         call.args, call.read_only, call.access = changed.args, changed.read_only, changed.access
         later: list[Call] = []
         if not call.footprint.covers(footprint(changed.access, self.run.cwd)):
@@ -293,11 +293,11 @@ class ToolExecutor:
             self.interrupt(AbortReason.HOOK)
 
     def _change_context(self, call: Call, outcome: Outcome) -> Outcome:
-        """Honoured only for calls that ran alone: nobody else was looking at the context."""
+        """Change the context, but only for calls that ran alone: no other call was using it."""
         if not call.alone:
             return outcome
         before = self.run.cwd
-        self.run, problem = self._pipeline.changed_context(call, outcome, self.run)
+        self.run, problem = self._pipeline.change_context(call, outcome, self.run)
         if self._scribe is not None and self.run.cwd != before:
             self._scribe.moved(str(self.run.cwd))
         return error_outcome(call.use, Cause.CRASHED, problem, outcome.timings) if problem else outcome
@@ -315,14 +315,14 @@ class ToolExecutor:
         return self._sibling_errors == "all" or (other.number > culprit.number and not other.read_only)
 
     def _catch_up(self, call: Call) -> None:
-        """What has happened before it came concerns a new call as well."""
+        """Apply earlier interrupts and failures to a new call."""
         if self._interrupt and _gives_way(call, self._interrupt):
             call.stop(self._interrupt)
         if self._culprit and self._falls_with(call, self._culprit):
             call.stop(AbortReason.SIBLING, self._culprit.summary)
 
     def _stop(self, calls: list[Call], reason: AbortReason, *, blame: str = "") -> None:
-        """Queued calls end now, running ones as soon as they let go. The strongest reason is the one that is told."""
+        """End queued calls now and running ones as soon as they stop. Of several reasons the strongest is reported."""
         queued = [call for call in calls if call.state is CallState.QUEUED]
         if queued:
             self._queue.drop(queued)
@@ -331,13 +331,13 @@ class ToolExecutor:
             call.stop(reason, blame)
             if call.state is CallState.QUEUED:
                 self._complete(call, self._stop_outcome(call))
-            elif first:  # only once: whoever cleans up after being cancelled is not to be disturbed
+            elif first:  # only once: a call that cleans up after its cancellation is not cancelled again
                 abort(call.abort, reason)
                 if call.task and call.entered:
                     call.task.cancel()
 
     def _stop_outcome(self, call: Call) -> Outcome:
-        reason = call.stop_reason or AbortReason.USER  # without a reason of ours, somebody cancelled the task itself
+        reason = call.stop_reason or AbortReason.USER  # without a reason of ours, the task itself was cancelled
         call.marks.append(self._loop.time())
         return stopped_outcome(call.use, call.summary, reason, call.timings, started=call.began, blame=call.blame)
 

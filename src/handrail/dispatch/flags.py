@@ -1,4 +1,4 @@
-"""What a tool says about one call, asked with a guard: an answer that raises becomes the careful one."""
+"""Asks a tool about one call; where the tool raises, the careful answer counts."""
 
 import logging
 from collections.abc import Callable
@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 
 def flag(question: Callable[[Any], bool], args: Any) -> bool:
-    """The tool's yes; anything else, also an exception, is a no."""
+    """Whether the tool answers True; anything else, also an exception, counts as no."""
     try:
         return question(args) is True
     except Exception:
@@ -25,7 +25,7 @@ def flag(question: Callable[[Any], bool], args: Any) -> bool:
 
 
 def is_enabled(tool: AnyTool) -> bool:
-    """Whether the tool says that it can be used now."""
+    """Whether the tool can be used now."""
     try:
         return bool(tool.is_enabled())
     except Exception:
@@ -34,12 +34,12 @@ def is_enabled(tool: AnyTool) -> bool:
 
 
 def says_no(tool: AnyTool, name: str, args: Any) -> bool:
-    """Whether a flag of the tool is surely not set; an exception is not a no."""
+    """Whether a flag of the tool is False; an exception does not count as False."""
     return flag(lambda given: getattr(tool, name)(given) is False, args)
 
 
 def declaration(tool: AnyTool, args: Any, run: RunContext) -> Access:
-    """What the tool declares about the call. A tool that raises or answers something else has declared nothing."""
+    """What the tool declares that the call accesses. A tool that raises or returns something else declares nothing."""
     try:
         access: object = tool.access(args, run)
     except Exception:
@@ -49,7 +49,7 @@ def declaration(tool: AnyTool, args: Any, run: RunContext) -> Access:
 
 
 def fits(tool: AnyTool, args: Any, spec: str) -> bool | None:
-    """Whether the call is what a rule such as `Tool(spec)` means; None when the tool cannot say."""
+    """Whether a rule such as `Tool(spec)` matches the call; None when the tool cannot tell."""
     try:
         found: object = tool.permission_matcher(args)(spec)
     except Exception:
@@ -59,7 +59,7 @@ def fits(tool: AnyTool, args: Any, spec: str) -> bool | None:
 
 
 def subject_of(tool: AnyTool, args: Any) -> str:
-    """What the call is about, in the words of the tool; empty if it cannot say."""
+    """The subject of the call as the tool gives it; empty if it has none."""
     try:
         return tool.subject_text(args) or ""
     except Exception:
@@ -68,7 +68,7 @@ def subject_of(tool: AnyTool, args: Any) -> str:
 
 
 def short(tool: AnyTool, args: Any) -> str:
-    """The call in short; the tool's name, if the tool cannot say."""
+    """A summary of the call; the tool's name if the tool raises."""
     try:
         return str(tool.summary(args))
     except Exception:
@@ -77,7 +77,7 @@ def short(tool: AnyTool, args: Any) -> str:
 
 
 def describe(tool: AnyTool, args: Any, view: PromptView) -> str:
-    """One line about the call for the person who decides on it; the call in short, if the tool cannot say."""
+    """One line about the call for the user who decides on it; the summary if the tool raises."""
     try:
         return str(tool.description(args, view))
     except Exception:
@@ -86,7 +86,7 @@ def describe(tool: AnyTool, args: Any, view: PromptView) -> str:
 
 
 def display_name(tool: AnyTool, args: Any) -> str:
-    """The name that people see; the tool's own, if the tool cannot say."""
+    """The name that users see; the tool's own if the tool raises."""
     try:
         return str(tool.display_name(args))
     except Exception:
@@ -95,7 +95,7 @@ def display_name(tool: AnyTool, args: Any) -> str:
 
 
 def parse(tool: AnyTool, raw: Json) -> tuple[Any, HandrailError | None]:
-    """The checked input, or why there is none."""
+    """The validated input, or the error."""
     try:
         return tool.parse(raw), None
     except (InputError, ToolDefinitionError) as error:
@@ -106,7 +106,7 @@ def parse(tool: AnyTool, raw: Json) -> tuple[Any, HandrailError | None]:
 
 
 def abort(signal: AbortSignal, reason: AbortReason) -> None:
-    """Set the signal of a call. What a tool does on hearing it is the tool's business, and so is what it raises."""
+    """Abort the signal of a call. What its listeners raise is logged."""
     try:
         signal.abort(reason)
     except Exception:

@@ -1,9 +1,9 @@
 """
 The places that a call holds while it runs, and when two calls may not overlap.
 
-Everything touchable is one tree: the root is the whole world, an absolute path lies below it, and so does any other
-named record. A shared call reads the root, an exclusive one writes it, so one rule covers all: two calls conflict
-when one writes a place and the other touches the same place, one above it or one below it.
+All places form one tree: the root is the whole world, absolute paths and named records are below it. A shared call
+reads the root, an exclusive one writes it, so one rule covers all: two calls conflict when one writes a place and the
+other accesses the same place, one above it or one below it.
 """
 
 import os
@@ -35,14 +35,14 @@ class Footprint:
 READS_WORLD = Footprint(reads=frozenset({WORLD}))
 WRITES_WORLD = Footprint(writes=frozenset({WORLD}))
 NOTHING = Footprint(reads=frozenset({("nothing",)}))
-"""A place that no call writes, but that lies in the world like all others."""
+"""A place that no call writes, below the root like all others."""
 
 
 def footprint(access: Access, cwd: Path, known: dict[str, Place] | None = None) -> Footprint:
     """
-    The places of an access as seen from a folder, with every link followed.
+    The places of an access, relative to a folder, with every link followed.
 
-    `known` keeps where paths led, for as long as no call can have changed that.
+    `known` caches resolved paths for as long as no call can have changed them.
     """
     if access.width == "shared":
         return READS_WORLD
@@ -73,7 +73,7 @@ def _place(cwd: str, path: str, known: dict[str, Place]) -> Place:
 
 
 def _follow(path: str, known: dict[str, Place]) -> Place:
-    """Where a path leads. Its folder is looked up once for all files in it."""
+    """Resolve a path. Its folder is resolved once for all files in it."""
     folder, _, name = path.rpartition("/")
     try:
         if not folder or name in {"", ".", ".."} or os.path.islink(path):  # noqa: PTH114
@@ -91,7 +91,7 @@ def _parts(path: str) -> Place:
 
 
 def conflict(one: Footprint, other: Footprint) -> bool:
-    """Whether the order of these two can be seen: one writes what the other touches."""
+    """Whether the order of two calls matters: one writes what the other accesses."""
     if one is READS_WORLD and other is READS_WORLD:
         return False
     return _overlap(one.writes, other.writes) or _overlap(one.writes, other.reads) or _overlap(one.reads, other.writes)

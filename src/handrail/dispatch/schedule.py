@@ -49,7 +49,7 @@ class Scheduling:
 
 
 class WaitGroup:
-    """Unfinished calls that others wait for together."""
+    """Unfinished calls that others wait for as a group."""
 
     __slots__ = ("members", "waiters")
 
@@ -59,7 +59,7 @@ class WaitGroup:
 
 
 class ScheduledCall:
-    """One call in the schedule: what it touches, how many groups it waits for, and which groups it is in."""
+    """One call in the schedule: its footprint, how many groups it waits for, and which groups it is in."""
 
     __slots__ = ("footprint", "groups", "held", "key", "lane", "pending", "started")
 
@@ -88,7 +88,7 @@ class ScheduledCall:
 
 
 class PlaceUse:
-    """What is going on at one place and below it."""
+    """The unfinished calls that use a place or places below it."""
 
     __slots__ = ("lower_readers", "lower_writers", "readers", "writers")
 
@@ -114,7 +114,7 @@ class Schedule:
         self._place(ScheduledCall(key, footprint, lane, held=held))
 
     def release(self) -> None:
-        """Held calls wait for nothing but conflicts and room now."""
+        """From now on held calls wait only for conflicts and capacity."""
         self.holding = False
         self._gate.members = 0
         self._wake(self._gate)
@@ -135,7 +135,7 @@ class Schedule:
         """A call is over; those that waited only for it may start."""
         node = self._nodes.pop(key)
         if not node.started:
-            # whoever stands behind it was promised that it stands behind what it waits for
+            # calls after it rely on waiting for what it waited for
             self._rebuild(self._nodes.values())
             return
         self._running -= 1
@@ -150,7 +150,7 @@ class Schedule:
         self._rebuild(node for node in self._nodes.values() if node.started or node.key not in keys)
 
     def widen(self, key: int, footprint: Footprint, *, held: bool) -> None:
-        """A started call turns out to touch more: it waits again, and what waits behind it sees that."""
+        """A started call accesses more than it declared: it waits again, and later calls wait for it."""
         node = self._nodes[key]
         node.footprint, node.held, node.started = footprint, held, False
         self._rebuild(self._nodes.values())
@@ -162,7 +162,7 @@ class Schedule:
         self._full: dict[str, list[int]] = {}
         self._running = 0
         self._running_in = dict.fromkeys(self._caps, 0) if self._caps else {}
-        self._gate = WaitGroup()  # the end of the answer, as somebody whom held calls wait for
+        self._gate = WaitGroup()  # the end of the answer, which held calls wait for
         self._gate.members = int(self.holding)
 
     def _rebuild(self, nodes: Iterable[ScheduledCall]) -> None:
@@ -201,7 +201,7 @@ class Schedule:
             node.wait_for(spot.writers, spot.lower_writers)
 
     def _join(self, node: ScheduledCall) -> None:
-        """After all waiting is noted, so that a call never waits for itself."""
+        """Called after `_wait`, so that a call never waits for itself."""
         for place in node.footprint.writes:
             for above in self._above(place):
                 above.lower_writers = node.join(above.lower_writers)
@@ -220,7 +220,7 @@ class Schedule:
                 self._wake(group)
 
     def _wake(self, group: WaitGroup) -> None:
-        """Nobody is in the group any more."""
+        """The group is empty: its waiters may start."""
         for waiter in group.waiters:
             waiter.pending -= 1
             if not waiter.pending:

@@ -1,8 +1,8 @@
 """
-The Case: everything one decision looks at, settled before it is made.
+The Case: everything that a decision depends on, collected before it is made.
 
-`make_case` takes the files, command lines and addresses that the tool declares for a call and has them looked up by the
-`Lookup` it is handed; by itself it does nothing but read that declaration.
+`make_case` reads the files, command lines and addresses that the tool declares for a call, and resolves paths with the
+`Lookup` that it is given. It touches the file system in no other way.
 """
 
 import posixpath
@@ -38,17 +38,17 @@ class Facts:
     access: Access = EXCLUSIVE
     """What the tool declares for this input; by default nothing is declared."""
     matches: Callable[[str], bool | None] = matches_nothing
-    """Whether the content of a rule for this very tool fits; None = the tool cannot say."""
+    """Whether the content of a rule for this tool matches the call; None = the tool cannot tell."""
     subject: str = ""
     """What the call is about, in the words of the tool."""
     read_only: bool = False
     destructive: bool = False
     warnings: tuple[str, ...] = ()
-    """What the tool's flags say against it, for people."""
+    """Warnings from the tool's flags, for people."""
     needs_person: bool = False
     hook: Opinion | None = None
     classifier: Opinion | None = None
-    """The answer of a classifier that was asked before; the built-in one needs no asking."""
+    """The answer of a classifier that was asked beforehand; the built-in classifier runs as a layer."""
     doubt: str = ""
     check: Check = NO_OPINION
     unmet: tuple[str, ...] = ()
@@ -57,7 +57,7 @@ class Facts:
 
 @record
 class Case:
-    """One call, settled: what it is, what it touches, what was said about it, and the policy in force."""
+    """One call: what it is, what it accesses, what was said about it, and the policy in force."""
 
     use: ToolUse
     policy: Policy
@@ -69,11 +69,11 @@ class Case:
     analysis: Analysis | None = None
     parts: tuple[CommandPart, ...] = ()
     free: tuple[bool, ...] = ()
-    """Which parts need no rule."""
+    """For each part, whether it needs no rule."""
     opened: tuple[bool, ...] = ()
-    """For which parts the shell opens nothing but files that may be opened."""
+    """For each part, whether all files that the shell opens for it may be opened."""
     background: bool = False
-    """Whether a part goes on when the command line is done."""
+    """Whether a part keeps running after the command line returns."""
     targets: tuple[WebTarget, ...] = ()
 
     @property
@@ -83,7 +83,7 @@ class Case:
 
     @property
     def only_edits(self) -> bool:
-        """Whether changing files is all that it does; what the tool calls destructive is more than an edit."""
+        """Whether it only changes files. A call that its tool calls destructive is more than an edit."""
         access = self.facts.access
         return access.changes_files and access.runs is None and not access.reaches and not self.facts.destructive
 
@@ -96,7 +96,7 @@ ELSEWHERE = "git would work in another folder, and the configuration of a reposi
 
 
 def make_case(use: ToolUse, policy: Policy, lookup: Lookup, facts: Facts | None = None) -> Case:
-    """The case of one call under one policy."""
+    """Build the case of one call under one policy."""
     facts = facts or Facts()
     tool = ALIASES.get(use.name, use.name)
     mcp = facts.mcp or mcp_of(use.name)
@@ -109,7 +109,7 @@ def make_case(use: ToolUse, policy: Policy, lookup: Lookup, facts: Facts | None 
 
 
 def file_touches(access: Access, policy: Policy, lookup: Lookup) -> Iterator[FileAccess]:
-    """The declared files. A folder stands for what lies in it, unless the tool leaves out what is kept back."""
+    """The declared files. A folder stands for its contents, unless the tool leaves out hidden files itself."""
     folders: list[tuple[Place, FileEffect]] = []
     for paths, does in (
         (access.reads, FileEffect.READ),
@@ -139,13 +139,13 @@ def file_touches(access: Access, policy: Policy, lookup: Lookup) -> Iterator[Fil
 
 @lru_cache(maxsize=1024)
 def read_command(command: str) -> tuple[Analysis, tuple[CommandPart, ...], bool]:
-    """A command line is taken apart once, however often it is asked about."""
+    """Analyse a command line; the result is cached."""
     analysis = analyse(command)
     return analysis, parts_of(analysis), in_background(analysis)
 
 
 def looks_around(access: Access) -> bool:
-    """Whether to judge a call may mean to go through whole folders, which takes a while."""
+    """Whether deciding on a call may have to list whole folders, which takes a while."""
     if access.runs is None or access.shell != "bash":
         return bool(access.removes or (access.walks and not access.filtered))
     analysis, _, _ = read_command(access.runs)
@@ -153,7 +153,7 @@ def looks_around(access: Access) -> bool:
 
 
 def shell_case(case: Case, command: str, lookup: Lookup) -> Case:
-    """The case of a call that runs a command line, and perhaps does more besides."""
+    """The case of a call that runs a command line, and may access other files as well."""
     policy, facts = case.policy, case.facts
     analysis, parts, background = read_command(command)
     files = tuple(shell_touches(analysis, policy, lookup))
@@ -172,7 +172,7 @@ def shell_case(case: Case, command: str, lookup: Lookup) -> Case:
 
 
 def harmless(parts: tuple[CommandPart, ...], at: int, facts: Facts, accepts_edits: bool) -> bool:
-    """It only starts the next command; or it only reads; or it edits and the mode accepts that."""
+    """Whether a part only starts the next command, only reads, or edits in a mode that accepts edits."""
     part = parts[at]
     if part.transparent:
         return True
@@ -182,7 +182,7 @@ def harmless(parts: tuple[CommandPart, ...], at: int, facts: Facts, accepts_edit
 
 
 def shell_touches(analysis: Analysis, policy: Policy, lookup: Lookup) -> Iterator[FileAccess]:
-    """The files a command line names, wherever they stand."""
+    """The files that a command line accesses."""
     positions = {id(segment): at for at, segment in enumerate(analysis.segments)}
     # Only a line that does more than read can tell the shell to let wildcards stand for names with a dot.
     finder = Finder(policy, lookup, dotted=analysis.verdict is not Verdict.READ_ONLY)
@@ -206,11 +206,11 @@ def shell_touches(analysis: Analysis, policy: Policy, lookup: Lookup) -> Iterato
 
 
 class _TooMuchError(Exception):
-    """To judge a line would take too long."""
+    """Listing all files that a call may access would take too long."""
 
 
 def limit_listing(beneath: Callable[[str, bool], Beneath | None]) -> Callable[[str, bool], Beneath | None]:
-    """The same, until it has come across so many files: a line may name the same folder a hundred times."""
+    """The same lookup with a limit on the files it lists: a line may name the same folder a hundred times."""
     left = MAX_LOOKED_AT
 
     def list_within_limit(folder: str, hidden: bool) -> Beneath | None:
@@ -225,7 +225,7 @@ def limit_listing(beneath: Callable[[str, bool], Beneath | None]) -> Callable[[s
 
 
 class Finder:
-    """From words of a command to the places they mean."""
+    """Resolves words of a command to places in the file system."""
 
     def __init__(self, policy: Policy, lookup: Lookup, *, dotted: bool) -> None:
         self.policy, self.lookup, self.dotted = policy, lookup, dotted
@@ -236,7 +236,7 @@ class Finder:
             yield assess_place(self.policy, place, effect, str(word), part, redirected=redirected)
 
     def places(self, segment: Segment, word: Word) -> Iterator[Place | None]:
-        """Every place a word can mean in the folders its command may run in; None is any."""
+        """Every place that a word can mean in the folders its command may run in; None means any place."""
         wild = any(piece.kind is Kind.GLOB for piece in word.pieces)
         return places(segment, word, self.policy.cwd, self.policy.home, self.expand if wild else self.locate)
 
@@ -247,7 +247,7 @@ class Finder:
         return (self.lookup.locate(path, folder),)
 
     def at_home(self, segment: Segment) -> bool:
-        """Whether a command runs in the current or a working folder, by text and by links: `cd` and git differ."""
+        """Whether a command runs in the current or a working folder, by path and by link: `cd` and git differ."""
         if segment.cwds == (".",):
             return True
         here = (self.policy.cwd, *self.policy.working_dirs)
@@ -258,7 +258,7 @@ class Finder:
         )
 
     def removed_files(self, segment: Segment, part: int) -> Iterator[FileAccess]:
-        """What a command would remove, with unknown text taken as nothing: `rm -r "$x"/*` may mean the root."""
+        """The files that a command would remove. Unknown text counts as empty: `rm -r "$x"/*` may mean the root."""
         for effect in segment.effects:
             if effect.removes and effect.does is Does.READS and effect.word is not None:  # moved away
                 yield from self.files(segment, effect.word, FileEffect.WRITE, part)
@@ -266,7 +266,7 @@ class Finder:
             yield from self.removal(removal, part)
 
     def possibly_removed(self, analysis: Analysis) -> Iterator[FileAccess]:
-        """What a line that is not understood might remove."""
+        """The files that a line which could not be parsed may remove."""
         for removal in possible_removals(analysis):
             yield from self.removal(removal, -1)
 
@@ -278,7 +278,7 @@ class Finder:
                 yield assess_place(self.policy, self.lookup.locate(text, base), effect, str(removal.word), part)
 
     def guess_files(self, segment: Segment, part: int) -> Iterator[FileAccess]:
-        """The arguments of a program that is not known may all be files."""
+        """Any argument of an unknown program may be a file."""
         for word in segment.argv[1 : MAX_GUESSED + 1]:
             text = word.literal or ""
             text = text.partition("=")[2] if text.startswith("-") else text.removeprefix("@")
@@ -289,7 +289,7 @@ class Finder:
 
 
 def removal_texts(word: Word, cwd: str, home: str, *, plain: bool) -> Iterable[str]:
-    """The texts that a word can be, with what is not known taken as nothing."""
+    """The texts that a word can expand to; unknown parts count as empty."""
     known = None if plain else word.alternatives
     if known is not None:
         return known
@@ -298,7 +298,7 @@ def removal_texts(word: Word, cwd: str, home: str, *, plain: bool) -> Iterable[s
 
 
 def without_unknown(text: str, home: str) -> str:
-    """The text as it would be if every variable but HOME were empty."""
+    """The text with every variable but HOME empty."""
     text = home + text[1:] if text == "~" or text.startswith("~/") else text
     text = text.replace("${HOME}", home).replace("$HOME", home)
     out, at = "", 0

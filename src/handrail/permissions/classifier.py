@@ -1,11 +1,11 @@
-"""The built-in classifier of mode auto: the shell analysis and the tool's own flags, no model."""
+"""The built-in classifier of mode auto, which uses the shell analysis and the tool's flags, and no model."""
 
 from handrail.permissions.case import Case
 from handrail.tools.permission import Opinion, Strength, Verdict
 
 
 def classify(case: Case) -> Opinion | None:
-    """A yes to what stays inside the working folders and can be told in full; no opinion on anything else."""
+    """Allow what stays inside the working folders and is fully understood; no opinion on anything else."""
     if case.facts.destructive or case.mcp is not None or any(file.doubt for file in case.files):
         return None
     if case.only_edits and not case.access.removes:
@@ -20,7 +20,7 @@ def yes(reason: str) -> Opinion:
 
 
 def is_known(case: Case) -> bool:
-    """Nothing but reading, and edits of files that are named; removing files is left to a person."""
+    """Whether all parts only read or edit named files; removing files is left to the user."""
     if case.analysis is None or case.analysis.problems or not case.parts or case.facts.unmet:
         return False
     return all(part.read_only or part.only_redirects or (part.accepted and not part.removes) for part in case.parts)

@@ -1,4 +1,4 @@
-"""Deny rules about files as plain paths, for whoever enforces them outside of a decision."""
+"""Deny rules about files as plain paths, for the sandbox, which enforces them outside of a decision."""
 
 import posixpath
 from collections.abc import Iterator
@@ -10,9 +10,9 @@ from handrail.permissions.rules import Behaviour
 
 def denied_patterns(policy: Policy, tool: str) -> Iterator[str]:
     """
-    What the deny rules of `Read` or `Edit` mean, as absolute patterns without `**`; a folder stands for all in it.
+    The deny rules of `Read` or `Edit` as absolute patterns without `**`; a folder stands for everything in it.
 
-    A rule that holds at any depth is given for the top of each working folder only.
+    A rule that matches at any depth is listed for the top of each working folder only.
     """
     anchors = Anchors(policy.cwd, policy.home, policy.working_dirs)
     for rule in policy.rules:

@@ -1,7 +1,7 @@
 """
-What a call does with one place, and what the policy thinks of that place.
+One access of a call to a place in the file system, with the policy's assessment of that place.
 
-Judged once, when the case is built: decisions and explanations only read the answers.
+Places are assessed once, when the case is built; decisions and explanations read the result.
 """
 
 from collections.abc import Callable
@@ -22,8 +22,8 @@ class FileEffect(Enum):
     WRITE = "write"
     REMOVE = "remove"
     REMOVE_SOME = "remove some of"  # what passes a test or a filter
-    BELOW = "may read"  # a file in a folder that a command goes through
-    MAYBE = "may touch"  # an argument of a program that is not known
+    BELOW = "may read"  # a file in a folder that a command walks
+    MAYBE = "may touch"  # an argument of an unknown program
 
 
 READING = (FileEffect.READ, FileEffect.BELOW)
@@ -31,27 +31,27 @@ REMOVING = (FileEffect.REMOVE, FileEffect.REMOVE_SOME)
 
 
 class FileAccess(NamedTuple):
-    """One place a call touches. `place` None: which one cannot be told."""
+    """One place that a call accesses. `place` None: it is unknown which."""
 
     place: Place | None
     effect: FileEffect
     shown: str
     part: int = -1
-    """Which part of a command line does it."""
+    """The index of the command part that does it; -1 = none."""
     redirected: bool = False
-    """The shell opens it for the command."""
+    """Whether the shell opens it for the command."""
     paths: tuple[str, ...] = ()
-    """The path as it really is and, if that differs, as spelled; a folder ends with a slash."""
+    """The real path and, if different, the path as spelled; a folder ends with a slash."""
     doubt: str = ""
-    """Why it is not simply part of the work."""
+    """Why the user should be asked about it; else empty."""
     protected: str = ""
     """The protected name in it, if it would be written."""
     clear: bool = False
-    """The mode or a rule lets the file tools do the same."""
+    """Whether the mode or a rule allows it."""
 
 
 class Lookup(NamedTuple):
-    """The file system as far as deciding needs it: the functions of these names in `handrail.files.paths`."""
+    """The file system functions that deciding needs: those of the same names in `handrail.files.paths`."""
 
     resolve: Callable[[str, str, str], Place]
     locate: Callable[[str, str], Place]
@@ -63,12 +63,12 @@ class Lookup(NamedTuple):
 def assess_place(
     policy: Policy, place: Place | None, effect: FileEffect, shown: str, part: int = -1, *, redirected: bool = False
 ) -> FileAccess:
-    """A touch with the policy's judgement of its place."""
+    """An access with the policy's assessment of its place."""
     if place is None:
         return FileAccess(None, effect, shown, part, redirected, doubt=f"which file {shown!r} means is not known")
     reads = effect in READING
     guard = "" if reads else protected_place(place, policy.home, policy.own)
-    if not guard and not reads and place.real not in policy.working_dirs:  # a folder takes along what lies in it
+    if not guard and not reads and place.real not in policy.working_dirs:  # changing a folder changes what is in it
         guard = next((folder for folder in policy.own if below(folder, place.real)), "")
     file = FileAccess(place, effect, shown, part, redirected, paths_of(place), protected=guard)
     if effect in (*REMOVING, FileEffect.MAYBE):
@@ -78,7 +78,7 @@ def assess_place(
 
 
 def is_permitted(policy: Policy, file: FileAccess, doubtful: str) -> bool:
-    """As the file tools would decide: reads inside, edits where the mode accepts them, or a rule that allows it."""
+    """Whether a file tool could do it: reads inside, edits that the mode accepts, or an allow rule."""
     allow = policy.index[Behaviour.ALLOW]
     if file.effect in READING:
         return not doubtful or bool(allowed_by(file, allow.read))
@@ -91,7 +91,7 @@ def paths_of(place: Place) -> tuple[str, ...]:
 
 
 def allowed_by(file: FileAccess, index: PathIndex) -> list[Rule]:
-    """The rules that match the place both as it really is and as spelled."""
+    """The rules that match both the real path and the path as spelled."""
     if not file.paths or index.empty:
         return []
     first, *others = map(index.find, file.paths)

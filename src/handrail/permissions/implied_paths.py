@@ -1,8 +1,8 @@
 """
-What a command does to files that it does not name: `rm -r src` removes what is in src, `cp a.txt src` writes src/a.txt.
+Files that a command changes without naming them: `rm -r src` removes what is in src, `cp a.txt src` writes src/a.txt.
 
-Looked at as far as it matters: what a deny or ask rule objects to, and for files that are put somewhere also what is
-protected there. To take a protected file away together with its folder changes nothing that runs later.
+Only files that matter are listed: those that a deny or ask rule matches and, where files are put, protected ones.
+Removing a protected file together with its folder changes nothing that runs later.
 """
 
 import posixpath
@@ -14,7 +14,7 @@ from handrail.permissions.policy import Policy
 from handrail.permissions.rules import Behaviour
 from handrail.shell.model import Does, Segment, Word
 
-# The last of their words is where the others go; all else that writes a folder may write what is in it.
+# Their last word is the target of the others; any other command that writes a folder may write what is in it.
 COPIERS = frozenset(("cp", "mv", "ln", "install", "rsync", "scp"))
 SHALLOW = frozenset(("mkdir", "touch", "rmdir"))
 OBJECTING = (Behaviour.DENY, Behaviour.ASK)
@@ -25,7 +25,7 @@ Places = Callable[[Word], Iterable[Place | None]]
 def implied_accesses(
     segment: Segment, part: int, places: Places, policy: Policy, lookup: Lookup
 ) -> Iterator[FileAccess]:
-    """The touches of one command of a line. What a word means in which folder, `places` says."""
+    """The file accesses that one command of a line implies. `places` resolves its words."""
     if segment.name in SHALLOW or not segment.writes:
         return
     written, read = known_places(segment.writes, places), known_places(segment.reads, places)
@@ -50,7 +50,7 @@ def known_places(words: Iterable[Word], places: Places) -> list[Place]:
 def accesses_inside(
     folder: Place, effect: FileEffect, part: int, policy: Policy, lookup: Lookup
 ) -> Iterator[FileAccess]:
-    """What lies in a folder that is taken as a whole, if there is a rule that could object."""
+    """The files in a folder that deny or ask rules match."""
     indexes = [policy.index[kind] for kind in OBJECTING]
     if folder.kind is not Kind.FOLDER or all(index.read.empty and index.edit.empty for index in indexes):
         return
@@ -61,7 +61,7 @@ def accesses_inside(
 
 
 def landing(source: Place, target: Place, part: int, policy: Policy, lookup: Lookup) -> Iterator[FileAccess]:
-    """Where something comes to lie, and what is in it: a link that is there already leads elsewhere."""
+    """The files written when source is put into target; an existing link there may lead elsewhere."""
     name = posixpath.basename(source.spelling.rstrip("/"))
     there = target
     if target.kind is Kind.FOLDER and name not in ("", ".", ".."):
@@ -80,7 +80,7 @@ def landing(source: Place, target: Place, part: int, policy: Policy, lookup: Loo
 
 
 def list_folder(folder: Place, lookup: Lookup) -> Iterable[str | None]:
-    """The paths in a folder; None stands for more than can be looked at."""
+    """The paths in a folder; a single None if there are too many."""
     found = lookup.beneath(folder.real, True)
     return (None,) if found is None else found.paths
 
@@ -93,7 +93,7 @@ def access_in(folder: Place, name: str | None, effect: FileEffect, part: int, po
 
 
 def has_objection(file: FileAccess, policy: Policy) -> bool:
-    """Whether a deny or ask rule matches it: what may not be read may not be written either."""
+    """Whether a deny or ask rule matches: a file that may not be read may not be written either."""
     for kind in OBJECTING:
         index = policy.index[kind]
         if any(index.read.find(path) for path in file.paths):

@@ -1,4 +1,4 @@
-"""An index over the rules of one behaviour: what can match a call is found without looking at what cannot."""
+"""An index over the rules of one behaviour, which finds matching rules without testing all of them."""
 
 import json
 import re
@@ -59,7 +59,7 @@ class RuleIndex:
         self.mcp_globs: dict[str, list[Filed]] = {}
         self.params: dict[str, dict[tuple[str, str], list[Rule]]] = {}
         self.own: dict[str, list[tuple[str, Rule]]] = {}
-        """Rules with content for one tool, which that tool matches itself."""
+        """Rules with content for one tool, matched by the tool's own `permission_matcher`."""
         self.skills: dict[str, list[Rule]] = {}
         by_tool: dict[str, list[Rule]] = {}
         for rule in rules:
@@ -92,7 +92,7 @@ class RuleIndex:
             self.whole.setdefault(name, []).append(rule)
 
     def mcp_keys(self, name: str) -> Iterable[str]:
-        """What a rule is found by. A deny or ask rule may also spell the names as they are configured."""
+        """The keys of a rule. A deny or ask rule may also spell the names as they are configured."""
         if self.behaviour is Behaviour.ALLOW:
             return (name,)
         server, parted, tool = name.partition("__")
@@ -109,7 +109,7 @@ class RuleIndex:
             by_value.setdefault((found[1], found[2].strip()), []).append(rule)
 
     def whole_tool(self, name: str, mcp: McpInfo | None) -> list[Rule]:
-        """The rules about a tool as a whole."""
+        """The rules without content that match a tool."""
         if mcp is not None:
             return self.mcp_tool(server_name(mcp.server), normalise(mcp.tool), name)
         found = list(self.whole.get(name, ()))
@@ -118,12 +118,12 @@ class RuleIndex:
         return found + [rule for pattern, rule in self.globs if pattern.matches(name)]
 
     def mcp_tool(self, server: str, tool: str, name: str) -> list[Rule]:
-        """Compared by the recorded server and tool, so another server's name cannot be read into a rule."""
+        """Rules by the recorded server and tool, so that a rule cannot match another server's name."""
         found = list(self.mcp.get(server, ()))
         if self.behaviour is not Behaviour.ALLOW or "__" not in server:
             found += self.mcp.get(f"{server}__{tool}", ())
         found += [rule for pattern, rule in self.mcp_globs.get(server, ()) if pattern.matches(tool)]
-        if self.behaviour is not Behaviour.ALLOW:  # nor can an odd name of a server keep a rule from it
+        if self.behaviour is not Behaviour.ALLOW:  # an odd server name cannot escape a rule either
             found += self.mcp.get(name.removeprefix(MCP), ())
         joined = (f"{MCP}{server}__{tool}", name)
         found += [rule for pattern, rule in self.globs if any(map(pattern.matches, joined))]
@@ -138,7 +138,7 @@ class RuleIndex:
         return [rule for name, text in texts if text is not None for rule in known.get((name, text), ())]
 
     def by_subject(self, tool: str, matches: Callable[[str], bool | None]) -> list[Rule]:
-        """`Tool(content)`: the tool says whether that is this call; what it cannot say is never an allow."""
+        """`Tool(content)`: the tool tells whether it matches; where it cannot tell, only deny and ask rules match."""
         filed = self.own.get(tool)
         if filed is None:
             return []

@@ -1,4 +1,4 @@
-"""Finds rules that do not do what they look like: never matching, shadowed, wider than they look, common mistakes."""
+"""Finds rules that never match, are shadowed, allow more than they seem to, or contain common mistakes."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -25,7 +25,7 @@ class RuleFinding:
 def lint(
     policy: Policy, tools: frozenset[str], progress: Callable[[int], None] = lambda _done: None
 ) -> tuple[RuleFinding, ...]:
-    """All remarks about the rules of a policy. `tools` are the tools that there are besides those of MCP servers."""
+    """All findings about the rules of a policy. `tools` are the installed tools, without those of MCP servers."""
     found = [RuleFinding("malformed", p.text, p.source, p.message) for p in policy.problems]
     whole = {(rule.behaviour, rule.tool): rule for rule in reversed(policy.rules) if rule.spec is None}
     covers = RuleCover(policy.rules)
@@ -108,7 +108,7 @@ def path_remarks(rule: Rule, spec: str) -> Iterator[Remark]:
 
 
 def shadows(rule: Rule, whole: dict[tuple[Behaviour, str], Rule]) -> Iterator[str]:
-    """A rule behind one for the whole tool that goes before it, or does the same."""
+    """Rules for the whole tool that override this rule or make it redundant."""
     for kind in (Behaviour.DENY, Behaviour.ASK, Behaviour.ALLOW):
         other = whole.get((kind, rule.tool))
         if other is None or other is rule or (rule.spec is None and kind is rule.behaviour):
@@ -122,7 +122,7 @@ def shadows(rule: Rule, whole: dict[tuple[Behaviour, str], Rule]) -> Iterator[st
 
 
 def covered_by(rule: Rule, wider: Iterable[Rule], places: Mapping[int, int]) -> Iterator[str]:
-    """A rule behind others of its tool; of two that are the same the later one is meant."""
+    """Rules of the same tool that override this rule or make it redundant; of equal rules the later is redundant."""
     for other in wider:
         if other.behaviour is rule.behaviour:
             if other.spec != rule.spec or places[id(other)] < places[id(rule)]:

@@ -13,7 +13,7 @@ from handrail.records import record
 
 
 def matching_rules(case: Case, behaviour: Behaviour) -> list[Rule]:
-    """The rules of one kind that match, each by itself, without doubles."""
+    """The rules of one behaviour that match, without duplicates."""
     index = case.policy.index[behaviour]
     if index.empty:
         return []
@@ -22,7 +22,7 @@ def matching_rules(case: Case, behaviour: Behaviour) -> list[Rule]:
 
 
 def all_matches(case: Case) -> tuple[Rule, ...]:
-    """Every rule that matches, whatever wins: deny, ask, allow."""
+    """Every rule that matches: deny, ask, then allow."""
     return tuple(
         rule for kind in (Behaviour.DENY, Behaviour.ASK, Behaviour.ALLOW) for rule in matching_rules(case, kind)
     )
@@ -45,7 +45,7 @@ def objecting_rules(case: Case, index: RuleIndex) -> list[Rule]:
 
 
 def by_path(case: Case, index: RuleIndex) -> list[Rule]:
-    """What may not be read may not be written either."""
+    """The rules about the files of a call. A file that may not be read may not be written either."""
     found: list[Rule] = []
     if index.read.empty and index.edit.empty:
         return found
@@ -58,7 +58,7 @@ def by_path(case: Case, index: RuleIndex) -> list[Rule]:
 
 
 def denied_inside(below: Sequence[FileAccess], policy: Policy) -> tuple[FileAccess, Rule] | None:
-    """A file in a folder that a command goes through, and the deny or ask rule that keeps it from being read."""
+    """A file in a walked folder that a deny or ask rule matches, and that rule."""
     for kind in (Behaviour.DENY, Behaviour.ASK):
         index = policy.index[kind].read
         for file in below:
@@ -69,7 +69,7 @@ def denied_inside(below: Sequence[FileAccess], policy: Policy) -> tuple[FileAcce
 
 
 def unchecked(below: Sequence[FileAccess], policy: Policy) -> str:
-    """Why it is not known what files a command comes across, if a deny or ask rule is about files; else empty."""
+    """Why a walked folder could not be checked, if deny or ask rules about files exist; else empty."""
     if not guards_files(policy):
         return ""
     return next((file.doubt for file in below if file.place is None), "")
@@ -97,7 +97,7 @@ def commands(case: Case, index: RuleIndex) -> list[Rule]:
 
 
 def possible_matches(case: Case) -> list[Rule]:
-    """Deny and ask rules that may match what of a command line is not known before it runs."""
+    """Deny and ask rules that may match the parts of a command line that are unknown before it runs."""
     if case.analysis is None:
         return []
     openings = {opening for part in case.parts for opening in part.openings}
@@ -117,7 +117,7 @@ def possible_matches(case: Case) -> list[Rule]:
 
 
 def by_name(case: Case, index: RuleIndex) -> list[Rule]:
-    """Rules with content that are about this tool alone, or about the language that it runs."""
+    """Rules with content about this tool, or about the shell that it runs."""
     access = case.access
     found = index.by_subject(case.tool, case.facts.matches) if index.own else []
     if case.tool == SKILL:
@@ -142,7 +142,7 @@ def allowing_rules(case: Case, index: RuleIndex) -> list[Rule]:
 
 
 def by_effect(case: Case, index: RuleIndex) -> list[Rule]:
-    """The rules about files or addresses that cover everything the call does; a tool may do more than it declares."""
+    """Allow rules about files or addresses that cover everything the call declares."""
     files, targets, access = case.files, case.targets, case.access
     if access.runs is not None:
         return []
@@ -168,7 +168,7 @@ def common(found: Sequence[list[Rule]]) -> list[Rule]:
 
 @record
 class Coverage:
-    """How far allow rules carry a command line."""
+    """Which parts of a command line allow rules cover."""
 
     covered: bool
     whole: tuple[Rule, ...] = ()
@@ -176,9 +176,9 @@ class Coverage:
     used: tuple[Rule, ...] = ()
     """Rules that cover at least one part."""
     alone: tuple[Rule, ...] = ()
-    """Rules that cover every part without the help of others."""
+    """Rules that cover every part on their own."""
     open: tuple[int, ...] = ()
-    """Parts that nothing covers."""
+    """Parts that no rule covers."""
 
 
 def coverage(case: Case) -> Coverage:

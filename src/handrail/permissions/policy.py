@@ -1,8 +1,8 @@
 """
 The policy: the frozen set of rules, mode and folders that one decision looks at.
 
-A policy never changes. Each change makes a new one with the next version, and a decision names the version it was
-made on. Rules of all sources are pooled; a source is where a rule is written, not how much it weighs.
+A policy never changes. Each change makes a new one with the next version, and a decision names the version it used.
+Rules of all sources are pooled: a source says where a rule is written, not how strong it is.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,15 +17,12 @@ from handrail.records import record
 from handrail.tools.permission import RulesBySource
 from handrail.tools.tool import McpInfo
 
-# A parent in one of these hands its mode on, whatever a sub-agent's definition says.
-HANDED_ON = frozenset(("bypassPermissions", "acceptEdits", "auto"))
-
 Indexes = Mapping[Behaviour, RuleIndex]
 
 
 @record
 class ModeAvailability:
-    """What the surroundings permit."""
+    """Which of the restricted modes can be entered."""
 
     bypass_available: bool = False
     auto_available: bool = False
@@ -37,10 +34,10 @@ NO_FLAGS = ModeAvailability()
 @dataclass(frozen=True, slots=True)  # not a record: the index is left out of comparing
 class Policy:
     """
-    One snapshot. `cwd`, `home`, `working_dirs`, `kept` and `own` are absolute real paths.
+    One policy snapshot. `cwd`, `home`, `working_dirs`, `kept` and `own` are absolute real paths.
 
     `kept` are folders of the session's own files, such as big results: they may be read, and nothing else.
-    `own` are the folders of our records and settings, wherever they were moved to: what is written there is protected.
+    `own` are the folders of our records and settings, wherever they are: writes there are protected.
     """
 
     cwd: str
@@ -102,7 +99,7 @@ class Policy:
         return self.with_mode(self.pre_plan_mode or "default") if self.mode == "plan" else self
 
     def with_flags(self, flags: ModeAvailability) -> "Policy":
-        """Other surroundings. A mode that is no longer available falls back to default."""
+        """Other available modes. A mode that is no longer available falls back to default."""
         mode = self.mode if available(self.mode, flags) else "default"
         before = self.pre_plan_mode if available(self.pre_plan_mode, flags) else ""
         return replace(self, flags=flags, mode=mode, pre_plan_mode=before, version=self.version + 1)
@@ -167,11 +164,6 @@ class Policy:
 
 def available(mode: str, flags: ModeAvailability) -> bool:
     return (mode != "bypassPermissions" or flags.bypass_available) and (mode != "auto" or flags.auto_available)
-
-
-def mode_of_subagent(parent: str, own: str) -> str:
-    """A sub-agent has its parent's mode unless its definition names one and the parent's does not go before it."""
-    return parent if not own or parent in HANDED_ON else own
 
 
 def _build_index(policy: Policy) -> Policy:

@@ -1,8 +1,8 @@
 """
-Rules against PowerShell command lines: the same shape as for Bash, in any case, aliases read as cmdlet names.
+Matches rules against PowerShell command lines: like Bash rules, without case, aliases read as cmdlet names.
 
-PowerShell is not analysed as Bash is. A line is cut at what separates commands; deny and ask look at every piece, and
-an allow rule covers only a line that is one plain command.
+PowerShell is not analysed like Bash. A line is split at command separators; deny and ask rules match any piece, and an
+allow rule only a line that is one plain command.
 """
 
 import re
@@ -82,12 +82,12 @@ MAX_SKIPPED = 8
 
 
 def behind_options(words: list[str]) -> list[str]:
-    """What of the arguments of a shell may be its program: options before it, and their values, are left out."""
+    """The suffixes of a shell's arguments that may be its program, after options and their values."""
     return [" ".join(words[at:]) for at in range(min(len(words), MAX_SKIPPED))]
 
 
 def as_written(command: str) -> list[str]:
-    """Every command that the line may run under the names it has for other shells, and what it may hand to one."""
+    """Every command that the line may run, spelled as in other shells, and what it may pass to one."""
     found = []
     for piece in SEPARATORS.split(command.replace("`", "")):
         words = [re.split(r"[\\/]", word)[-1] for word in piece.replace("'", " ").replace('"', " ").split()]

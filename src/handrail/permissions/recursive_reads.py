@@ -1,7 +1,7 @@
 """
-What a command reads of the folders that it goes through: `grep -r key .` reads `.env`, `diff -r a b` follows links.
+Files that a command reads in folders that it walks: `grep -r key .` reads `.env`, `diff -r a b` follows links.
 
-Looked at as far as it matters: files that could not be read without a question, and links that lead to such.
+Only files that matter are listed: those that need a permission question, and links that lead to such files.
 """
 
 import posixpath
@@ -16,7 +16,7 @@ from handrail.shell.listing import gone_through
 from handrail.shell.model import Below, Segment, Word
 
 MAX_FOLDERS = 50
-NAMED_ONLY = frozenset(("diff", "colordiff"))  # what they are to compare has to be there
+NAMED_ONLY = frozenset(("diff", "colordiff"))  # they fail if a file they compare is missing
 VISIBLE = Below(links=False, hidden=False)
 
 
@@ -27,7 +27,7 @@ def recursive_reads(
     policy: Policy,
     lookup: Lookup,
 ) -> Iterator[FileAccess]:
-    """The files that one command of a line may come across and that somebody would have to be asked about."""
+    """The files that one command of a line may read and that need a permission question."""
     for source, word, below in gone_through(segment):
         if below.links and source.entry not in NAMED_ONLY and not lookup.exists(policy.cwd, "/"):
             yield FileAccess(
@@ -48,7 +48,7 @@ def reads_below(top: Place, below: Below, part: int, policy: Policy, lookup: Loo
             continue
         found = lookup.beneath(folder.real, below.hidden)
         if found is None and below == VISIBLE and all(policy.index[kind].read.empty for kind in OBJECTING):
-            continue  # what is left to be met is a telling name that does not begin with a dot
+            continue  # all it could still find are visible files with a secret name
         if found is None or len(seen) > MAX_FOLDERS:
             yield FileAccess(
                 None, FileEffect.BELOW, folder.spelling, part, doubt=f"{folder.spelling!r} holds too much to look at"

@@ -1,4 +1,4 @@
-"""How much is at stake in a call that a person is asked about. For showing only: a risk decides nothing."""
+"""The risk of a call that the user is asked about. It is shown and decides nothing."""
 
 from enum import Enum
 
@@ -11,7 +11,7 @@ from handrail.tools.tool import WARNINGS
 
 
 class Level(Enum):
-    """Three steps are as many as a person tells apart at a glance."""
+    """Three levels, as many as a user tells apart at a glance."""
 
     LOW = "low"
     MEDIUM = "medium"
@@ -27,7 +27,7 @@ class Risk:
 
 
 def risk(case: Case) -> Risk:
-    """The risk of one call, from its flags, the places it touches and what its commands do."""
+    """The risk of one call, from its flags, its files and the effects of its commands."""
     high = tuple(dict.fromkeys(high_risks(case)))
     if high:
         return Risk(Level.HIGH, high)

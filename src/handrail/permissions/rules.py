@@ -1,7 +1,7 @@
 """
 One rule: `Tool` or `Tool(spec)`, what it does, and where it is written.
 
-Parsing is total: every text gives a Rule or a RuleProblem. A problem matches nothing and is reported.
+Every text parses to a Rule or a RuleProblem. A problem matches nothing and is reported.
 """
 
 import re
@@ -19,7 +19,7 @@ class Behaviour(Enum):
     ASK = "ask"
     DENY = "deny"
 
-    __hash__ = object.__hash__  # members are unique, and every decision looks rules up by them
+    __hash__ = object.__hash__  # fast: every decision looks rules up by them
 
 
 @record
@@ -60,11 +60,11 @@ class Rule:
     source: RuleSource = SESSION
 
     def __hash__(self) -> int:
-        return hash(self.text)  # rules are put into sets while a call waits, and a text knows its hash
+        return hash(self.text)  # fast: the hash of a text is cached, and calls wait while rules are put into sets
 
     @property
     def written(self) -> str:
-        """The rule with its place, as opinions name it."""
+        """The rule with its source, as opinions show it."""
         return f"{self.source}: {self.text}"
 
 
@@ -100,7 +100,7 @@ MCP = "mcp__"
 
 
 def parse_rule(text: str, behaviour: Behaviour, source: RuleSource = SESSION) -> Rule | RuleProblem:
-    """The rule a text stands for, or what is wrong with it."""
+    """Parse a rule, or say what is wrong with the text."""
     plain = text.strip()
     name, bracket, rest = plain.partition("(")
     problem = shape_problem(plain, name, bracket, rest)
@@ -128,7 +128,7 @@ def shape_problem(plain: str, name: str, bracket: str, rest: str) -> str:
 
 
 def glob_problem(name: str, behaviour: Behaviour) -> str:
-    """Wildcards in tool names: deny and ask anywhere, allow only behind a literal server."""
+    """Wildcards in tool names: deny and ask rules anywhere, allow rules only after a literal server."""
     if "*" not in name or behaviour is not Behaviour.ALLOW:
         return ""
     server, _, tool = name.removeprefix(MCP).partition("__")
@@ -191,12 +191,12 @@ def normalise(name: str) -> str:
 
 @lru_cache(maxsize=1_024)
 def server_name(name: str) -> str:
-    """A server's name: also without doubled underscores, so that `mcp__server__tool` splits in one way only."""
+    """A server's name without double underscores, so that `mcp__server__tool` splits in only one way."""
     return re.sub(r"_{2,}", "_", normalise(name)).strip("_") or "_"
 
 
 def mcp_of(tool_name: str) -> McpInfo | None:
-    """The server and tool of a wire name, when nothing better is recorded."""
+    """The server and tool in a wire name, for calls without recorded MCP information."""
     if not tool_name.startswith(MCP):
         return None
     server, _, tool = tool_name.removeprefix(MCP).partition("__")

@@ -1,4 +1,4 @@
-"""Whether a rule matches everything that another one matches, so that the other one says nothing new."""
+"""Finds rules that match everything another rule matches, which makes that other rule redundant."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -13,10 +13,10 @@ ANYTHING = "\x01"
 
 class RuleCover:
     """
-    Finds among many rules those that cover one; rules that cannot are not looked at.
+    Finds the rules that cover a given rule, without comparing it with all of them.
 
-    Of rules that are the same in every way the first stands for all. A pattern is filed under that one of its texts
-    which the fewest others have: whatever it covers holds this text.
+    Of identical rules the first stands for all. A pattern is indexed by its rarest literal text: every command that it
+    covers contains this text.
     """
 
     def __init__(self, rules: Iterable[Rule]) -> None:
@@ -33,7 +33,7 @@ class RuleCover:
             self._filed.setdefault(len(rarest), {}).setdefault(rarest, []).append((spec, compile_shell(spec)))
 
     def of(self, rule: Rule) -> Iterator[Rule]:
-        """The others that match at least what this one matches."""
+        """The other rules that match at least what this one matches."""
         if rule.spec is None:
             return
         if rule.tool != BASH:
@@ -46,7 +46,7 @@ class RuleCover:
                 yield from (other for other in self._alike[BASH, spec].values() if other is not rule)
 
     def _holding(self, text: str) -> Iterator[tuple[str, WildcardPattern]]:
-        """The patterns whose filed text is part of this one."""
+        """The patterns whose indexed text is part of this text."""
         for length, filed in self._filed.items():
             if len(filed) < len(text) - length:
                 yield from (each for part, patterns in filed.items() if part in text for each in patterns)
@@ -57,9 +57,9 @@ class RuleCover:
 
 def samples(spec: str) -> list[str]:
     """
-    Texts such that a pattern that matches them all matches whatever the spec does.
+    Texts such that a pattern which matches them all matches everything that the spec matches.
 
-    A wildcard becomes a sign that no rule holds, so only a wildcard can match it.
+    A wildcard becomes a character that no rule contains, so only a wildcard can match it.
     """
     text = "".join(ANYTHING if piece is None else piece for piece in cut(with_blank(spec)))
     tail = WORD_END + ANYTHING
@@ -67,7 +67,7 @@ def samples(spec: str) -> list[str]:
 
 
 def _start(rule: Rule) -> str:
-    """What else a spec depends on: `/src` starts from the folder of its settings."""
+    """The folder that a spec such as `/src` starts from; empty for other specs."""
     spec = rule.spec or ""
     anchored = rule.tool in (READ, EDIT) and spec.startswith("/") and not spec.startswith("//")
     return rule.source.folder if anchored else ""

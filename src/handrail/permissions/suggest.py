@@ -1,4 +1,4 @@
-"""What "always allow" would write: a rule per part that nothing allows yet, useful but never too wide."""
+"""The rules that "always allow" would write: one for each part that no rule allows yet, and none that is too wide."""
 
 import re
 import shlex
@@ -13,7 +13,7 @@ from handrail.records import record
 
 MAX_RULES = 5
 STAR = r"\*"
-# A rule for their bare name would allow any program: shells, interpreters, and what runs another command.
+# A rule for the bare name would allow any program: shells, interpreters, and commands that run others.
 RUN_ANYTHING = frozenset(
     (
         "sh", "bash", "dash", "zsh", "ksh", "fish", "ash", "csh", "tcsh", "busybox", "pwsh", "cmd",
@@ -25,7 +25,7 @@ RUN_ANYTHING = frozenset(
         "tmux", "screen", "trap", "curl", "wget", "dd", "chroot", "unshare", "nsenter", "tar", "rsync", "scp",
     )
 )  # fmt: skip
-# How many words of these name what is done: `git push`, `npm run test`.
+# How many words name the action: `git push`, `npm run test`; 0 = no prefix rule.
 DEEP = {
     "npm run": 3, "yarn run": 3, "pnpm run": 3, "bun run": 3, "docker compose": 3, "docker image": 3, "gh pr": 3,
     "gh issue": 3, "uv run": 3, "poetry run": 3, "git remote": 3, "git stash": 3, "cargo run": 2, "go run": 0,
@@ -44,7 +44,7 @@ PLAIN = re.compile(r"[A-Za-z0-9_./:@%+,=-]+\Z")
 
 @record
 class Suggestion:
-    """A rule to write, or a mode to change to when no rule fits. `destination` is where it would be kept."""
+    """A rule to write, or a mode to switch to when no rule fits. `destination` says where it is stored."""
 
     rule: str
     destination: str = "localSettings"
@@ -52,7 +52,7 @@ class Suggestion:
 
 
 def suggest(case: Case) -> tuple[Suggestion, ...]:
-    """What would let this call and its like pass next time; nothing when no rule should."""
+    """Rules that would allow this call and similar ones next time; none where no rule should."""
     if case.analysis is not None:
         return tuple(Suggestion(rule) for rule in command_rules(case))
     if case.mcp is not None:
@@ -69,7 +69,7 @@ def suggest(case: Case) -> tuple[Suggestion, ...]:
 
 
 def tool_rules(case: Case) -> tuple[str, ...]:
-    """The rule for what the tool says the call is about; for the whole tool if it says nothing."""
+    """The rule for the call's subject, or for the whole tool if it has none."""
     subject = case.facts.subject
     if not subject:
         return (case.tool,)
@@ -80,7 +80,7 @@ def tool_rules(case: Case) -> tuple[str, ...]:
 
 def command_rules(case: Case) -> tuple[str, ...]:
     assert case.analysis is not None
-    # No rule for a command covers a file that the shell itself opens, or running on in the background.
+    # No command rule covers a redirection or a background job.
     if (
         case.analysis.problems
         or case.background
@@ -96,7 +96,7 @@ def command_rules(case: Case) -> tuple[str, ...]:
 
 
 def outermost(parts: tuple[CommandPart, ...], wanted: tuple[int, ...]) -> list[int]:
-    """The wanted parts without those that another of them starts."""
+    """The wanted parts, without those that another wanted part starts."""
     found: list[int] = []
     for at in wanted:
         if not found or at >= parts[found[-1]].until:
@@ -105,7 +105,7 @@ def outermost(parts: tuple[CommandPart, ...], wanted: tuple[int, ...]) -> list[i
 
 
 def rule_for(part: CommandPart) -> str | None:
-    """A prefix rule where that is sensible, else this very command; None when no rule can cover the part."""
+    """A prefix rule where that is safe, else a rule for the exact command; None when no rule can cover the part."""
     words = part.text.split(WORD_END)
     if not part.plain or not part.text:
         return None
@@ -114,7 +114,7 @@ def rule_for(part: CommandPart) -> str | None:
 
 
 def prefix(words: list[str]) -> str:
-    """`git push *`, `npm run test *`, `pytest *`; nothing for what could run anything."""
+    """`git push *`, `npm run test *`, `pytest *`; empty for programs that can run any command."""
     name = words[0]
     if "/" in name or not PLAIN.match(name) or (name in RUN_ANYTHING and name not in SUB_COMMANDS):
         return ""
@@ -132,7 +132,7 @@ def exact(words: list[str]) -> str:
 
 
 def fits(words: list[str]) -> bool:
-    """Whether the rule for this very command, read again, is this command and no other."""
+    """Whether the exact rule, parsed again, matches this command and no other."""
     rule = parse_rule(f"{BASH}({exact(words)})", Behaviour.ALLOW)
     return (
         isinstance(rule, Rule)

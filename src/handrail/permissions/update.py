@@ -1,9 +1,9 @@
 """
-Programmatic updates of a policy, as hooks and callbacks send them. Each gives a new policy or says what is wrong.
+Updates of a policy, as hooks and callbacks send them. Each gives a new policy or a problem.
 
     {"type": "addRules", "behavior": "allow", "destination": "session", "rules": [{"toolName": "Bash", ...}]}
 
-Only the policy in memory changes here; writing a destination's file is for whoever keeps settings.
+Only the policy in memory changes here; `config` writes the settings files.
 """
 
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ class UpdateProblem:
 
 
 def apply_update(policy: Policy, update: Mapping[str, Any]) -> Policy | UpdateProblem:
-    """The policy after one update. Answers for every mapping; never raises."""
+    """The policy after one update. Never raises."""
     kind = update.get("type")
     if kind in ("addRules", "replaceRules", "removeRules"):
         return change_rules(policy, str(kind), update)
@@ -47,9 +47,9 @@ def apply_update(policy: Policy, update: Mapping[str, Any]) -> Policy | UpdatePr
 
 def change_policy(policy: Policy, change: ContextChange, *, consented: bool) -> Policy | UpdateProblem:
     """
-    The policy after a change that a call wants for the calls after it. Folders are real paths.
+    The policy after a context change that a call asks for. Folders are real paths.
 
-    What lets more pass than before needs consent; the current folder has to lie in a working folder.
+    A change that widens permissions needs consent; the current folder has to be in a working folder.
     """
     after: Policy | UpdateProblem = policy.leaving_plan() if change.leave_plan else policy
     updates: list[Mapping[str, Any]] = []
@@ -71,7 +71,7 @@ def change_policy(policy: Policy, change: ContextChange, *, consented: bool) -> 
 
 
 def find_widening(before: Policy, after: Policy) -> str:
-    """What of a changed policy lets more pass than before; empty if nothing does."""
+    """What a changed policy permits that the old one did not; empty if nothing."""
     if after.mode != before.mode and not stricter(after.mode, before.mode):
         return f"going from the mode {before.mode} to {after.mode}"
     new = [folder for folder in after.working_dirs if not f"{folder}/".startswith(before.prefixes)]

@@ -1,8 +1,8 @@
 """
-URLs: what a text really names, which domain rules match it, and whether its address is one of ours.
+Parses URLs, matches domain rules against them, and classifies their addresses.
 
-Judged without the network. Whoever connects asks again: `address_class` for every address the name resolves to, and
-`read_url` for every redirect.
+This uses no network. The HTTP client has to check again: `address_class` for every address that the name resolves to,
+and `read_url` for every redirect.
 """
 
 import ipaddress
@@ -21,17 +21,17 @@ class AddressClass(Enum):
 
     PUBLIC = "public"
     INTERNAL = "internal"  # this machine, its network, or no ordinary address
-    METADATA = "metadata"  # answers with credentials of the machine, or is as close
+    METADATA = "metadata"  # hands out credentials of the machine, or is link-local
 
 
 @record
 class WebTarget:
-    """A URL, taken apart. With a `problem` it is refused as malformed; with a `doubt` a person has to look at it."""
+    """A parsed URL. With a `problem` it is refused as malformed; with a `doubt` the user is asked."""
 
     url: str
     scheme: str = ""
     host: str = ""
-    """Lower case, as it is looked up, without a trailing dot."""
+    """Lower case, as DNS looks it up, without a trailing dot."""
     port: int = 0
     reach: AddressClass = AddressClass.PUBLIC
     problem: str = ""
@@ -41,13 +41,13 @@ class WebTarget:
 
     @property
     def ordinary(self) -> bool:
-        """https at its own port: what a rule for a domain allows."""
+        """Whether it is https at port 443, which is what a domain rule allows."""
         return self.scheme == "https" and self.port == 443
 
 
 MAX_URL = 2_000
 PORTS = {"https": 443, "http": 80}
-# Not the web, but a host is named: an honest mistake. Every other scheme reads files or runs something.
+# These name a host but are not the web: an honest mistake. Every other scheme reads files or runs something.
 NOT_THE_WEB = frozenset(("ftp", "ftps"))
 SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(.*)\Z", re.DOTALL)
 AUTHORITY = re.compile(r"//([^/?#]*)")
@@ -83,7 +83,7 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def read_url(url: str) -> WebTarget:
-    """What a URL names. Answers for every text; never raises."""
+    """Parse a URL. Never raises."""
     if not url or any(unicodedata.category(char)[0] in "CZ" for char in url) or "\\" in url:
         return WebTarget(url, problem="the URL is empty or holds blanks, backslashes or characters that cannot be seen")
     found = SCHEME.match(url)
@@ -139,7 +139,7 @@ def split_port(place: str, usual: int) -> tuple[str, int, str]:
 
 
 def host_name(host: str) -> tuple[str, str]:
-    """The name as it is looked up (IDNA, lower case, no trailing dot), and why it may not be what it looks like."""
+    """The name as DNS looks it up (IDNA, lower case, no trailing dot), and why it may be disguised; else empty."""
     if host.isascii():
         return host.lower().removesuffix("."), ""
     plain = DOTS.sub(".", unicodedata.normalize("NFKC", host)).casefold().removesuffix(".")
@@ -159,7 +159,7 @@ def read_ipv6(url: str, scheme: str, host: str, port: int) -> WebTarget:
 
 
 def numeric(target: WebTarget) -> WebTarget:
-    """A host whose last part is a number is an IPv4 address in one of its many spellings, or nothing at all."""
+    """A host whose last part is a number is an IPv4 address in one of its spellings, or invalid."""
     address = ipv4(target.host)
     if address is None:
         return WebTarget(target.url, target.scheme, problem=f"{target.host!r} is not an IPv4 address")
@@ -202,14 +202,14 @@ def name_class(name: str) -> AddressClass:
 
 
 def address_class(address: Address) -> AddressClass:
-    """Where an address leads; an IPv6 address that carries an IPv4 one is judged by both."""
+    """Where an address leads; an IPv6 address that embeds an IPv4 address is classified by both."""
     inner = embedded_ipv4(address) if isinstance(address, ipaddress.IPv6Address) else None
     if address in METADATA_ADDRESSES or address.is_link_local or (inner is not None and metadata(inner)):
         return AddressClass.METADATA
     if inner is not None and address_class(inner) is not AddressClass.PUBLIC:
         return AddressClass.INTERNAL
     if not address.is_global or address.is_multicast or any(address in net for net in NOT_GLOBAL):
-        # The forms that only carry an IPv4 address lead where that one leads.
+        # A mapped address leads where its IPv4 address leads.
         return AddressClass.PUBLIC if inner is not None and is_mapped(address) else AddressClass.INTERNAL
     return AddressClass.PUBLIC
 
@@ -223,7 +223,7 @@ def is_mapped(address: Address) -> bool:
 
 
 def embedded_ipv4(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
-    """The IPv4 address inside: mapped, compatible, 6to4, Teredo, NAT64, ISATAP."""
+    """The embedded IPv4 address: mapped, compatible, 6to4, Teredo, NAT64, ISATAP."""
     if address.ipv4_mapped is not None:
         return address.ipv4_mapped
     if address.sixtofour is not None:
@@ -260,7 +260,7 @@ class DomainIndex:
             self.others.append((tuple(domain.split(".")), rule))
 
     def find(self, target: WebTarget, behaviour: Behaviour) -> list[Rule]:
-        """An allow rule covers https at the usual port; deny and ask rules cover every way to reach the host."""
+        """Allow rules match https at port 443; deny and ask rules match every scheme and port."""
         if behaviour is Behaviour.ALLOW and not (target.ordinary and not target.doubt):
             return []
         found = list(self.exact.get(target.host, ()))
@@ -273,7 +273,7 @@ class DomainIndex:
 
 
 def fits(pattern: tuple[str, ...], labels: list[str]) -> bool:
-    """`*` stays inside one label, except as the whole first label, where it stands for one or more."""
+    """Whether a pattern matches: `*` stays inside one label, but as the whole first label it matches one or more."""
     if pattern == ("*",):
         return True
     if pattern[0] == "*" and len(pattern) > 1:

@@ -1,4 +1,4 @@
-"""Texts with wildcards. No number of wildcards makes a match take long, and nothing has to be compiled."""
+"""Patterns with `*` wildcards, matched in linear time and without compiling a regular expression."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ WORD_END = "\0"  # between words; cannot be part of one
 
 
 class WildcardPattern(NamedTuple):
-    """A text that a match begins with, and the texts behind each wildcard."""
+    """The literal text that a match begins with, and the text after each wildcard."""
 
     literal: str
     rest: tuple[str, ...] = ()
@@ -20,7 +20,7 @@ class WildcardPattern(NamedTuple):
         return not self.rest and not self.tail
 
     def matches(self, text: str) -> bool:
-        """Whether it covers a whole text. What stands between wildcards is taken where it is found first."""
+        """Whether it matches a whole text. Text between wildcards is matched at its first occurrence."""
         literal, rest, tail = self
         if not text.startswith(literal):
             return False
@@ -38,6 +38,6 @@ class WildcardPattern(NamedTuple):
 
 
 def parse_wildcards(text: str) -> WildcardPattern:
-    """A pattern in which `*` is any text and everything else stands for itself."""
+    """Parse a pattern in which `*` is any text and everything else is literal."""
     first, *rest = text.split("*")
     return WildcardPattern(first, tuple(rest))

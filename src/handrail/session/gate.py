@@ -108,13 +108,13 @@ class FolderGate:
         live.apply(lambda policy: policy.with_kept(map(realpath, self._kept())))
         handler = self._handler
         if self._can_use_tool is not None:
-            handler = import_module(f"{approval}.sdk").Callback(self._can_use_tool)
+            handler = import_module(f"{approval}.sdk").CallbackHandler(self._can_use_tool)
         made: PolicyGate = import_module(f"{approval}.gate").PolicyGate(
             live,
             handler,
             hooks=self._hooks,
             classifier=self._classifier,
-            conditions=import_module(f"{approval}.judging").tool_checks,
+            conditions=import_module(f"{approval}.decide").conditions_left_to_tools,
             audit=self._audit(),
         )
         return made

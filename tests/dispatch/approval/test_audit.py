@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from handrail.conversation.redact import make_redactor
-from handrail.dispatch.approval.audit import Audit, allowed_by_classifier
+from handrail.dispatch.approval.audit import Audit
 from handrail.dispatch.approval.classifier import Classification
 from handrail.dispatch.gate import Evidence
 from handrail.tools.context import AgentIdentity
@@ -113,7 +113,8 @@ async def test_what_only_a_classifier_let_pass_can_be_found_with_its_text(tmp_pa
     await desk.bash("ls")
     by_model, built_in, not_at_all = kept(audit)
 
-    assert [allowed_by_classifier(line) for line in (by_model, built_in, not_at_all)] == [True, True, False]
+    assert [line["by"] == "classifier" for line in (by_model, built_in, not_at_all)] == [True, True, False]
+    assert (by_model["decision"], built_in["decision"]) == ("allow", "allow")
     assert json.loads(by_model["classified"])["call"] == "npm test"
     assert by_model["opinions"][-1]["rule"] == "a model"
 

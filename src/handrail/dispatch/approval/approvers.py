@@ -1,4 +1,4 @@
-"""Asking about a call: hooks, a classifier and a handler race."""
+"""Asks hooks, a classifier and a handler about a call; the first answer counts."""
 
 import json
 from collections import OrderedDict
@@ -18,7 +18,7 @@ from handrail.records import record
 from handrail.tools.permission import Allow, Decision, Strength
 
 AnswerOrDecision: TypeAlias = ApprovalAnswer | Decision
-"""An answer, or what the rules say after they were changed."""
+"""An answer, or the decision of rules that changed meanwhile."""
 
 AUTOMATIC = frozenset(("hooks", "classifier"))
 MAX_CLASSIFICATIONS = 256
@@ -26,7 +26,7 @@ MAX_CLASSIFICATIONS = 256
 
 @record
 class PendingApproval:
-    """A call that waits for an answer: what it is, what was decided, what is asked, and the one answer it gets."""
+    """A call that waits for an answer."""
 
     request: CallRequest
     evidence: Evidence
@@ -35,11 +35,11 @@ class PendingApproval:
     question: Question
     once: ResolveOnce[AnswerOrDecision]
     rules: Callable[[], Awaitable[Decision]]
-    """The policy's own answer, as soon as a change of it gives one."""
+    """Returns as soon as a policy change decides the call."""
 
 
 class Approvers:
-    """Those who can be asked."""
+    """The hooks, the classifier and the handler that can approve a call."""
 
     def __init__(self, handler: Handler | None, hooks: PermissionHooks | None, classifier: Classifier | None) -> None:
         self._handler = handler
@@ -48,7 +48,7 @@ class Approvers:
         self._classifications: OrderedDict[str, Classification] = OrderedDict()
 
     async def ask(self, pending: PendingApproval) -> None:
-        """Ask until there is an answer; without one, nobody had any."""
+        """Ask all until one answers; without an answer, `once` stays open."""
         handler = self._handler
         racers = self._automatic(pending)
         if handler is None:
@@ -87,22 +87,22 @@ class Approvers:
         return None
 
     def classification_of(self, request: CallRequest) -> tuple[str, str]:
-        """Why the classifier said yes to a call, and which classifier that was."""
+        """Why the classifier allowed a call, and the classifier's name."""
         classification = self._classifications.get(classifier_text(request))
         return classification.reason if classification else "", self._classifier.name if self._classifier else ""
 
 
 def classifier_text(request: CallRequest) -> str:
-    """What a classifier judges: data in one line, so that nothing in it can pass for words of ours."""
+    """The text for a classifier: JSON in one line, so that nothing in it can pass for our instructions."""
     text = request.tool.classifier_text(request.args)
     return json.dumps({"tool": request.tool.name, "call": text, "folder": str(request.ctx.cwd)}) if text else ""
 
 
 def needs_person(request: CallRequest, decision: Decision) -> bool:
-    """What no automatic yes may answer: a critical path, and a tool whose answer comes from a person."""
+    """Whether only the user may allow it: a critical path, or a tool that needs the user's answer."""
     return request.tool.requires_user_interaction or winner(decision).strength is Strength.CRITICAL_PATH
 
 
 def is_left_open(decision: Decision) -> bool:
-    """Nobody but a person has been named yet: all that a classifier may turn into a yes."""
+    """Whether no stronger layer has an opinion, so that a classifier may allow it."""
     return winner(decision).strength < Strength.CLASSIFIER

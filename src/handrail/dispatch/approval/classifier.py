@@ -1,4 +1,4 @@
-"""A classifier that has to be asked, for example a model: its yes may let a call pass in mode auto, nothing else."""
+"""The Protocol of a classifier that has to be asked, for example a model; it may allow calls in mode auto only."""
 
 import asyncio
 import logging
@@ -8,8 +8,8 @@ from handrail.records import record
 
 log = logging.getLogger(__name__)
 
-PATIENCE = 20.0
-"""Seconds after which a classifier counts as absent, and a person is asked instead."""
+CLASSIFIER_TIMEOUT = 20.0
+"""Seconds after which the user is asked instead of the classifier."""
 
 
 @record
@@ -21,7 +21,7 @@ class Classification:
 
 
 class Classifier(Protocol):
-    """Judges a call by a text that says what it would do. The text is data: whoever wrote it may be hostile."""
+    """Classifies a call by a text that says what it would do. The text is data, and its author may be hostile."""
 
     @property
     def name(self) -> str:
@@ -29,15 +29,15 @@ class Classifier(Protocol):
         ...
 
     async def classify(self, text: str) -> Classification | None:
-        """Its ruling; None when it cannot tell or cannot be reached."""
+        """Classify a call; None when it cannot tell or cannot be reached."""
         ...
 
 
 async def ask_classifier(classifier: Classifier, text: str) -> Classification | None:
-    """The ruling, or None in good time."""
+    """The classification, or None after the timeout."""
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(CLASSIFIER_TIMEOUT):
             return await classifier.classify(text)
     except TimeoutError:
-        log.warning("the classifier %s did not answer within %g seconds", classifier.name, PATIENCE)
+        log.warning("the classifier %s did not answer within %g seconds", classifier.name, CLASSIFIER_TIMEOUT)
         return None

@@ -1,4 +1,4 @@
-"""The one way from a call to a decision: real calls, explain, test and simulate all take it."""
+"""Decides on a call; real calls, explain, test and simulate all use it."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -25,21 +25,21 @@ from handrail.tools.tool import WARNINGS
 LOOKUP = Lookup(resolve, locate, expand, exists, beneath)
 
 Conditions = Callable[[Analysis, str], Awaitable[tuple[str, ...]]]
-"""Which conditions of a command line do not hold in a folder: the requirements that its analysis names."""
+"""Returns the requirements of a command line that do not hold in a folder."""
 
 
 async def conditions_unchecked(analysis: Analysis, _cwd: str) -> tuple[str, ...]:
-    """What is not checked does not hold. Where links lead is looked at by the decision itself."""
+    """Conditions that are not checked do not hold; link targets are checked by the decision itself."""
     return tuple(need.check for need in analysis.requires if need is not LINKS_INSIDE)
 
 
 async def conditions_left_to_tools(_analysis: Analysis, _cwd: str) -> tuple[str, ...]:
-    """For tools that check the conditions themselves and object when one does not hold, as the built-in ones do."""
+    """For tools that check the conditions themselves, as the built-in ones do."""
     return ()
 
 
 def decide_case(case: Case) -> Decision:
-    """The decision, with the places that it is about."""
+    """Decide on a case; the decision names the places of the case."""
     decision = decide(case)
     if not case.files:
         return decision
@@ -48,7 +48,7 @@ def decide_case(case: Case) -> Decision:
 
 
 def facts_of(request: CallRequest, evidence: Evidence) -> Facts:
-    """What the tool and those who spoke before say about a call; a flag that raises counts as the careful answer."""
+    """The facts about a call from its tool and the evidence; a flag that raises counts as the careful answer."""
     tool, args = request.tool, request.args
     warnings = tuple([text for name, text in WARNINGS.items() if not says_no(tool, name, args)])
     return Facts(
@@ -67,7 +67,7 @@ def facts_of(request: CallRequest, evidence: Evidence) -> Facts:
 
 
 def decide_use(use: ToolUse, policy: Policy, facts: Facts) -> tuple[Case, Decision]:
-    """What the policy says of a call, before anybody is asked, and everything that this was decided by."""
+    """The case of a call and the policy's decision, before any question."""
     case = make_case(use, policy, LOOKUP, facts)
     return case, decide_case(case)
 
@@ -75,7 +75,7 @@ def decide_use(use: ToolUse, policy: Policy, facts: Facts) -> tuple[Case, Decisi
 async def decide_request(
     request: CallRequest, evidence: Evidence, policy: Policy, conditions: Conditions
 ) -> tuple[Case, Decision]:
-    """What the policy says of a call that wants to run."""
+    """The case of a call that wants to run, and the policy's decision."""
     use = ToolUse(request.use.id, request.tool.name, request.use.input)
     make = partial(make_case, use, policy, LOOKUP, facts_of(request, evidence))
     case = await in_thread(make) if looks_around(request.access) else make()
@@ -88,9 +88,9 @@ async def decide_request(
 
 def hypothetical_request(use: ToolUse, tool: AnyTool, cwd: Path) -> CallRequest:
     """
-    A call that is only looked at, so its input need not fit: what it leaves out is left open.
+    A request for a call that will not run, so its input may be incomplete.
 
-    About an input of which the tool knows nothing, nothing is known.
+    With an input that has no field of the tool, the request declares nothing.
     """
     ctx = ToolContext(RunContext(cwd), use, AbortSignal(), lambda _progress: None, _no_other_tool)
     args, problem = parse(tool, use.input)

@@ -1,11 +1,11 @@
 """
-The gate that judges calls by a policy.
+The gate that decides on calls by a policy.
 
-    judge -> allow or deny
-          -> ask -> a no:  refused, with what was said about it
-                 -> a yes: judged once more, with the input as it was answered, under the policy of that moment
+    decide -> allow or deny
+           -> ask -> no:  refused, with what the user said about it
+                  -> yes: decided again, with the answered input, under the policy of that moment
 
-Whatever is answered, a deny of the policy wins. Every decision is recorded, and so is a question that got no answer.
+A deny of the policy wins over every answer. Every decision is recorded, and so is a question without an answer.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ from handrail.dispatch.approval.live import LivePolicy
 from handrail.dispatch.approval.once import ResolveOnce
 from handrail.dispatch.approval.question import Handler, PermissionHooks, make_question
 from handrail.dispatch.flags import parse
-from handrail.dispatch.gate import CallRequest, Evidence
+from handrail.dispatch.gate import CallRequest, Evidence, refuse_unasked
 from handrail.permissions.case import Case
 from handrail.permissions.layers import winner
 from handrail.permissions.modes import narrow_mode
@@ -49,6 +49,7 @@ NAMES = {
     "hooks": "a hook",
     "callback": "the program that runs this agent",
 }
+NO_ANSWERER = "nobody"
 TO_SUBAGENT = Text(
     "You are a sub-agent: go on with what else you can do, and tell the agent that started you what was refused."
 )
@@ -56,7 +57,7 @@ TO_SUBAGENT = Text(
 
 @record
 class Resolution:
-    """What came of a question: the decision, who made it, and what was changed with it."""
+    """The result of a question: the decision, who made it, and the permission updates that came with it."""
 
     decision: Decision
     by: str
@@ -65,7 +66,7 @@ class Resolution:
 
 
 class PolicyGate:
-    """Decides by the policy in force. What it would ask for goes to whoever can answer; with nobody it is refused."""
+    """Decides by the policy in force. Questions go to the approvers; without an answer the call is refused."""
 
     def __init__(
         self,
@@ -78,7 +79,7 @@ class PolicyGate:
         audit: Audit | None = None,
     ) -> None:
         self.policy = policy
-        self._asking = Approvers(handler, hooks, classifier)
+        self._approvers = Approvers(handler, hooks, classifier)
         self._conditions = conditions
         self._audit = audit
         self._numbers = count(1)
@@ -87,19 +88,19 @@ class PolicyGate:
     async def decide(self, request: CallRequest, evidence: Evidence) -> Decision:
         started = time.perf_counter()
         case, decision = await self._decide_by_policy(request, evidence)
-        judged = time.perf_counter()
+        decided = time.perf_counter()
         if decision.verdict is not Verdict.ASK:
             if self._audit:
-                self._audit.write(AuditEntry(request, case, decision, winner(decision).layer, judged - started))
+                self._audit.write(AuditEntry(request, case, decision, winner(decision).layer, decided - started))
             return decision
         try:
             settled = await self._settle(request, evidence, case, decision)
-        except BaseException as error:  # whatever ends a question unanswered is recorded, and goes on
+        except BaseException as error:  # recorded and raised again
             if self._audit:
                 ended = "cancelled" if isinstance(error, asyncio.CancelledError) else f"failed: {error!r}"
-                waited = time.perf_counter() - judged
+                waited = time.perf_counter() - decided
                 self._audit.write(
-                    AuditEntry(request, case, decision, "nobody", judged - started, waited, ended, asked=True)
+                    AuditEntry(request, case, decision, NO_ANSWERER, decided - started, waited, ended, asked=True)
                 )
             raise
         if self._audit:
@@ -108,8 +109,8 @@ class PolicyGate:
                 case,
                 settled.decision,
                 settled.by,
-                judged - started,
-                time.perf_counter() - judged,
+                decided - started,
+                time.perf_counter() - decided,
                 asked=True,
                 updates=settled.updates,
                 problems=settled.problems,
@@ -123,7 +124,7 @@ class PolicyGate:
         return await decide_request(request, evidence, policy, self._conditions)
 
     def _policy_for(self, folder: str, mode: str) -> Policy:
-        """The policy in force, seen from the folder of a call, in the mode of whoever makes it if that is stricter."""
+        """The policy in force for a call's folder, in the mode of its agent if that is stricter."""
         policy = self.policy()
         if folder == policy.cwd and not mode:
             return policy
@@ -139,7 +140,7 @@ class PolicyGate:
         return self._policy_for(str(run.cwd), run.agent.mode)
 
     def adopt(self, change: ContextChange, run: RunContext, *, consented: bool) -> str:
-        """Change the policy of the session as a call wants it; why that cannot be, or nothing."""
+        """Change the policy of the session as a call asks; returns why that is impossible, or an empty text."""
         if not run.agent.is_main and (change.mode or change.leave_plan or change.add_directories):
             return "a sub-agent cannot change the mode or the working folders of the session"
         real = replace(
@@ -158,9 +159,9 @@ class PolicyGate:
         request.ctx.abort.listen(partial(_resolve_aborted, once))
         if not once.is_resolved:
             rules = partial(self._changed_rules, request, evidence)
-            await self._asking.ask(PendingApproval(request, evidence, case, decision, question, once, rules))
+            await self._approvers.ask(PendingApproval(request, evidence, case, decision, question, once, rules))
         if not once.is_resolved:
-            return Resolution(unanswered(decision), "nobody")
+            return Resolution(refuse_unasked(decision, NO_ANSWERER), NO_ANSWERER)
         match once.answer:
             case Decision() as said:
                 return Resolution(said, once.winner)
@@ -172,17 +173,19 @@ class PolicyGate:
     async def _allow(
         self, request: CallRequest, evidence: Evidence, decision: Decision, answer: Allow, who: str
     ) -> Resolution:
-        """A yes counts if the policy of this moment does not refuse what was said yes to."""
+        """Allow the call if the policy of this moment does not deny it."""
         changed = None if answer.updated_input == request.use.input else answer.updated_input
         again = await self._decide_again(request, evidence, changed)
         if again.verdict is Verdict.DENY:
-            heard = (*decision.opinions, *(each for each in again.opinions if each not in decision.opinions))
-            return Resolution(replace(again, opinions=heard, reason=f"{again.reason}, whatever was answered"), "rules")
+            opinions = (*decision.opinions, *(each for each in again.opinions if each not in decision.opinions))
+            return Resolution(
+                replace(again, opinions=opinions, reason=f"{again.reason}, whatever was answered"), "rules"
+            )
         if changed is not None and who in AUTOMATIC and needs_person(request, again):
-            return Resolution(unanswered(again), "nobody")
+            return Resolution(refuse_unasked(again, NO_ANSWERER), NO_ANSWERER)
         problems = await self.policy.change(answer.updated_permissions)
         said = self._consent(request, who)
-        made = replace(
+        allowed = replace(
             decision,
             verdict=Verdict.ALLOW,
             reason=said.reason,
@@ -191,12 +194,12 @@ class PolicyGate:
             updated_input=changed,
             places=decision.places if changed is None else again.places,
         )
-        return Resolution(made, who, answer.updated_permissions, problems)
+        return Resolution(allowed, who, answer.updated_permissions, problems)
 
     def _consent(self, request: CallRequest, who: str) -> Opinion:
         if who != "classifier":
             return Opinion(Strength.PERSON, Verdict.ALLOW, who, f"{NAMES.get(who, who)} agreed")
-        reason, name = self._asking.classification_of(request)
+        reason, name = self._approvers.classification_of(request)
         return Opinion(Strength.CLASSIFIER, Verdict.ALLOW, who, reason, name)
 
     async def _decide_again(self, request: CallRequest, evidence: Evidence, changed: Json | None) -> Decision:
@@ -208,7 +211,7 @@ class PolicyGate:
             opinion = Opinion(Strength.DENY, Verdict.DENY, "input", f"the changed input does not fit: {problem}")
             return Decision(Verdict.DENY, opinion.reason, (opinion,), self.policy().version)
         ctx = request.ctx.varied(use=use)
-        # What hooks said was about another input, and the doubts of validation are settled by whoever changed it.
+        # Hooks spoke about another input, and the answer that changed the input settles the doubts of validation.
         said = Evidence(check=await tool.check_permission(args, ctx))
         other = CallRequest.of(use, tool, args, ctx)
         decision = (await self._decide_by_policy(other, said))[1]
@@ -216,7 +219,7 @@ class PolicyGate:
         return decision
 
     async def _changed_rules(self, request: CallRequest, evidence: Evidence) -> Decision:
-        """The policy's own answer, as soon as a change of it gives one."""
+        """Wait until a policy change decides the call."""
         changed = asyncio.Event()
         forget = self.policy.listen(changed.set)
         try:
@@ -231,7 +234,7 @@ class PolicyGate:
 
 
 def refusal(decision: Decision, answer: Deny, who: str, agent: AgentIdentity) -> Decision:
-    """A no as a decision: what was said goes to the model, and a sub-agent learns that only it is meant."""
+    """A deny answer as a decision: the model gets the feedback, and a sub-agent learns that only it is meant."""
     reason = answer.message.strip().rstrip(".") or f"{NAMES.get(who, who)} said no"
     return replace(
         decision,
@@ -241,13 +244,6 @@ def refusal(decision: Decision, answer: Deny, who: str, agent: AgentIdentity) ->
         feedback=answer.feedback if agent.id == MAIN.id else (*answer.feedback, TO_SUBAGENT),
         interrupt=answer.interrupt,
     )
-
-
-def unanswered(decision: Decision) -> Decision:
-    """A question that nobody could answer is a no."""
-    reason = f"{decision.reason}, and nobody is here to be asked"
-    nobody = Opinion(Strength.NOBODY, Verdict.DENY, "nobody", reason)
-    return replace(decision, verdict=Verdict.DENY, reason=reason, opinions=(*decision.opinions, nobody))
 
 
 def _resolve_aborted(once: ResolveOnce[AnswerOrDecision], reason: AbortReason) -> None:

@@ -1,4 +1,4 @@
-"""The policy in force: what the settings say now, and what was changed since the session began."""
+"""The policy in force: the current settings, and the changes of this session."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -21,10 +21,10 @@ Change = Callable[[Policy], Policy]
 
 class LivePolicy:
     """
-    Gives the snapshot in force. Every change makes a new one with a higher version; old ones stay as they are.
+    Returns the policy snapshot in force. Every change makes a new snapshot with a higher version.
 
-    `base` is asked each time: when it gives another policy (the settings were changed), what was changed in this
-    session is put on top of it again, but for what was written to the settings and has been taken out of them.
+    `base` is called each time. When it returns another policy (the settings were changed), the changes of this session
+    are applied to it again, except those that were written to the settings and removed from them since.
     """
 
     def __init__(self, base: Callable[[], Policy], persist: SettingsWriter | None = None) -> None:
@@ -37,12 +37,12 @@ class LivePolicy:
 
     @property
     def persist(self) -> SettingsWriter | None:
-        """Whoever keeps settings."""
+        """What writes changes to the settings files."""
         return self._persist
 
     @property
     def last(self) -> Policy:
-        """The snapshot that was in force when somebody last asked."""
+        """The snapshot of the last call, without looking for new settings."""
         return self._current
 
     def __call__(self) -> Policy:
@@ -54,7 +54,7 @@ class LivePolicy:
         return self._current
 
     def apply(self, change: Change, *, written: Update | None = None) -> Policy:
-        """Change the policy for this session; `written` is what the settings hold of it."""
+        """Change the policy for this session; `written` is the update that the settings contain."""
         current = self()
         changed = current if written and contains_update(current, written) else change(current)
         if written or changed is not current:
@@ -64,7 +64,7 @@ class LivePolicy:
         return self._current
 
     async def change(self, updates: Sequence[Update]) -> tuple[str, ...]:
-        """Apply updates and write those that are meant to last. What could not be done is returned, and logged."""
+        """Apply updates, and write those with a settings destination. Problems are returned and logged."""
         problems: list[str] = []
         for update in updates:
             if self._persist and (refusal := self._persist.refuses(update)):
@@ -84,7 +84,7 @@ class LivePolicy:
         return tuple(problems)
 
     def adopt(self, change: ContextChange, *, consented: bool) -> str:
-        """Change the policy for this session as a call wants it; why that cannot be, or nothing."""
+        """Change the policy for this session as a call asks; returns why that is impossible, or an empty text."""
         update = {"type": "addDirectories", "directories": change.add_directories}
         if change.add_directories and self._persist and (refusal := self._persist.refuses(update)):
             return refusal
@@ -95,7 +95,7 @@ class LivePolicy:
         return ""
 
     def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Be told when there is a new snapshot, until the function that is returned is called."""
+        """Call the listener for each new snapshot, until the returned function is called."""
         self._listeners.append(listener)
         return partial(self._listeners.remove, listener)
 
@@ -124,12 +124,12 @@ class LivePolicy:
 
 
 def contains_update(policy: Policy, update: Update) -> bool:
-    """Whether a policy holds by itself what an update adds."""
+    """Whether a policy already contains what an update adds."""
     match update.get("type"):
         case "addRules":
-            made = apply_update(Policy.empty(policy.cwd, policy.home), update)
+            alone = apply_update(Policy.empty(policy.cwd, policy.home), update)
             there = {(rule.behaviour, rule.tool, rule.spec, rule.source.name) for rule in policy.rules}
-            wanted = made.rules if isinstance(made, Policy) else ()
+            wanted = alone.rules if isinstance(alone, Policy) else ()
             return all((rule.behaviour, rule.tool, rule.spec, rule.source.name) in there for rule in wanted)
         case "setMode":
             mode = str(update.get("mode"))

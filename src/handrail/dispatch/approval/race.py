@@ -1,4 +1,4 @@
-"""Several are asked at once; the first answer counts and the others are called off."""
+"""Asks several at once; the first answer counts, and the others are cancelled."""
 
 import asyncio
 import logging
@@ -17,10 +17,10 @@ async def race(
     once: ResolveOnce[T], racers: Mapping[str, Racer[T]], *, watcher: Racer[T], must_answer: str = ""
 ) -> None:
     """
-    Ask all until one has answered or none is left. Losers are cancelled, and over, when this returns.
+    Ask all until one has answered or none is left. Losers are cancelled and have ended when this returns.
 
-    A racer that fails has no answer, which is logged; the failure of the one that `must_answer` is raised. The
-    `watcher` is the rules themselves: they may answer while others are asked, but nobody waits for them.
+    The failure of a racer is logged and counts as no answer; the failure of the one that `must_answer` is raised. The
+    `watcher` may answer while others are asked, but the race does not wait for it.
     """
     tasks = {asyncio.ensure_future(_run(once, who, racer)): who for who, racer in racers.items()}
     open_tasks = set(tasks)

@@ -1,4 +1,4 @@
-"""A callback of the program that runs the agent: asked when nothing else has decided."""
+"""Asks a callback of the program that runs the agent, when nothing else has decided."""
 
 from collections.abc import Awaitable, Callable
 from inspect import isawaitable
@@ -13,7 +13,7 @@ CanUseTool: TypeAlias = Callable[[str, Json, Question], Awaitable[Any] | Any]
 
 
 class CallbackHandler:
-    """Hands questions to a callback. An answer that is none is a no; an exception ends the call with an error."""
+    """Passes questions to a callback. An invalid answer is a deny; an exception ends the call with an error."""
 
     who = "callback"
 
@@ -21,10 +21,10 @@ class CallbackHandler:
         self._ask = can_use_tool
 
     async def ask(self, question: Question) -> ApprovalAnswer:
-        """Its answer."""
+        """The callback's answer."""
         said = self._ask(question.tool, question.input, question)
         answer = read_answer(await said if isawaitable(said) else said)
         return Deny(f"the callback gave no answer: {answer}") if isinstance(answer, str) else answer
 
     def update(self, question: Question) -> None:
-        """It was asked once."""
+        """A callback gets no updates."""
