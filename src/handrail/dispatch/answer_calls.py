@@ -55,7 +55,7 @@ class AnswerCalls:
         """The calls behind this one."""
         return self._calls[call.number + 1 :]
 
-    def unfinished(self) -> list[Call]:
+    def unfinished_calls(self) -> list[Call]:
         """The calls without an outcome."""
         return [call for call in self._calls if call.unfinished] if self._unfinished else []
 

@@ -37,30 +37,6 @@ MOVES: tuple[tuple[CallState, ...], ...] = (
 class Call:
     """One call. Only `move` changes its state, and only as `MOVES` permits."""
 
-    __slots__ = (
-        "abort",
-        "access",
-        "args",
-        "began",
-        "blame",
-        "cards",
-        "entered",
-        "footprint",
-        "marks",
-        "number",
-        "outcome",
-        "problem",
-        "progress",
-        "read_only",
-        "resume",
-        "state",
-        "stop_reason",
-        "task",
-        "tool",
-        "use",
-        "was_deferred",
-    )
-
     def __init__(self, number: int, use: ToolUse, now: float) -> None:
         self.number = number
         self.use = use

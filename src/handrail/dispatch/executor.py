@@ -113,7 +113,7 @@ class ToolExecutor:
         """
         self._open = False
         self._signal.release()
-        self._stop([call for call in self._calls.unfinished() if not call.stop_reason], AbortReason.USER)
+        self._stop([call for call in self._calls.unfinished_calls() if not call.stop_reason], AbortReason.USER)
         cancelled: asyncio.CancelledError | None = None
         here = asyncio.current_task()
         while tasks := [call.task for call in self._executing.values() if call.task and call.task is not here]:
@@ -176,7 +176,7 @@ class ToolExecutor:
         """Stop all calls; for a new message of the user, only those that give way to it."""
         if self._interrupt is None or reason.outweighs(self._interrupt):
             self._interrupt = reason
-        self._stop([call for call in self._calls.unfinished() if _gives_way(call, reason)], reason)
+        self._stop([call for call in self._calls.unfinished_calls() if _gives_way(call, reason)], reason)
         self._pump()
 
     # What front ends see
@@ -308,7 +308,7 @@ class ToolExecutor:
         if self._culprit and self._culprit.number <= call.number:
             return  # what this one could cancel, that one did
         self._culprit = call
-        others = [other for other in self._calls.unfinished() if self._falls_with(other, call)]
+        others = [other for other in self._calls.unfinished_calls() if self._falls_with(other, call)]
         self._stop(others, AbortReason.SIBLING, blame=call.summary)
 
     def _falls_with(self, other: Call, culprit: Call) -> bool:

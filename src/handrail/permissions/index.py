@@ -34,23 +34,6 @@ Filed = tuple[WildcardPattern, Rule]
 class RuleIndex:
     """Finds rules by tool, MCP server, path, command, domain and parameter."""
 
-    __slots__ = (
-        "behaviour",
-        "domains",
-        "edit",
-        "empty",
-        "globs",
-        "mcp",
-        "mcp_globs",
-        "own",
-        "params",
-        "powershell",
-        "read",
-        "shell",
-        "skills",
-        "whole",
-    )
-
     def __init__(self, rules: Iterable[Rule], behaviour: Behaviour, anchors: Anchors) -> None:
         self.behaviour = behaviour
         self.whole: dict[str, list[Rule]] = {}

@@ -22,7 +22,7 @@ from handrail.permissions.matching import (
     guards_files,
     matching_rules,
     possible_matches,
-    unchecked,
+    unchecked_reason,
 )
 from handrail.permissions.paths import below, critical
 from handrail.permissions.policy import Policy
@@ -76,7 +76,7 @@ def files_inside(case: Case) -> Opinion | None:
         file, rule = found
         reason = f"it may read {file.shown!r}, which the rule {rule.text} is about"
         return Opinion(Strength.ASK, Verdict.ASK, "paths", reason, rule.written)
-    if doubt := unchecked(below, case.policy):
+    if doubt := unchecked_reason(below, case.policy):
         return Opinion(Strength.ASK, Verdict.ASK, "paths", f"{doubt}, and a rule keeps some files back")
     return None
 

@@ -68,7 +68,7 @@ def denied_inside(below: Sequence[FileAccess], policy: Policy) -> tuple[FileAcce
     return None
 
 
-def unchecked(below: Sequence[FileAccess], policy: Policy) -> str:
+def unchecked_reason(below: Sequence[FileAccess], policy: Policy) -> str:
     """Why a walked folder could not be checked, if deny or ask rules about files exist; else empty."""
     if not guards_files(policy):
         return ""

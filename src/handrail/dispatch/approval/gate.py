@@ -90,34 +90,33 @@ class PolicyGate:
         case, decision = await self._decide_by_policy(request, evidence)
         decided = time.perf_counter()
         if decision.verdict is not Verdict.ASK:
-            if self._audit:
-                self._audit.write(AuditEntry(request, case, decision, winner(decision).layer, decided - started))
+            self._record(AuditEntry(request, case, decision, winner(decision).layer, decided - started))
             return decision
         try:
             settled = await self._settle(request, evidence, case, decision)
         except BaseException as error:  # recorded and raised again
-            if self._audit:
-                ended = "cancelled" if isinstance(error, asyncio.CancelledError) else f"failed: {error!r}"
-                waited = time.perf_counter() - decided
-                self._audit.write(
-                    AuditEntry(request, case, decision, NO_ANSWERER, decided - started, waited, ended, asked=True)
-                )
+            ended = "cancelled" if isinstance(error, asyncio.CancelledError) else f"failed: {error!r}"
+            waited = time.perf_counter() - decided
+            self._record(AuditEntry(request, case, decision, NO_ANSWERER, decided - started, waited, ended, asked=True))
             raise
-        if self._audit:
-            entry = AuditEntry(
-                request,
-                case,
-                settled.decision,
-                settled.by,
-                decided - started,
-                time.perf_counter() - decided,
-                asked=True,
-                updates=settled.updates,
-                problems=settled.problems,
-                classified=classifier_text(request) if settled.by == "classifier" else "",
-            )
-            self._audit.write(entry)
+        entry = AuditEntry(
+            request,
+            case,
+            settled.decision,
+            settled.by,
+            decided - started,
+            time.perf_counter() - decided,
+            asked=True,
+            updates=settled.updates,
+            problems=settled.problems,
+            classified=classifier_text(request) if settled.by == "classifier" else "",
+        )
+        self._record(entry)
         return settled.decision
+
+    def _record(self, entry: AuditEntry) -> None:
+        if self._audit:
+            self._audit.write(entry)
 
     async def _decide_by_policy(self, request: CallRequest, evidence: Evidence) -> tuple[Case, Decision]:
         request.policy = policy = self._policy_for(str(request.ctx.cwd), request.ctx.agent.mode)
