@@ -13,7 +13,7 @@ from handrail.permissions.update import UpdateProblem, change_policy
 from handrail.tools.output import ContextChange
 
 ALL = ModeAvailability(bypass_available=True, auto_available=True)
-START = Policy.empty("/project", "/home/me").with_flags(ALL).with_directories(["/project", "/more"])
+START = Policy.empty("/project", "/home/me").with_availability(ALL).with_directories(["/project", "/more"])
 
 
 def after(mode: str, change: ContextChange, *, consented: bool) -> Any:
@@ -66,7 +66,7 @@ def test_leaving_plan_mode_restores_the_mode_before_it_with_consent_only(mode: s
 
 
 def test_a_mode_that_is_not_available_is_not_entered_even_with_consent() -> None:
-    narrow = START.with_flags(ModeAvailability())
+    narrow = START.with_availability(ModeAvailability())
 
     for mode in ("bypassPermissions", "auto"):
         assert isinstance(change_policy(narrow, ContextChange(mode=mode), consented=True), UpdateProblem)

@@ -181,7 +181,7 @@ class Consenting:
 
 def policy_in(folder: Path, mode: str = "default", **rules: list[str]) -> Policy:
     source = RuleSource("project", "settings.json", 1, str(folder))
-    policy = Policy.empty(str(folder), str(folder.parent)).with_flags(ALL_MODES)
+    policy = Policy.empty(str(folder), str(folder.parent)).with_availability(ALL_MODES)
     for kind, texts in rules.items():
         policy = policy.adding(Behaviour(kind), [text.format(folder=str(folder)[1:]) for text in texts], source)
     return policy.with_mode(mode)

@@ -328,7 +328,7 @@ FACTS = st.builds(
 
 
 def judged(use: ToolUse, rules: list[Parsed], mode: str, facts: Facts) -> Decision:
-    policy = Policy.empty("/p", "/h").with_flags(ALL_MODES).with_rules(rules).with_mode(mode)
+    policy = Policy.empty("/p", "/h").with_availability(ALL_MODES).with_rules(rules).with_mode(mode)
     return decide(make_case(use, policy, PURE, declared(use, "/p", facts)))
 
 

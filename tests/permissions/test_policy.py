@@ -64,9 +64,9 @@ def test_rules_of_all_sources_are_pooled_and_keep_their_source() -> None:
 @pytest.mark.parametrize("mode", ["bypassPermissions", "auto"])
 def test_a_mode_that_is_not_available_cannot_be_entered(mode: str) -> None:
     assert EMPTY.with_mode(mode).mode == "default"
-    allowed = EMPTY.with_flags(ALL).with_mode(mode)
+    allowed = EMPTY.with_availability(ALL).with_mode(mode)
     assert allowed.mode == mode
-    assert allowed.with_flags(ModeAvailability()).mode == "default"
+    assert allowed.with_availability(ModeAvailability()).mode == "default"
 
 
 def test_manual_is_another_word_for_default_and_unknown_modes_are_refused() -> None:
@@ -82,14 +82,14 @@ def test_leaving_plan_mode_restores_the_mode_before_it() -> None:
     assert planning.pre_plan_mode == "acceptEdits"
     assert planning.leaving_plan().mode == "acceptEdits"
     assert EMPTY.leaving_plan() is EMPTY
-    bypassing = EMPTY.with_flags(ALL).with_mode("bypassPermissions").with_mode("plan")
-    assert bypassing.with_flags(ModeAvailability()).leaving_plan().mode == "default"
+    bypassing = EMPTY.with_availability(ALL).with_mode("bypassPermissions").with_mode("plan")
+    assert bypassing.with_availability(ModeAvailability()).leaving_plan().mode == "default"
 
 
 def test_surroundings_are_part_of_the_policy() -> None:
     flags = ModeAvailability(bypass_available=True)
 
-    assert EMPTY.with_flags(flags).flags == flags
+    assert EMPTY.with_availability(flags).flags == flags
 
 
 @pytest.mark.parametrize(

@@ -117,7 +117,7 @@ class World:
     @property
     def policy(self) -> Policy:
         source = RuleSource("project", ".handrail/settings.json", 1, self.at(self.source_dir or PROJECT))
-        policy = Policy.empty(self.at(self.cwd), self.at(self.home)).with_flags(ALL_MODES)
+        policy = Policy.empty(self.at(self.cwd), self.at(self.home)).with_availability(ALL_MODES)
         policy = policy.with_directories(map(self.at, self.working_dirs)).with_kept(map(self.at, self.kept))
         policy = policy.with_own(map(self.at, self.own))
         for kind, texts in self.rules.items():

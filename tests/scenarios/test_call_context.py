@@ -80,7 +80,7 @@ def agree(_name: str, _input: Any, _question: Question) -> Allow:
 
 
 def policy(folder: Path, mode: str = "default") -> Policy:
-    return Policy.empty(str(folder), "/").with_flags(ALL_MODES).with_mode(mode)
+    return Policy.empty(str(folder), "/").with_availability(ALL_MODES).with_mode(mode)
 
 
 # What it is told

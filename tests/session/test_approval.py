@@ -201,7 +201,9 @@ async def test_in_auto_mode_the_classifier_of_an_agent_is_asked(tmp_path: Path) 
     shell = Other()
     model = ScriptedModel([[use("1", "OtherShell", command="npm test")], [say("Done.")]])
     policy = (
-        Policy.empty(str(tmp_path.resolve()), "/h").with_flags(ModeAvailability(auto_available=True)).with_mode("auto")
+        Policy.empty(str(tmp_path.resolve()), "/h")
+        .with_availability(ModeAvailability(auto_available=True))
+        .with_mode("auto")
     )
     gate = FolderGate(
         tmp_path, ENV, policy=lambda: policy, classifier=Classifier().now(Classification(safe=True, reason="fine"))

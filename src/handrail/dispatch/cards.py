@@ -28,12 +28,8 @@ class ToolCards:
         return replace(card, tag=tag) if tag else card
 
     def progress(self, so_far: Sequence[Progress]) -> Card:
-        tool = self._call.tool
-        return (
-            ask_tool(tool.name, "progress_card", lambda: tool.progress_card(so_far), self._plain())
-            if tool
-            else self._plain()
-        )
+        tool, plain = self._call.tool, self._plain()
+        return ask_tool(tool.name, "progress_card", lambda: tool.progress_card(so_far), plain) if tool else plain
 
     def end(self, outcome: Outcome, progress: Sequence[Progress]) -> Card:
         tool, use, text = self._call.tool, self._call.use, outcome.result.text
@@ -46,11 +42,9 @@ class ToolCards:
         output = outcome.output
         if output is not None and (outcome.status is Status.OK or output.card is not None):
             return ask_tool(tool.name, "result_card", lambda: tool.result_card(output, progress), plain)
-        return (
-            ask_tool(tool.name, "error_card", lambda: tool.error_card(text), plain)
-            if outcome.status is Status.ERROR
-            else plain
-        )
+        if outcome.status is not Status.ERROR:
+            return plain
+        return ask_tool(tool.name, "error_card", lambda: tool.error_card(text), plain)
 
     def group(self, inputs: Sequence[Json]) -> Card | None:
         tool = self._call.tool

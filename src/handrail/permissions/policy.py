@@ -28,7 +28,7 @@ class ModeAvailability:
     auto_available: bool = False
 
 
-NO_FLAGS = ModeAvailability()
+NO_EXTRA_MODES = ModeAvailability()
 
 
 @dataclass(frozen=True, slots=True)  # not a record: the index is left out of comparing
@@ -48,7 +48,7 @@ class Policy:
     mode: str = "default"
     pre_plan_mode: str = ""
     plan_file: str = ""
-    flags: ModeAvailability = NO_FLAGS
+    availability: ModeAvailability = NO_EXTRA_MODES
     version: int = 0
     kept: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
@@ -89,7 +89,7 @@ class Policy:
         wanted = MODE_ALIASES.get(mode, mode)
         if wanted not in MODES:
             raise ValueError(f"there is no mode {mode!r}. Use one of {', '.join(MODES)}.")
-        if wanted == self.mode or not available(wanted, self.flags):
+        if wanted == self.mode or not available(wanted, self.availability):
             return self
         before = self.mode if wanted == "plan" else ""
         return replace(self, mode=wanted, pre_plan_mode=before, version=self.version + 1)
@@ -98,11 +98,11 @@ class Policy:
         """The mode that was in force before plan mode."""
         return self.with_mode(self.pre_plan_mode or "default") if self.mode == "plan" else self
 
-    def with_flags(self, flags: ModeAvailability) -> "Policy":
+    def with_availability(self, availability: ModeAvailability) -> "Policy":
         """Other available modes. A mode that is no longer available falls back to default."""
-        mode = self.mode if available(self.mode, flags) else "default"
-        before = self.pre_plan_mode if available(self.pre_plan_mode, flags) else ""
-        return replace(self, flags=flags, mode=mode, pre_plan_mode=before, version=self.version + 1)
+        mode = self.mode if available(self.mode, availability) else "default"
+        before = self.pre_plan_mode if available(self.pre_plan_mode, availability) else ""
+        return replace(self, availability=availability, mode=mode, pre_plan_mode=before, version=self.version + 1)
 
     def with_directories(self, folders: Iterable[str]) -> "Policy":
         """These working folders, the first of which is the main one."""
@@ -143,12 +143,12 @@ class Policy:
     @property
     def bypass_available(self) -> bool:
         """Whether the mode bypassPermissions could be entered."""
-        return self.flags.bypass_available
+        return self.availability.bypass_available
 
     @property
     def auto_available(self) -> bool:
         """Whether the mode auto could be entered."""
-        return self.flags.auto_available
+        return self.availability.auto_available
 
     def _texts(self, behaviour: Behaviour) -> RulesBySource:
         found: dict[str, tuple[str, ...]] = {}
@@ -162,8 +162,10 @@ class Policy:
         return bool(self.index[Behaviour.DENY].whole_tool(name, mcp))
 
 
-def available(mode: str, flags: ModeAvailability) -> bool:
-    return (mode != "bypassPermissions" or flags.bypass_available) and (mode != "auto" or flags.auto_available)
+def available(mode: str, availability: ModeAvailability) -> bool:
+    return (mode != "bypassPermissions" or availability.bypass_available) and (
+        mode != "auto" or availability.auto_available
+    )
 
 
 def _build_index(policy: Policy) -> Policy:

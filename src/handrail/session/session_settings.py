@@ -37,7 +37,7 @@ def build_policy(loaded: LoadedSettings, asked: SettingsFlags, places: Places) -
     from handrail.permissions.policy import ModeAvailability, Policy  # noqa: PLC0415  # no first request waits for it
 
     flags = ModeAvailability(bypass_available=loaded.mode.bypass_available, auto_available=loaded.mode.auto_available)
-    empty = Policy.empty(places.cwd, places.home).with_flags(flags).with_mode(loaded.mode.name)
+    empty = Policy.empty(places.cwd, places.home).with_availability(flags).with_mode(loaded.mode.name)
     own = (*map(os.path.realpath, (places.state, places.user, places.claude)), *_scripts(loaded, places))
     return empty.with_directories(loaded.folders).with_own(own).with_rules(_rules(loaded, asked))
 

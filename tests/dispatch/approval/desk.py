@@ -189,7 +189,7 @@ class Desk:
 
     def policy(self) -> Policy:
         source = RuleSource("project", ".handrail/settings.json", 3, str(self.folder))
-        policy = Policy.empty(str(self.folder), "/home/nobody").with_flags(self.flags)
+        policy = Policy.empty(str(self.folder), "/home/nobody").with_availability(self.flags)
         for kind in Behaviour:
             policy = policy.adding(kind, getattr(self, kind.value), source)
         return policy.with_mode(self.mode)
