@@ -89,7 +89,7 @@ class Policy:
         wanted = MODE_ALIASES.get(mode, mode)
         if wanted not in MODES:
             raise ValueError(f"there is no mode {mode!r}. Use one of {', '.join(MODES)}.")
-        if wanted == self.mode or not available(wanted, self.availability):
+        if wanted == self.mode or not is_available(wanted, self.availability):
             return self
         before = self.mode if wanted == "plan" else ""
         return replace(self, mode=wanted, pre_plan_mode=before, version=self.version + 1)
@@ -100,8 +100,8 @@ class Policy:
 
     def with_availability(self, availability: ModeAvailability) -> "Policy":
         """Other available modes. A mode that is no longer available falls back to default."""
-        mode = self.mode if available(self.mode, availability) else "default"
-        before = self.pre_plan_mode if available(self.pre_plan_mode, availability) else ""
+        mode = self.mode if is_available(self.mode, availability) else "default"
+        before = self.pre_plan_mode if is_available(self.pre_plan_mode, availability) else ""
         return replace(self, availability=availability, mode=mode, pre_plan_mode=before, version=self.version + 1)
 
     def with_directories(self, folders: Iterable[str]) -> "Policy":
@@ -162,7 +162,7 @@ class Policy:
         return bool(self.index[Behaviour.DENY].whole_tool(name, mcp))
 
 
-def available(mode: str, availability: ModeAvailability) -> bool:
+def is_available(mode: str, availability: ModeAvailability) -> bool:
     return (mode != "bypassPermissions" or availability.bypass_available) and (
         mode != "auto" or availability.auto_available
     )

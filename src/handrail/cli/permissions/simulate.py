@@ -86,7 +86,7 @@ class Replay:
         return decide_use(call.use, self._in(call.surroundings, extra), call.facts)
 
     def _made(self, there: Surroundings, extra: tuple[str, ...]) -> Policy:
-        policy = Policy.empty(there.cwd, there.home).with_availability(self._own.flags)
+        policy = Policy.empty(there.cwd, there.home).with_availability(self._own.availability)
         policy = policy.with_directories(there.folders).with_kept(there.kept).with_own(self._own.own)
         policy = policy.with_rules((*self._own.rules, *self._own.problems)).with_mode(self._mode or there.mode)
         return policy.adding(Behaviour.ALLOW, extra, PROPOSED) if extra else policy

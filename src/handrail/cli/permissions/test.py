@@ -160,7 +160,7 @@ class Policies:
         source = RuleSource("test", self._file, line, cwd)
         for kind, texts in (values["rules"] or {}).items():
             rules += [parse_rule(text, Behaviour(kind), source) for text in texts]
-        policy = Policy.empty(cwd, home).with_availability(own.flags).with_directories(folders).with_own(own.own)
+        policy = Policy.empty(cwd, home).with_availability(own.availability).with_directories(folders).with_own(own.own)
         policy = policy.with_rules(rules)
         default = own.mode if self._mode_given or not replaced else "default"
         return policy.with_mode(values["mode"] or default)
