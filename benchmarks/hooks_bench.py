@@ -16,8 +16,8 @@ from pathlib import Path
 
 from handrail import CarefulGate, Hooks, Rails, ResultStore, RunContext, ToolExecutor, ToolUse, tool
 from handrail.config.flags import NO_FLAGS_GIVEN
-from handrail.dispatch.gate import Evidence, Request, WithoutPolicy
-from handrail.dispatch.hooking import CallHooks
+from handrail.dispatch.call_hooks import CallHooks
+from handrail.dispatch.gate import CallRequest, Evidence, WithoutPolicy
 from handrail.hooks.asking import Surroundings
 from handrail.session.late_hooks import LateHooks
 from handrail.session.session_settings import SessionSettings, open_settings
@@ -42,7 +42,7 @@ class LookingGate(WithoutPolicy):
         self._live = live
         self._gate = CarefulGate()
 
-    async def decide(self, request: Request, evidence: Evidence) -> Decision:
+    async def decide(self, request: CallRequest, evidence: Evidence) -> Decision:
         self._live.policy()
         return await self._gate.decide(request, evidence)
 

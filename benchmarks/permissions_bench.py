@@ -21,17 +21,17 @@ from handrail.cli.permissions.calls import tool_called
 from handrail.conversation.blocks import ToolUse
 from handrail.conversation.redact import build_redactor
 from handrail.dispatch.approval.audit import Audit
+from handrail.dispatch.approval.decide import facts_of, hypothetical_request
 from handrail.dispatch.approval.gate import PolicyGate
-from handrail.dispatch.approval.judging import facts_of, imagined
 from handrail.dispatch.approval.live import LivePolicy
-from handrail.dispatch.gate import NOTHING_SAID, Request
+from handrail.dispatch.gate import NOTHING_SAID, CallRequest
 from handrail.files.paths import beneath, exists, expand, locate, resolve
 from handrail.permissions.case import Case, make_case
-from handrail.permissions.hidden import hidden
+from handrail.permissions.file_access import Lookup
+from handrail.permissions.hidden_files import hidden
 from handrail.permissions.layers import decide
 from handrail.permissions.policy import Policy
-from handrail.permissions.rules import Behaviour, Source
-from handrail.permissions.touch import Lookup
+from handrail.permissions.rules import Behaviour, RuleSource
 from handrail.session.state_folder import default_services
 from handrail.tools.abort import AbortSignal
 from handrail.tools.context import RunContext, ToolContext
@@ -62,7 +62,7 @@ FORMS = (
 
 
 def policy(folder: str, count: int) -> Policy:
-    source = Source("project", ".handrail/settings.json", 1, folder)
+    source = RuleSource("project", ".handrail/settings.json", 1, folder)
     made = Policy.empty(folder, "/home/nobody").adding(Behaviour.ALLOW, WANTED, source)
     others = [FORMS[at % len(FORMS)].format(at) for at in range(count - len(WANTED))]
     third = len(others) // 3
@@ -107,7 +107,7 @@ async def gate_cost(folder: str, policy: Policy, audit: Audit | None) -> float:
     gate = PolicyGate(LivePolicy(lambda: policy), audit=audit)
     tool, use = Read(default_services({}, Path(folder))), USES["Read, inside"]
     ctx = ToolContext(RunContext(Path(folder)), use, AbortSignal(), lambda _: None, refuse)
-    request = Request.of(use, tool, tool.parse(use.input), ctx)
+    request = CallRequest.of(use, tool, tool.parse(use.input), ctx)
     samples = []
     for _ in range(ROUNDS):
         started = time.perf_counter_ns()
@@ -154,7 +154,7 @@ def report(name: str, use: ToolUse, few: Policy, many: Policy) -> None:
     def deciding(case: Case) -> Callable[[], object]:
         return lambda: decide(case)
 
-    request = imagined(use, tool_called(use.name), Path(few.cwd))
+    request = hypothetical_request(use, tool_called(use.name), Path(few.cwd))
     small = median(deciding(make_case(use, few, LOOKUP, facts_of(request, NOTHING_SAID))))
     large = median(deciding(make_case(use, many, LOOKUP, facts_of(request, NOTHING_SAID))))
     whole = median(lambda: decide(make_case(use, many, LOOKUP, facts_of(request, NOTHING_SAID))))

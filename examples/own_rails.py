@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from handrail import Agent, CarefulGate, Decision, Rails, Verdict, tool
 
 if TYPE_CHECKING:
-    from handrail.dispatch.gate import Request
+    from handrail.dispatch.gate import CallRequest
 
 SENT: list[str] = []
 
@@ -22,7 +22,7 @@ async def send_mail(to: str, text: str) -> str:
 class OnlyInside:
     """Mails may go to colleagues; all others are refused, with a reason the model can act on."""
 
-    async def approve(self, request: "Request", decision: Decision) -> Decision:
+    async def approve(self, request: "CallRequest", decision: Decision) -> Decision:
         receiver = str(request.use.input.get("to", ""))
         if request.tool is send_mail and receiver.endswith("@example.org"):
             return replace(decision, verdict=Verdict.ALLOW, reason="colleagues may get mail")

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from handrail.dispatch.approval.question import Question
     from handrail.dispatch.executor import ToolExecutor
     from handrail.dispatch.gate import CarefulGate, Rails
-    from handrail.dispatch.journal import Journal
     from handrail.dispatch.results import ResultStore
+    from handrail.dispatch.retry_journal import RetryJournal
     from handrail.dispatch.schedule import Scheduling
     from handrail.errors import HandrailError, InputError, RunError, ToolDefinitionError, ToolError
     from handrail.hooks.news import HookNews
@@ -48,7 +48,7 @@ _HOME = {
     "dispatch.approval.question": ("Question",),
     "dispatch.executor": ("ToolExecutor",),
     "dispatch.gate": ("CarefulGate", "Rails"),
-    "dispatch.journal": ("Journal",),
+    "dispatch.retry_journal": ("RetryJournal",),
     "dispatch.results": ("ResultStore",),
     "dispatch.schedule": ("Scheduling",),
     "errors": ("HandrailError", "InputError", "RunError", "ToolDefinitionError", "ToolError"),
@@ -102,7 +102,6 @@ __all__ = [
     "Ingredients",
     "Input",
     "InputError",
-    "Journal",
     "Limits",
     "LoopEvent",
     "Opinion",
@@ -118,6 +117,7 @@ __all__ = [
     "RawTool",
     "Refuse",
     "ResultStore",
+    "RetryJournal",
     "RunContext",
     "RunEnded",
     "RunError",

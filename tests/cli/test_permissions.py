@@ -16,7 +16,7 @@ from tests.shell.corpus_report import lines as command_lines
 from handrail.cli.main import run
 from handrail.conversation.redact import build_redactor
 from handrail.dispatch.approval.audit import Audit
-from handrail.dispatch.gate import NOTHING_SAID, Evidence, Request
+from handrail.dispatch.gate import NOTHING_SAID, CallRequest, Evidence
 from handrail.tools.permission import Allow, Deny, Opinion, Strength, Verdict
 from handrail.transcripts.store import TranscriptStore
 
@@ -536,7 +536,7 @@ async def test_what_the_audit_log_knows_of_a_sessions_calls_counts(
     person.now(Allow())
     request = desk.request(Bash(), command="npm run build")
     use = replace(request.use, id="c1")
-    made = Request.of(use, request.tool, request.args, request.ctx.replace(use=use))
+    made = CallRequest.of(use, request.tool, request.args, request.ctx.varied(use=use))
     await desk.gate.decide(made, NOTHING_SAID)
 
     told = json.loads(printed(capsys, "simulate", "--session", "mine", "--json")[1])

@@ -6,7 +6,7 @@ import pytest
 
 from handrail.config.execution import DEFAULT_FEATURES, features_of, result_limits, scheduling_of
 from handrail.config.snapshot import NO_SETTINGS, Settings
-from handrail.dispatch.results import DEFAULT_LIMITS, Limits
+from handrail.dispatch.results import DEFAULT_LIMITS, ResultLimits
 from handrail.dispatch.schedule import Scheduling
 from handrail.errors import SettingsError
 
@@ -55,8 +55,8 @@ def test_result_limits_are_read_from_files_and_variables() -> None:
         "HANDRAIL_RESULT_DAYS": "4",
     }
 
-    assert result_limits(settings({"results": section}), {}) == Limits(10_000, 3, 500, {"Read": 900})
-    assert result_limits(settings({"results": section}), env) == Limits(20_000, 4, 600, {"Bash": 1_000})
+    assert result_limits(settings({"results": section}), {}) == ResultLimits(10_000, 3, 500, {"Read": 900})
+    assert result_limits(settings({"results": section}), env) == ResultLimits(20_000, 4, 600, {"Bash": 1_000})
 
 
 @pytest.mark.parametrize(

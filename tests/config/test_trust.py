@@ -335,7 +335,7 @@ def test_a_hostile_project_gets_nothing_before_it_is_trusted(world: World, case:
     assert live.loaded.hooks == ()
     assert live.loaded.settings.servers == {}
     assert live.loaded.settings.values in ({}, {"permissions": {}})
-    assert (policy.rules, policy.mode, policy.flags.bypass_available) == ((), "default", False)
+    assert (policy.rules, policy.mode, policy.availability.bypass_available) == ((), "default", False)
     assert "not trusted" in " ".join(live.loaded.notes())
     assert not Path(world.places.cwd, "marker").exists()
 

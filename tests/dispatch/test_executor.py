@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from handrail.conversation.blocks import BrokenToolUse, ToolUse
+from handrail.dispatch.call_state import Call, CallState
 from handrail.dispatch.executor import ToolExecutor
-from handrail.dispatch.journal import Journal
+from handrail.dispatch.retry_journal import RetryJournal
 from handrail.dispatch.schedule import Scheduling
-from handrail.dispatch.tracked import Call, State
 from handrail.errors import HandrailError, ToolError
 from handrail.testing import GatedTool
 from handrail.tools.abort import AbortReason
@@ -429,8 +429,8 @@ async def test_front_ends_see_what_runs_and_whether_it_would_give_way() -> None:
 @pytest.mark.proves("E9")
 def test_a_call_moves_along_the_arrows_only() -> None:
     allowed = set()
-    for origin in State:
-        for target in State:
+    for origin in CallState:
+        for target in CallState:
             call = Call(0, ToolUse("a", "Gated", {}), 0.0)
             call.state = origin
             try:
@@ -1069,7 +1069,7 @@ async def test_a_discard_does_not_wait_for_calls_that_are_slow_to_stop() -> None
 
 async def retried(first: list[ToolUse], second: list[ToolUse], tool: GatedTool) -> list[Outcome]:
     """The answer is discarded once nothing moves any more, and asked for again."""
-    journal = Journal()
+    journal = RetryJournal()
     async with executor_for(tool, scheduling=ALL, journal=journal) as executor:
         for call in first:
             executor.add(call)

@@ -11,7 +11,7 @@ import pytest
 from handrail.conversation.blocks import Document, Image, Json, ResultBlock, Text, ToolUse
 from handrail.conversation.messages import UserMessage
 from handrail.dispatch.executor import ToolExecutor
-from handrail.dispatch.gate import CarefulGate, Evidence, HookAnswer, Rails, Request, WithoutPolicy
+from handrail.dispatch.gate import CallRequest, CarefulGate, Evidence, HookAnswer, Rails, WithoutPolicy
 from handrail.dispatch.results import ResultStore
 from handrail.dispatch.schedule import Scheduling
 from handrail.errors import ToolError
@@ -95,14 +95,14 @@ class FakeHooks:
     def __post_init__(self) -> None:
         self.gate.set()
 
-    async def before(self, request: Request) -> HookAnswer:
+    async def before(self, request: CallRequest) -> HookAnswer:
         self.stages.append("pre-hooks")
         await self.gate.wait()
         if self.raising:
             raise self.raising
         return self.answer
 
-    async def after(self, request: Request, output: Output | None, error: str, seconds: float) -> HookAnswer:
+    async def after(self, request: CallRequest, output: Output | None, error: str, seconds: float) -> HookAnswer:
         self.stages.append("post-hooks")
         self.seen.append((output, error))
         if self.raising:
@@ -119,7 +119,7 @@ class FakeGate(WithoutPolicy):
     evidence: list[Evidence] = field(default_factory=list)
     asked: list[Json] = field(default_factory=list)
 
-    async def decide(self, request: Request, evidence: Evidence) -> Decision:
+    async def decide(self, request: CallRequest, evidence: Evidence) -> Decision:
         self.stages.append("permission")
         self.evidence.append(evidence)
         self.asked.append(request.use.input)
@@ -283,7 +283,7 @@ async def test_a_no_that_also_stops_the_turn_interrupts_the_other_calls() -> Non
     gate = FakeGate(Decision(Verdict.DENY, "stop it", interrupt=True))
 
     class OnlyNotes(FakeGate):
-        async def decide(self, request: Request, evidence: Evidence) -> Decision:
+        async def decide(self, request: CallRequest, evidence: Evidence) -> Decision:
             if request.tool is tool:
                 await settled()
                 return await super().decide(request, evidence)
@@ -352,7 +352,7 @@ async def test_what_a_hook_adds_is_bounded() -> None:
 
 async def test_a_hook_that_fails_after_the_call_is_told_and_the_result_stays() -> None:
     class Late(FakeHooks):
-        async def before(self, request: Request) -> HookAnswer:
+        async def before(self, request: CallRequest) -> HookAnswer:
             return HookAnswer()
 
     outcome = await outcome_of(Note(), note(), rails=Rails(FakeGate(), Late(raising=OSError("gone"))))
@@ -377,7 +377,7 @@ async def test_hooks_see_the_error_of_a_failed_call() -> None:
 
 async def test_a_gate_that_keeps_a_cancellation_to_itself_does_not_get_the_call_run() -> None:
     class DeafGate(FakeGate):
-        async def decide(self, request: Request, evidence: Evidence) -> Decision:
+        async def decide(self, request: CallRequest, evidence: Evidence) -> Decision:
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.sleep(100)
             return await super().decide(request, evidence)
@@ -465,7 +465,7 @@ async def test_a_changed_input_that_touches_more_waits_and_runs_alone() -> None:
     hooks = FakeHooks(HookAnswer(updated_input={"text": "b"}))
 
     class OnlyNotes(FakeHooks):
-        async def before(self, request: Request) -> HookAnswer:
+        async def before(self, request: CallRequest) -> HookAnswer:
             return await hooks.before(request) if request.use.name == "Note" else HookAnswer()
 
     tool, later = Note(), GatedTool("Later")
@@ -495,7 +495,7 @@ async def test_calls_behind_a_changed_one_keep_their_order() -> None:
     hooks.gate.clear()
 
     class OnlyFirst(FakeHooks):
-        async def before(self, request: Request) -> HookAnswer:
+        async def before(self, request: CallRequest) -> HookAnswer:
             return await hooks.before(request) if request.use.id == "1" else HookAnswer()
 
     ran: list[str] = []
@@ -520,7 +520,7 @@ async def test_a_changed_input_is_refused_when_later_calls_have_already_started(
     hooks.gate.clear()
 
     class OnlyFirst(FakeHooks):
-        async def before(self, request: Request) -> HookAnswer:
+        async def before(self, request: CallRequest) -> HookAnswer:
             return await hooks.before(request) if request.use.id == "1" else HookAnswer()
 
     tool = Note()
@@ -577,7 +577,7 @@ async def test_a_changed_call_can_be_stopped_while_it_waits_and_lets_the_others_
     slow.access = lambda args, run: Access.of(writes=["/b"])  # type: ignore[method-assign]
 
     class OnlyNotes(FakeHooks):
-        async def before(self, request: Request) -> HookAnswer:
+        async def before(self, request: CallRequest) -> HookAnswer:
             return self.answer if request.use.name == "Note" else HookAnswer()
 
     tool, later = Note(), GatedTool("Later", interrupt="block")
@@ -682,7 +682,7 @@ async def test_the_answer_to_a_tool_that_asks_for_another_one_carries_the_change
             return Output()
 
     class Redacting(FakeHooks):
-        async def before(self, request: Request) -> HookAnswer:
+        async def before(self, request: CallRequest) -> HookAnswer:
             if request.use.name != "Note":
                 return HookAnswer()
             changed = {"secret": {"text": "***"}, "odd": {"words": "***"}}
@@ -837,7 +837,7 @@ async def test_a_call_that_timed_out_can_still_be_interrupted_while_hooks_look_a
             return Output()
 
     class SlowHooks(FakeHooks):
-        async def after(self, request: Request, output: Output | None, error: str, seconds: float) -> HookAnswer:
+        async def after(self, request: CallRequest, output: Output | None, error: str, seconds: float) -> HookAnswer:
             await asyncio.sleep(100)
             return HookAnswer()
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from handrail.dispatch.executor import ToolExecutor
 from handrail.dispatch.gate import CarefulGate, Rails
-from handrail.dispatch.journal import Journal
+from handrail.dispatch.retry_journal import RetryJournal
 from handrail.dispatch.schedule import Scheduling
 from handrail.testing import run_virtual
 from handrail.tools.abort import AbortReason
@@ -227,7 +227,7 @@ async def troubled(
     rails = Rails(CarefulGate(trusting=True), Rewriting(world)) if rewriting else TRUSTING
     run = start()
     story = Story(world)
-    executor = ToolExecutor(pool, run, NO_STORE, rails=rails, scheduling=scheduling, journal=Journal())
+    executor = ToolExecutor(pool, run, NO_STORE, rails=rails, scheduling=scheduling, journal=RetryJournal())
 
     async def read() -> None:
         story.events += [event async for event in executor.events]
@@ -330,7 +330,7 @@ def test_the_retry_of_a_discarded_answer_repeats_no_effect(
 
     async def twice() -> Counter[int]:
         world, pool = make(steps)
-        journal = Journal()
+        journal = RetryJournal()
         began: Counter[int] = Counter()
         for last in (False, True):
             world.began_at.clear()

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.conversation.blocks import Image, ResultBlock, Text
-from handrail.dispatch.results import DAY, Limits, ResultStore
+from handrail.dispatch.results import DAY, ResultLimits, ResultStore
 from handrail.testing import GatedTool
 from handrail.tools.context import ToolContext
 from handrail.tools.outcome import Outcome
@@ -94,7 +94,7 @@ def test_a_preview_starts_with_the_notice_and_shows_head_and_tail_with_sizes(tmp
 
 @pytest.mark.proves("I6")
 def test_what_was_replaced_once_is_replaced_by_the_same_bytes_whatever_happened_since(tmp_path: Path) -> None:
-    store = ResultStore(tmp_path / "run", Limits(quota_bytes=len(BIG)))
+    store = ResultStore(tmp_path / "run", ResultLimits(quota_bytes=len(BIG)))
     first = preview(store)
     files(tmp_path)[0].write_text("gone")
 
@@ -153,7 +153,7 @@ def test_what_is_older_than_the_retention_time_is_removed_in_the_folders_of_all_
 
 @pytest.mark.proves("I9", "R6")
 def test_a_full_quota_loses_the_rest_and_says_so(tmp_path: Path) -> None:
-    store = ResultStore(tmp_path / "run", Limits(quota_bytes=len(BIG) + 10))
+    store = ResultStore(tmp_path / "run", ResultLimits(quota_bytes=len(BIG) + 10))
     preview(store, "1")
 
     text = preview(store, "2", "x" * LIMIT * 2)
@@ -165,7 +165,7 @@ def test_a_full_quota_loses_the_rest_and_says_so(tmp_path: Path) -> None:
 
 @pytest.mark.proves("I9")
 def test_the_quota_holds_when_several_threads_store_at_once(tmp_path: Path) -> None:
-    store = ResultStore(tmp_path / "run", Limits(quota_bytes=3 * len(BIG)))
+    store = ResultStore(tmp_path / "run", ResultLimits(quota_bytes=3 * len(BIG)))
     threads = [threading.Thread(target=preview, args=(store, str(n))) for n in range(8)]
     for thread in threads:
         thread.start()

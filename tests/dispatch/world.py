@@ -14,7 +14,7 @@ from pathlib import Path
 from hypothesis import strategies as st
 
 from handrail.conversation.blocks import BrokenToolUse, ToolUse
-from handrail.dispatch.gate import CarefulGate, HookAnswer, Rails, Request
+from handrail.dispatch.gate import CallRequest, CarefulGate, HookAnswer, Rails
 from handrail.dispatch.results import ResultStore
 from handrail.errors import ToolError
 from handrail.tools.access import EXCLUSIVE, SHARED, Access
@@ -223,12 +223,12 @@ class Rewriting:
     def __init__(self, world: World) -> None:
         self.world = world
 
-    async def before(self, request: Request) -> HookAnswer:
+    async def before(self, request: CallRequest) -> HookAnswer:
         await asyncio.sleep(1)
         other = self.world.steps[request.args.key].rewritten
         return HookAnswer(updated_input={"key": other.key} if other else None)
 
-    async def after(self, request: Request, output: Output | None, error: str, seconds: float) -> HookAnswer:
+    async def after(self, request: CallRequest, output: Output | None, error: str, seconds: float) -> HookAnswer:
         return HookAnswer()
 
 

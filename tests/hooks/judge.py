@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from handrail.dispatch.approval.judging import facts_of
-from handrail.dispatch.gate import Approver, Evidence, Request, WithoutPolicy
+from handrail.dispatch.approval.decide import facts_of
+from handrail.dispatch.gate import Approver, CallRequest, Evidence, WithoutPolicy
 from handrail.files.paths import beneath, exists, expand, locate, resolve
 from handrail.permissions.case import make_case
+from handrail.permissions.file_access import Lookup
 from handrail.permissions.layers import decide
 from handrail.permissions.policy import Policy
-from handrail.permissions.rules import Behaviour, Source
-from handrail.permissions.touch import Lookup
+from handrail.permissions.rules import Behaviour, RuleSource
 from handrail.tools.permission import Decision, Verdict
 
 LOOKUP = Lookup(resolve, locate, expand, exists, beneath)
@@ -24,9 +24,9 @@ class RuleGate(WithoutPolicy):
         self._approver = approver
         self._policy = Policy.empty(str(folder), str(folder))
         for behaviour, texts in rules.items():
-            self._policy = self._policy.adding(Behaviour(behaviour), texts, Source("user"))
+            self._policy = self._policy.adding(Behaviour(behaviour), texts, RuleSource("user"))
 
-    async def decide(self, request: Request, evidence: Evidence) -> Decision:
+    async def decide(self, request: CallRequest, evidence: Evidence) -> Decision:
         decision = decide(make_case(request.use, self._policy, LOOKUP, facts_of(request, evidence)))
         if decision.verdict is not Verdict.ASK:
             return decision

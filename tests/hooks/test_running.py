@@ -16,7 +16,7 @@ import pytest
 
 from handrail import HookCallback, HookNews, Hooks, RunContext, ToolUse
 from handrail.cli.permissions.calls import tool_called
-from handrail.dispatch.approval.judging import imagined
+from handrail.dispatch.approval.decide import hypothetical_request
 from handrail.hooks.answers import NOTHING, Answer
 from handrail.hooks.asking import Surroundings
 from handrail.hooks.specs import HookSource
@@ -251,7 +251,7 @@ async def test_a_condition_is_a_permission_rule(
 ) -> None:
     asked = hooks(commands("touch ran", **{"if": rule}), tmp_path)
     fields = {"tool_name": name, "tool_input": given}
-    call = imagined(ToolUse("1", name, given), tool_called(name), tmp_path)
+    call = hypothetical_request(ToolUse("1", name, given), tool_called(name), tmp_path)
     await fire(asked, tmp_path, fields=fields, use=DeclaredUse(call.use, call.access))
 
     assert (tmp_path / "ran").exists() == runs

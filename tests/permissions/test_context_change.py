@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.permissions.modes import MODES, STRICTNESS
-from handrail.permissions.policy import Flags, Policy
+from handrail.permissions.policy import ModeAvailability, Policy
 from handrail.permissions.update import UpdateProblem, change_policy
 from handrail.tools.output import ContextChange
 
-ALL = Flags(bypass_available=True, auto_available=True)
-START = Policy.empty("/project", "/home/me").with_flags(ALL).with_directories(["/project", "/more"])
+ALL = ModeAvailability(bypass_available=True, auto_available=True)
+START = Policy.empty("/project", "/home/me").with_availability(ALL).with_directories(["/project", "/more"])
 
 
 def after(mode: str, change: ContextChange, *, consented: bool) -> Any:
@@ -66,7 +66,7 @@ def test_leaving_plan_mode_restores_the_mode_before_it_with_consent_only(mode: s
 
 
 def test_a_mode_that_is_not_available_is_not_entered_even_with_consent() -> None:
-    narrow = START.with_flags(Flags())
+    narrow = START.with_availability(ModeAvailability())
 
     for mode in ("bypassPermissions", "auto"):
         assert isinstance(change_policy(narrow, ContextChange(mode=mode), consented=True), UpdateProblem)
@@ -95,5 +95,5 @@ def test_without_consent_no_sequence_of_changes_ever_lets_more_pass(
             continue
         assert STRICTNESS.index(changed.mode) <= STRICTNESS.index(policy.mode)
         assert all(f"{folder}/".startswith(policy.prefixes) for folder in changed.working_dirs)
-        assert (changed.rules, changed.flags) == (policy.rules, policy.flags)
+        assert (changed.rules, changed.availability) == (policy.rules, policy.flags)
         policy = changed

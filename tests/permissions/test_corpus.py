@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from handrail.permissions.matching import matched
+from handrail.permissions.matching import all_matches
 from tests.permissions.world import World, lines
 from tests.shell.corpus_report import lines as command_lines
 from tests.shell.corpus_report import runs_unasked
@@ -29,7 +29,7 @@ def test_a_rule_matches_what_it_says(line: dict[str, Any], tmp_path: Path) -> No
     world.build(line.get("fs", {}))
     world.rules = {line["rule_kind"]: [line["rule"]]}
 
-    found = matched(world.case(line["tool"], line["input"]))
+    found = all_matches(world.case(line["tool"], line["input"]))
 
     assert bool(found) == line["match"], line["why"]
 

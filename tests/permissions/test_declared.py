@@ -12,17 +12,17 @@ from hypothesis import strategies as st
 
 from handrail.builtin.table import base_tools
 from handrail.conversation.blocks import Json, ToolUse
+from handrail.dispatch.approval.decide import conditions_left_to_tools
 from handrail.dispatch.approval.gate import PolicyGate
-from handrail.dispatch.approval.judging import tool_checks
 from handrail.dispatch.approval.live import LivePolicy
-from handrail.dispatch.approval.question import Answer, Question
+from handrail.dispatch.approval.question import ApprovalAnswer, Question
 from handrail.dispatch.executor import ToolExecutor
-from handrail.dispatch.gate import HookAnswer, Rails, Request
+from handrail.dispatch.gate import CallRequest, HookAnswer, Rails
 from handrail.dispatch.results import ResultStore
 from handrail.permissions.modes import MODES
 from handrail.permissions.policy import Policy
 from handrail.permissions.risk import Level
-from handrail.permissions.rules import Behaviour, Source
+from handrail.permissions.rules import Behaviour, RuleSource
 from handrail.session.state_folder import default_services
 from handrail.tools.access import Access
 from handrail.tools.context import RunContext, ToolContext
@@ -106,7 +106,7 @@ def no_catalog() -> Any:
     raise LookupError
 
 
-Answering = Callable[[Question], Awaitable[Answer | None]]
+Answering = Callable[[Question], Awaitable[ApprovalAnswer | None]]
 Make = Callable[[Path], tuple[AnyTool, Callable[[str], dict[str, Any]]]]
 
 
@@ -172,16 +172,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 class Consenting:
     """Hooks that say yes to everything."""
 
-    async def before(self, request: Request) -> HookAnswer:
+    async def before(self, request: CallRequest) -> HookAnswer:
         return HookAnswer(Opinion(Strength.ALLOW, Verdict.ALLOW, "hooks", "fine"))
 
-    async def after(self, request: Request, output: Output | None, error: str, seconds: float) -> HookAnswer:
+    async def after(self, request: CallRequest, output: Output | None, error: str, seconds: float) -> HookAnswer:
         return HookAnswer()
 
 
 def policy_in(folder: Path, mode: str = "default", **rules: list[str]) -> Policy:
-    source = Source("project", "settings.json", 1, str(folder))
-    policy = Policy.empty(str(folder), str(folder.parent)).with_flags(ALL_MODES)
+    source = RuleSource("project", "settings.json", 1, str(folder))
+    policy = Policy.empty(str(folder), str(folder.parent)).with_availability(ALL_MODES)
     for kind, texts in rules.items():
         policy = policy.adding(Behaviour(kind), [text.format(folder=str(folder)[1:]) for text in texts], source)
     return policy.with_mode(mode)
@@ -195,7 +195,7 @@ class Person:
     def __init__(self, answer: Answering) -> None:
         self._answer = answer
 
-    async def ask(self, question: Question) -> Answer | None:
+    async def ask(self, question: Question) -> ApprovalAnswer | None:
         return await self._answer(question)
 
     def update(self, question: Question) -> None:
@@ -214,7 +214,7 @@ def called(
     """The outcome of one call that runs through the executor with real rules."""
 
     async def run() -> Outcome:
-        gate = PolicyGate(LivePolicy(lambda: policy), Person(ask) if ask else None, conditions=tool_checks)
+        gate = PolicyGate(LivePolicy(lambda: policy), Person(ask) if ask else None, conditions=conditions_left_to_tools)
         rails = Rails(gate, Consenting() if hooks else None)
         pool = assemble(Ingredients(custom=(subject,)))
         async with ToolExecutor(pool, RunContext(folder), ResultStore(folder / "big"), rails=rails) as executor:

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from handrail.conversation.blocks import ToolUse
 from handrail.files.paths import Beneath, Place
 from handrail.permissions.case import Facts, make_case
+from handrail.permissions.file_access import Lookup
 from handrail.permissions.layers import decide, outcome
 from handrail.permissions.modes import MODES
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import Behaviour, Rule, RuleProblem, parse_rule
-from handrail.permissions.touch import Lookup
 from handrail.tools.permission import Check, Decision, Opinion, Strength, Verdict
 from handrail.tools.tool import McpInfo
 from tests.permissions.world import ALL_MODES, LOOKUP, World, declared
@@ -328,7 +328,7 @@ FACTS = st.builds(
 
 
 def judged(use: ToolUse, rules: list[Parsed], mode: str, facts: Facts) -> Decision:
-    policy = Policy.empty("/p", "/h").with_flags(ALL_MODES).with_rules(rules).with_mode(mode)
+    policy = Policy.empty("/p", "/h").with_availability(ALL_MODES).with_rules(rules).with_mode(mode)
     return decide(make_case(use, policy, PURE, declared(use, "/p", facts)))
 
 

@@ -5,10 +5,13 @@ import pytest
 from handrail.cli.permissions.calls import installed
 from handrail.permissions.lint import lint
 from handrail.permissions.policy import Policy
-from handrail.permissions.rules import Behaviour, Source
+from handrail.permissions.rules import Behaviour, RuleSource
 
 TOOLS = frozenset({*installed(), "CronCreate"})
-PROJECT, USER = Source("project", "s.json", 1, "/p"), Source("user", "~/.handrail/settings.json", 2, "/h/.handrail")
+PROJECT, USER = (
+    RuleSource("project", "s.json", 1, "/p"),
+    RuleSource("user", "~/.handrail/settings.json", 2, "/h/.handrail"),
+)
 
 
 @pytest.mark.parametrize(
@@ -39,7 +42,7 @@ PROJECT, USER = Source("project", "s.json", 1, "/p"), Source("user", "~/.handrai
         ("mcp__*", "allow", PROJECT, "malformed", "literal server"),
     ],
 )
-def test_a_rule_that_misleads_is_found(text: str, behaviour: str, source: Source, kind: str, said: str) -> None:
+def test_a_rule_that_misleads_is_found(text: str, behaviour: str, source: RuleSource, kind: str, said: str) -> None:
     found = lint(Policy.empty("/p", "/h").adding(Behaviour(behaviour), [text], source), TOOLS)
 
     assert [(finding.kind, finding.rule, finding.source) for finding in found] == [(kind, text, source)]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.permissions.paths import critical, protected, secret
+from handrail.permissions.paths import critical, protected_name, secret
 from tests.permissions.world import PROJECT, World
 
 
@@ -21,7 +21,7 @@ from tests.permissions.world import PROJECT, World
     ],
 )  # fmt: skip
 def test_what_changes_later_runs_is_protected(name: str, tmp_path: Path) -> None:
-    assert protected(f"/home/dev/proj/{name}", "/home/dev")
+    assert protected_name(f"/home/dev/proj/{name}", "/home/dev")
     for mode in ("default", "acceptEdits", "auto"):
         world = World(tmp_path, mode=mode, rules={"allow": ["Edit", "Write", "Edit(**)", "Edit(//**)"]})
         assert world.says("Write", {"file_path": name}) == "ask", mode
@@ -32,7 +32,7 @@ def test_what_changes_later_runs_is_protected(name: str, tmp_path: Path) -> None
     "name", [".gitignore", ".github/workflows/x.yml", "git/config", ".claude/worktrees/a/b.py", "src/.gitkeep", ".env"]
 )
 def test_ordinary_names_are_not_protected(name: str, tmp_path: Path) -> None:
-    assert not protected(f"/home/dev/proj/{name}", "/home/dev")
+    assert not protected_name(f"/home/dev/proj/{name}", "/home/dev")
     assert World(tmp_path, mode="acceptEdits").says("Write", {"file_path": name}) == "allow"
 
 
@@ -233,8 +233,8 @@ def test_a_search_pattern_may_not_leave_the_working_folders(
 def test_no_mode_or_rule_makes_a_protected_place_clear(tmp_path: Path) -> None:
     world = World(tmp_path, mode="acceptEdits", rules={"allow": ["Edit(.git/**)"]})
 
-    assert [touch.clear for touch in world.case("Write", {"file_path": ".git/config"}).touches] == [False]
-    assert [touch.clear for touch in world.case("Write", {"file_path": "src/a.py"}).touches] == [True]
+    assert [file.clear for file in world.case("Write", {"file_path": ".git/config"}).files] == [False]
+    assert [file.clear for file in world.case("Write", {"file_path": "src/a.py"}).files] == [True]
 
 
 STATE = "/home/dev/.local/state/handrail/runs/7"

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.permissions.matching import matched
+from handrail.permissions.matching import all_matches
 from handrail.permissions.patterns import Anchors, PathIndex
-from handrail.permissions.rules import Behaviour, Rule, Source, parse_rule
+from handrail.permissions.rules import Behaviour, Rule, RuleSource, parse_rule
 from tests.permissions.world import World
 
 CASES = [
@@ -58,7 +58,7 @@ CASES = [
 def test_a_pattern_reaches_as_far_as_it_says(pattern: str, file: str, allow: bool, deny: bool, tmp_path: Path) -> None:
     for kind, expected in (("allow", allow), ("deny", deny), ("ask", deny)):
         world = World(tmp_path, rules={kind: [f"Read({pattern})"]})
-        assert bool(matched(world.case("Read", {"file_path": file}))) == expected, kind
+        assert bool(all_matches(world.case("Read", {"file_path": file}))) == expected, kind
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_an_allow_rule_grants_what_it_names(rule: str, tool: str, matches: bool,
     world = World(tmp_path, rules={"allow": [rule]})
     values = {"file_path": "src/a", "notebook_path": "src/a", "path": "src", "pattern": "*"}
 
-    assert bool(matched(world.case(tool, values))) == matches
+    assert bool(all_matches(world.case(tool, values))) == matches
 
 
 @pytest.mark.parametrize("tool", ["Read", "Edit", "Write", "NotebookEdit", "Grep"])
@@ -163,7 +163,7 @@ PARTS = st.one_of(st.just("**"), st.text("ab*?", min_size=1, max_size=5).filter(
 )
 def test_a_pattern_matches_what_trying_everything_would_match(spec: str, path: str, end: str, narrow: bool) -> None:
     kind = Behaviour.ALLOW if narrow else Behaviour.DENY
-    rule = parse_rule(f"Read({spec})", kind, Source("project"))
+    rule = parse_rule(f"Read({spec})", kind, RuleSource("project"))
     if not isinstance(rule, Rule) or rule.spec is None:
         return
     found = PathIndex([rule], Anchors("/w", "/h"), narrow=narrow).find(f"/w/{path}{end}")
@@ -175,7 +175,7 @@ def test_a_pattern_matches_what_trying_everything_would_match(spec: str, path: s
     "spec", ["**/a/**/a/**/a/**/a/**/a/**/b", "*a*a*a*a*a*a*a*b", "**/**/**/**/x", "?*?*?*?*?*?*?*b", "[a]*" * 9 + "b"]
 )
 def test_wildcards_of_a_hostile_project_hold_nobody_up(spec: str) -> None:
-    rule = parse_rule(f"Read({spec})", Behaviour.DENY, Source("project"))
+    rule = parse_rule(f"Read({spec})", Behaviour.DENY, RuleSource("project"))
     assert isinstance(rule, Rule)
     index = PathIndex([rule], Anchors("/w", "/h"), narrow=False)
 

@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.permissions.policy import Flags, Policy, mode_of_subagent
-from handrail.permissions.rules import Behaviour, Rule, Source
+from handrail.permissions.policy import ModeAvailability, Policy
+from handrail.permissions.rules import Behaviour, Rule, RuleSource
 from handrail.permissions.update import UpdateProblem, apply_update
 from handrail.tools.pool import DenyFilter
 from handrail.tools.tool import McpInfo
 
 ALLOW, ASK, DENY = Behaviour.ALLOW, Behaviour.ASK, Behaviour.DENY
-USER, PROJECT = Source("user", "~/.handrail/settings.json", 3), Source("project", ".handrail/settings.json", 4)
+USER, PROJECT = RuleSource("user", "~/.handrail/settings.json", 3), RuleSource("project", ".handrail/settings.json", 4)
 EMPTY = Policy.empty("/p", "/h")
-ALL = Flags(bypass_available=True, auto_available=True)
+ALL = ModeAvailability(bypass_available=True, auto_available=True)
 
 
 @pytest.mark.proves("G17")
@@ -64,9 +64,9 @@ def test_rules_of_all_sources_are_pooled_and_keep_their_source() -> None:
 @pytest.mark.parametrize("mode", ["bypassPermissions", "auto"])
 def test_a_mode_that_is_not_available_cannot_be_entered(mode: str) -> None:
     assert EMPTY.with_mode(mode).mode == "default"
-    allowed = EMPTY.with_flags(ALL).with_mode(mode)
+    allowed = EMPTY.with_availability(ALL).with_mode(mode)
     assert allowed.mode == mode
-    assert allowed.with_flags(Flags()).mode == "default"
+    assert allowed.with_availability(ModeAvailability()).mode == "default"
 
 
 def test_manual_is_another_word_for_default_and_unknown_modes_are_refused() -> None:
@@ -82,29 +82,14 @@ def test_leaving_plan_mode_restores_the_mode_before_it() -> None:
     assert planning.pre_plan_mode == "acceptEdits"
     assert planning.leaving_plan().mode == "acceptEdits"
     assert EMPTY.leaving_plan() is EMPTY
-    bypassing = EMPTY.with_flags(ALL).with_mode("bypassPermissions").with_mode("plan")
-    assert bypassing.with_flags(Flags()).leaving_plan().mode == "default"
-
-
-@pytest.mark.parametrize(
-    ("parent", "own", "expected"),
-    [
-        ("default", "", "default"),
-        ("default", "plan", "plan"),
-        ("plan", "acceptEdits", "acceptEdits"),
-        ("bypassPermissions", "plan", "bypassPermissions"),
-        ("acceptEdits", "default", "acceptEdits"),
-        ("auto", "default", "auto"),
-    ],
-)
-def test_a_sub_agent_has_its_parents_mode_unless_it_may_choose(parent: str, own: str, expected: str) -> None:
-    assert mode_of_subagent(parent, own) == expected
+    bypassing = EMPTY.with_availability(ALL).with_mode("bypassPermissions").with_mode("plan")
+    assert bypassing.with_availability(ModeAvailability()).leaving_plan().mode == "default"
 
 
 def test_surroundings_are_part_of_the_policy() -> None:
-    flags = Flags(bypass_available=True)
+    flags = ModeAvailability(bypass_available=True)
 
-    assert EMPTY.with_flags(flags).flags == flags
+    assert EMPTY.with_availability(flags).flags == flags
 
 
 @pytest.mark.parametrize(
@@ -163,7 +148,7 @@ def test_a_rule_without_content_is_the_whole_tool() -> None:
     found = apply_update(EMPTY, update)
 
     assert isinstance(found, Policy)
-    assert found.rules == (Rule("Task", "Agent", None, DENY, Source("session")),)
+    assert found.rules == (Rule("Task", "Agent", None, DENY, RuleSource("session")),)
 
 
 def test_mode_and_folders_are_updated() -> None:

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.permissions.rules import Behaviour, Rule, RuleProblem, Source, mcp_of, parse_rule, split_rules
+from handrail.permissions.rules import Behaviour, Rule, RuleProblem, RuleSource, mcp_of, parse_rule, split_rules
 from handrail.tools.tool import McpInfo
 
 ALLOW, ASK, DENY = Behaviour.ALLOW, Behaviour.ASK, Behaviour.DENY
-HERE = Source("project", ".handrail/settings.json", 12)
+HERE = RuleSource("project", ".handrail/settings.json", 12)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.permissions.matching import matched
+from handrail.permissions.matching import all_matches
 from tests.permissions.world import World
 
 TOUCH = [
@@ -128,7 +128,7 @@ def test_a_deny_rule_looks_through_wrappers(wrapper: str, tmp_path: Path) -> Non
 def test_a_deny_rule_does_not_take_text_for_a_command(command: str, tmp_path: Path) -> None:
     world = World(tmp_path, rules={"deny": ["Bash(rm:*)"]})
 
-    assert matched(world.case("Bash", {"command": command})) == ()
+    assert all_matches(world.case("Bash", {"command": command})) == ()
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_a_deny_rule_sees_the_sub_command_behind_options(command: str, tmp_path:
 def test_an_allow_rule_matches_words(rule: str, command: str, matches: bool, tmp_path: Path) -> None:
     world = World(tmp_path, rules={"allow": [f"Bash({rule})"]})
 
-    assert bool(matched(world.case("Bash", {"command": command}))) == matches
+    assert bool(all_matches(world.case("Bash", {"command": command}))) == matches
 
 
 def test_several_rules_together_cover_a_command_line(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.permissions.web import Reach, address_class, ipv4, read_url
+from handrail.permissions.web import AddressClass, address_class, ipv4, read_url
 from tests.permissions.world import World
 
 
@@ -108,7 +108,7 @@ def test_a_domain_rule_matches_that_host(rule: str, url: str, allow: bool, deny:
 
 def test_public_addresses_are_public() -> None:
     for text in ("8.8.8.8", "1.1.1.1", "2606:4700::1111", "::ffff:8.8.8.8"):
-        assert address_class(ipaddress.ip_address(text)) is Reach.PUBLIC, text
+        assert address_class(ipaddress.ip_address(text)) is AddressClass.PUBLIC, text
 
 
 @given(st.text())
@@ -149,4 +149,4 @@ def test_an_ipv6_address_is_no_safer_than_the_ipv4_address_in_it(address: ipaddr
 
     for carrier in carriers:
         inner, outer = address_class(address), address_class(ipaddress.IPv6Address(carrier))
-        assert inner is Reach.PUBLIC or outer is not Reach.PUBLIC
+        assert inner is AddressClass.PUBLIC or outer is not AddressClass.PUBLIC

@@ -10,14 +10,14 @@ from typing import Any
 
 from handrail.cli.permissions.calls import tool_called
 from handrail.conversation.blocks import ToolUse
-from handrail.dispatch.approval.judging import facts_of, imagined
+from handrail.dispatch.approval.decide import facts_of, hypothetical_request
 from handrail.dispatch.gate import NOTHING_SAID
 from handrail.files.paths import beneath, exists, expand, locate, resolve
 from handrail.permissions.case import Case, Facts, make_case
+from handrail.permissions.file_access import Lookup
 from handrail.permissions.layers import decide, outcome
-from handrail.permissions.policy import Flags, Policy
-from handrail.permissions.rules import Behaviour, Source
-from handrail.permissions.touch import Lookup
+from handrail.permissions.policy import ModeAvailability, Policy
+from handrail.permissions.rules import Behaviour, RuleSource
 from handrail.tools.access import Access
 from handrail.tools.context import RunContext
 from handrail.tools.permission import Decision
@@ -27,7 +27,7 @@ LOOKUP = Lookup(resolve, locate, expand, exists, beneath)
 CORPUS = Path(__file__).parent / "corpus"
 HOME = "/home/dev"
 PROJECT = "/home/dev/proj"
-ALL_MODES = Flags(bypass_available=True, auto_available=True)
+ALL_MODES = ModeAvailability(bypass_available=True, auto_available=True)
 
 
 class ExitPlanMode(RawTool):
@@ -43,7 +43,7 @@ class ExitPlanMode(RawTool):
 def declared(use: ToolUse, cwd: str = "/", facts: Facts | None = None) -> Facts:
     """These facts, with what the tool of the call declares."""
     tool = ExitPlanMode() if use.name == "ExitPlanMode" else tool_called(use.name)
-    own = facts_of(imagined(use, tool, Path(cwd)), NOTHING_SAID)
+    own = facts_of(hypothetical_request(use, tool, Path(cwd)), NOTHING_SAID)
     if facts is None:
         return own
     return replace(
@@ -116,8 +116,8 @@ class World:
 
     @property
     def policy(self) -> Policy:
-        source = Source("project", ".handrail/settings.json", 1, self.at(self.source_dir or PROJECT))
-        policy = Policy.empty(self.at(self.cwd), self.at(self.home)).with_flags(ALL_MODES)
+        source = RuleSource("project", ".handrail/settings.json", 1, self.at(self.source_dir or PROJECT))
+        policy = Policy.empty(self.at(self.cwd), self.at(self.home)).with_availability(ALL_MODES)
         policy = policy.with_directories(map(self.at, self.working_dirs)).with_kept(map(self.at, self.kept))
         policy = policy.with_own(map(self.at, self.own))
         for kind, texts in self.rules.items():

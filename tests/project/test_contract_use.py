@@ -19,7 +19,7 @@ CONTRACT = {
     "handrail.tools.abort": ("AbortSignal",),
     "handrail.tools.permission": ("Decision", "Opinion", "Allow", "Deny", "Ask", "Refuse", "PermissionSnapshot"),
     "handrail.dispatch.executor": ("ToolExecutor",),
-    "handrail.dispatch.approval.question": ("Question", "Proposal", "Handler", "PermissionHooks", "Persist"),
+    "handrail.dispatch.approval.question": ("Question", "Proposal", "Handler", "PermissionHooks", "SettingsWriter"),
 }
 
 FOR_PROGRAMS: Mapping[str, str] = {

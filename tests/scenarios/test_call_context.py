@@ -11,8 +11,8 @@ from handrail.conversation.blocks import ToolResult, ToolUse
 from handrail.conversation.messages import AssistantMessage, UserMessage
 from handrail.conversation.request import ToolDefinition
 from handrail.loop.limits import Limits
-from handrail.permissions.policy import Flags
-from handrail.permissions.rules import Behaviour, Source
+from handrail.permissions.policy import ModeAvailability
+from handrail.permissions.rules import Behaviour, RuleSource
 from handrail.testing import ScriptedModel, say, use
 from handrail.tools.context import AgentType, Budget, RunOptions
 from handrail.tools.output import ContextChange, Output
@@ -23,7 +23,7 @@ from handrail.tools.tool import PromptView, Tool
 pytestmark = pytest.mark.anyio
 
 ENV: dict[str, str] = {}
-ALL_MODES = Flags(bypass_available=True, auto_available=True)
+ALL_MODES = ModeAvailability(bypass_available=True, auto_available=True)
 
 
 class Nothing(Input):
@@ -80,7 +80,7 @@ def agree(_name: str, _input: Any, _question: Question) -> Allow:
 
 
 def policy(folder: Path, mode: str = "default") -> Policy:
-    return Policy.empty(str(folder), "/").with_flags(ALL_MODES).with_mode(mode)
+    return Policy.empty(str(folder), "/").with_availability(ALL_MODES).with_mode(mode)
 
 
 # What it is told
@@ -88,8 +88,8 @@ def policy(folder: Path, mode: str = "default") -> Policy:
 
 @pytest.mark.proves("A9", "G15", "G30")
 async def test_a_tool_sees_the_rules_its_call_was_decided_on(tmp_path: Path) -> None:
-    rules = policy(tmp_path, "acceptEdits").adding(Behaviour.DENY, ["Read(.env)"], Source("project"))
-    rules = rules.adding(Behaviour.ALLOW, ["look", "Bash(ls *)"], Source("user")).with_directories(
+    rules = policy(tmp_path, "acceptEdits").adding(Behaviour.DENY, ["Read(.env)"], RuleSource("project"))
+    rules = rules.adding(Behaviour.ALLOW, ["look", "Bash(ls *)"], RuleSource("user")).with_directories(
         [str(tmp_path), "/x"]
     )
     look = Look(lambda ctx: (ctx.permissions, ctx.decision))
@@ -272,7 +272,7 @@ def planned(name: str, _input: Any, _question: Question) -> Allow | Deny:
 async def test_a_tool_that_nobody_was_asked_about_cannot_widen_what_is_permitted(
     tmp_path: Path, change: ContextChange
 ) -> None:
-    rules = policy(tmp_path).adding(Behaviour.ALLOW, ["look"], Source("user"))
+    rules = policy(tmp_path).adding(Behaviour.ALLOW, ["look"], RuleSource("user"))
     look = Look(lambda ctx: ctx.permissions, change)
     answers: list[Any] = [[use("1", "look"), use("2", "look")], [say("Done.")]]
     agent = Agent(ScriptedModel(answers), [look], can_use_tool=agree, policy=rules, cwd=tmp_path, env=ENV)

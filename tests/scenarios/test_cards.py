@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from handrail.conversation.blocks import Json
-from handrail.dispatch.gate import Evidence, Rails, Request, WithoutPolicy
+from handrail.dispatch.gate import CallRequest, Evidence, Rails, WithoutPolicy
 from handrail.errors import ToolError
 from handrail.headless.debug import DebugPrinter
 from handrail.testing.model import say, use
@@ -76,7 +76,7 @@ class Clumsy(Post):
 
 
 class NoSecrets(WithoutPolicy):
-    async def decide(self, request: Request, evidence: Evidence) -> Decision:
+    async def decide(self, request: CallRequest, evidence: Evidence) -> Decision:
         if request.use.input.get("text") == "secret":
             return Decision(Verdict.DENY, "secrets stay here")
         return Decision(Verdict.ALLOW, "")

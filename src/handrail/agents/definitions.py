@@ -107,13 +107,13 @@ def from_json(name: str, value: object, source: str) -> AgentDefinition | str:
 
 def _names_tool(names: tuple[str, ...], tool: str) -> bool:
     """Whether one of these names or rules is about a tool; `*` stands for any text."""
-    from handrail.permissions.globs import glob  # noqa: PLC0415  # no first request waits for it
     from handrail.permissions.rules import ALIASES, MCP  # noqa: PLC0415
+    from handrail.permissions.wildcards import parse_wildcards  # noqa: PLC0415  # no first request waits for it
 
     for name in names:
         plain = ALIASES.get(each := name.partition("(")[0].strip(), each)
         server = plain.startswith(MCP) and "__" not in plain.removeprefix(MCP)
-        if glob(plain).matches(tool) or (server and glob(f"{plain}__*").matches(tool)):
+        if parse_wildcards(plain).matches(tool) or (server and parse_wildcards(f"{plain}__*").matches(tool)):
             return True
     return False
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast, get_args
 
 from handrail.builtin.table import USUAL_FEATURES
 from handrail.config.snapshot import Settings
-from handrail.dispatch.results import DEFAULT_LIMITS, Limits
+from handrail.dispatch.results import DEFAULT_LIMITS, ResultLimits
 from handrail.dispatch.schedule import EarlyStart, Scheduling, SiblingErrors
 from handrail.errors import SettingsError
 
@@ -66,7 +66,7 @@ def scheduling_of(settings: Settings, env: Mapping[str, str]) -> Scheduling:
     )
 
 
-def result_limits(settings: Settings, env: Mapping[str, str]) -> Limits:
+def result_limits(settings: Settings, env: Mapping[str, str]) -> ResultLimits:
     """
     How long results may be, and how much of the long ones is kept.
 
@@ -74,7 +74,7 @@ def result_limits(settings: Settings, env: Mapping[str, str]) -> Limits:
         SettingsError: a variable cannot be used.
     """
     usual, section = DEFAULT_LIMITS, _Section("results", settings, env)
-    made = Limits(
+    made = ResultLimits(
         quota_bytes=section.value("quotaBytes", "HANDRAIL_RESULT_QUOTA", _number, usual.quota_bytes),
         retention_days=section.value("retentionDays", "HANDRAIL_RESULT_DAYS", _number, usual.retention_days),
         max_chars=section.value("maxChars", "HANDRAIL_MAX_RESULT_CHARS", _number, 0) or None,

@@ -1,10 +1,10 @@
 """
-One call, end to end, always through the same stages:
+Runs one call through its stages, always the same:
 
     look up -> schema -> meaning -> hooks -> permission -> call -> post-hooks -> fit -> result block
 
-Whatever happens on the way becomes exactly one Outcome. This is the one place where exceptions turn into results;
-cancellation passes through, because only the executor knows why.
+Every call ends in exactly one Outcome. This is the only place where exceptions become results; cancellation passes
+through, because only the executor knows its reason.
 """
 
 import asyncio
@@ -16,23 +16,23 @@ from typing import TypeAlias
 
 from handrail.conversation.blocks import Json, Text, ToolUse
 from handrail.conversation.transcript import Transcript
-from handrail.dispatch.endings import (
+from handrail.dispatch.call_state import Call
+from handrail.dispatch.flags import parse
+from handrail.dispatch.gate import NO_ANSWER, NOTHING_SAID, CallRequest, Evidence, HookAnswer, Rails, ToolHooks
+from handrail.dispatch.invoke import invoke
+from handrail.dispatch.outcomes import (
     crash_message,
-    crashed,
-    denied,
-    failed,
-    hook_stopped,
+    crash_outcome,
+    deferred_outcome,
+    denied_outcome,
+    error_outcome,
+    hook_stop_outcome,
     message,
-    put_off,
-    rejected_input,
+    rejected_outcome,
     tool_result,
 )
-from handrail.dispatch.flags import parse
-from handrail.dispatch.gate import NO_ANSWER, NOTHING_SAID, Evidence, HookAnswer, Hooks, Rails, Request
-from handrail.dispatch.invoke import invoke
 from handrail.dispatch.results import ResultStore
 from handrail.dispatch.threads import in_thread
-from handrail.dispatch.tracked import Call
 from handrail.errors import HandrailError, InputError, ToolError, ToolTimeoutError
 from handrail.hooks.texts import reminder
 from handrail.records import record
@@ -47,16 +47,16 @@ from handrail.tools.wording import did_you_mean
 log = logging.getLogger(__name__)
 
 
-class _RefusedError(HandrailError):
-    """Semantic validation said no."""
+class _InputRefusedError(HandrailError):
+    """The tool's validation refused the input."""
 
 
 class _DeferredError(HandrailError):
-    """A hook wants to decide later, and can."""
+    """A hook put the call off."""
 
 
 class _ConflictError(HandrailError):
-    """A changed input touches what the schedule can no longer promise."""
+    """A changed input conflicts with calls that have already started."""
 
 
 AddTools: TypeAlias = Callable[[Sequence[AnyTool]], None]
@@ -64,20 +64,20 @@ AddTools: TypeAlias = Callable[[Sequence[AnyTool]], None]
 
 
 @record
-class Desk:
-    """What a call needs of those who run it."""
+class CallHost:
+    """What a call needs of the executor that runs it."""
 
     now: Callable[[], float]
     progress: Callable[[Call, Progress], None]
-    rescheduled: Callable[[Call, Request], Awaitable[bool]]
-    """Asked when the input was changed: may the call go on, perhaps after a wait? False = it cannot be run here."""
-    deferrable: Callable[[Call], Awaitable[bool]]
-    """Asked when a hook wants the call put off: can it be? May wait until that is known."""
+    reschedule: Callable[[Call, CallRequest], Awaitable[bool]]
+    """Called when the input was changed; waits until the call may go on. False = it conflicts with running calls."""
+    can_defer: Callable[[], Awaitable[bool]]
+    """Whether a hook may put the call off. May wait until that is known."""
     add_tools: AddTools
     transcript: Transcript | None = None
 
 
-class Pipeline:
+class CallPipeline:
     """Runs single calls; knows nothing of other calls."""
 
     def __init__(
@@ -86,29 +86,29 @@ class Pipeline:
         rails: Rails,
         store: ResultStore,
         activate: Callable[[Iterable[str]], None],
-        desk: Desk,
+        host: CallHost,
     ) -> None:
         self._pool = pool
         self._rails = rails
         self._store = store
         self._activate = activate
-        self._desk = desk
+        self._host = host
 
     async def run(self, call: Call, run: RunContext) -> Outcome:
         """Take a call with a valid input through all stages."""
         assert call.tool is not None
-        ctx = ToolContext(run, call.use, call.abort, partial(self._desk.progress, call), self.decide)
-        request = Request(call.use, call.tool, call.args, ctx, read_only=call.read_only, access=call.access)
-        now, marks = self._desk.now, call.marks
+        ctx = ToolContext(run, call.use, call.abort, partial(self._host.progress, call), self.decide)
+        request = CallRequest(call.use, call.tool, call.args, ctx, read_only=call.read_only, access=call.access)
+        now, marks = self._host.now, call.marks
         marks.append(now())
         try:
             doubt = _doubt(await call.tool.validate(call.args, ctx))
             marks.append(now())
 
-            request, hook, decision = await self._judged(request, doubt, call)
+            request, hook, decision = await self._decide(request, doubt, call)
             marks.append(now())
             if decision.verdict is not Verdict.ALLOW:
-                return _refused(request, hook.stop, decision, call.timings)
+                return _refusal(request, hook.stop, decision, call.timings)
 
             self._begin(call, request, decision)
             output, cause, error = await self._call(request)
@@ -124,16 +124,16 @@ class Pipeline:
                 blocks = await in_thread(partial(self._store.fit, request.use.id, blocks, limit))
             marks.append(now())
         except InputError as error:
-            return self.invalid(call.use, call.tool, error, self._timings(call))
-        except _RefusedError as error:
-            return rejected_input(call.use, Cause.REFUSED_INPUT, str(error), self._timings(call))
+            return self.invalid_input(call.use, call.tool, error, self._timings(call))
+        except _InputRefusedError as error:
+            return rejected_outcome(call.use, Cause.REFUSED_INPUT, str(error), self._timings(call))
         except _DeferredError:
-            return put_off(call.use, self._timings(call))
+            return deferred_outcome(call.use, self._timings(call))
         except _ConflictError as error:
-            return failed(call.use, Cause.CONFLICT, str(error), self._timings(call))
+            return error_outcome(call.use, Cause.CONFLICT, str(error), self._timings(call))
         except Exception as error:
             log.exception("call %s of %s crashed outside the tool", call.use.id, call.use.name)
-            return crashed(call.use, error, self._timings(call))
+            return crash_outcome(call.use, error, self._timings(call))
         done = cause is Cause.DONE
         if hook.context or after.context:
             blocks = (*blocks, *map(_note, (*hook.context, *after.context)))
@@ -141,17 +141,17 @@ class Pipeline:
         status = Status.OK if done else Status.ERROR
         return Outcome(request.use, status, cause, result, output, decision, call.timings, after.stop, request.access)
 
-    def _begin(self, call: Call, request: Request, decision: Decision) -> None:
-        """From here on there may be effects, so it is written down first."""
+    def _begin(self, call: Call, request: CallRequest, decision: Decision) -> None:
+        """Record that the call begins, because it may have effects from here on."""
         if call.stop_reason:
-            raise asyncio.CancelledError  # a hook or the gate kept it to itself
-        if self._desk.transcript is not None:
-            self._desk.transcript.start_call(request.use)
+            raise asyncio.CancelledError  # a hook or the gate swallowed the cancellation
+        if self._host.transcript is not None:
+            self._host.transcript.start_call(request.use)
         call.began = True
         request.ctx = request.ctx.replace(decision=decision, permissions=request.policy)
 
     async def decide(self, use: ToolUse, run: RunContext) -> Decision:
-        """The rails' answer to a call that a tool wants to make. An input that they changed is part of the answer."""
+        """Decide on a call that a tool wants to make. The decision holds the input if hooks or the gate changed it."""
         tool = self._pool.find(use.name)
         if tool is None:
             return Decision(Verdict.DENY, f"there is no tool {use.name!r}")
@@ -159,35 +159,35 @@ class Pipeline:
         if problem:
             return Decision(Verdict.DENY, str(problem))
         ctx = ToolContext(run, use, run.abort, lambda _progress: None, self.decide)
-        request = Request.of(use, tool, args, ctx)
+        request = CallRequest.of(use, tool, args, ctx)
         try:
-            request, _, decision = await self._judged(request, _doubt(await tool.validate(args, ctx)), None)
-        except (InputError, _RefusedError) as error:
+            request, _, decision = await self._decide(request, _doubt(await tool.validate(args, ctx)), None)
+        except (InputError, _InputRefusedError) as error:
             return Decision(Verdict.DENY, str(error))
         return decision if request.use is use else replace(decision, updated_input=request.use.input)
 
-    def unknown(self, use: ToolUse) -> Outcome:
-        """There is no such tool; the nearest name may help."""
+    def unknown_tool(self, use: ToolUse) -> Outcome:
+        """The outcome for an unknown tool, with the nearest name as a hint."""
         hint = did_you_mean(use.name, self._pool.names())
         text = f"There is no tool {use.name!r}.{hint} Use one of the tools you were given."
-        return rejected_input(use, Cause.UNKNOWN_TOOL, text)
+        return rejected_outcome(use, Cause.UNKNOWN_TOOL, text)
 
-    def disabled(self, use: ToolUse) -> Outcome:
-        """The tool was there when the request was made, and cannot be used now."""
+    def disabled_tool(self, use: ToolUse) -> Outcome:
+        """The outcome for a tool that was switched off after the request was made."""
         text = f"{use.name} cannot be used at present: it is switched off. Do it another way, or try again later."
-        return rejected_input(use, Cause.UNKNOWN_TOOL, text)
+        return rejected_outcome(use, Cause.UNKNOWN_TOOL, text)
 
-    def invalid(self, use: ToolUse, tool: AnyTool, error: HandrailError, timings: Timings = NO_TIME) -> Outcome:
-        """The input does not fit. A tool whose schema the model has not seen yet is activated, and the schema told."""
+    def invalid_input(self, use: ToolUse, tool: AnyTool, error: HandrailError, timings: Timings = NO_TIME) -> Outcome:
+        """The outcome for an invalid input. A deferred tool is activated, and the model gets its schema."""
         text = f"The input for {tool.name} is wrong.\n{error}"
         if tool.name in self._pool.deferred:
             self._activate([tool.name])
             schema = definition_json(tool, PLAIN_VIEW).decode()
             text += f"\nIts definition had not been loaded. It is from now on; call it again to fit:\n{schema}"
-        return rejected_input(use, Cause.INVALID_INPUT, text, timings)
+        return rejected_outcome(use, Cause.INVALID_INPUT, text, timings)
 
-    def changed_context(self, call: Call, outcome: Outcome, run: RunContext) -> tuple[RunContext, str]:
-        """The context that a call left behind, or the old one and what went wrong."""
+    def change_context(self, call: Call, outcome: Outcome, run: RunContext) -> tuple[RunContext, str]:
+        """The context after the change that a call asks for, or the old one and what went wrong."""
         change: object = outcome.output.context_change if outcome.output else None
         problem = ""
         try:
@@ -195,7 +195,7 @@ class Pipeline:
                 problem = f"it left {change!r} instead of a ContextChange"
             elif not (problem := self._rails.gate.adopt(change, run, consented=_is_consented(call, outcome))):
                 if change.add_tools:
-                    self._desk.add_tools(change.add_tools)
+                    self._host.add_tools(change.add_tools)
                 return (run if change.cwd is None else replace(run, cwd=change.cwd)), ""
         except HandrailError as error:
             problem = str(error)
@@ -205,28 +205,30 @@ class Pipeline:
         return run, f"It ran, but what it changed for later calls was lost: {problem.rstrip('.')}."
 
     def _timings(self, call: Call) -> Timings:
-        """Also the stage that was not finished has taken its time."""
-        call.marks.append(self._desk.now())
+        """The timings, with the unfinished stage."""
+        call.marks.append(self._host.now())
         return call.timings
 
-    async def _judged(self, request: Request, doubt: str, call: Call | None) -> tuple[Request, HookAnswer, Decision]:
-        """What hooks, the tool itself and the gate say: the request as they left it, and the answer."""
+    async def _decide(
+        self, request: CallRequest, doubt: str, call: Call | None
+    ) -> tuple[CallRequest, HookAnswer, Decision]:
+        """Ask hooks, the tool and the gate: the request as they changed it, the hook answer, and the decision."""
         hook = NO_ANSWER
         if self._rails.hooks is not None:
             hook = await self._before(self._rails.hooks, request)
             if hook.stop is not None:
-                return request, hook, _stopped(hook.stop, request)
+                return request, hook, _stop_decision(hook.stop, request)
             if hook.defers:
-                if call is not None and await self._desk.deferrable(call):
+                if call is not None and await self._host.can_defer():
                     raise _DeferredError
-                hook = _asked_now(hook)
+                hook = _ask_instead(hook)
             if hook.updated_input is not None:
-                request, doubt = await self._changed(request, hook.updated_input, call)
-        if call is not None and call.put_off and hook.opinion is None and not hook.asked:
+                request, doubt = await self._change_input(request, hook.updated_input, call)
+        if call is not None and call.was_deferred and hook.opinion is None and not hook.asked:
             hook = replace(hook, opinion=UNDECIDED)
         check = await request.tool.check_permission(request.args, request.ctx)
         if check.updated_input is not None:
-            request, doubt = await self._changed(request, check.updated_input, call)
+            request, doubt = await self._change_input(request, check.updated_input, call)
         if hook is NO_ANSWER and check is NO_OPINION and not doubt:
             evidence = NOTHING_SAID
         else:
@@ -234,23 +236,23 @@ class Pipeline:
         decision = await self._rails.gate.decide(request, evidence)
         if decision.verdict is Verdict.ALLOW and decision.updated_input is not None:
             policy = request.policy
-            request, _ = await self._changed(request, decision.updated_input, call)
+            request, _ = await self._change_input(request, decision.updated_input, call)
             request.policy = policy
         return request, hook, decision
 
-    async def _changed(self, request: Request, raw: Json, call: Call | None) -> tuple[Request, str]:
-        """The request with another input, which is checked like the first one."""
+    async def _change_input(self, request: CallRequest, raw: Json, call: Call | None) -> tuple[CallRequest, str]:
+        """The request with another input, which is validated like the first one."""
         use = ToolUse(request.use.id, request.use.name, raw)
         args = request.tool.parse(raw)
-        request = Request.of(use, request.tool, args, request.ctx.replace(use=use))
-        if call is not None and not await self._desk.rescheduled(call, request):
+        request = CallRequest.of(use, request.tool, args, request.ctx.replace(use=use))
+        if call is not None and not await self._host.reschedule(call, request):
             raise _ConflictError(
                 f"{request.summary} was changed by a hook or a person to touch something that later calls are already "
                 "using. Ask for it again in an answer of its own."
             )
         return request, _doubt(await request.tool.validate(args, request.ctx))
 
-    async def _before(self, hooks: Hooks, request: Request) -> HookAnswer:
+    async def _before(self, hooks: ToolHooks, request: CallRequest) -> HookAnswer:
         """What the pre-hooks answer."""
         try:
             return await hooks.before(request)
@@ -259,8 +261,8 @@ class Pipeline:
             reason = f"a hook that has a say in it could not run ({error})"
             return HookAnswer(Opinion(Strength.ASK, Verdict.ASK, "hooks", reason))
 
-    async def _call(self, request: Request) -> tuple[Output | None, Cause, str]:
-        """The output, or the sentence about what went wrong."""
+    async def _call(self, request: CallRequest) -> tuple[Output | None, Cause, str]:
+        """The output, the cause, and the error message if there is one."""
         tool = request.tool
         try:
             output: object = await invoke(tool, request.args, request.ctx)
@@ -280,8 +282,8 @@ class Pipeline:
             return None, Cause.CRASHED, crash_message(tool.name, error)
         return output, Cause.FAILED if output.is_error else Cause.DONE, ""
 
-    async def _after(self, request: Request, output: Output | None, error: str, seconds: float) -> HookAnswer:
-        """What hooks have to say about a call that has run."""
+    async def _after(self, request: CallRequest, output: Output | None, error: str, seconds: float) -> HookAnswer:
+        """What the post-hooks answer."""
         assert self._rails.hooks is not None
         try:
             return await self._rails.hooks.after(request, output, error, seconds)
@@ -293,32 +295,32 @@ class Pipeline:
 UNDECIDED = Opinion(Strength.ASK, Verdict.ASK, "hooks", "a hook had put it off, and no hook has a say in it any more")
 
 
-def _asked_now(hook: HookAnswer) -> HookAnswer:
-    """A call that cannot be put off is asked about, and the person learns why."""
+def _ask_instead(hook: HookAnswer) -> HookAnswer:
+    """Ask about a call that cannot be put off, and say why."""
     assert hook.opinion is not None
     reason = f"{hook.opinion.reason}, which only works for the single call of an answer in a run without a terminal"
     return replace(hook, opinion=replace(hook.opinion, reason=reason))
 
 
 def _is_consented(call: Call, outcome: Outcome) -> bool:
-    """Whether a person, or who answers for one, agreed to this very call, which no rule could have agreed to."""
+    """Whether the user, or a handler in their place, agreed to this call, which no rule could allow."""
     opinions = outcome.decision.opinions if outcome.decision else ()
     agreed = any(each.strength is Strength.PERSON and each.verdict is Verdict.ALLOW for each in opinions)
     return agreed and call.tool is not None and call.tool.requires_user_interaction
 
 
 def _note(text: str) -> Text:
-    """Words of a hook, in a frame that they cannot leave."""
+    """Text of a hook, wrapped so that it cannot pass for anything else."""
     return Text(reminder(message(text).text))
 
 
-def _refused(request: Request, stop: str | None, decision: Decision, timings: Timings) -> Outcome:
+def _refusal(request: CallRequest, stop: str | None, decision: Decision, timings: Timings) -> Outcome:
     if stop is not None:
-        return hook_stopped(request.use, request.summary, decision, stop, timings)
-    return replace(denied(request.use, request.summary, decision, timings), access=request.access)
+        return hook_stop_outcome(request.use, request.summary, decision, stop, timings)
+    return replace(denied_outcome(request.use, request.summary, decision, timings), access=request.access)
 
 
-def _stopped(stop: str, request: Request) -> Decision:
+def _stop_decision(stop: str, request: CallRequest) -> Decision:
     reason = f"a hook stopped the run ({stop})" if stop else "a hook stopped the run"
     opinion = Opinion(Strength.DENY, Verdict.DENY, "hooks", reason)
     return Decision(Verdict.DENY, reason, (opinion,), request.ctx.permissions.version)
@@ -332,10 +334,10 @@ def _doubt(meaning: Refuse | Ask | None) -> str:
         case Ask(text):
             return text
         case Refuse(text):
-            raise _RefusedError(text)
+            raise _InputRefusedError(text)
 
 
 def _limit(tool: AnyTool, output: Output | None) -> int | None:
-    """A tool may bound its results itself, but not what others raise inside it."""
+    """The result limit of a tool; without one, error messages still have the default limit."""
     limit = tool.max_result_chars
     return DEFAULT_RESULT_CHARS if limit is None and output is None else limit

@@ -1,19 +1,14 @@
-"""The cards of a call, made by its tool. What a tool cannot draw is shown by its name."""
+"""The cards of a call, drawn by its tool, or plain ones where the tool fails."""
 
-import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 from handrail.conversation.blocks import Json
-from handrail.dispatch.tracked import Call
+from handrail.dispatch.call_state import Call
+from handrail.dispatch.flags import ask_tool
 from handrail.tools.cards import Card
 from handrail.tools.context import Progress
 from handrail.tools.outcome import Outcome, Status
-
-log = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 
 class ToolCards:
@@ -28,13 +23,13 @@ class ToolCards:
         call, tool = self._call, self._call.tool
         if tool is None:
             return self._plain()
-        card = _drawn(lambda: tool.use_card(call.use.input), self._plain())
-        tag = "" if call.problem else _drawn(lambda: tool.tag(call.args), "")
+        card = ask_tool(tool.name, "use_card", lambda: tool.use_card(call.use.input), self._plain())
+        tag = "" if call.problem else ask_tool(tool.name, "tag", lambda: tool.tag(call.args), "")
         return replace(card, tag=tag) if tag else card
 
     def progress(self, so_far: Sequence[Progress]) -> Card:
-        tool = self._call.tool
-        return _drawn(lambda: tool.progress_card(so_far), self._plain()) if tool else self._plain()
+        tool, plain = self._call.tool, self._plain()
+        return ask_tool(tool.name, "progress_card", lambda: tool.progress_card(so_far), plain) if tool else plain
 
     def end(self, outcome: Outcome, progress: Sequence[Progress]) -> Card:
         tool, use, text = self._call.tool, self._call.use, outcome.result.text
@@ -43,24 +38,17 @@ class ToolCards:
             return plain
         if outcome.status is Status.DENIED:
             reason = outcome.decision.reason if outcome.decision else text
-            return _drawn(lambda: tool.rejected_card(use.input, reason), plain)
+            return ask_tool(tool.name, "rejected_card", lambda: tool.rejected_card(use.input, reason), plain)
         output = outcome.output
         if output is not None and (outcome.status is Status.OK or output.card is not None):
-            return _drawn(lambda: tool.result_card(output, progress), plain)
-        return _drawn(lambda: tool.error_card(text), plain) if outcome.status is Status.ERROR else plain
+            return ask_tool(tool.name, "result_card", lambda: tool.result_card(output, progress), plain)
+        if outcome.status is not Status.ERROR:
+            return plain
+        return ask_tool(tool.name, "error_card", lambda: tool.error_card(text), plain)
 
     def group(self, inputs: Sequence[Json]) -> Card | None:
         tool = self._call.tool
-        return _drawn(lambda: tool.group_card(inputs), None) if tool else None
+        return ask_tool(tool.name, "group_card", lambda: tool.group_card(inputs), None) if tool else None
 
     def _plain(self) -> Card:
         return Card(self._call.use.name)
-
-
-def _drawn(make: Callable[[], T], otherwise: T) -> T:
-    """What the tool makes, or the plain form if it raises: a picture is never a reason to stop."""
-    try:
-        return make()
-    except Exception:
-        log.exception("a card could not be drawn; the plain one is shown")
-        return otherwise

@@ -8,7 +8,7 @@ Item = TypeVar("Item")
 
 
 class Channel(Generic[Item]):
-    """Iterate over it from any task. It ends when it is closed and everything was read."""
+    """An async iterator that ends when the channel is closed and all items were read."""
 
     def __init__(self) -> None:
         self._items: deque[Item] = deque()

@@ -1,8 +1,8 @@
-"""What a tool says about one call, asked with a guard: an answer that raises becomes the careful one."""
+"""Asks a tool about one call; where the tool raises, the careful answer counts."""
 
 import logging
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from handrail.conversation.blocks import Json
 from handrail.errors import HandrailError, InputError, ToolDefinitionError
@@ -14,9 +14,20 @@ from handrail.tools.tool import PromptView
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
+
+def ask_tool(tool: str, method: str, question: Callable[[], T], careful: T) -> T:
+    """What the tool answers, or the careful answer if it raises."""
+    try:
+        return question()
+    except Exception:
+        log.exception("%s.%s raised; the careful answer is used", tool, method)
+        return careful
+
 
 def flag(question: Callable[[Any], bool], args: Any) -> bool:
-    """The tool's yes; anything else, also an exception, is a no."""
+    """Whether the tool answers True; anything else, also an exception, counts as no."""
     try:
         return question(args) is True
     except Exception:
@@ -24,78 +35,51 @@ def flag(question: Callable[[Any], bool], args: Any) -> bool:
         return False
 
 
-def enabled(tool: AnyTool) -> bool:
-    """Whether the tool says that it can be used now."""
-    try:
-        return bool(tool.is_enabled())
-    except Exception:
-        log.exception("%s.is_enabled raised; the tool is not used", tool.name)
-        return False
+def is_enabled(tool: AnyTool) -> bool:
+    """Whether the tool can be used now."""
+    return ask_tool(tool.name, "is_enabled", lambda: bool(tool.is_enabled()), careful=False)
 
 
 def says_no(tool: AnyTool, name: str, args: Any) -> bool:
-    """Whether a flag of the tool is surely not set; an exception is not a no."""
-    return flag(lambda given: getattr(tool, name)(given) is False, args)
+    """Whether a flag of the tool is False; an exception does not count as False."""
+    return ask_tool(tool.name, name, lambda: getattr(tool, name)(args) is False, careful=False)
 
 
 def declaration(tool: AnyTool, args: Any, run: RunContext) -> Access:
-    """What the tool declares about the call. A tool that raises or answers something else has declared nothing."""
-    try:
-        access: object = tool.access(args, run)
-    except Exception:
-        log.exception("%s.access raised; the call runs alone", tool.name)
-        return EXCLUSIVE
+    """What the tool declares that the call accesses. A tool that raises or returns something else declares nothing."""
+    access: object = ask_tool(tool.name, "access", lambda: tool.access(args, run), EXCLUSIVE)
     return access if isinstance(access, Access) else EXCLUSIVE
 
 
 def fits(tool: AnyTool, args: Any, spec: str) -> bool | None:
-    """Whether the call is what a rule such as `Tool(spec)` means; None when the tool cannot say."""
-    try:
-        found: object = tool.permission_matcher(args)(spec)
-    except Exception:
-        log.exception("the matcher of %s raised; deny and ask rules count as matching", tool.name)
-        return None
+    """Whether a rule such as `Tool(spec)` matches the call; None when the tool cannot tell."""
+    found: object = ask_tool(tool.name, "permission_matcher", lambda: tool.permission_matcher(args)(spec), None)
     return found if isinstance(found, bool) else None
 
 
 def subject_of(tool: AnyTool, args: Any) -> str:
-    """What the call is about, in the words of the tool; empty if it cannot say."""
-    try:
-        return tool.subject_text(args) or ""
-    except Exception:
-        log.exception("%s.subject_text raised; the call is about nothing in particular", tool.name)
-        return ""
+    """The subject of the call as the tool gives it; empty if it has none."""
+    return ask_tool(tool.name, "subject_text", lambda: tool.subject_text(args) or "", "")
 
 
 def short(tool: AnyTool, args: Any) -> str:
-    """The call in short; the tool's name, if the tool cannot say."""
-    try:
-        return str(tool.summary(args))
-    except Exception:
-        log.exception("%s.summary raised; the name is used", tool.name)
-        return tool.name
+    """A summary of the call; the tool's name if the tool raises."""
+    return ask_tool(tool.name, "summary", lambda: str(tool.summary(args)), tool.name)
 
 
 def describe(tool: AnyTool, args: Any, view: PromptView) -> str:
-    """One line about the call for the person who decides on it; the call in short, if the tool cannot say."""
-    try:
-        return str(tool.description(args, view))
-    except Exception:
-        log.exception("%s.description raised; the summary is used", tool.name)
-        return short(tool, args)
+    """One line about the call for the user who decides on it; the summary if the tool raises."""
+    line = ask_tool(tool.name, "description", lambda: str(tool.description(args, view)), None)
+    return short(tool, args) if line is None else line
 
 
 def display_name(tool: AnyTool, args: Any) -> str:
-    """The name that people see; the tool's own, if the tool cannot say."""
-    try:
-        return str(tool.display_name(args))
-    except Exception:
-        log.exception("%s.display_name raised; the name is used", tool.name)
-        return tool.name
+    """The name that users see; the tool's own if the tool raises."""
+    return ask_tool(tool.name, "display_name", lambda: str(tool.display_name(args)), tool.name)
 
 
 def parse(tool: AnyTool, raw: Json) -> tuple[Any, HandrailError | None]:
-    """The checked input, or why there is none."""
+    """The validated input, or the error."""
     try:
         return tool.parse(raw), None
     except (InputError, ToolDefinitionError) as error:
@@ -106,7 +90,7 @@ def parse(tool: AnyTool, raw: Json) -> tuple[Any, HandrailError | None]:
 
 
 def abort(signal: AbortSignal, reason: AbortReason) -> None:
-    """Set the signal of a call. What a tool does on hearing it is the tool's business, and so is what it raises."""
+    """Abort the signal of a call. What its listeners raise is logged."""
     try:
         signal.abort(reason)
     except Exception:

@@ -1,9 +1,9 @@
 """
 The places that a call holds while it runs, and when two calls may not overlap.
 
-Everything touchable is one tree: the root is the whole world, an absolute path lies below it, and so does any other
-named record. A shared call reads the root, an exclusive one writes it, so one rule covers all: two calls conflict
-when one writes a place and the other touches the same place, one above it or one below it.
+All places form one tree: the root is the whole world, absolute paths and named records are below it. A shared call
+reads the root, an exclusive one writes it, so one rule covers all: two calls conflict when one writes a place and the
+other accesses the same place, one above it or one below it.
 """
 
 import os
@@ -35,30 +35,30 @@ class Footprint:
 READS_WORLD = Footprint(reads=frozenset({WORLD}))
 WRITES_WORLD = Footprint(writes=frozenset({WORLD}))
 NOTHING = Footprint(reads=frozenset({("nothing",)}))
-"""A place that no call writes, but that lies in the world like all others."""
+"""A place that no call writes, below the root like all others."""
 
 
 def footprint(access: Access, cwd: Path, known: dict[str, Place] | None = None) -> Footprint:
     """
-    The places of an access as seen from a folder, with every link followed.
+    The places of an access, relative to a folder, with every link followed.
 
-    `known` keeps where paths led, for as long as no call can have changed that.
+    `known` caches resolved paths for as long as no call can have changed them.
     """
     if access.width == "shared":
         return READS_WORLD
     if access.width == "exclusive":
         return WRITES_WORLD
     if access.own:
-        return _held(frozenset(zip(access.reads)), frozenset(zip(access.writes)))
+        return _make_footprint(frozenset(zip(access.reads)), frozenset(zip(access.writes)))
     folder, known = os.fspath(cwd), {} if known is None else known
     reads, writes = access.reads + access.walks, access.writes + access.removes
-    return _held(
+    return _make_footprint(
         frozenset([_place(folder, path, known) for path in reads]),
         frozenset([_place(folder, path, known) for path in writes]),
     )
 
 
-def _held(reads: frozenset[Place], writes: frozenset[Place]) -> Footprint:
+def _make_footprint(reads: frozenset[Place], writes: frozenset[Place]) -> Footprint:
     return Footprint(reads, writes) if reads or writes else NOTHING
 
 
@@ -68,12 +68,12 @@ def _place(cwd: str, path: str, known: dict[str, Place]) -> Place:
     joined = path if path.startswith("/") else f"{cwd}/{path}"
     found = known.get(joined)
     if found is None:
-        found = known[joined] = _followed(joined, known)
+        found = known[joined] = _follow(joined, known)
     return found
 
 
-def _followed(path: str, known: dict[str, Place]) -> Place:
-    """Where a path leads. Its folder is looked up once for all files in it."""
+def _follow(path: str, known: dict[str, Place]) -> Place:
+    """Resolve a path. Its folder is resolved once for all files in it."""
     folder, _, name = path.rpartition("/")
     try:
         if not folder or name in {"", ".", ".."} or os.path.islink(path):  # noqa: PTH114
@@ -82,7 +82,7 @@ def _followed(path: str, known: dict[str, Place]) -> Place:
         return _parts(os.path.abspath(path))  # noqa: PTH100
     above = known.get(folder)
     if above is None:
-        above = known[folder] = _followed(folder, known)
+        above = known[folder] = _follow(folder, known)
     return (*above, name)
 
 
@@ -91,17 +91,17 @@ def _parts(path: str) -> Place:
 
 
 def conflict(one: Footprint, other: Footprint) -> bool:
-    """Whether the order of these two can be seen: one writes what the other touches."""
+    """Whether the order of two calls matters: one writes what the other accesses."""
     if one is READS_WORLD and other is READS_WORLD:
         return False
     return _overlap(one.writes, other.writes) or _overlap(one.writes, other.reads) or _overlap(one.reads, other.writes)
 
 
 def _overlap(some: frozenset[Place], others: frozenset[Place]) -> bool:
-    return any(_nested(a, b) for a in some for b in others)
+    return any(_is_nested(a, b) for a in some for b in others)
 
 
-def _nested(a: Place, b: Place) -> bool:
+def _is_nested(a: Place, b: Place) -> bool:
     return a[: len(b)] == b or b[: len(a)] == a
 
 

@@ -1,9 +1,8 @@
 """
-Who has a say in a call: hooks, and the gate that decides.
-
-The engine knows them as Protocols. The neutral ones here let it run without any rules; the real ones are handed in.
+The hooks and the gate that decide on a call, as Protocols, and a gate that needs no rules.
 """
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -27,7 +26,7 @@ from handrail.tools.permission import (
 from handrail.tools.pool import AnyTool
 
 
-class Request:
+class CallRequest:
     """One call that wants to run: the tool, its checked input, and what the tool declares about that input."""
 
     __slots__ = ("access", "args", "ctx", "policy", "read_only", "tool", "use")
@@ -45,7 +44,7 @@ class Request:
         self.access = access
 
     @classmethod
-    def of(cls, use: ToolUse, tool: AnyTool, args: Any, ctx: ToolContext) -> "Request":
+    def of(cls, use: ToolUse, tool: AnyTool, args: Any, ctx: ToolContext) -> "CallRequest":
         """The request, with what the tool says about this input."""
         access = declaration(tool, args, ctx.run)
         return cls(use, tool, args, ctx, read_only=flag(tool.is_read_only, args), access=access)
@@ -59,11 +58,10 @@ class Request:
 @record
 class HookAnswer:
     """
-    What hooks say about a call: before it an opinion and a changed input, after it a changed output.
+    What hooks answer about a call: before it an opinion and a changed input, after it a changed output.
 
-    `context` is what the model should know. `stop` is why the run shall end here (None = it may go on): before a call
-    that also means that the call does not run. `defers`: its opinion asks, but it would rather have the call put off.
-    `asked`: there was somebody who could have had an opinion.
+    `context` is text for the model. `stop` is why the run ends here (None = it goes on); before a call it also means
+    that the call does not run. `defers`: the hook would rather put the call off than ask. `asked`: a hook was asked.
     """
 
     opinion: Opinion | None = None
@@ -78,23 +76,23 @@ class HookAnswer:
 NO_ANSWER = HookAnswer()
 
 
-class Hooks(Protocol):
+class ToolHooks(Protocol):
     """Asked before and after a call."""
 
-    async def before(self, request: Request) -> HookAnswer: ...
+    async def before(self, request: CallRequest) -> HookAnswer: ...
 
-    async def after(self, request: Request, output: Output | None, error: str, seconds: float) -> HookAnswer:
+    async def after(self, request: CallRequest, output: Output | None, error: str, seconds: float) -> HookAnswer:
         """Asked when the call has run for `seconds`. `error` is empty when it went well."""
         ...
 
 
 @record
 class Evidence:
-    """What is known about a call when the gate decides: the earlier layers have all spoken."""
+    """What is known about a call when the gate decides."""
 
     hook: Opinion | None = None
     doubt: str = ""
-    """Semantic validation was not sure; this is why."""
+    """Why the tool's validation was not sure."""
     check: Check = NO_OPINION
 
 
@@ -103,12 +101,12 @@ NOTHING_SAID = Evidence()
 
 class Gate(Protocol):
     """
-    Decides, and asks whoever has to be asked. Only an allow lets the call run.
+    Decides on calls, and asks the user or a handler if needed. Only an allow lets the call run.
 
-    An input that the decision changes is validated again, but not decided on again: that is up to the gate.
+    An input that the decision changes is validated again, but the pipeline does not ask the gate again.
     """
 
-    async def decide(self, request: Request, evidence: Evidence) -> Decision: ...
+    async def decide(self, request: CallRequest, evidence: Evidence) -> Decision: ...
 
     def snapshot(self, run: RunContext) -> PermissionSnapshot:
         """The policy in force for the calls of a run."""
@@ -116,9 +114,9 @@ class Gate(Protocol):
 
     def adopt(self, change: ContextChange, run: RunContext, *, consented: bool) -> str:
         """
-        Change the policy as a call wants it for the calls after it; why that cannot be, or nothing.
+        Change the policy for later calls as a call asks; returns why that is impossible, or an empty text.
 
-        `consented`: a person agreed to the call, so that it may also widen what is permitted.
+        `consented`: the user agreed to the call, so it may also widen permissions.
         """
         ...
 
@@ -131,46 +129,44 @@ class WithoutPolicy:
         return NO_RULES
 
     def adopt(self, change: ContextChange, _run: RunContext, *, consented: bool) -> str:
-        """The current folder may change; there is no mode and no working folder that could."""
+        """Only the current folder can change: there is no mode and no working folder."""
         changes = change.mode or change.leave_plan or change.add_directories
         return "this run has no permission mode and no working folders" if changes else ""
 
 
 class Approver(Protocol):
-    """Somebody who can be asked."""
+    """Decides on calls that the gate would ask about."""
 
-    async def approve(self, request: Request, decision: Decision) -> Decision: ...
+    async def approve(self, request: CallRequest, decision: Decision) -> Decision: ...
 
 
 @record
 class CarefulGate(WithoutPolicy):
     """
-    The gate without rules: what only reads may pass, the rest is asked for, and with nobody to ask it is refused.
+    The gate without rules: read-only calls pass, the approver is asked about others, and without one they are refused.
 
-    With `trusting`, whatever nobody objects to may pass.
+    With `trusting`, all calls pass that no hook or tool objects to.
     """
 
     approver: Approver | None = None
     trusting: bool = False
 
-    async def decide(self, request: Request, evidence: Evidence) -> Decision:
+    async def decide(self, request: CallRequest, evidence: Evidence) -> Decision:
         version = request.ctx.permissions.version
         if (
             evidence is NOTHING_SAID
             and not request.tool.requires_user_interaction
             and (request.read_only or self.trusting)
         ):
-            return _passed(version, trusting=self.trusting)  # the same answer for most calls of a run
+            return _pass(version, trusting=self.trusting)  # the common case, cached
         decision = fold(tuple(self._opinions(request, evidence)), version)
         if decision.verdict is not Verdict.ASK:
             return decision
         if self.approver:
             return await self.approver.approve(request, decision)
-        reason = f"{decision.reason}, and nobody is here to be asked"
-        nobody = Opinion(Strength.NOBODY, Verdict.DENY, "person", reason)
-        return Decision(Verdict.DENY, reason, (*decision.opinions, nobody), decision.version)
+        return refuse_unasked(decision, "person")
 
-    def _opinions(self, request: Request, evidence: Evidence) -> list[Opinion]:
+    def _opinions(self, request: CallRequest, evidence: Evidence) -> list[Opinion]:
         opinions = [evidence.hook] if evidence.hook else []
         if request.tool.requires_user_interaction:
             opinions.append(Opinion(Strength.ASK, Verdict.ASK, "tool", "it needs a person's answer"))
@@ -185,12 +181,19 @@ class CarefulGate(WithoutPolicy):
         return opinions
 
 
+def refuse_unasked(decision: Decision, layer: str) -> Decision:
+    """Turn a question that can be put to no one into a refusal."""
+    reason = f"{decision.reason}, and nobody is here to be asked"
+    opinion = Opinion(Strength.NOBODY, Verdict.DENY, layer, reason)
+    return replace(decision, verdict=Verdict.DENY, reason=reason, opinions=(*decision.opinions, opinion))
+
+
 TRUSTED = Opinion(Strength.MODE, Verdict.ALLOW, "mode", "nobody objects")
 READ_ONLY = Opinion(Strength.MODE, Verdict.ALLOW, "mode", "it only reads")
 
 
 @lru_cache(maxsize=2)
-def _passed(version: int, *, trusting: bool) -> Decision:
+def _pass(version: int, *, trusting: bool) -> Decision:
     return fold((TRUSTED if trusting else READ_ONLY,), version)
 
 
@@ -202,13 +205,13 @@ TOOL_STRENGTH = {
 
 
 def tool_opinion(verdict: Verdict, reason: str) -> Opinion:
-    """A tool's own check as an opinion: its no counts like any no, its yes only like a mode's."""
+    """A tool's own check as an opinion: its deny is as strong as any, its allow only as strong as a mode's."""
     return Opinion(TOOL_STRENGTH[verdict], verdict, "tool", reason)
 
 
 @record
 class Rails:
-    """Everyone who has a say. None = nobody of that kind, at no cost."""
+    """The gate and the hooks of a run. Without hooks, calls skip that stage."""
 
     gate: Gate = CarefulGate()
-    hooks: Hooks | None = None
+    hooks: ToolHooks | None = None

@@ -1,4 +1,4 @@
-"""The call of the tool itself: in a thread if it blocks, and within its time limit."""
+"""Calls the tool itself, in a thread if it blocks, within its time limit."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -16,10 +16,10 @@ from handrail.tools.pool import AnyTool
 
 def invoke(tool: AnyTool, args: Any, ctx: ToolContext) -> Awaitable[Output]:
     """
-    What the tool returns.
+    Call the tool.
 
     Raises:
-        ToolTimeoutError: it took longer than it may. A blocking tool is told by `ctx.abort`; it cannot be forced.
+        ToolTimeoutError: it exceeded its time limit. A blocking tool is told by `ctx.abort`, not forced to stop.
     """
     call = _blocking(tool, args, ctx) if tool.blocking else tool.call(args, ctx)
     return call if tool.timeout is None else _within(tool.timeout, call, ctx)

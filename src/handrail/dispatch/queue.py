@@ -1,22 +1,22 @@
-"""The calls of an answer that have not started: what each of them touches, and which is next."""
+"""The calls of an answer that have not started yet, and which of them is next."""
 
 from collections import deque
 from collections.abc import Collection, Iterable
 
+from handrail.dispatch.call_state import Call
 from handrail.dispatch.flags import declaration
 from handrail.dispatch.footprint import READS_WORLD, WRITES_WORLD, Footprint, Place, footprint
 from handrail.dispatch.schedule import Schedule, Scheduling
-from handrail.dispatch.tracked import Call
 from handrail.tools.access import EXCLUSIVE
 from handrail.tools.context import RunContext
 
 
-class Queue:
+class CallQueue:
     """
-    Puts calls into the schedule as soon as it can be known what they touch.
+    Puts calls into the schedule as soon as it is known what they access.
 
     That can depend on the calls before them (a changed working folder, a new link), and only a call that runs alone
-    can change it. So nothing is asked about the calls behind one that has to run alone before that one is over.
+    can change it. So the calls after one that runs alone are scheduled when that one is over.
     """
 
     def __init__(self, scheduling: Scheduling) -> None:
@@ -33,7 +33,7 @@ class Queue:
 
     @property
     def holding(self) -> bool:
-        """Whether calls that change something are kept back until the answer is whole."""
+        """Whether changing calls are held back until the answer is complete."""
         return self._schedule.holding
 
     def add(self, call: Call) -> None:
@@ -42,7 +42,7 @@ class Queue:
         self._all_read = self._all_read and call.read_only
 
     def release(self) -> None:
-        """The answer is whole."""
+        """The answer is complete."""
         self._schedule.release()
 
     def start_next(self, run: RunContext) -> Call | None:
@@ -72,9 +72,9 @@ class Queue:
 
     def widen(self, call: Call, later: Iterable[Call]) -> None:
         """
-        A started call turns out to touch more, or to change something: it waits until it may start once more.
+        A started call accesses more than it declared, or changes something: it waits to start a second time.
 
-        None of the calls behind it that it may get in conflict with has started; they are asked again what they touch.
+        None of the later calls that may conflict with it has started; they are scheduled again.
         """
         again = [other for other in later if self._placed.pop(other.number, None)]
         self._schedule.drop({other.number for other in again})
@@ -94,6 +94,6 @@ class Queue:
             self._barrier = call
 
     def _in_runs(self, call: Call) -> Footprint:
-        """The batch path: neighbours that only read make one run, every other call is a run of its own."""
+        """The batch path: adjacent read-only calls run together, every other call runs alone."""
         together = not call.footprint.writes and (self._all_read or not self._all_must_read)
         return READS_WORLD if together else WRITES_WORLD

@@ -1,4 +1,4 @@
-"""Results that are too big for the conversation: kept whole on disk, shown in part."""
+"""Stores results that are too big for the conversation on disk, and shows the model a part."""
 
 import os
 import threading
@@ -18,29 +18,31 @@ DAY = 86_400
 
 
 @record
-class Limits:
-    """How much is kept and for how long."""
+class ResultLimits:
+    """How much of big results is stored, for how long, and how much the model sees."""
 
     quota_bytes: int = 2_000_000_000
     retention_days: int = 30
     max_chars: int | None = None
-    """How many characters of any result stay in the conversation at most. None = as many as its tool says."""
+    """The most characters of any result in the conversation. None = the tool's own limit."""
     max_chars_by_tool: Mapping[str, int] = field(default_factory=dict)
-    """The same for the named tools, whatever they say themselves."""
+    """The same for single tools, in place of their own limits."""
 
 
-DEFAULT_LIMITS = Limits()
+DEFAULT_LIMITS = ResultLimits()
 
 
 class ResultStore:
     """
     The folder of a run for big results, readable by its owner only.
 
-    It is made when the first result needs it. What was once replaced stays replaced by the same text, so
-    that later requests carry identical bytes. Safe to use from several threads.
+    It is created with the first big result. A replaced result keeps its replacement, so that later requests carry
+    identical bytes. Thread-safe.
     """
 
-    def __init__(self, folder: Path, limits: Limits = DEFAULT_LIMITS, now: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, folder: Path, limits: ResultLimits = DEFAULT_LIMITS, now: Callable[[], float] = time.time
+    ) -> None:
         self.folder = folder
         self._limits = limits
         self._now = now
@@ -49,7 +51,7 @@ class ResultStore:
         self._by_call: dict[str, str] = {}
 
     def limit_of(self, tool: str, own: int | None) -> int | None:
-        """How many characters of a result stay in the conversation; `own` is what its tool says, None = all."""
+        """How many characters of a result stay in the conversation; `own` is the tool's limit, None = no limit."""
         limits = self._limits
         if limits is DEFAULT_LIMITS:
             return own
@@ -59,11 +61,11 @@ class ResultStore:
 
     @property
     def replaced(self) -> dict[str, str]:
-        """What stands in the conversation instead of a big result, by the id of its call."""
+        """The replacements of big results, by call id."""
         return dict(self._by_call)
 
     def fit(self, call_id: str, blocks: tuple[ResultBlock, ...], limit: int) -> tuple[ResultBlock, ...]:
-        """The same blocks if their text is within the limit, else the replacement and the blocks that are no text."""
+        """The blocks if their text is within the limit, else the replacement and the other blocks."""
         texts = [block.text for block in blocks if isinstance(block, Text)]
         if sum(map(len, texts)) <= limit:
             return blocks
@@ -80,11 +82,11 @@ class ResultStore:
             return self._by_name[name]
 
     def _save(self, name: str, data: bytes) -> tuple[Path | None, str]:
-        """Where the text was put, or why it could not be put anywhere."""
+        """The file that holds the text, or why it could not be written."""
         path = self.folder / name
         try:
             owned_folder(self.folder)
-            self.folder.chmod(0o700)  # it may have been there before, open to others
+            self.folder.chmod(0o700)  # an existing folder may be open to other users
             used = self._tidy()
             if used + len(data) > self._limits.quota_bytes:
                 return None, f"the folder for big results is full ({used:,} of {self._limits.quota_bytes:,} bytes)"
@@ -98,7 +100,7 @@ class ResultStore:
         return path, ""
 
     def _tidy(self) -> int:
-        """Remove what is older than the retention time; the bytes that remain in the folders of all runs."""
+        """Remove expired results; returns the bytes left in the folders of all runs."""
         oldest = self._now() - self._limits.retention_days * DAY
         used = 0
         for path in self.folder.parent.glob("*/*.txt"):
@@ -136,7 +138,7 @@ def ends(text: str, limit: int) -> str:
 
 
 def safe_name(call_id: str, data: bytes = b"") -> str:
-    """A file name for a result: ids come from the model, may hold anything, and may be used for several results."""
+    """A file name for a result. Ids come from the model, may contain anything, and may repeat."""
     return sha256(call_id.encode("utf-8", "surrogatepass") + data).hexdigest()[:24]
 
 

@@ -48,18 +48,18 @@ class Scheduling:
                 raise HandrailError(f"{cap!r} calls of {what} at a time means that none ever runs. Give 1 or more.")
 
 
-class Group:
-    """Unfinished calls that others wait for together."""
+class WaitGroup:
+    """Unfinished calls that others wait for as a group."""
 
     __slots__ = ("members", "waiters")
 
     def __init__(self) -> None:
         self.members = 0
-        self.waiters: list[Node] = []
+        self.waiters: list[ScheduledCall] = []
 
 
-class Node:
-    """One call in the schedule: what it touches, how many groups it waits for, and which groups it is in."""
+class ScheduledCall:
+    """One call in the schedule: its footprint, how many groups it waits for, and which groups it is in."""
 
     __slots__ = ("footprint", "groups", "held", "key", "lane", "pending", "started")
 
@@ -70,33 +70,33 @@ class Node:
         self.held = held
         self.started = started
         self.pending = 0
-        self.groups: list[Group] = []
+        self.groups: list[WaitGroup] = []
 
-    def wait_for(self, *groups: Group | None) -> None:
+    def wait_for(self, *groups: WaitGroup | None) -> None:
         for group in groups:
             if group is not None and group.members and not (group.waiters and group.waiters[-1] is self):
                 group.waiters.append(self)
                 self.pending += 1
 
-    def join(self, group: Group | None) -> Group:
+    def join(self, group: WaitGroup | None) -> WaitGroup:
         """Become a member of the group, or of a new one if that group is waited for."""
         if group is None or group.waiters:
-            group = Group()
+            group = WaitGroup()
         group.members += 1
         self.groups.append(group)
         return group
 
 
-class Spot:
-    """What is going on at one place and below it."""
+class PlaceUse:
+    """The unfinished calls that use a place or places below it."""
 
     __slots__ = ("lower_readers", "lower_writers", "readers", "writers")
 
     def __init__(self) -> None:
-        self.writers: Group | None = None
-        self.readers: Group | None = None
-        self.lower_writers: Group | None = None
-        self.lower_readers: Group | None = None
+        self.writers: WaitGroup | None = None
+        self.readers: WaitGroup | None = None
+        self.lower_writers: WaitGroup | None = None
+        self.lower_readers: WaitGroup | None = None
 
 
 class Schedule:
@@ -111,10 +111,10 @@ class Schedule:
 
     def add(self, key: int, footprint: Footprint, lane: str = "", *, held: bool = False) -> None:
         """The next call in order. A held one does not start before `release`."""
-        self._place(Node(key, footprint, lane, held=held))
+        self._place(ScheduledCall(key, footprint, lane, held=held))
 
     def release(self) -> None:
-        """Held calls wait for nothing but conflicts and room now."""
+        """From now on held calls wait only for conflicts and capacity."""
         self.holding = False
         self._gate.members = 0
         self._wake(self._gate)
@@ -135,7 +135,7 @@ class Schedule:
         """A call is over; those that waited only for it may start."""
         node = self._nodes.pop(key)
         if not node.started:
-            # whoever stands behind it was promised that it stands behind what it waits for
+            # calls after it rely on waiting for what it waited for
             self._rebuild(self._nodes.values())
             return
         self._running -= 1
@@ -150,28 +150,28 @@ class Schedule:
         self._rebuild(node for node in self._nodes.values() if node.started or node.key not in keys)
 
     def widen(self, key: int, footprint: Footprint, *, held: bool) -> None:
-        """A started call turns out to touch more: it waits again, and what waits behind it sees that."""
+        """A started call accesses more than it declared: it waits again, and later calls wait for it."""
         node = self._nodes[key]
         node.footprint, node.held, node.started = footprint, held, False
         self._rebuild(self._nodes.values())
 
     def _clear(self) -> None:
-        self._nodes: dict[int, Node] = {}
-        self._spots: dict[Place, Spot] = {}
+        self._nodes: dict[int, ScheduledCall] = {}
+        self._spots: dict[Place, PlaceUse] = {}
         self._ready: list[int] = []
         self._full: dict[str, list[int]] = {}
         self._running = 0
         self._running_in = dict.fromkeys(self._caps, 0) if self._caps else {}
-        self._gate = Group()  # the end of the answer, as somebody whom held calls wait for
+        self._gate = WaitGroup()  # the end of the answer, which held calls wait for
         self._gate.members = int(self.holding)
 
-    def _rebuild(self, nodes: Iterable[Node]) -> None:
+    def _rebuild(self, nodes: Iterable[ScheduledCall]) -> None:
         old = list(nodes)
         self._clear()
         for node in old:
-            self._place(Node(node.key, node.footprint, node.lane, held=node.held, started=node.started))
+            self._place(ScheduledCall(node.key, node.footprint, node.lane, held=node.held, started=node.started))
 
-    def _place(self, node: Node) -> None:
+    def _place(self, node: ScheduledCall) -> None:
         self._nodes[node.key] = node
         if node.started:
             self._count(node)
@@ -181,12 +181,12 @@ class Schedule:
         if not node.started and not node.pending:
             heapq.heappush(self._ready, node.key)
 
-    def _count(self, node: Node) -> None:
+    def _count(self, node: ScheduledCall) -> None:
         self._running += 1
         if node.lane in self._caps:
             self._running_in[node.lane] += 1
 
-    def _wait(self, node: Node) -> None:
+    def _wait(self, node: ScheduledCall) -> None:
         if node.held:
             node.wait_for(self._gate)
         for place in node.footprint.writes:
@@ -200,8 +200,8 @@ class Schedule:
             spot = self._spot(place)
             node.wait_for(spot.writers, spot.lower_writers)
 
-    def _join(self, node: Node) -> None:
-        """After all waiting is noted, so that a call never waits for itself."""
+    def _join(self, node: ScheduledCall) -> None:
+        """Called after `_wait`, so that a call never waits for itself."""
         for place in node.footprint.writes:
             for above in self._above(place):
                 above.lower_writers = node.join(above.lower_writers)
@@ -213,25 +213,25 @@ class Schedule:
             spot = self._spot(place)
             spot.readers = node.join(spot.readers)
 
-    def _leave(self, node: Node) -> None:
+    def _leave(self, node: ScheduledCall) -> None:
         for group in node.groups:
             group.members -= 1
             if not group.members:
                 self._wake(group)
 
-    def _wake(self, group: Group) -> None:
-        """Nobody is in the group any more."""
+    def _wake(self, group: WaitGroup) -> None:
+        """The group is empty: its waiters may start."""
         for waiter in group.waiters:
             waiter.pending -= 1
             if not waiter.pending:
                 heapq.heappush(self._ready, waiter.key)
         group.waiters.clear()
 
-    def _above(self, place: Place) -> Iterable[Spot]:
+    def _above(self, place: Place) -> Iterable[PlaceUse]:
         return [self._spot(place[:depth]) for depth in range(len(place))] if place else ()
 
-    def _spot(self, place: Place) -> Spot:
+    def _spot(self, place: Place) -> PlaceUse:
         spot = self._spots.get(place)
         if spot is None:
-            spot = self._spots[place] = Spot()
+            spot = self._spots[place] = PlaceUse()
         return spot

@@ -1,4 +1,4 @@
-"""Run a blocking function beside the event loop."""
+"""Runs blocking functions beside the event loop."""
 
 import asyncio
 import contextvars
@@ -12,9 +12,9 @@ Result = TypeVar("Result")
 
 async def in_thread(function: Callable[[], Result]) -> Result:
     """
-    The result of the function, run in a thread of its own.
+    Run the function in a thread of its own.
 
-    Cancelling gives the thread up: it cannot be stopped, so it is a daemon and its result is dropped.
+    A cancelled thread cannot be stopped: it is a daemon, and its result is dropped.
     """
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Result] = loop.create_future()
@@ -44,6 +44,6 @@ async def in_thread(function: Callable[[], Result]) -> Result:
 
 
 def from_thread(loop: asyncio.AbstractEventLoop, function: Callable[..., object], *args: Any) -> None:
-    """Call the function in the loop's thread; nobody listens any more if the loop is closed."""
+    """Call the function in the loop's thread; does nothing if the loop is closed."""
     with suppress(RuntimeError):
         loop.call_soon_threadsafe(function, *args)

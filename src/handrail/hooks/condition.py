@@ -4,10 +4,10 @@ from functools import lru_cache
 
 from handrail.files.paths import beneath, exists, expand, locate, resolve
 from handrail.permissions.case import Facts, make_case
-from handrail.permissions.matching import matching
+from handrail.permissions.file_access import Lookup
+from handrail.permissions.matching import matching_rules
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import Behaviour, Rule
-from handrail.permissions.touch import Lookup
 from handrail.tools.access import DeclaredUse
 
 LOOKUP = Lookup(resolve, locate, expand, exists, beneath)
@@ -26,7 +26,7 @@ def holds(rule: Rule, call: DeclaredUse, cwd: str, home: str) -> bool:
         return True
     if not case.access.declared and rule.spec is not None and rule.tool in ("Read", "Edit"):
         return True
-    return bool(matching(case, Behaviour.ASK))
+    return bool(matching_rules(case, Behaviour.ASK))
 
 
 @lru_cache(maxsize=64)

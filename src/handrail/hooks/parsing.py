@@ -30,7 +30,7 @@ from handrail.hooks.specs import (
     shown,
 )
 from handrail.hooks.urls import url_problem
-from handrail.permissions.rules import Behaviour, Rule, RuleProblem, Source, parse_rule
+from handrail.permissions.rules import Behaviour, Rule, RuleProblem, RuleSource, parse_rule
 
 
 class _MalformedError(HandrailError):
@@ -279,7 +279,7 @@ def _condition(value: Mapping[str, Any], source: HookSource) -> Rule | None:
         return None
     if not isinstance(text, str):
         raise _MalformedError(f"if is {shown(text)}, not a permission rule")
-    rule = parse_rule(text, Behaviour.ASK, Source(source.name, source.file, 0, source.folder))
+    rule = parse_rule(text, Behaviour.ASK, RuleSource(source.name, source.file, 0, source.folder))
     if isinstance(rule, RuleProblem):
         raise _MalformedError(f"if is {shown(text)}: {rule.message}")
     return rule

@@ -2,11 +2,11 @@
 
 from handrail.conversation.blocks import Json, Text
 from handrail.conversation.messages import Attachment
-from handrail.dispatch.journal import Journal
+from handrail.dispatch.retry_journal import RetryJournal
 from handrail.tools.outcome import Outcome
 
 
-class TurnJournal(Journal):
+class TurnJournal(RetryJournal):
     """Also remembers which started calls were not claimed by the retry, so that the model can be told of them."""
 
     def __init__(self) -> None:

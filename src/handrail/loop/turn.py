@@ -361,7 +361,7 @@ class DeferredCallAttempt(Attempt):
 
     async def _run_calls(self) -> None:
         if self.stopped_by is None:
-            self._executor.add(self._use, put_off=True)
+            self._executor.add(self._use, was_deferred=True)
             async for _ in self._executor.rest():
                 pass
 

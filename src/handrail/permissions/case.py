@@ -1,25 +1,24 @@
 """
-The Case: everything one decision looks at, settled before it is made.
+The Case: everything that a decision depends on, collected before it is made.
 
-`make_case` takes the files, command lines and addresses that the tool declares for a call and has them looked up by the
-`Lookup` it is handed; by itself it does nothing but read that declaration.
+`make_case` reads the files, command lines and addresses that the tool declares for a call, and resolves paths with the
+`Lookup` that it is given. It touches the file system in no other way.
 """
 
 import posixpath
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, partial
-from typing import Any
 
 from handrail.conversation.blocks import ToolUse
 from handrail.files.paths import MAX_BENEATH, Beneath, Place, plain
 from handrail.files.paths import Kind as PlaceKind
-from handrail.permissions.contents import inside, unnamed
-from handrail.permissions.passing import passing, through
+from handrail.permissions.file_access import FileAccess, FileEffect, Lookup, assess_place
+from handrail.permissions.implied_paths import accesses_inside, implied_accesses
 from handrail.permissions.policy import Policy
+from handrail.permissions.recursive_reads import reads_below, recursive_reads
 from handrail.permissions.rules import ALIASES, mcp_of
-from handrail.permissions.shell import Part, in_background, parts_of
-from handrail.permissions.touch import FileEffect, Lookup, Touch, touch_of
-from handrail.permissions.web import Target, read_url
+from handrail.permissions.shell import CommandPart, in_background, parts_of
+from handrail.permissions.web import WebTarget, read_url
 from handrail.records import record
 from handrail.shell.analysis import analyse
 from handrail.shell.effects import REPOSITORY, places, reads
@@ -39,17 +38,17 @@ class Facts:
     access: Access = EXCLUSIVE
     """What the tool declares for this input; by default nothing is declared."""
     matches: Callable[[str], bool | None] = matches_nothing
-    """Whether the content of a rule for this very tool fits; None = the tool cannot say."""
+    """Whether the content of a rule for this tool matches the call; None = the tool cannot tell."""
     subject: str = ""
     """What the call is about, in the words of the tool."""
     read_only: bool = False
     destructive: bool = False
     warnings: tuple[str, ...] = ()
-    """What the tool's flags say against it, for people."""
+    """Warnings from the tool's flags, for people."""
     needs_person: bool = False
     hook: Opinion | None = None
     classifier: Opinion | None = None
-    """The answer of a classifier that was asked before; the built-in one needs no asking."""
+    """The answer of a classifier that was asked beforehand; the built-in classifier runs as a layer."""
     doubt: str = ""
     check: Check = NO_OPINION
     unmet: tuple[str, ...] = ()
@@ -58,7 +57,7 @@ class Facts:
 
 @record
 class Case:
-    """One call, settled: what it is, what it touches, what was said about it, and the policy in force."""
+    """One call: what it is, what it accesses, what was said about it, and the policy in force."""
 
     use: ToolUse
     policy: Policy
@@ -66,16 +65,16 @@ class Case:
     facts: Facts
     mcp: McpInfo | None = None
     read_only: bool = False
-    touches: tuple[Touch, ...] = ()
+    files: tuple[FileAccess, ...] = ()
     analysis: Analysis | None = None
-    parts: tuple[Part, ...] = ()
+    parts: tuple[CommandPart, ...] = ()
     free: tuple[bool, ...] = ()
-    """Which parts need no rule."""
+    """For each part, whether it needs no rule."""
     opened: tuple[bool, ...] = ()
-    """For which parts the shell opens nothing but files that may be opened."""
+    """For each part, whether all files that the shell opens for it may be opened."""
     background: bool = False
-    """Whether a part goes on when the command line is done."""
-    targets: tuple[Target, ...] = ()
+    """Whether a part keeps running after the command line returns."""
+    targets: tuple[WebTarget, ...] = ()
 
     @property
     def access(self) -> Access:
@@ -84,7 +83,7 @@ class Case:
 
     @property
     def only_edits(self) -> bool:
-        """Whether changing files is all that it does; what the tool calls destructive is more than an edit."""
+        """Whether it only changes files. A call that its tool calls destructive is more than an edit."""
         access = self.facts.access
         return access.changes_files and access.runs is None and not access.reaches and not self.facts.destructive
 
@@ -97,25 +96,20 @@ ELSEWHERE = "git would work in another folder, and the configuration of a reposi
 
 
 def make_case(use: ToolUse, policy: Policy, lookup: Lookup, facts: Facts | None = None) -> Case:
-    """The case of one call under one policy."""
+    """Build the case of one call under one policy."""
     facts = facts or Facts()
     tool = ALIASES.get(use.name, use.name)
     mcp = facts.mcp or mcp_of(use.name)
     access = facts.access
-    touches = () if access.own else tuple(file_touches(access, policy, lookup))
+    files = () if access.own else tuple(file_touches(access, policy, lookup))
     targets = tuple([read_url(address) for address in access.reaches])
     read_only = facts.read_only and not access.changes_files  # what changes files does not only read
-    case = Case(use, policy, tool, facts, mcp, read_only, touches, targets=targets)
+    case = Case(use, policy, tool, facts, mcp, read_only, files, targets=targets)
     return case if access.runs is None or access.shell != "bash" else shell_case(case, access.runs, lookup)
 
 
-def text_of(values: Mapping[str, Any], name: str) -> str:
-    value = values.get(name)
-    return value if isinstance(value, str) else ""
-
-
-def file_touches(access: Access, policy: Policy, lookup: Lookup) -> Iterator[Touch]:
-    """The declared files. A folder stands for what lies in it, unless the tool leaves out what is kept back."""
+def file_touches(access: Access, policy: Policy, lookup: Lookup) -> Iterator[FileAccess]:
+    """The declared files. A folder stands for its contents, unless the tool leaves out hidden files itself."""
     folders: list[tuple[Place, FileEffect]] = []
     for paths, does in (
         (access.reads, FileEffect.READ),
@@ -126,32 +120,32 @@ def file_touches(access: Access, policy: Policy, lookup: Lookup) -> Iterator[Tou
     ):
         for spelling in paths:
             place = lookup.resolve(spelling, policy.cwd, policy.home)
-            yield touch_of(policy, place, does, spelling)
+            yield assess_place(policy, place, does, spelling)
             if place.kind is PlaceKind.FOLDER and not access.filtered:
                 folders.append((place, does))
-    finite = lookup._replace(beneath=bounded(lookup.beneath)) if folders else lookup
+    finite = lookup._replace(beneath=limit_listing(lookup.beneath)) if folders else lookup
     for place, does in folders:
         try:
             if does is FileEffect.READ:
-                yield from through(place, EVERY_FILE, -1, policy, finite)
+                yield from reads_below(place, EVERY_FILE, -1, policy, finite)
             elif does is FileEffect.WRITE:
-                yield from inside(place, does, -1, policy, finite)
+                yield from accesses_inside(place, does, -1, policy, finite)
         except _TooMuchError:
-            yield Touch(None, FileEffect.BELOW, place.spelling, doubt=TOO_MUCH)
+            yield FileAccess(None, FileEffect.BELOW, place.spelling, doubt=TOO_MUCH)
 
 
 # Commands
 
 
 @lru_cache(maxsize=1024)
-def read_command(command: str) -> tuple[Analysis, tuple[Part, ...], bool]:
-    """A command line is taken apart once, however often it is asked about."""
+def read_command(command: str) -> tuple[Analysis, tuple[CommandPart, ...], bool]:
+    """Analyse a command line; the result is cached."""
     analysis = analyse(command)
     return analysis, parts_of(analysis), in_background(analysis)
 
 
 def looks_around(access: Access) -> bool:
-    """Whether to judge a call may mean to go through whole folders, which takes a while."""
+    """Whether deciding on a call may have to list whole folders, which takes a while."""
     if access.runs is None or access.shell != "bash":
         return bool(access.removes or (access.walks and not access.filtered))
     analysis, _, _ = read_command(access.runs)
@@ -159,26 +153,26 @@ def looks_around(access: Access) -> bool:
 
 
 def shell_case(case: Case, command: str, lookup: Lookup) -> Case:
-    """The case of a call that runs a command line, and perhaps does more besides."""
+    """The case of a call that runs a command line, and may access other files as well."""
     policy, facts = case.policy, case.facts
     analysis, parts, background = read_command(command)
-    touches = tuple(shell_touches(analysis, policy, lookup))
+    files = tuple(shell_touches(analysis, policy, lookup))
     read_only = not analysis.problems and bool(parts) and all(part.read_only for part in parts)
-    shut = {touch.part for touch in touches if not touch.clear and touch.redirected}
-    blocked = {touch.part for touch in touches if not touch.clear and not parts[touch.part].transparent} | shut
+    shut = {file.part for file in files if not file.clear and file.redirected}
+    blocked = {file.part for file in files if not file.clear and not parts[file.part].transparent} | shut
     accepts = policy.mode == "acceptEdits"
     free = tuple(at not in blocked and harmless(parts, at, facts, accepts) for at in range(len(parts)))
     opened = tuple(at not in shut for at in range(len(parts)))
     read_only = read_only and not facts.access.changes_files
-    touches += case.touches
+    files += case.files
     return Case(
-        case.use, policy, case.tool, facts, case.mcp, read_only, touches, analysis, parts, free, opened, background,
+        case.use, policy, case.tool, facts, case.mcp, read_only, files, analysis, parts, free, opened, background,
         case.targets,
     )  # fmt: skip
 
 
-def harmless(parts: tuple[Part, ...], at: int, facts: Facts, accepts_edits: bool) -> bool:
-    """It only starts the next command; or it only reads; or it edits and the mode accepts that."""
+def harmless(parts: tuple[CommandPart, ...], at: int, facts: Facts, accepts_edits: bool) -> bool:
+    """Whether a part only starts the next command, only reads, or edits in a mode that accepts edits."""
     part = parts[at]
     if part.transparent:
         return True
@@ -187,39 +181,39 @@ def harmless(parts: tuple[Part, ...], at: int, facts: Facts, accepts_edits: bool
     return part.accepted and accepts_edits
 
 
-def shell_touches(analysis: Analysis, policy: Policy, lookup: Lookup) -> Iterator[Touch]:
-    """The files a command line names, wherever they stand."""
+def shell_touches(analysis: Analysis, policy: Policy, lookup: Lookup) -> Iterator[FileAccess]:
+    """The files that a command line accesses."""
     positions = {id(segment): at for at, segment in enumerate(analysis.segments)}
     # Only a line that does more than read can tell the shell to let wildcards stand for names with a dot.
     finder = Finder(policy, lookup, dotted=analysis.verdict is not CommandVerdict.READ_ONLY)
-    finite = lookup._replace(beneath=bounded(lookup.beneath))
+    finite = lookup._replace(beneath=limit_listing(lookup.beneath))
     for segment, word in reads(analysis):
-        yield from finder.touches(segment, word, FileEffect.READ, positions[id(segment)])
+        yield from finder.files(segment, word, FileEffect.READ, positions[id(segment)])
     for at, segment in enumerate(analysis.segments):
         if any(need.name == REPOSITORY for need in segment.requires) and not finder.at_home(segment):
-            yield Touch(None, FileEffect.READ, segment.name, at, doubt=ELSEWHERE)
+            yield FileAccess(None, FileEffect.READ, segment.name, at, doubt=ELSEWHERE)
         for word in segment.writes:
-            yield from finder.touches(segment, word, FileEffect.WRITE, at)
+            yield from finder.files(segment, word, FileEffect.WRITE, at)
         try:
-            yield from unnamed(segment, at, partial(finder.places, segment), policy, finite)
-            yield from passing(segment, at, finder.places, policy, finite)
+            yield from implied_accesses(segment, at, partial(finder.places, segment), policy, finite)
+            yield from recursive_reads(segment, at, finder.places, policy, finite)
         except _TooMuchError:
-            yield Touch(None, FileEffect.BELOW, segment.name, at, doubt=TOO_MUCH)
-        yield from finder.removed(segment, at)
+            yield FileAccess(None, FileEffect.BELOW, segment.name, at, doubt=TOO_MUCH)
+        yield from finder.removed_files(segment, at)
         if not segment.entry or segment.does(Does.UNLISTED):
-            yield from finder.guessed(segment, at)
-    yield from finder.suspected(analysis)
+            yield from finder.guess_files(segment, at)
+    yield from finder.possibly_removed(analysis)
 
 
 class _TooMuchError(Exception):
-    """To judge a line would take too long."""
+    """Listing all files that a call may access would take too long."""
 
 
-def bounded(beneath: Callable[[str, bool], Beneath | None]) -> Callable[[str, bool], Beneath | None]:
-    """The same, until it has come across so many files: a line may name the same folder a hundred times."""
+def limit_listing(beneath: Callable[[str, bool], Beneath | None]) -> Callable[[str, bool], Beneath | None]:
+    """The same lookup with a limit on the files it lists: a line may name the same folder a hundred times."""
     left = MAX_LOOKED_AT
 
-    def looked(folder: str, hidden: bool) -> Beneath | None:
+    def list_within_limit(folder: str, hidden: bool) -> Beneath | None:
         nonlocal left
         if left <= 0:
             raise _TooMuchError
@@ -227,33 +221,33 @@ def bounded(beneath: Callable[[str, bool], Beneath | None]) -> Callable[[str, bo
         left -= MAX_BENEATH if found is None else len(found.paths)
         return found
 
-    return looked
+    return list_within_limit
 
 
 class Finder:
-    """From words of a command to the places they mean."""
+    """Resolves words of a command to places in the file system."""
 
     def __init__(self, policy: Policy, lookup: Lookup, *, dotted: bool) -> None:
         self.policy, self.lookup, self.dotted = policy, lookup, dotted
 
-    def touches(self, segment: Segment, word: Word, access: FileEffect, part: int) -> Iterator[Touch]:
+    def files(self, segment: Segment, word: Word, effect: FileEffect, part: int) -> Iterator[FileAccess]:
         redirected = any((r.target.start, r.target.end) == (word.start, word.end) for r in segment.redirections)
         for place in self.places(segment, word):
-            yield touch_of(self.policy, place, access, str(word), part, redirected=redirected)
+            yield assess_place(self.policy, place, effect, str(word), part, redirected=redirected)
 
     def places(self, segment: Segment, word: Word) -> Iterator[Place | None]:
-        """Every place a word can mean in the folders its command may run in; None is any."""
+        """Every place that a word can mean in the folders its command may run in; None means any place."""
         wild = any(piece.kind is PieceKind.GLOB for piece in word.pieces)
-        return places(segment, word, self.policy.cwd, self.policy.home, self.expanded if wild else self.located)
+        return places(segment, word, self.policy.cwd, self.policy.home, self.expand if wild else self.locate)
 
-    def expanded(self, folder: str, path: str) -> Iterable[Place]:
+    def expand(self, folder: str, path: str) -> Iterable[Place]:
         return self.lookup.expand(path, folder, self.dotted)
 
-    def located(self, folder: str, path: str) -> Iterable[Place]:
+    def locate(self, folder: str, path: str) -> Iterable[Place]:
         return (self.lookup.locate(path, folder),)
 
     def at_home(self, segment: Segment) -> bool:
-        """Whether a command runs in the current or a working folder, by text and by links: `cd` and git differ."""
+        """Whether a command runs in the current or a working folder, by path and by link: `cd` and git differ."""
         if segment.cwds == (".",):
             return True
         here = (self.policy.cwd, *self.policy.working_dirs)
@@ -263,39 +257,39 @@ class Finder:
             self.lookup.locate(path, "/").real in here for folder in folders for path in {folder, plain(folder)}
         )
 
-    def removed(self, segment: Segment, part: int) -> Iterator[Touch]:
-        """What a command would remove, with unknown text taken as nothing: `rm -r "$x"/*` may mean the root."""
+    def removed_files(self, segment: Segment, part: int) -> Iterator[FileAccess]:
+        """The files that a command would remove. Unknown text counts as empty: `rm -r "$x"/*` may mean the root."""
         for effect in segment.effects:
             if effect.removes and effect.does is Does.READS and effect.word is not None:  # moved away
-                yield from self.touches(segment, effect.word, FileEffect.WRITE, part)
+                yield from self.files(segment, effect.word, FileEffect.WRITE, part)
         for removal in removals(segment):
             yield from self.removal(removal, part)
 
-    def suspected(self, analysis: Analysis) -> Iterator[Touch]:
-        """What a line that is not understood might remove."""
+    def possibly_removed(self, analysis: Analysis) -> Iterator[FileAccess]:
+        """The files that a line which could not be parsed may remove."""
         for removal in possible_removals(analysis):
             yield from self.removal(removal, -1)
 
-    def removal(self, removal: Removal, part: int) -> Iterator[Touch]:
-        access = FileEffect.REMOVE if removal.whole else FileEffect.REMOVE_SOME
+    def removal(self, removal: Removal, part: int) -> Iterator[FileAccess]:
+        effect = FileEffect.REMOVE if removal.whole else FileEffect.REMOVE_SOME
         bases = [posixpath.join(self.policy.cwd, folder or "") for folder in removal.segment.cwds]
         for base in (*bases, self.policy.home) if removal.segment.in_home else bases:
             for text in filter(None, removal_texts(removal.word, base, self.policy.home, plain=part < 0)):
-                yield touch_of(self.policy, self.lookup.locate(text, base), access, str(removal.word), part)
+                yield assess_place(self.policy, self.lookup.locate(text, base), effect, str(removal.word), part)
 
-    def guessed(self, segment: Segment, part: int) -> Iterator[Touch]:
-        """The arguments of a program that is not known may all be files."""
+    def guess_files(self, segment: Segment, part: int) -> Iterator[FileAccess]:
+        """Any argument of an unknown program may be a file."""
         for word in segment.argv[1 : MAX_GUESSED + 1]:
             text = word.literal or ""
             text = text.partition("=")[2] if text.startswith("-") else text.removeprefix("@")
             for folder in segment.cwds if text else ():
                 base = posixpath.join(self.policy.cwd, folder or "")
                 if "/" in text or "." in text or self.lookup.exists(text, base):
-                    yield touch_of(self.policy, self.lookup.locate(text, base), FileEffect.MAYBE, text, part)
+                    yield assess_place(self.policy, self.lookup.locate(text, base), FileEffect.MAYBE, text, part)
 
 
 def removal_texts(word: Word, cwd: str, home: str, *, plain: bool) -> Iterable[str]:
-    """The texts that a word can be, with what is not known taken as nothing."""
+    """The texts that a word can expand to; unknown parts count as empty."""
     known = None if plain else word.alternatives
     if known is not None:
         return known
@@ -304,7 +298,7 @@ def removal_texts(word: Word, cwd: str, home: str, *, plain: bool) -> Iterable[s
 
 
 def without_unknown(text: str, home: str) -> str:
-    """The text as it would be if every variable but HOME were empty."""
+    """The text with every variable but HOME empty."""
     text = home + text[1:] if text == "~" or text.startswith("~/") else text
     text = text.replace("${HOME}", home).replace("$HOME", home)
     out, at = "", 0

@@ -1,40 +1,38 @@
-"""An index over the rules of one behaviour: what can match a call is found without looking at what cannot."""
+"""An index over the rules of one behaviour, which finds matching rules without testing all of them."""
 
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from handrail.permissions.globs import Glob, glob
 from handrail.permissions.patterns import Anchors, PathIndex
 from handrail.permissions.powershell import PowerShellIndex
-from handrail.permissions.rules import EFFECTS, MCP, NEVER_BY_PATH, PARAMETER, Behaviour, Rule, normalised, server_name
+from handrail.permissions.rules import (
+    BASH,
+    EDIT,
+    FAMILIES,
+    MCP,
+    NEVER_BY_PATH,
+    PARAMETER,
+    POWERSHELL,
+    READ,
+    SKILL,
+    WEB_FETCH,
+    Behaviour,
+    Rule,
+    normalise,
+    server_name,
+)
 from handrail.permissions.shell import ShellIndex
 from handrail.permissions.web import DomainIndex
+from handrail.permissions.wildcards import WildcardPattern, parse_wildcards
 from handrail.tools.tool import McpInfo
 
-Filed = tuple[Glob, Rule]
+Filed = tuple[WildcardPattern, Rule]
 
 
 class RuleIndex:
     """Finds rules by tool, MCP server, path, command, domain and parameter."""
-
-    __slots__ = (
-        "behaviour",
-        "domains",
-        "edit",
-        "empty",
-        "globs",
-        "mcp",
-        "mcp_globs",
-        "own",
-        "params",
-        "powershell",
-        "read",
-        "shell",
-        "skills",
-        "whole",
-    )
 
     def __init__(self, rules: Iterable[Rule], behaviour: Behaviour, anchors: Anchors) -> None:
         self.behaviour = behaviour
@@ -44,7 +42,7 @@ class RuleIndex:
         self.mcp_globs: dict[str, list[Filed]] = {}
         self.params: dict[str, dict[tuple[str, str], list[Rule]]] = {}
         self.own: dict[str, list[tuple[str, Rule]]] = {}
-        """Rules with content for one tool, which that tool matches itself."""
+        """Rules with content for one tool, matched by the tool's own `permission_matcher`."""
         self.skills: dict[str, list[Rule]] = {}
         by_tool: dict[str, list[Rule]] = {}
         for rule in rules:
@@ -54,22 +52,22 @@ class RuleIndex:
                 by_tool.setdefault(rule.tool, []).append(rule)
                 self.add_spec(rule, rule.spec)
         narrow = behaviour is Behaviour.ALLOW
-        self.read = PathIndex(by_tool.get("Read", ()), anchors, narrow=narrow)
-        self.edit = PathIndex(by_tool.get("Edit", ()), anchors, narrow=narrow)
-        self.shell = ShellIndex(by_tool.get("Bash", ()))
-        self.powershell = PowerShellIndex(by_tool.get("PowerShell", ()))
-        self.domains = DomainIndex(by_tool.get("WebFetch", ()))
+        self.read = PathIndex(by_tool.get(READ, ()), anchors, narrow=narrow)
+        self.edit = PathIndex(by_tool.get(EDIT, ()), anchors, narrow=narrow)
+        self.shell = ShellIndex(by_tool.get(BASH, ()))
+        self.powershell = PowerShellIndex(by_tool.get(POWERSHELL, ()))
+        self.domains = DomainIndex(by_tool.get(WEB_FETCH, ()))
         self.empty = not (self.whole or self.globs or self.mcp or self.mcp_globs or by_tool)
 
     def add_whole(self, rule: Rule) -> None:
         name = rule.tool
         server, _, tool = name.removeprefix(MCP).partition("__")
         if name.startswith(MCP) and self.behaviour is Behaviour.ALLOW and "*" in tool:
-            self.mcp_globs.setdefault(server, []).append((glob(tool), rule))
+            self.mcp_globs.setdefault(server, []).append((parse_wildcards(tool), rule))
         elif "*" in name:
-            self.globs.append((glob(name), rule))
+            self.globs.append((parse_wildcards(name), rule))
             if name.startswith(MCP):
-                self.globs.append((glob(re.sub(r"[^A-Za-z0-9_*-]", "_", name)), rule))
+                self.globs.append((parse_wildcards(re.sub(r"[^A-Za-z0-9_*-]", "_", name)), rule))
         elif name.startswith(MCP):
             for key in self.mcp_keys(name.removeprefix(MCP)):
                 self.mcp.setdefault(key, []).append(rule)
@@ -77,38 +75,38 @@ class RuleIndex:
             self.whole.setdefault(name, []).append(rule)
 
     def mcp_keys(self, name: str) -> Iterable[str]:
-        """What a rule is found by. A deny or ask rule may also spell the names as they are configured."""
+        """The keys of a rule. A deny or ask rule may also spell the names as they are configured."""
         if self.behaviour is Behaviour.ALLOW:
             return (name,)
         server, parted, tool = name.partition("__")
-        normal = server_name(server) + (f"__{normalised(tool)}" if parted else "")
+        normal = server_name(server) + (f"__{normalise(tool)}" if parted else "")
         return dict.fromkeys((name, normal, server_name(name)))
 
     def add_spec(self, rule: Rule, spec: str) -> None:
-        if rule.tool == "Skill":
+        if rule.tool == SKILL:
             self.skills.setdefault(spec, []).append(rule)
-        elif rule.tool not in EFFECTS and rule.tool not in NEVER_BY_PATH:
+        elif rule.tool not in FAMILIES and rule.tool not in NEVER_BY_PATH:
             self.own.setdefault(rule.tool, []).append((spec, rule))
         if self.behaviour is not Behaviour.ALLOW and (found := PARAMETER.match(spec)):
             by_value = self.params.setdefault(rule.tool, {})
             by_value.setdefault((found[1], found[2].strip()), []).append(rule)
 
     def whole_tool(self, name: str, mcp: McpInfo | None) -> list[Rule]:
-        """The rules about a tool as a whole."""
+        """The rules without content that match a tool."""
         if mcp is not None:
-            return self.mcp_tool(server_name(mcp.server), normalised(mcp.tool), name)
+            return self.mcp_tool(server_name(mcp.server), normalise(mcp.tool), name)
         found = list(self.whole.get(name, ()))
         if name.startswith(MCP):
             found += self.mcp.get(name.removeprefix(MCP), ())
         return found + [rule for pattern, rule in self.globs if pattern.matches(name)]
 
     def mcp_tool(self, server: str, tool: str, name: str) -> list[Rule]:
-        """Compared by the recorded server and tool, so another server's name cannot be read into a rule."""
+        """Rules by the recorded server and tool, so that a rule cannot match another server's name."""
         found = list(self.mcp.get(server, ()))
         if self.behaviour is not Behaviour.ALLOW or "__" not in server:
             found += self.mcp.get(f"{server}__{tool}", ())
         found += [rule for pattern, rule in self.mcp_globs.get(server, ()) if pattern.matches(tool)]
-        if self.behaviour is not Behaviour.ALLOW:  # nor can an odd name of a server keep a rule from it
+        if self.behaviour is not Behaviour.ALLOW:  # an odd server name cannot escape a rule either
             found += self.mcp.get(name.removeprefix(MCP), ())
         joined = (f"{MCP}{server}__{tool}", name)
         found += [rule for pattern, rule in self.globs if any(map(pattern.matches, joined))]
@@ -123,19 +121,21 @@ class RuleIndex:
         return [rule for name, text in texts if text is not None for rule in known.get((name, text), ())]
 
     def by_subject(self, tool: str, matches: Callable[[str], bool | None]) -> list[Rule]:
-        """`Tool(content)`: the tool says whether that is this call; what it cannot say is never an allow."""
+        """`Tool(content)`: the tool tells whether it matches; where it cannot tell, only deny and ask rules match."""
         filed = self.own.get(tool)
         if filed is None:
             return []
         narrow = self.behaviour is Behaviour.ALLOW
         return [rule for spec, rule in filed if (fits := matches(spec)) or (fits is None and not narrow)]
 
-    def skill(self, name: str, arguments: str) -> list[Rule]:
-        """`name` without arguments (deny and ask: with any), `name *` with any, `name:*` also what it brings along."""
-        found = self.skills
-        if not found:
+    def skill(self, values: Mapping[str, Any]) -> list[Rule]:
+        """`name` without arguments (deny and ask: with any), `name *` with any, `name:*` also the skills below it."""
+        found, name, arguments = self.skills, values.get("skill"), values.get("args")
+        if not found or not isinstance(name, str):
             return []
-        rules = list(found.get(name, ())) if not arguments or self.behaviour is not Behaviour.ALLOW else []
+        name = name.removeprefix("/")
+        with_arguments = isinstance(arguments, str) and arguments.strip()
+        rules = list(found.get(name, ())) if not with_arguments or self.behaviour is not Behaviour.ALLOW else []
         rules += found.get(f"{name} *", ())
         rules += found.get(f"{name}:*", ())
         parent, colon, _ = name.partition(":")

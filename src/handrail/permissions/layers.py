@@ -1,8 +1,8 @@
 """
 What each layer thinks of a call, and the fold that picks the strongest opinion.
 
-A layer looks at one settled Case and gives an Opinion or passes (None). Nothing here waits, asks or writes: hooks and
-classifier have already answered when a Case is built, and asking a person happens after `decide`.
+A layer looks at one Case and returns an Opinion or None. Nothing here waits, asks or writes: hooks and classifier have
+already answered when a Case is built, and the user is asked after `decide`.
 
     deny > critical > ask > protected > allow > ask by the tool or its paths > mode > classifier > a person
 
@@ -14,12 +14,20 @@ from typing import TypeAlias
 
 from handrail.permissions.case import Case
 from handrail.permissions.classifier import classify
-from handrail.permissions.matching import Coverage, coverage, guards_files, matching, met, possible, unseen
+from handrail.permissions.file_access import REMOVING, FileAccess, FileEffect
+from handrail.permissions.matching import (
+    Coverage,
+    coverage,
+    denied_inside,
+    guards_files,
+    matching_rules,
+    possible_matches,
+    unchecked_reason,
+)
 from handrail.permissions.paths import below, critical
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import Behaviour
-from handrail.permissions.touch import REMOVING, FileEffect, Touch
-from handrail.permissions.web import Reach
+from handrail.permissions.web import AddressClass
 from handrail.tools.permission import Decision, Opinion, Strength, Verdict, fold
 
 Layer: TypeAlias = Callable[[Case], Opinion | None]
@@ -30,8 +38,8 @@ def hooks(case: Case) -> Opinion | None:
     return case.facts.hook
 
 
-def malformed(case: Case) -> Opinion | None:
-    """An address that cannot be understood, or that is not of the web."""
+def malformed_addresses(case: Case) -> Opinion | None:
+    """Refuse addresses that cannot be parsed or are not http or https."""
     for target in case.targets:
         if target.problem:
             return Opinion(Strength.DENY, Verdict.DENY, "input", target.problem)
@@ -51,24 +59,24 @@ def ask_rules(case: Case) -> Opinion | None:
 
 
 def hidden_commands(case: Case) -> Opinion | None:
-    """A command that is not known before it runs, and may be one that a rule denies or asks for."""
-    found = possible(case)
+    """Ask about commands that are unknown before they run and may match a deny or ask rule."""
+    found = possible_matches(case)
     if not found:
         return None
     reason = f"what it runs is not known before it runs, and may be what the rule {found[0].text} is about"
     return Opinion(Strength.ASK, Verdict.ASK, "commands", reason, found[0].written)
 
 
-def met_files(case: Case) -> Opinion | None:
-    """A file that a rule keeps back, in a folder that a command goes through: whether it is read is not known."""
-    below = [touch for touch in case.touches if touch.access is FileEffect.BELOW]
+def files_inside(case: Case) -> Opinion | None:
+    """Ask about files in a folder that a command walks, if a deny or ask rule matches one: it may be read."""
+    below = [file for file in case.files if file.effect is FileEffect.BELOW]
     if not below:
         return None
-    if (found := met(below, case.policy)) is not None:
-        touch, rule = found
-        reason = f"it may read {touch.shown!r}, which the rule {rule.text} is about"
+    if (found := denied_inside(below, case.policy)) is not None:
+        file, rule = found
+        reason = f"it may read {file.shown!r}, which the rule {rule.text} is about"
         return Opinion(Strength.ASK, Verdict.ASK, "paths", reason, rule.written)
-    if doubt := unseen(below, case.policy):
+    if doubt := unchecked_reason(below, case.policy):
         return Opinion(Strength.ASK, Verdict.ASK, "paths", f"{doubt}, and a rule keeps some files back")
     return None
 
@@ -77,7 +85,7 @@ BY_RULE = {kind: f"{kind.value} rule" for kind in Behaviour}
 
 
 def by_rule(case: Case, kind: Behaviour, strength: Strength, verdict: Verdict) -> Opinion | None:
-    found = matching(case, kind)
+    found = matching_rules(case, kind)
     if not found:
         return None
     return Opinion(strength, verdict, BY_RULE[kind], f"the rule {found[0].text} matches", found[0].written)
@@ -99,7 +107,7 @@ def allow_rules(case: Case) -> Opinion | None:
 
 
 def still_open(case: Case, found: Coverage) -> Opinion:
-    """What a person would have to decide about a command line."""
+    """The question about a command line that rules do not cover."""
     assert case.analysis is not None
     if case.analysis.problems:
         reason = f"the command is not understood: {case.analysis.problems[0].text}"
@@ -116,7 +124,7 @@ def still_open(case: Case, found: Coverage) -> Opinion:
 
 
 def plan(case: Case) -> Opinion | None:
-    """Plan mode refuses everything that does not only read; a server's word that its tool only reads is asked about."""
+    """Plan mode refuses everything that is not read-only, and asks about MCP tools that claim to be."""
     if case.policy.mode != "plan" or case.access.own or writes_plan(case):
         return None
     if not case.read_only:
@@ -128,37 +136,37 @@ def plan(case: Case) -> Opinion | None:
 
 
 def writes_plan(case: Case) -> bool:
-    """The plan file, by its real path, is the one file that may be written in plan mode."""
+    """Whether it writes the plan file, the only file that may be written in plan mode."""
     return (
         bool(case.policy.plan_file)
         and case.only_edits
-        and all(touch.place is not None and touch.place.real == case.policy.plan_file for touch in case.touches)
+        and all(file.place is not None and file.place.real == case.policy.plan_file for file in case.files)
     )
 
 
 def needs_person(case: Case) -> Opinion | None:
-    """A tool whose answer comes from a person."""
+    """Ask for tools whose answer comes from the user."""
     if not case.facts.needs_person:
         return None
     return Opinion(Strength.ASK, Verdict.ASK, "tool", "it needs a person's answer")
 
 
 def critical_paths(case: Case) -> Opinion | None:
-    """Removing the root, the home or the project; an address that hands out credentials of the machine."""
+    """Ask before removing the root, home or project folder, or reaching an address that hands out credentials."""
     for target in case.targets:
-        if target.reach is Reach.METADATA:
+        if target.reach is AddressClass.METADATA:
             return Opinion(Strength.CRITICAL_PATH, Verdict.ASK, "address", f"{target.host} hands out credentials")
-    for touch in case.touches:
-        if touch.access in REMOVING and touch.place is not None and removes_all(case, touch):
-            return Opinion(Strength.CRITICAL_PATH, Verdict.ASK, "paths", f"{touch.shown!r} must not be removed")
+    for file in case.files:
+        if file.effect in REMOVING and file.place is not None and removes_all(case, file):
+            return Opinion(Strength.CRITICAL_PATH, Verdict.ASK, "paths", f"{file.shown!r} must not be removed")
     return None
 
 
-def removes_all(case: Case, touch: Touch) -> bool:
-    """Whether a critical folder goes, or loses what a command picks from it; from the working folders it may pick."""
-    assert touch.place is not None
-    policy, paths = case.policy, {touch.place.absolute, touch.place.real}
-    if touch.access is FileEffect.REMOVE_SOME and all(inside_work(path, policy) for path in paths):
+def removes_all(case: Case, file: FileAccess) -> bool:
+    """Whether a critical folder is removed or partly emptied; working folders may be partly emptied."""
+    assert file.place is not None
+    policy, paths = case.policy, {file.place.absolute, file.place.real}
+    if file.effect is FileEffect.REMOVE_SOME and all(inside_work(path, policy) for path in paths):
         return False
     return any(critical(path, policy.home, policy.working_dirs) for path in paths)
 
@@ -169,54 +177,54 @@ def inside_work(path: str, policy: Policy) -> bool:
 
 
 def protected_paths(case: Case) -> Opinion | None:
-    """Writing what changes what runs later; an address inside; a URL that hides something."""
+    """Ask before writing files that affect what runs later, or reaching internal or disguised addresses."""
     found = ""
     for target in case.targets:
         inside = f"{target.host} is on this machine or in its network"
-        found = found or (inside if target.reach is Reach.INTERNAL else target.doubt)
-    for touch in case.touches:
-        if touch.protected:
-            found = f"{touch.shown!r} is protected ({touch.protected})"
+        found = found or (inside if target.reach is AddressClass.INTERNAL else target.doubt)
+    for file in case.files:
+        if file.protected:
+            found = f"{file.shown!r} is protected ({file.protected})"
             break
-    return lifted(case, Opinion(Strength.PROTECTED_PATH, Verdict.ASK, "paths", found)) if found else None
+    return lift_in_bypass(case, Opinion(Strength.PROTECTED_PATH, Verdict.ASK, "paths", found)) if found else None
 
 
 def tool_check(case: Case) -> Opinion | None:
-    """The tool's own word."""
+    """The tool's own permission check."""
     check = case.facts.check
     if check.verdict is Verdict.DENY:
         return Opinion(Strength.DENY, Verdict.DENY, "tool", check.reason)
     if check.verdict is Verdict.ALLOW:
         return Opinion(Strength.MODE, Verdict.ALLOW, "tool", check.reason)
     if check.verdict is Verdict.ASK:
-        return lifted(case, Opinion(Strength.TOOL_ASK, Verdict.ASK, "tool", check.reason))
+        return lift_in_bypass(case, Opinion(Strength.TOOL_ASK, Verdict.ASK, "tool", check.reason))
     return None
 
 
 def validation(case: Case) -> Opinion | None:
-    """Semantic validation was not sure."""
+    """Ask where the tool's validation was not sure."""
     doubtful = case.facts.doubt
-    return lifted(case, Opinion(Strength.TOOL_ASK, Verdict.ASK, "tool", doubtful)) if doubtful else None
+    return lift_in_bypass(case, Opinion(Strength.TOOL_ASK, Verdict.ASK, "tool", doubtful)) if doubtful else None
 
 
 def path_scope(case: Case) -> Opinion | None:
-    """A file outside, of an odd spelling, not an ordinary one, or with secrets in it."""
-    for touch in case.touches:
-        if touch.doubt and not touch.clear:
-            return lifted(case, Opinion(Strength.TOOL_ASK, Verdict.ASK, "paths", touch.doubt))
+    """Ask about files outside the working folders, with odd spellings, of special kinds, or with secrets."""
+    for file in case.files:
+        if file.doubt and not file.clear:
+            return lift_in_bypass(case, Opinion(Strength.TOOL_ASK, Verdict.ASK, "paths", file.doubt))
     return None
 
 
-def undeclared(case: Case) -> Opinion | None:
-    """A tool that does not say what it touches passes no rule about files by itself, not even in bypassPermissions."""
+def undeclared_files(case: Case) -> Opinion | None:
+    """Ask, even in bypassPermissions, if file rules exist and the tool does not declare which files it accesses."""
     if case.access.declared or not guards_files(case.policy):
         return None
     reason = f"{case.tool} does not declare which files it touches, and there are rules that keep files back"
     return Opinion(Strength.TOOL_ASK, Verdict.ASK, "paths", reason)
 
 
-def lifted(case: Case, opinion: Opinion) -> Opinion:
-    """In bypassPermissions an objection is still heard, and weighs nothing."""
+def lift_in_bypass(case: Case, opinion: Opinion) -> Opinion:
+    """In bypassPermissions, keep an objection for the record but give it no weight."""
     if case.policy.mode != "bypassPermissions":
         return opinion
     reason = f"{opinion.reason} (lifted by bypassPermissions)"
@@ -231,7 +239,7 @@ PLAN_FILE = Opinion(Strength.MODE, Verdict.ALLOW, "mode", "it writes the plan")
 
 
 def mode(case: Case) -> Opinion | None:
-    """What the mode lets pass: reads in the working folders, read-only commands, accepted edits, or everything."""
+    """What the mode allows: reads in the working folders, read-only commands, accepted edits, or everything."""
     policy = case.policy
     if policy.mode == "bypassPermissions":
         return BYPASS
@@ -258,7 +266,7 @@ def shell_mode(case: Case) -> Opinion | None:
 
 
 def classifier(case: Case) -> Opinion | None:
-    """Mode auto only: a classifier's yes to what nobody else has an opinion on."""
+    """Mode auto only: what the classifier says where no other layer has an opinion."""
     if case.policy.mode != "auto":
         return None
     if case.facts.classifier is not None:
@@ -268,34 +276,34 @@ def classifier(case: Case) -> Opinion | None:
 
 
 def person(case: Case) -> Opinion:
-    """What is left is asked for."""
+    """Ask about everything that no layer decided."""
     reason = f"no rule allows {case.tool} here, and mode {case.policy.mode} does not let it pass"
     return Opinion(Strength.PERSON, Verdict.ASK, "person", reason)
 
 
 LAYERS: tuple[Layer, ...] = (
     hooks,
-    malformed,
+    malformed_addresses,
     deny_rules,
     plan,
     critical_paths,
     ask_rules,
     hidden_commands,
-    met_files,
+    files_inside,
     needs_person,
     protected_paths,
     allow_rules,
     tool_check,
     validation,
     path_scope,
-    undeclared,
+    undeclared_files,
     mode,
     classifier,
 )
 
 
 def decide(case: Case) -> Decision:
-    """The strongest opinion decides; if none has one, a person is asked. All opinions are kept."""
+    """The strongest opinion decides; without any, the user is asked. The decision keeps all opinions."""
     opinions = [opinion for layer in LAYERS if (opinion := layer(case)) is not None]
     if not opinions:
         opinions.append(person(case))

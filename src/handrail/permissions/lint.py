@@ -1,41 +1,41 @@
-"""Finds rules that do not do what they look like: never matching, shadowed, wider than they look, common mistakes."""
+"""Finds rules that never match, are shadowed, allow more than they seem to, or contain common mistakes."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 
-from handrail.permissions.covering import Covers
 from handrail.permissions.policy import Policy
-from handrail.permissions.rules import EFFECTS, NEVER_BY_PATH, Behaviour, Rule, Source
+from handrail.permissions.rules import BASH, EDIT, FAMILIES, NEVER_BY_PATH, READ, WEB_FETCH, Behaviour, Rule, RuleSource
 from handrail.permissions.shell import TRANSPARENT, compile_shell, has_operator
+from handrail.permissions.subsumption import RuleCover
 from handrail.permissions.suggest import RUN_ANYTHING
 from handrail.records import record
 
 
 @record
-class Finding:
+class RuleFinding:
     """One remark about a rule: `kind` is malformed, never, shadowed, wide or mistake."""
 
     kind: str
     rule: str
-    source: Source
+    source: RuleSource
     message: str
 
 
 def lint(
     policy: Policy, tools: frozenset[str], progress: Callable[[int], None] = lambda _done: None
-) -> tuple[Finding, ...]:
-    """All remarks about the rules of a policy. `tools` are the tools that there are besides those of MCP servers."""
-    found = [Finding("malformed", p.text, p.source, p.message) for p in policy.problems]
+) -> tuple[RuleFinding, ...]:
+    """All findings about the rules of a policy. `tools` are the installed tools, without those of MCP servers."""
+    found = [RuleFinding("malformed", p.text, p.source, p.message) for p in policy.problems]
     whole = {(rule.behaviour, rule.tool): rule for rule in reversed(policy.rules) if rule.spec is None}
-    covers = Covers(policy.rules)
+    covers = RuleCover(policy.rules)
     places = {id(rule): place for place, rule in enumerate(policy.rules)}
     for done, rule in enumerate(policy.rules):
         if done % 500 == 0:
             progress(done)
-        found += [Finding(kind, rule.text, rule.source, message) for kind, message in remarks(rule, tools)]
-        behind = [*shadows(rule, whole)] or [*islice(covered(rule, covers.of(rule), places), 1)]
-        found += [Finding("shadowed", rule.text, rule.source, message) for message in behind]
+        found += [RuleFinding(kind, rule.text, rule.source, message) for kind, message in remarks(rule, tools)]
+        behind = [*shadows(rule, whole)] or [*islice(covered_by(rule, covers.of(rule), places), 1)]
+        found += [RuleFinding("shadowed", rule.text, rule.source, message) for message in behind]
     return tuple(found)
 
 
@@ -43,30 +43,32 @@ Remark = tuple[str, str]
 
 
 def remarks(rule: Rule, tools: frozenset[str]) -> Iterator[Remark]:
-    if not rule.tool.startswith("mcp__") and "*" not in rule.tool and rule.tool not in tools | EFFECTS:
+    if not rule.tool.startswith("mcp__") and "*" not in rule.tool and rule.tool not in tools | set(FAMILIES):
         near = next((name for name in tools if name.lower() == rule.tool.lower()), "")
         yield "never", f"there is no tool {rule.tool!r}" + (f"; names keep their case: {near}" if near else "")
     if rule.spec is None:
         yield from wide_tool(rule)
-    elif rule.tool == "Bash":
+    elif rule.tool == BASH:
         yield from shell_remarks(rule, rule.spec)
-    elif rule.tool in ("Read", "Edit"):
+    elif rule.tool in (READ, EDIT):
         yield from path_remarks(rule, rule.spec)
     elif rule.tool in NEVER_BY_PATH and not re.match(r"[a-z_]+:", rule.spec):
-        instead = "Edit" if rule.tool in ("Write", "NotebookEdit") else "Read"
-        yield "never", f"{rule.tool} takes no path; {instead}({rule.spec}) rules all file tools that do this"
-    elif rule.tool == "WebFetch" and rule.spec == "domain:*" and rule.behaviour is Behaviour.ALLOW:
+        yield (
+            "never",
+            f"{rule.tool} takes no path; {NEVER_BY_PATH[rule.tool]}({rule.spec}) rules all file tools that do this",
+        )
+    elif rule.tool == WEB_FETCH and rule.spec == "domain:*" and rule.behaviour is Behaviour.ALLOW:
         yield "wide", "this allows every host"
 
 
 def wide_tool(rule: Rule) -> Iterator[Remark]:
     if rule.behaviour is not Behaviour.ALLOW:
         return
-    if rule.tool == "Bash":
+    if rule.tool == BASH:
         yield "wide", "this allows every command"
-    if rule.tool == "Edit":
+    if rule.tool == EDIT:
         yield "mistake", "this does not allow Write; add Write, or a path: Edit(src/**)"
-    if rule.tool == "WebFetch":
+    if rule.tool == WEB_FETCH:
         yield "wide", "this allows every host; name one: WebFetch(domain:example.com)"
 
 
@@ -106,7 +108,7 @@ def path_remarks(rule: Rule, spec: str) -> Iterator[Remark]:
 
 
 def shadows(rule: Rule, whole: dict[tuple[Behaviour, str], Rule]) -> Iterator[str]:
-    """A rule behind one for the whole tool that goes before it, or does the same."""
+    """Rules for the whole tool that override this rule or make it redundant."""
     for kind in (Behaviour.DENY, Behaviour.ASK, Behaviour.ALLOW):
         other = whole.get((kind, rule.tool))
         if other is None or other is rule or (rule.spec is None and kind is rule.behaviour):
@@ -119,8 +121,8 @@ def shadows(rule: Rule, whole: dict[tuple[Behaviour, str], Rule]) -> Iterator[st
             return
 
 
-def covered(rule: Rule, wider: Iterable[Rule], places: Mapping[int, int]) -> Iterator[str]:
-    """A rule behind others of its tool; of two that are the same the later one is meant."""
+def covered_by(rule: Rule, wider: Iterable[Rule], places: Mapping[int, int]) -> Iterator[str]:
+    """Rules of the same tool that override this rule or make it redundant; of equal rules the later is redundant."""
     for other in wider:
         if other.behaviour is rule.behaviour:
             if other.spec != rule.spec or places[id(other)] < places[id(rule)]:

@@ -2,38 +2,40 @@
 
 from collections.abc import Sequence
 
-from handrail.permissions.case import Case, text_of
-from handrail.permissions.globs import WORD_END
+from handrail.permissions.case import Case
+from handrail.permissions.file_access import READING, FileAccess, FileEffect, allowed_by
 from handrail.permissions.index import RuleIndex
 from handrail.permissions.policy import Policy
 from handrail.permissions.powershell import as_written, behind_options
-from handrail.permissions.rules import Behaviour, Rule
-from handrail.permissions.touch import READING, FileEffect, Touch, allowed_by
+from handrail.permissions.rules import BASH, POWERSHELL, SKILL, Behaviour, Rule
+from handrail.permissions.wildcards import WORD_END
 from handrail.records import record
 
 
-def matching(case: Case, behaviour: Behaviour) -> list[Rule]:
-    """The rules of one kind that match, each by itself, without doubles."""
+def matching_rules(case: Case, behaviour: Behaviour) -> list[Rule]:
+    """The rules of one behaviour that match, without duplicates."""
     index = case.policy.index[behaviour]
     if index.empty:
         return []
-    found = allowing(case, index) if behaviour is Behaviour.ALLOW else objecting(case, index)
+    found = allowing_rules(case, index) if behaviour is Behaviour.ALLOW else objecting_rules(case, index)
     return found if len(found) < 2 else list(dict.fromkeys(found))
 
 
-def matched(case: Case) -> tuple[Rule, ...]:
-    """Every rule that matches, whatever wins: deny, ask, allow."""
-    return tuple(rule for kind in (Behaviour.DENY, Behaviour.ASK, Behaviour.ALLOW) for rule in matching(case, kind))
+def all_matches(case: Case) -> tuple[Rule, ...]:
+    """Every rule that matches: deny, ask, then allow."""
+    return tuple(
+        rule for kind in (Behaviour.DENY, Behaviour.ASK, Behaviour.ALLOW) for rule in matching_rules(case, kind)
+    )
 
 
 # Deny and ask
 
 
-def objecting(case: Case, index: RuleIndex) -> list[Rule]:
+def objecting_rules(case: Case, index: RuleIndex) -> list[Rule]:
     found = index.whole_tool(case.tool, case.mcp)
     if index.params:
         found += index.by_parameter(case.tool, case.use.input)
-    if case.touches:
+    if case.files:
         found += by_path(case, index)
     if case.analysis is not None:
         found += commands(case, index)
@@ -43,34 +45,34 @@ def objecting(case: Case, index: RuleIndex) -> list[Rule]:
 
 
 def by_path(case: Case, index: RuleIndex) -> list[Rule]:
-    """What may not be read may not be written either."""
+    """The rules about the files of a call. A file that may not be read may not be written either."""
     found: list[Rule] = []
     if index.read.empty and index.edit.empty:
         return found
-    for touch in case.touches:
-        for path in touch.paths if touch.access is not FileEffect.BELOW else ():
+    for file in case.files:
+        for path in file.paths if file.effect is not FileEffect.BELOW else ():
             found += index.read.find(path)
-            if touch.access is not FileEffect.READ:
+            if file.effect is not FileEffect.READ:
                 found += index.edit.find(path)
     return found
 
 
-def met(below: Sequence[Touch], policy: Policy) -> tuple[Touch, Rule] | None:
-    """A file in a folder that a command goes through, and the deny or ask rule that keeps it from being read."""
+def denied_inside(below: Sequence[FileAccess], policy: Policy) -> tuple[FileAccess, Rule] | None:
+    """A file in a walked folder that a deny or ask rule matches, and that rule."""
     for kind in (Behaviour.DENY, Behaviour.ASK):
         index = policy.index[kind].read
-        for touch in below:
-            for path in touch.paths:
+        for file in below:
+            for path in file.paths:
                 if rules := index.find(path):
-                    return touch, rules[0]
+                    return file, rules[0]
     return None
 
 
-def unseen(below: Sequence[Touch], policy: Policy) -> str:
-    """Why it is not known what files a command comes across, if a deny or ask rule is about files; else empty."""
+def unchecked_reason(below: Sequence[FileAccess], policy: Policy) -> str:
+    """Why a walked folder could not be checked, if deny or ask rules about files exist; else empty."""
     if not guards_files(policy):
         return ""
-    return next((touch.doubt for touch in below if touch.place is None), "")
+    return next((file.doubt for file in below if file.place is None), "")
 
 
 def guards_files(policy: Policy) -> bool:
@@ -81,12 +83,12 @@ def guards_files(policy: Policy) -> bool:
 
 def commands(case: Case, index: RuleIndex) -> list[Rule]:
     assert case.analysis is not None
-    found = index.whole_tool("Bash", None) if case.tool != "Bash" else []
+    found = index.whole_tool(BASH, None) if case.tool != BASH else []
     for part in case.parts:
         for text in part.suspects:
             found += index.shell.find(text)
         if part.powershell:
-            found += index.whole_tool("PowerShell", None)
+            found += index.whole_tool(POWERSHELL, None)
             for text in behind_options(part.text.split(WORD_END)[1:]):
                 found += index.powershell.find(text, index.behaviour)
     for words in case.analysis.suspects:
@@ -94,8 +96,8 @@ def commands(case: Case, index: RuleIndex) -> list[Rule]:
     return found + index.shell.find_whole(case.analysis.text, index.behaviour)
 
 
-def possible(case: Case) -> list[Rule]:
-    """Deny and ask rules that may match what of a command line is not known before it runs."""
+def possible_matches(case: Case) -> list[Rule]:
+    """Deny and ask rules that may match the parts of a command line that are unknown before it runs."""
     if case.analysis is None:
         return []
     openings = {opening for part in case.parts for opening in part.openings}
@@ -105,7 +107,9 @@ def possible(case: Case) -> list[Rule]:
     if not openings and not guesses:
         return []
     indexes = [case.policy.index[kind] for kind in (Behaviour.DENY, Behaviour.ASK)]
-    found = [rule for index in indexes for opening in sorted(openings) for rule in index.shell.possible(opening)]
+    found = [
+        rule for index in indexes for opening in sorted(openings) for rule in index.shell.possible_matches(opening)
+    ]
     if any(part.powershell for part in case.parts):
         found += [rule for index in indexes for _, rule in index.powershell.rules]
     texts = [WORD_END.join(words) for words in guesses]
@@ -113,11 +117,11 @@ def possible(case: Case) -> list[Rule]:
 
 
 def by_name(case: Case, index: RuleIndex) -> list[Rule]:
-    """Rules with content that are about this tool alone, or about the language that it runs."""
-    values, access = case.use.input, case.access
+    """Rules with content about this tool, or about the shell that it runs."""
+    access = case.access
     found = index.by_subject(case.tool, case.facts.matches) if index.own else []
-    if case.tool == "Skill":
-        found += index.skill(text_of(values, "skill").removeprefix("/"), text_of(values, "args").strip())
+    if case.tool == SKILL:
+        found += index.skill(case.use.input)
     if access.runs is not None and access.shell == "powershell":
         found += index.powershell.find(access.runs, index.behaviour)
         if index.behaviour is not Behaviour.ALLOW:  # what is forbidden in one shell is so in the other
@@ -128,8 +132,8 @@ def by_name(case: Case, index: RuleIndex) -> list[Rule]:
 # Allow
 
 
-def allowing(case: Case, index: RuleIndex) -> list[Rule]:
-    if any(touch.protected for touch in case.touches):
+def allowing_rules(case: Case, index: RuleIndex) -> list[Rule]:
+    if any(file.protected for file in case.files):
         return []
     if case.analysis is not None:
         cover = coverage(case)
@@ -138,21 +142,21 @@ def allowing(case: Case, index: RuleIndex) -> list[Rule]:
 
 
 def by_effect(case: Case, index: RuleIndex) -> list[Rule]:
-    """The rules about files or addresses that cover everything the call does; a tool may do more than it declares."""
-    touches, targets, access = case.touches, case.targets, case.access
+    """Allow rules about files or addresses that cover everything the call declares."""
+    files, targets, access = case.files, case.targets, case.access
     if access.runs is not None:
         return []
     if targets:
-        if any(target.problem for target in targets) or not all(touch.clear for touch in touches):
+        if any(target.problem for target in targets) or not all(file.clear for file in files):
             return []
         return common([index.domains.find(target, index.behaviour) for target in targets])
-    changed = [touch for touch in touches if touch.access is FileEffect.WRITE]
+    changed = [file for file in files if file.effect is FileEffect.WRITE]
     if not changed and not case.read_only:
         return []
-    wanted, decisive = (index.edit, changed) if changed else (index.read, touches)
-    if changed and not all(touch.clear for touch in touches if touch.access in READING):
+    wanted, decisive = (index.edit, changed) if changed else (index.read, files)
+    if changed and not all(file.clear for file in files if file.effect in READING):
         return []
-    return common([allowed_by(touch, wanted) for touch in decisive])
+    return common([allowed_by(file, wanted) for file in decisive])
 
 
 def common(found: Sequence[list[Rule]]) -> list[Rule]:
@@ -164,7 +168,7 @@ def common(found: Sequence[list[Rule]]) -> list[Rule]:
 
 @record
 class Coverage:
-    """How far allow rules carry a command line."""
+    """Which parts of a command line allow rules cover."""
 
     covered: bool
     whole: tuple[Rule, ...] = ()
@@ -172,9 +176,9 @@ class Coverage:
     used: tuple[Rule, ...] = ()
     """Rules that cover at least one part."""
     alone: tuple[Rule, ...] = ()
-    """Rules that cover every part without the help of others."""
+    """Rules that cover every part on their own."""
     open: tuple[int, ...] = ()
-    """Parts that nothing covers."""
+    """Parts that no rule covers."""
 
 
 def coverage(case: Case) -> Coverage:
@@ -183,10 +187,10 @@ def coverage(case: Case) -> Coverage:
     index = case.policy.index[Behaviour.ALLOW]
     if case.analysis.problems or not case.parts:
         return Coverage(covered=False)
-    more = case.targets or not all(touch.clear for touch in case.touches if touch.part < 0)
+    more = case.targets or not all(file.clear for file in case.files if file.part < 0)
     whole = (*index.whole_tool(case.tool, None), *by_name(case, index))
     if not more:
-        whole += tuple(index.whole_tool("Bash", None)) if case.tool != "Bash" else ()
+        whole += tuple(index.whole_tool(BASH, None)) if case.tool != BASH else ()
         whole += tuple(index.shell.find_whole(case.analysis.command, Behaviour.ALLOW))
     by_command = not case.background
     used: dict[Rule, None] = {}

@@ -1,4 +1,4 @@
-"""The permission modes, and which of two lets less pass."""
+"""The permission modes and their order from strict to wide."""
 
 MODES = ("default", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions")
 MODE_ALIASES = {"manual": "default"}
@@ -7,11 +7,11 @@ STRICTNESS = ("plan", "dontAsk", "default", "acceptEdits", "auto", "bypassPermis
 
 
 def stricter(mode: str, than: str) -> bool:
-    """Whether a mode lets less pass than another."""
+    """Whether a mode allows less than another."""
     rank = STRICTNESS.index
     return rank(MODE_ALIASES.get(mode, mode)) < rank(MODE_ALIASES.get(than, than))
 
 
-def narrowed(mode: str, wish: str) -> str:
-    """The mode to work in when one is in force and another one is wished for: a wish never widens."""
-    return MODE_ALIASES.get(wish, wish) if wish and stricter(wish, mode) else mode
+def narrow_mode(mode: str, requested: str) -> str:
+    """The stricter of the mode in force and the requested one: a request never widens permissions."""
+    return MODE_ALIASES.get(requested, requested) if requested and stricter(requested, mode) else mode

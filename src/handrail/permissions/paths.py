@@ -1,7 +1,7 @@
 """
-What a place is: inside the working folders, protected, critical, secret.
+Classifies places: inside the working folders, protected, critical, secret.
 
-    critical   removing it would take everything with it (the root, the home folder, the project): asks, always
+    critical   removing it removes everything (the root, the home folder, the project): always asks
     protected  writing it changes what runs later without a question (.git, .handrail, .bashrc): asks, except in bypass
     secret     reading it shows a key or a password: asks unless a rule allows it
 """
@@ -44,17 +44,17 @@ PROTECTED_AT_HOME = (
 
 
 @lru_cache(maxsize=4096)
-def folded(name: str) -> str:
-    """A name as the most careless file system reads it: no case, nothing invisible, no trailing dots or blanks."""
+def fold_name(name: str) -> str:
+    """A name without case, invisible characters, trailing dots and blanks, as the most lenient file system reads it."""
     if not name.isascii():
         name = "".join(char for char in unicodedata.normalize("NFKC", name) if unicodedata.category(char) != "Cf")
     return name.casefold().rstrip(". ") or name
 
 
 @lru_cache(maxsize=4096)
-def protected(path: str, home: str) -> str:
-    """The protected name in a path, or nothing."""
-    names = [folded(name) for name in path.split("/") if name]
+def protected_name(path: str, home: str) -> str:
+    """The protected name in a path, or an empty text."""
+    names = [fold_name(name) for name in path.split("/") if name]
     for at, name in enumerate(names):
         following = names[at + 1] if at + 1 < len(names) else ""
         if name in PROTECTED_FOLDERS and (name, following) != (".claude", "worktrees"):
@@ -71,26 +71,26 @@ def protected(path: str, home: str) -> str:
 
 
 def protected_place(place: Place, home: str, own: tuple[str, ...] = ()) -> str:
-    """The protected name in the path as spelled or as it really is; `own` are folders that are protected whole."""
-    found = protected(place.real, home)
+    """The protected name in the path as spelled or resolved; everything in the folders `own` is protected."""
+    found = protected_name(place.real, home)
     if not found and place.absolute != place.real:
-        found = protected(place.absolute, home)
+        found = protected_name(place.absolute, home)
     return found or next((folder for folder in own if below(place.real, folder)), "")
 
 
 @lru_cache(maxsize=4096)
 def secret(path: str) -> bool:
-    """Whether the name of a file says that it holds secrets; the same list as for commands."""
+    """Whether the file name suggests secrets, by the list that commands use too."""
     return secret_path(path)
 
 
 def below(path: str, folder: str) -> bool:
-    """True for the folder itself and everything in it; `/proj-x` is not in `/proj`."""
+    """Whether a path is the folder or in it; `/proj-x` is not in `/proj`."""
     return path == folder or path.startswith(folder if folder.endswith("/") else folder + "/")
 
 
 def critical(path: str, home: str, working_dirs: tuple[str, ...]) -> bool:
-    """True for what must not be removed: the root and its folders, home, the working folders, and all above them."""
+    """Whether it must not be removed: the root and its folders, home, the working folders, and all above them."""
     text = path.rstrip("/*.") if path.rstrip("/").endswith(("/*", "/.*")) else path
     plain = "/" + posixpath.normpath("/" + text).lstrip("/")
     if plain.count("/") == 1:
@@ -106,7 +106,7 @@ SPECIAL = {
 
 
 def doubt(place: Place, prefixes: tuple[str, ...], *, writes: bool) -> str:
-    """Why a place is not simply part of the work: a problem with its spelling, outside, not a file, a secret."""
+    """Why the user should be asked about a place: odd spelling, outside, not a regular file, a secret; else empty."""
     if place.problem:
         return f"{place.spelling!r}: {place.problem}"
     if not (place.real + "/").startswith(prefixes):

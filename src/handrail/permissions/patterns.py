@@ -4,9 +4,9 @@ Path patterns of rules: gitignore matching with four anchors, and an index over 
     //x  the root of the file system      ~/x  the home folder
     /x   the folder of the settings       x, ./x  the working folder
 
-An allow rule is read narrowly: `src/**` is one folder, `src/*` one level, letters keep their case, and a link matches
-only if its target does. Deny and ask rules are read widely: `src/**` at any depth, below what matches, in
-any case and composition of letters.
+Allow rules are narrow: `src/**` is one folder, `src/*` one level, matching is case-sensitive, and a link matches only
+if its target does. Deny and ask rules are wide: `src/**` matches at any depth, with everything below it, in any case
+and Unicode composition.
 """
 
 import posixpath
@@ -24,7 +24,7 @@ ENDING = re.compile(r"\*(\.[^.*?\[\\/]+)\Z")
 
 
 class Anchors(NamedTuple):
-    """What patterns start from. All are absolute real paths."""
+    """The folders that patterns start from, as absolute real paths."""
 
     cwd: str
     home: str
@@ -32,49 +32,49 @@ class Anchors(NamedTuple):
 
 
 class Pattern(NamedTuple):
-    """A pattern from one base: how it is matched, and by which key it is found."""
+    """A pattern from one base: its expression, and the key that the index finds it by."""
 
     text: str
     flags: int
     folder: str = ""
-    """What it matches lies at or below this folder."""
+    """Every match is at or below this folder."""
     name: str = ""
-    """What it matches has this name in it."""
+    """Every match contains this name."""
     ending: str = ""
-    """What it matches has a name with this ending in it."""
+    """Every match contains a name with this ending."""
 
     @property
     def regex(self) -> re.Pattern[str]:
-        """The expression; most rules are never looked at, so it is compiled when one is."""
-        return compiled(self.text, self.flags)
+        """The expression, compiled on first use because most rules are never tested."""
+        return compile_regex(self.text, self.flags)
 
 
 @lru_cache(maxsize=4_096)
-def compiled(text: str, flags: int) -> re.Pattern[str]:
+def compile_regex(text: str, flags: int) -> re.Pattern[str]:
     return re.compile(text, flags)
 
 
 def compile_patterns(rule: Rule, anchors: Anchors) -> tuple[Pattern, ...]:
     """One pattern per base the rule starts from."""
     narrow = rule.behaviour is Behaviour.ALLOW
-    bases, rest, floating = anchored(rule, anchors, narrow)
+    bases, rest, floating = anchor(rule, anchors, narrow)
     if not narrow:
-        bases, rest = tuple(map(composed, bases)), composed(rest)
+        bases, rest = tuple(map(compose, bases)), compose(rest)
     while rest == ".." or rest.startswith("../"):
         bases, rest, floating = tuple(posixpath.dirname(base) for base in bases), rest[3:], False
     parts = [part for part in rest.split("/") if part not in ("", ".")]
     tail = tail_of(parts, rest.endswith("/"), narrow)
-    body = joined(["**", *parts] if floating else parts) + tail
+    body = join_parts(["**", *parts] if floating else parts) + tail
     flags = re.DOTALL if narrow else re.DOTALL | re.IGNORECASE
     return tuple(pattern_from(base, parts, floating, body, flags) for base in dict.fromkeys(bases))
 
 
-def composed(text: str) -> str:
-    """A name in one of the ways it can be written; some file systems take all of them for the same."""
+def compose(text: str) -> str:
+    """A name in composed Unicode form; some file systems treat all forms as the same."""
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
-def anchored(rule: Rule, anchors: Anchors, narrow: bool) -> tuple[tuple[str, ...], str, bool]:
+def anchor(rule: Rule, anchors: Anchors, narrow: bool) -> tuple[tuple[str, ...], str, bool]:
     """The bases, the pattern below them, and whether it may match at any depth."""
     spec = rule.spec or ""
     if spec.startswith("//"):
@@ -123,12 +123,12 @@ def literal_start(parts: Iterable[str]) -> Iterator[str]:
         yield part
 
 
-def joined(parts: Iterable[str]) -> str:
+def join_parts(parts: Iterable[str]) -> str:
     """
-    All parts, each with the slash before it.
+    The expression of all parts, each with the slash before it.
 
-    What stands between two `**`, or in a name between two `*`, is taken where it is found first and not looked for
-    again: that is enough, and no rule and no path makes a match take long.
+    Text between two `**`, or in a name between two `*`, is matched at its first occurrence without backtracking, so
+    that no rule and no path makes a match slow.
     """
     groups = [""]
     for part in parts:
@@ -166,7 +166,7 @@ def translate(part: str) -> str:
 
 
 def klass(inner: str) -> str:
-    """The inside of a character class; a range that runs backwards matches nothing, as in gitignore."""
+    """The inside of a character class; a reversed range matches nothing, as in gitignore."""
     escaped = re.sub(r"([\\\]\[&~|^])", r"\\\1", inner)
     return re.sub(r"(.)-(.)", lambda pair: pair[0] if pair[1] <= pair[2] else re.escape(pair[1]), escaped)
 
@@ -202,7 +202,7 @@ class PathIndex:
         """The rules that match an absolute path. A folder ends with a slash."""
         if self.empty:
             return []
-        path = path if self.narrow else composed(path)
+        path = path if self.narrow else compose(path)
         key = path if self.narrow else path.lower()
         candidates = self.others
         if self.folders:

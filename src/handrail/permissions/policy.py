@@ -1,8 +1,8 @@
 """
 The policy: the frozen set of rules, mode and folders that one decision looks at.
 
-A policy never changes. Each change makes a new one with the next version, and a decision names the version it was
-made on. Rules of all sources are pooled; a source is where a rule is written, not how much it weighs.
+A policy never changes. Each change makes a new one with the next version, and a decision names the version it used.
+Rules of all sources are pooled: a source says where a rule is written, not how strong it is.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,35 +12,32 @@ from types import MappingProxyType
 from handrail.permissions.index import RuleIndex
 from handrail.permissions.modes import MODE_ALIASES, MODES
 from handrail.permissions.patterns import Anchors
-from handrail.permissions.rules import Behaviour, Rule, RuleProblem, Source, parse_rule
+from handrail.permissions.rules import Behaviour, Rule, RuleProblem, RuleSource, parse_rule
 from handrail.records import record
 from handrail.tools.permission import RulesBySource
 from handrail.tools.tool import McpInfo
-
-# A parent in one of these hands its mode on, whatever a sub-agent's definition says.
-HANDED_ON = frozenset(("bypassPermissions", "acceptEdits", "auto"))
 
 Indexes = Mapping[Behaviour, RuleIndex]
 
 
 @record
-class Flags:
-    """What the surroundings permit."""
+class ModeAvailability:
+    """Which of the restricted modes can be entered."""
 
     bypass_available: bool = False
     auto_available: bool = False
 
 
-NO_FLAGS = Flags()
+NO_EXTRA_MODES = ModeAvailability()
 
 
 @dataclass(frozen=True, slots=True)  # not a record: the index is left out of comparing
 class Policy:
     """
-    One snapshot. `cwd`, `home`, `working_dirs`, `kept` and `own` are absolute real paths.
+    One policy snapshot. `cwd`, `home`, `working_dirs`, `kept` and `own` are absolute real paths.
 
     `kept` are folders of the session's own files, such as big results: they may be read, and nothing else.
-    `own` are the folders of our records and settings, wherever they were moved to: what is written there is protected.
+    `own` are the folders of our records and settings, wherever they are: writes there are protected.
     """
 
     cwd: str
@@ -51,7 +48,7 @@ class Policy:
     mode: str = "default"
     pre_plan_mode: str = ""
     plan_file: str = ""
-    flags: Flags = NO_FLAGS
+    availability: ModeAvailability = NO_EXTRA_MODES
     version: int = 0
     kept: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
@@ -64,12 +61,12 @@ class Policy:
     @classmethod
     def empty(cls, cwd: str = "", home: str = "/") -> "Policy":
         """No rules, mode default; the current folder, if there is one, is the only working folder."""
-        return _indexed(cls(cwd or "/", home, (cwd,) if cwd else ()))
+        return _build_index(cls(cwd or "/", home, (cwd,) if cwd else ()))
 
     def with_rules(self, rules: Iterable[Rule | RuleProblem]) -> "Policy":
         """These rules and no others."""
         parsed = tuple(dict.fromkeys(rules))
-        return _indexed(
+        return _build_index(
             replace(
                 self,
                 rules=tuple(rule for rule in parsed if isinstance(rule, Rule)),
@@ -78,7 +75,7 @@ class Policy:
             )
         )
 
-    def adding(self, behaviour: Behaviour, texts: Iterable[str], source: Source) -> "Policy":
+    def adding(self, behaviour: Behaviour, texts: Iterable[str], source: RuleSource) -> "Policy":
         """More rules of one kind from one source."""
         return self.with_rules((*self.rules, *self.problems, *(parse_rule(text, behaviour, source) for text in texts)))
 
@@ -92,7 +89,7 @@ class Policy:
         wanted = MODE_ALIASES.get(mode, mode)
         if wanted not in MODES:
             raise ValueError(f"there is no mode {mode!r}. Use one of {', '.join(MODES)}.")
-        if wanted == self.mode or not available(wanted, self.flags):
+        if wanted == self.mode or not is_available(wanted, self.availability):
             return self
         before = self.mode if wanted == "plan" else ""
         return replace(self, mode=wanted, pre_plan_mode=before, version=self.version + 1)
@@ -101,19 +98,19 @@ class Policy:
         """The mode that was in force before plan mode."""
         return self.with_mode(self.pre_plan_mode or "default") if self.mode == "plan" else self
 
-    def with_flags(self, flags: Flags) -> "Policy":
-        """Other surroundings. A mode that is no longer available falls back to default."""
-        mode = self.mode if available(self.mode, flags) else "default"
-        before = self.pre_plan_mode if available(self.pre_plan_mode, flags) else ""
-        return replace(self, flags=flags, mode=mode, pre_plan_mode=before, version=self.version + 1)
+    def with_availability(self, availability: ModeAvailability) -> "Policy":
+        """Other available modes. A mode that is no longer available falls back to default."""
+        mode = self.mode if is_available(self.mode, availability) else "default"
+        before = self.pre_plan_mode if is_available(self.pre_plan_mode, availability) else ""
+        return replace(self, availability=availability, mode=mode, pre_plan_mode=before, version=self.version + 1)
 
     def with_directories(self, folders: Iterable[str]) -> "Policy":
         """These working folders, the first of which is the main one."""
-        return _indexed(replace(self, working_dirs=tuple(dict.fromkeys(folders)), version=self.version + 1))
+        return _build_index(replace(self, working_dirs=tuple(dict.fromkeys(folders)), version=self.version + 1))
 
     def with_kept(self, folders: Iterable[str]) -> "Policy":
         """These folders of the session's own files."""
-        return _indexed(replace(self, kept=tuple(dict.fromkeys(folders)), version=self.version + 1))
+        return _build_index(replace(self, kept=tuple(dict.fromkeys(folders)), version=self.version + 1))
 
     def with_own(self, folders: Iterable[str]) -> "Policy":
         """These folders of our own records and settings."""
@@ -121,7 +118,7 @@ class Policy:
 
     def with_cwd(self, cwd: str) -> "Policy":
         """Another current folder; the working folders stay."""
-        return self if cwd == self.cwd else _indexed(replace(self, cwd=cwd, version=self.version + 1))
+        return self if cwd == self.cwd else _build_index(replace(self, cwd=cwd, version=self.version + 1))
 
     def by_source(self) -> Mapping[str, tuple[Rule, ...]]:
         """The rules grouped by where they are written."""
@@ -146,12 +143,12 @@ class Policy:
     @property
     def bypass_available(self) -> bool:
         """Whether the mode bypassPermissions could be entered."""
-        return self.flags.bypass_available
+        return self.availability.bypass_available
 
     @property
     def auto_available(self) -> bool:
         """Whether the mode auto could be entered."""
-        return self.flags.auto_available
+        return self.availability.auto_available
 
     def _texts(self, behaviour: Behaviour) -> RulesBySource:
         found: dict[str, tuple[str, ...]] = {}
@@ -165,16 +162,13 @@ class Policy:
         return bool(self.index[Behaviour.DENY].whole_tool(name, mcp))
 
 
-def available(mode: str, flags: Flags) -> bool:
-    return (mode != "bypassPermissions" or flags.bypass_available) and (mode != "auto" or flags.auto_available)
+def is_available(mode: str, availability: ModeAvailability) -> bool:
+    return (mode != "bypassPermissions" or availability.bypass_available) and (
+        mode != "auto" or availability.auto_available
+    )
 
 
-def mode_of_subagent(parent: str, own: str) -> str:
-    """A sub-agent has its parent's mode unless its definition names one and the parent's does not go before it."""
-    return parent if not own or parent in HANDED_ON else own
-
-
-def _indexed(policy: Policy) -> Policy:
+def _build_index(policy: Policy) -> Policy:
     anchors = Anchors(policy.cwd, policy.home, policy.working_dirs)
     index = {kind: RuleIndex([r for r in policy.rules if r.behaviour is kind], kind, anchors) for kind in Behaviour}
     prefixes = _beginnings(policy.working_dirs)

@@ -1,16 +1,16 @@
 """
-Rules against PowerShell command lines: the same shape as for Bash, in any case, aliases read as cmdlet names.
+Matches rules against PowerShell command lines: like Bash rules, without case, aliases read as cmdlet names.
 
-PowerShell is not analysed as Bash is. A line is cut at what separates commands; deny and ask look at every piece, and
-an allow rule covers only a line that is one plain command.
+PowerShell is not analysed like Bash. A line is split at command separators; deny and ask rules match any piece, and an
+allow rule only a line that is one plain command.
 """
 
 import re
 from collections.abc import Iterable
 
-from handrail.permissions.globs import WORD_END, Glob
 from handrail.permissions.rules import Behaviour, Rule
 from handrail.permissions.shell import compile_shell
+from handrail.permissions.wildcards import WORD_END, WildcardPattern
 
 CMDLETS = {
     "add-content": "ac",
@@ -82,12 +82,12 @@ MAX_SKIPPED = 8
 
 
 def behind_options(words: list[str]) -> list[str]:
-    """What of the arguments of a shell may be its program: options before it, and their values, are left out."""
+    """The suffixes of a shell's arguments that may be its program, after options and their values."""
     return [" ".join(words[at:]) for at in range(min(len(words), MAX_SKIPPED))]
 
 
 def as_written(command: str) -> list[str]:
-    """Every command that the line may run under the names it has for other shells, and what it may hand to one."""
+    """Every command that the line may run, spelled as in other shells, and what it may pass to one."""
     found = []
     for piece in SEPARATORS.split(command.replace("`", "")):
         words = [re.split(r"[\\/]", word)[-1] for word in piece.replace("'", " ").replace('"', " ").split()]
@@ -101,7 +101,7 @@ class PowerShellIndex:
     __slots__ = ("rules",)
 
     def __init__(self, rules: Iterable[Rule]) -> None:
-        self.rules = [(compiled(rule.spec or ""), rule) for rule in rules]
+        self.rules = [(compile_powershell(rule.spec or ""), rule) for rule in rules]
 
     def find(self, command: str, behaviour: Behaviour) -> list[Rule]:
         """The rules that match a command line."""
@@ -115,7 +115,7 @@ class PowerShellIndex:
         return [rule for pattern, rule in self.rules if any(map(pattern.matches, texts))]
 
 
-def compiled(spec: str) -> Glob:
+def compile_powershell(spec: str) -> WildcardPattern:
     first, blank, rest = spec.casefold().partition(" ")
     head, colon, tail = first.partition(":*")
     return compile_shell(f"{ALIASES.get(head, head)}{colon}{tail}{blank}{rest}")

@@ -1,17 +1,17 @@
-"""How much is at stake in a call that a person is asked about. For showing only: a risk decides nothing."""
+"""The risk of a call that the user is asked about. It is shown and decides nothing."""
 
 from enum import Enum
 
 from handrail.permissions.case import Case
 from handrail.permissions.layers import critical_paths
-from handrail.permissions.web import Reach
+from handrail.permissions.web import AddressClass
 from handrail.records import record
 from handrail.shell.model import Does
 from handrail.tools.tool import WARNINGS
 
 
 class Level(Enum):
-    """Three steps are as many as a person tells apart at a glance."""
+    """Three levels, as many as a user tells apart at a glance."""
 
     LOW = "low"
     MEDIUM = "medium"
@@ -27,11 +27,11 @@ class Risk:
 
 
 def risk(case: Case) -> Risk:
-    """The risk of one call, from its flags, the places it touches and what its commands do."""
+    """The risk of one call, from its flags, its files and the effects of its commands."""
     high = tuple(dict.fromkeys(high_risks(case)))
     if high:
         return Risk(Level.HIGH, high)
-    doubts = tuple(dict.fromkeys(touch.doubt for touch in case.touches if touch.doubt))
+    doubts = tuple(dict.fromkeys(file.doubt for file in case.files if file.doubt))
     if case.read_only and not doubts:
         return Risk(Level.LOW, ("it only reads",))
     return Risk(Level.MEDIUM, doubts or (("it changes something",) if not case.read_only else ()))
@@ -42,8 +42,10 @@ def high_risks(case: Case) -> list[str]:
     found += case.facts.warnings
     if critical := critical_paths(case):
         found.append(critical.reason)
-    found += [f"{t.shown!r} is protected ({t.protected})" for t in case.touches if t.protected]
-    found += [f"{t.host} is on this machine or in its network" for t in case.targets if t.reach is Reach.INTERNAL]
+    found += [f"{t.shown!r} is protected ({t.protected})" for t in case.files if t.protected]
+    found += [
+        f"{t.host} is on this machine or in its network" for t in case.targets if t.reach is AddressClass.INTERNAL
+    ]
     if case.analysis is not None:
         found += [f"it is not understood: {problem.text}" for problem in case.analysis.problems[:1]]
         found += [f"{part.shown!r} removes files" for part in case.parts if part.removes]

@@ -1,7 +1,7 @@
 """
 One rule: `Tool` or `Tool(spec)`, what it does, and where it is written.
 
-Parsing is total: every text gives a Rule or a RuleProblem. A problem matches nothing and is reported.
+Every text parses to a Rule or a RuleProblem. A problem matches nothing and is reported.
 """
 
 import re
@@ -19,11 +19,11 @@ class Behaviour(Enum):
     ASK = "ask"
     DENY = "deny"
 
-    __hash__ = object.__hash__  # members are unique, and every decision looks rules up by them
+    __hash__ = object.__hash__  # fast: every decision looks rules up by them
 
 
 @record
-class Source:
+class RuleSource:
     """Where a rule is written. `folder` is what a pattern like `/src/**` starts from; empty = the working folder."""
 
     name: str
@@ -46,7 +46,7 @@ NAMES = {
     "session": "this session",
     "cli": "command line",
 }
-SESSION = Source("session")
+SESSION = RuleSource("session")
 
 
 @record
@@ -57,14 +57,14 @@ class Rule:
     tool: str
     spec: str | None
     behaviour: Behaviour
-    source: Source = SESSION
+    source: RuleSource = SESSION
 
     def __hash__(self) -> int:
-        return hash(self.text)  # rules are put into sets while a call waits, and a text knows its hash
+        return hash(self.text)  # fast: the hash of a text is cached, and calls wait while rules are put into sets
 
     @property
     def written(self) -> str:
-        """The rule with its place, as opinions name it."""
+        """The rule with its source, as opinions show it."""
         return f"{self.source}: {self.text}"
 
 
@@ -73,7 +73,7 @@ class RuleProblem:
     """A rule that matches nothing, and why."""
 
     text: str
-    source: Source
+    source: RuleSource
     message: str
 
 
@@ -87,18 +87,20 @@ ALIASES = {
     "LS": "Glob",
     "NotebookRead": "Read",
 }
-# Rules of these names are about what calls do, whichever tool does it: read files, change them, run, reach.
-EFFECTS = frozenset(("Read", "Edit", "Bash", "PowerShell", "WebFetch"))
-# A path here is accepted for the sake of old settings, and never matches: Edit(...) and Read(...) rule all file tools.
-NEVER_BY_PATH = frozenset(("Write", "NotebookEdit", "Glob", "Grep", "LSP"))
+# Rule families: a rule of such a name covers every tool that does this (reads files, changes them, runs, reaches).
+READ, EDIT, BASH, POWERSHELL, WEB_FETCH = FAMILIES = ("Read", "Edit", "Bash", "PowerShell", "WebFetch")
+# Old settings give these names a path. Such a rule never matches: the family behind it covers all file tools.
+NEVER_BY_PATH = {"Write": EDIT, "NotebookEdit": EDIT, "Glob": READ, "Grep": READ, "LSP": READ}
+# No tool of this name is installed yet; the content of its rules has a grammar of its own: name, `name *`, `name:*`.
+SKILL = "Skill"
 
 NAME_GLOB = re.compile(r"[^\s()\x00-\x1f]+\Z")
 PARAMETER = re.compile(r"([A-Za-z_][A-Za-z0-9_]*):(.*)\Z", re.DOTALL)
 MCP = "mcp__"
 
 
-def parse_rule(text: str, behaviour: Behaviour, source: Source = SESSION) -> Rule | RuleProblem:
-    """The rule a text stands for, or what is wrong with it."""
+def parse_rule(text: str, behaviour: Behaviour, source: RuleSource = SESSION) -> Rule | RuleProblem:
+    """Parse a rule, or say what is wrong with the text."""
     plain = text.strip()
     name, bracket, rest = plain.partition("(")
     problem = shape_problem(plain, name, bracket, rest)
@@ -126,7 +128,7 @@ def shape_problem(plain: str, name: str, bracket: str, rest: str) -> str:
 
 
 def glob_problem(name: str, behaviour: Behaviour) -> str:
-    """Wildcards in tool names: deny and ask anywhere, allow only behind a literal server."""
+    """Wildcards in tool names: deny and ask rules anywhere, allow rules only after a literal server."""
     if "*" not in name or behaviour is not Behaviour.ALLOW:
         return ""
     server, _, tool = name.removeprefix(MCP).partition("__")
@@ -140,16 +142,16 @@ def spec_problem(tool: str, spec: str, behaviour: Behaviour) -> str:
         return "a tool name with * takes no brackets"
     if tool.startswith(MCP):
         return "rules for MCP tools take no brackets; write mcp__server__tool"
-    if tool in ("Read", "Edit"):
+    if tool in (READ, EDIT):
         return path_problem(spec)
-    if tool == "WebFetch":
+    if tool == WEB_FETCH:
         found = PARAMETER.match(spec)
         if found and (found[1] != "domain" or not found[2].strip(". ")):
             return "" if found[1] != "domain" and behaviour is not Behaviour.ALLOW else "write WebFetch(domain:host)"
         return "" if found else "write WebFetch(domain:host)"
-    if tool in EFFECTS or tool in NEVER_BY_PATH or tool in ("Cd", "Skill"):
+    if tool in FAMILIES or tool in NEVER_BY_PATH or tool == SKILL:
         return ""
-    if near := next((name for name in EFFECTS if name.lower() == tool.lower()), ""):
+    if near := next((name for name in FAMILIES if name.lower() == tool.lower()), ""):
         return f"{tool} takes no such brackets; names keep their case: {near}"
     if not NAME.fullmatch(tool):
         return f"{tool!r} is not the name of a tool"
@@ -182,19 +184,19 @@ def split_rules(text: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=1_024)
-def normalised(name: str) -> str:
+def normalise(name: str) -> str:
     """The name of an MCP server or tool as rules and wire names spell it."""
     return re.sub(r"[^A-Za-z0-9_-]", "_", name)
 
 
 @lru_cache(maxsize=1_024)
 def server_name(name: str) -> str:
-    """A server's name: also without doubled underscores, so that `mcp__server__tool` splits in one way only."""
-    return re.sub(r"_{2,}", "_", normalised(name)).strip("_") or "_"
+    """A server's name without double underscores, so that `mcp__server__tool` splits in only one way."""
+    return re.sub(r"_{2,}", "_", normalise(name)).strip("_") or "_"
 
 
 def mcp_of(tool_name: str) -> McpInfo | None:
-    """The server and tool of a wire name, when nothing better is recorded."""
+    """The server and tool in a wire name, for calls without recorded MCP information."""
     if not tool_name.startswith(MCP):
         return None
     server, _, tool = tool_name.removeprefix(MCP).partition("__")

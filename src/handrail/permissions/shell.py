@@ -1,9 +1,9 @@
 """
-Rules against shell commands.
+Matches rules against shell commands.
 
-A command line is cut into parts, one per program that would start. An allow rule is compared with the words as they
-are written; deny and ask rules also look through folders of programs, leading options, wrappers and inner shells,
-and at what a line that is not understood might run.
+A command line is split into parts, one per program that would start. Allow rules match the words as they are written;
+deny and ask rules also see through program folders, leading options, wrappers and inner shells, and match what a line
+that could not be parsed may run.
 """
 
 import re
@@ -11,19 +11,19 @@ import shlex
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from handrail.permissions.globs import WORD_END, Glob
 from handrail.permissions.rules import Behaviour, Rule
+from handrail.permissions.wildcards import WORD_END, WildcardPattern
 from handrail.shell.analysis import analyse
 from handrail.shell.model import HARMLESS, Analysis, CommandVerdict, Does, Effect, Piece, PieceKind, Segment, Word
 
 UNKNOWN = "\ue000"  # stands for text that is not known
 SHELL_PROGRAMS = frozenset(("sh", "bash", "dash", "rbash", "ash", "zsh", "ksh", "mksh", "fish"))
 LATER = frozenset(("at", "batch", "newgrp", "crontab", "ed"))  # run what they read
-# Their language is another one, so it is not known which commands their program runs.
+# Shells of another language: which commands their program runs is unknown.
 POWERSHELLS = frozenset(f"{name}{end}" for name in ("pwsh", "powershell", "pwsh-preview") for end in ("", ".exe"))
-# Run the command behind them and change nothing about it, so an allow rule sees through them.
+# They run the command after them unchanged, so an allow rule sees through them.
 TRANSPARENT = frozenset(("timeout", "time", "nice", "nohup", "stdbuf", "command", "builtin", "noglob"))
-# What they do depends on their arguments so much that a rule with a wildcard does not cover it.
+# Their arguments matter so much that a rule with a wildcard does not cover them.
 EXACT_ONLY = frozenset(("watch", "setsid", "ionice", "flock"))
 ACCEPTED_EDITS = frozenset(("mkdir", "touch", "rm", "rmdir", "mv", "cp", "sed"))
 MAX_SKIPPED = 8
@@ -45,43 +45,43 @@ ODD, STARS, BLANKS = re.compile(r"""['"\\\x00]"""), re.compile(r"\*+"), re.compi
 OPERATORS = re.compile(r"[|&;<>`\n]|\$\(")
 
 
-class Part(NamedTuple):
+class CommandPart(NamedTuple):
     """One program that would start, as rules see it."""
 
     name: str
     text: str
     """The words as written, for allow rules; empty when there is no program or its name is not known."""
     suspects: tuple[str, ...]
-    """All ways to write the same command, for deny and ask rules."""
+    """All spellings of the same command, for deny and ask rules."""
     openings: tuple[str, ...]
-    """What such ways begin with, up to the first text that is not known: it may be what a rule names."""
+    """The beginnings of such spellings up to the first unknown text, which may be what a rule names."""
     shown: str
     read_only: bool
     why: str = ""
     """Why it is not read-only."""
     plain: bool = True
-    """Every word is known well enough for an allow rule to cover it."""
+    """Whether every word is known well enough for an allow rule."""
     transparent: bool = False
     exact_only: bool = False
     accepted: bool = False
-    """An edit that the mode acceptEdits lets pass inside the working folders."""
+    """Whether mode acceptEdits allows it inside the working folders."""
     removes: bool = False
     """It deletes files."""
     only_redirects: bool = False
-    """Read-only but for files that the shell writes for it."""
+    """Whether it is read-only except for redirections."""
     powershell: bool = False
-    """It starts a shell of another language."""
+    """Whether it starts PowerShell."""
     until: int = 0
-    """The first part behind it that it does not itself start."""
+    """The first part after it that it does not start itself."""
 
 
-def parts_of(analysis: Analysis) -> tuple[Part, ...]:
+def parts_of(analysis: Analysis) -> tuple[CommandPart, ...]:
     segments = analysis.segments
     return tuple(part(segment, last_child(segments, at)) for at, segment in enumerate(segments))
 
 
 def last_child(segments: tuple[Segment, ...], at: int) -> int:
-    """Commands that a segment runs stand behind it and name it in their path."""
+    """The end of the segments that a segment runs: they follow it and have it in their path."""
     segment, end = segments[at], at + 1
     if not any(effect.child or effect.shell is not None for effect in segment.effects):
         return end
@@ -91,12 +91,12 @@ def last_child(segments: tuple[Segment, ...], at: int) -> int:
     return end
 
 
-def part(segment: Segment, until: int) -> Part:
-    words = [rendered(word) for word in segment.argv]
+def part(segment: Segment, until: int) -> CommandPart:
+    words = [render(word) for word in segment.argv]
     name = segment.name
     known = bool(words) and segment.argv[0].literal is not None
     read_only = segment.verdict is CommandVerdict.READ_ONLY
-    return Part(
+    return CommandPart(
         name=name,
         text=WORD_END.join(words) if known else "",
         suspects=tuple(dict.fromkeys(spellings(segment, words))),
@@ -117,7 +117,7 @@ def part(segment: Segment, until: int) -> Part:
     )
 
 
-def rendered(word: Word) -> str:
+def render(word: Word) -> str:
     text = word.literal
     return str(word) if text is None else text
 
@@ -127,17 +127,17 @@ def known_word(word: Word) -> bool:
 
 
 def coverable(segment: Segment) -> bool:
-    """A rule for a command says nothing about running it in a subshell or with other variables."""
+    """Whether a rule can cover it: not in a subshell and not with other variables."""
     return "subshell" not in segment.path and not harmful_setting(segment)
 
 
 def in_background(analysis: Analysis) -> bool:
-    """Whether a part goes on when the line is done; no rule for a command says that it may."""
+    """Whether a part keeps running in the background, which no command rule allows."""
     return "&" in analysis.text and BACKGROUND.search(QUOTED.sub("", analysis.text)) is not None
 
 
 def harmful_setting(segment: Segment) -> bool:
-    """`NAME=value command` with a name that may change what the command does."""
+    """Whether `NAME=value command` sets a variable that may change what the command does."""
     settings = [word for _, word in segment.env]
     return any(effect.does is Does.STATE and effect.word in settings for effect in segment.effects if effect.word)
 
@@ -168,7 +168,7 @@ def only_redirects(segment: Segment) -> bool:
 
 
 def harmless_sed(segment: Segment) -> bool:
-    """`sed -i` edits files; its program must do nothing else, which the same line without -i shows."""
+    """Whether `sed -i` only edits files: the same line without -i has to be read-only."""
     words = [word.literal for word in segment.argv]
     known = [word for word in words if word is not None]
     rest = [word for word in known if not IN_PLACE.match(word)]
@@ -182,7 +182,7 @@ def known_effect(effect: Effect) -> bool:
 
 
 def spellings(segment: Segment, words: list[str]) -> Iterator[str]:
-    """The command with each name it can have, without its folder, and without options before a sub-command."""
+    """The command under each name it can have, without its folder, and without options before a sub-command."""
     if not words:
         return
     for name in segment.argv[0].alternatives or (words[0],):
@@ -193,7 +193,7 @@ def spellings(segment: Segment, words: list[str]) -> Iterator[str]:
 
 
 def openings(segment: Segment) -> Iterator[str]:
-    """What is known of each spelling before the first text that is not; nothing at all if a shell reads its program."""
+    """The known beginning of each spelling with unknown text; an empty text for a shell that reads its program."""
     if reads_program(segment):
         yield ""
     marked = ["".join(UNKNOWN if unknown(piece) else piece.text for piece in word.pieces) for word in segment.argv]
@@ -210,7 +210,7 @@ def unknown(piece: Piece) -> bool:
 
 
 def reads_program(segment: Segment) -> bool:
-    """A shell whose program is neither a text in the line nor a file that it names; or one of another language."""
+    """Whether it is a shell whose program is not in the line or a named file, or a shell of another language."""
     if any(effect.shell is not None for effect in segment.effects):
         return False
     if segment.name.lower() in POWERSHELLS:
@@ -225,7 +225,7 @@ def reads_program(segment: Segment) -> bool:
 
 
 def is_switch(word: Word) -> bool:
-    """`-c` and `-s`, also in a cluster: the next words are no file."""
+    """Whether a word is `-c` or `-s`, also in a cluster: the next words are not files."""
     return re.match(r"-[A-Za-z]*[cs]", word.prefix) is not None
 
 
@@ -238,8 +238,8 @@ def skipping(name: str, words: list[str]) -> Iterator[str]:
             yield WORD_END.join((name, *words[at:]))
 
 
-def compile_shell(spec: str) -> Glob:
-    """Words between blanks; quotes are taken away; `*` is any text, `\\*` a star; `x:*` and `x *` also match `x`."""
+def compile_shell(spec: str) -> WildcardPattern:
+    """Compile words between blanks without quotes; `*` is any text, `\\*` a star; `x:*` and `x *` also match `x`."""
     pieces = cut(with_blank(spec))
     tail = len(pieces) > 1 and pieces[-1] is None and (pieces[-2] or "").endswith(WORD_END)
     if tail:
@@ -250,7 +250,7 @@ def compile_shell(spec: str) -> Glob:
             texts.append("")
         else:
             texts[-1] += piece
-    return Glob(texts[0], tuple(texts[1:]), tail)
+    return WildcardPattern(texts[0], tuple(texts[1:]), tail)
 
 
 def with_blank(spec: str) -> str:
@@ -259,12 +259,12 @@ def with_blank(spec: str) -> str:
 
 
 def cut(spec: str) -> list[str | None]:
-    """Texts and wildcards (None), blanks outside quotes turned into the mark between words."""
+    """Split a spec into texts and wildcards (None); blanks outside quotes become the word separator."""
     return quoted_cut(spec) if ODD.search(spec) else plain_cut(spec)
 
 
 def quoted_cut(spec: str) -> list[str | None]:
-    quotes = balanced(spec)
+    quotes = has_balanced_quotes(spec)
     pieces: list[str | None] = [""]
     quote, at = "", 0
     while at < len(spec):
@@ -292,7 +292,7 @@ def quoted_cut(spec: str) -> list[str | None]:
 
 
 def plain_cut(spec: str) -> list[str | None]:
-    """The same for a text without quotes and backslashes, which is what most are."""
+    """The same for a text without quotes and backslashes, the common case."""
     first, *others = [BLANKS.sub(WORD_END, text) for text in STARS.split(spec)]
     pieces: list[str | None] = [first]
     for text in others:
@@ -304,13 +304,13 @@ def plain_cut(spec: str) -> list[str | None]:
     return pieces
 
 
-def balanced(spec: str) -> bool:
+def has_balanced_quotes(spec: str) -> bool:
     return re.fullmatch(r"""(?:[^'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")*""", spec, re.DOTALL) is not None
 
 
 def has_operator(spec: str) -> bool:
-    """Whether it names more than one command, outside quotes."""
-    return OPERATORS.search(QUOTED.sub("", spec) if balanced(spec) else spec) is not None
+    """Whether it contains a shell operator outside quotes."""
+    return OPERATORS.search(QUOTED.sub("", spec) if has_balanced_quotes(spec) else spec) is not None
 
 
 class ShellIndex:
@@ -320,8 +320,8 @@ class ShellIndex:
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self.exact: dict[str, list[Rule]] = {}
-        self.starts: dict[str, list[tuple[Glob, Rule]]] = {}
-        self.whole: list[tuple[Glob, Rule]] = []
+        self.starts: dict[str, list[tuple[WildcardPattern, Rule]]] = {}
+        self.whole: list[tuple[WildcardPattern, Rule]] = []
         for rule in rules:
             pattern = compile_shell(rule.spec or "")
             if has_operator(rule.spec or ""):
@@ -345,14 +345,14 @@ class ShellIndex:
                     found.append(rule)
         return found
 
-    def possible(self, opening: str) -> list[Rule]:
-        """The rules that match if the text behind the opening, which is not known, is what they go on with."""
+    def possible_matches(self, opening: str) -> list[Rule]:
+        """The rules that may match a command with this known beginning and an unknown rest."""
         exact = [rule for text, rules in self.exact.items() if text.startswith(opening) for rule in rules]
         starts = (found for text, found in self.starts.items() if text and text.startswith(opening))
         return exact + [rule for found in starts for _, rule in found]
 
     def find_whole(self, command: str, behaviour: Behaviour) -> list[Rule]:
-        """The rules that name a whole line with its operators. An allow rule must be that very line."""
+        """The rules that name a whole line with its operators. An allow rule has to equal the line."""
         if not self.whole:
             return []
         text = WORD_END.join(command.split())

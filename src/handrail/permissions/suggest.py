@@ -1,19 +1,19 @@
-"""What "always allow" would write: a rule per part that nothing allows yet, useful but never too wide."""
+"""The rules that "always allow" would write: one for each part that no rule allows yet, and none that is too wide."""
 
 import re
 import shlex
 
 from handrail.permissions.case import Case
-from handrail.permissions.globs import WORD_END, Glob
 from handrail.permissions.matching import coverage
-from handrail.permissions.rules import Behaviour, Rule, normalised, parse_rule, server_name
-from handrail.permissions.shell import EXACT_ONLY, Part, compile_shell
-from handrail.permissions.web import Reach
+from handrail.permissions.rules import BASH, WEB_FETCH, Behaviour, Rule, normalise, parse_rule, server_name
+from handrail.permissions.shell import EXACT_ONLY, CommandPart, compile_shell
+from handrail.permissions.web import AddressClass
+from handrail.permissions.wildcards import WORD_END, WildcardPattern
 from handrail.records import record
 
 MAX_RULES = 5
 STAR = r"\*"
-# A rule for their bare name would allow any program: shells, interpreters, and what runs another command.
+# A rule for the bare name would allow any program: shells, interpreters, and commands that run others.
 RUN_ANYTHING = frozenset(
     (
         "sh", "bash", "dash", "zsh", "ksh", "fish", "ash", "csh", "tcsh", "busybox", "pwsh", "cmd",
@@ -25,7 +25,7 @@ RUN_ANYTHING = frozenset(
         "tmux", "screen", "trap", "curl", "wget", "dd", "chroot", "unshare", "nsenter", "tar", "rsync", "scp",
     )
 )  # fmt: skip
-# How many words of these name what is done: `git push`, `npm run test`.
+# How many words name the action: `git push`, `npm run test`; 0 = no prefix rule.
 DEEP = {
     "npm run": 3, "yarn run": 3, "pnpm run": 3, "bun run": 3, "docker compose": 3, "docker image": 3, "gh pr": 3,
     "gh issue": 3, "uv run": 3, "poetry run": 3, "git remote": 3, "git stash": 3, "cargo run": 2, "go run": 0,
@@ -44,7 +44,7 @@ PLAIN = re.compile(r"[A-Za-z0-9_./:@%+,=-]+\Z")
 
 @record
 class Suggestion:
-    """A rule to write, or a mode to change to when no rule fits. `destination` is where it would be kept."""
+    """A rule to write, or a mode to switch to when no rule fits. `destination` says where it is stored."""
 
     rule: str
     destination: str = "localSettings"
@@ -52,39 +52,39 @@ class Suggestion:
 
 
 def suggest(case: Case) -> tuple[Suggestion, ...]:
-    """What would let this call and its like pass next time; nothing when no rule should."""
+    """Rules that would allow this call and similar ones next time; none where no rule should."""
     if case.analysis is not None:
         return tuple(Suggestion(rule) for rule in command_rules(case))
     if case.mcp is not None:
-        return (Suggestion(f"mcp__{server_name(case.mcp.server)}__{normalised(case.mcp.tool)}"),)
+        return (Suggestion(f"mcp__{server_name(case.mcp.server)}__{normalise(case.mcp.tool)}"),)
     if case.targets:
         hosts = tuple(dict.fromkeys(target.host for target in case.targets))
-        fine = all(t.host and t.reach is Reach.PUBLIC and not t.doubt and t.ordinary for t in case.targets)
-        fine = fine and len(hosts) == 1 and all(touch.clear for touch in case.touches)
-        return (Suggestion(f"WebFetch(domain:{hosts[0]})"),) if fine else ()
+        fine = all(t.host and t.reach is AddressClass.PUBLIC and not t.doubt and t.ordinary for t in case.targets)
+        fine = fine and len(hosts) == 1 and all(file.clear for file in case.files)
+        return (Suggestion(f"{WEB_FETCH}(domain:{hosts[0]})"),) if fine else ()
     if case.only_edits:
-        inside = all(not touch.doubt and not touch.protected for touch in case.touches)
+        inside = all(not file.doubt and not file.protected for file in case.files)
         return (Suggestion("", "session", "acceptEdits"),) if inside and case.policy.mode == "default" else ()
-    return () if case.touches or case.facts.needs_person else tuple(map(Suggestion, tool_rules(case)))
+    return () if case.files or case.facts.needs_person else tuple(map(Suggestion, tool_rules(case)))
 
 
 def tool_rules(case: Case) -> tuple[str, ...]:
-    """The rule for what the tool says the call is about; for the whole tool if it says nothing."""
+    """The rule for the call's subject, or for the whole tool if it has none."""
     subject = case.facts.subject
     if not subject:
         return (case.tool,)
     text = f"{case.tool}({subject.replace('*', STAR)})"
-    made = parse_rule(text, Behaviour.ALLOW)
-    return (text,) if isinstance(made, Rule) and made.spec is not None and case.facts.matches(made.spec) else ()
+    rule = parse_rule(text, Behaviour.ALLOW)
+    return (text,) if isinstance(rule, Rule) and rule.spec is not None and case.facts.matches(rule.spec) else ()
 
 
 def command_rules(case: Case) -> tuple[str, ...]:
     assert case.analysis is not None
-    # No rule for a command covers a file that the shell itself opens, or running on in the background.
+    # No command rule covers a redirection or a background job.
     if (
         case.analysis.problems
         or case.background
-        or any(t.protected or (t.redirected and not t.clear) for t in case.touches)
+        or any(t.protected or (t.redirected and not t.clear) for t in case.files)
     ):
         return ()
     wanted = outermost(case.parts, coverage(case).open)
@@ -95,8 +95,8 @@ def command_rules(case: Case) -> tuple[str, ...]:
     return rules if None not in found and len(rules) <= MAX_RULES else ()
 
 
-def outermost(parts: tuple[Part, ...], wanted: tuple[int, ...]) -> list[int]:
-    """The wanted parts without those that another of them starts."""
+def outermost(parts: tuple[CommandPart, ...], wanted: tuple[int, ...]) -> list[int]:
+    """The wanted parts, without those that another wanted part starts."""
     found: list[int] = []
     for at in wanted:
         if not found or at >= parts[found[-1]].until:
@@ -104,17 +104,17 @@ def outermost(parts: tuple[Part, ...], wanted: tuple[int, ...]) -> list[int]:
     return found
 
 
-def rule_for(part: Part) -> str | None:
-    """A prefix rule where that is sensible, else this very command; None when no rule can cover the part."""
+def rule_for(part: CommandPart) -> str | None:
+    """A prefix rule where that is safe, else a rule for the exact command; None when no rule can cover the part."""
     words = part.text.split(WORD_END)
     if not part.plain or not part.text:
         return None
     spec = prefix(words) if not part.exact_only and part.name not in EXACT_ONLY else ""
-    return f"Bash({spec or exact(words)})" if spec or fits(words) else None
+    return f"{BASH}({spec or exact(words)})" if spec or fits(words) else None
 
 
 def prefix(words: list[str]) -> str:
-    """`git push *`, `npm run test *`, `pytest *`; nothing for what could run anything."""
+    """`git push *`, `npm run test *`, `pytest *`; empty for programs that can run any command."""
     name = words[0]
     if "/" in name or not PLAIN.match(name) or (name in RUN_ANYTHING and name not in SUB_COMMANDS):
         return ""
@@ -132,6 +132,10 @@ def exact(words: list[str]) -> str:
 
 
 def fits(words: list[str]) -> bool:
-    """Whether the rule for this very command, read again, is this command and no other."""
-    made = parse_rule(f"Bash({exact(words)})", Behaviour.ALLOW)
-    return isinstance(made, Rule) and made.spec is not None and compile_shell(made.spec) == Glob(WORD_END.join(words))
+    """Whether the exact rule, parsed again, matches this command and no other."""
+    rule = parse_rule(f"{BASH}({exact(words)})", Behaviour.ALLOW)
+    return (
+        isinstance(rule, Rule)
+        and rule.spec is not None
+        and compile_shell(rule.spec) == WildcardPattern(WORD_END.join(words))
+    )

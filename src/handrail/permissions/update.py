@@ -1,9 +1,9 @@
 """
-Programmatic updates of a policy, as hooks and callbacks send them. Each gives a new policy or says what is wrong.
+Updates of a policy, as hooks and callbacks send them. Each gives a new policy or a problem.
 
     {"type": "addRules", "behavior": "allow", "destination": "session", "rules": [{"toolName": "Bash", ...}]}
 
-Only the policy in memory changes here; writing a destination's file is for whoever keeps settings.
+Only the policy in memory changes here; `config` writes the settings files.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from typing import Any
 
 from handrail.permissions.modes import MODE_ALIASES, MODES, stricter
 from handrail.permissions.policy import Policy
-from handrail.permissions.rules import Behaviour, Rule, RuleProblem, Source, parse_rule
+from handrail.permissions.rules import Behaviour, Rule, RuleProblem, RuleSource, parse_rule
 from handrail.records import record
 from handrail.tools.output import ContextChange
 
@@ -31,7 +31,7 @@ class UpdateProblem:
 
 
 def apply_update(policy: Policy, update: Mapping[str, Any]) -> Policy | UpdateProblem:
-    """The policy after one update. Answers for every mapping; never raises."""
+    """The policy after one update. Never raises."""
     kind = update.get("type")
     if kind in ("addRules", "replaceRules", "removeRules"):
         return change_rules(policy, str(kind), update)
@@ -47,9 +47,9 @@ def apply_update(policy: Policy, update: Mapping[str, Any]) -> Policy | UpdatePr
 
 def change_policy(policy: Policy, change: ContextChange, *, consented: bool) -> Policy | UpdateProblem:
     """
-    The policy after a change that a call wants for the calls after it. Folders are real paths.
+    The policy after a context change that a call asks for. Folders are real paths.
 
-    What lets more pass than before needs consent; the current folder has to lie in a working folder.
+    A change that widens permissions needs consent; the current folder has to be in a working folder.
     """
     after: Policy | UpdateProblem = policy.leaving_plan() if change.leave_plan else policy
     updates: list[Mapping[str, Any]] = []
@@ -63,15 +63,15 @@ def change_policy(policy: Policy, change: ContextChange, *, consented: bool) -> 
         return after
     if change.mode and after.mode != MODE_ALIASES.get(change.mode, change.mode):
         return UpdateProblem(f"the mode {change.mode!r} cannot be entered here; {policy.mode!r} stays")
-    if not consented and (wider := widened(policy, after)):
+    if not consented and (wider := find_widening(policy, after)):
         return UpdateProblem(f"{wider} widens what is permitted, which only a person can agree to when asked")
     if change.cwd is not None and after.prefixes and not f"{change.cwd}/".startswith(after.prefixes):
         return UpdateProblem(f"{str(change.cwd)!r} is outside the working folders")
     return after
 
 
-def widened(before: Policy, after: Policy) -> str:
-    """What of a changed policy lets more pass than before; empty if nothing does."""
+def find_widening(before: Policy, after: Policy) -> str:
+    """What a changed policy permits that the old one did not; empty if nothing."""
     if after.mode != before.mode and not stricter(after.mode, before.mode):
         return f"going from the mode {before.mode} to {after.mode}"
     new = [folder for folder in after.working_dirs if not f"{folder}/".startswith(before.prefixes)]
@@ -84,8 +84,8 @@ def change_rules(policy: Policy, kind: str, update: Mapping[str, Any]) -> Policy
         return UpdateProblem(f"{destination!r} is no destination. Use one of {', '.join(DESTINATIONS)}.")
     if behaviour not in ("allow", "ask", "deny"):
         return UpdateProblem(f"{behaviour!r} is no behavior. Use allow, ask or deny.")
-    given, where = Behaviour(behaviour), Source(DESTINATIONS[destination])
-    rules = parsed(update.get("rules"), given, where)
+    given, where = Behaviour(behaviour), RuleSource(DESTINATIONS[destination])
+    rules = parse_rules(update.get("rules"), given, where)
     if isinstance(rules, UpdateProblem):
         return rules
     kept: list[Rule | RuleProblem] = [rule for rule in policy.rules if not drops(kind, rule, given, where, rules)]
@@ -93,14 +93,14 @@ def change_rules(policy: Policy, kind: str, update: Mapping[str, Any]) -> Policy
     return policy.with_rules(kept if kind == "removeRules" else (*kept, *rules))
 
 
-def drops(kind: str, known: Rule, given: Behaviour, where: Source, rules: tuple[Rule, ...]) -> bool:
+def drops(kind: str, known: Rule, given: Behaviour, where: RuleSource, rules: tuple[Rule, ...]) -> bool:
     """Whether an update takes an existing rule away."""
     if kind == "addRules" or known.behaviour is not given or known.source.name != where.name:
         return False
     return kind == "replaceRules" or any((rule.tool, rule.spec) == (known.tool, known.spec) for rule in rules)
 
 
-def parsed(rules: Any, behaviour: Behaviour, where: Source) -> tuple[Rule, ...] | UpdateProblem:
+def parse_rules(rules: Any, behaviour: Behaviour, where: RuleSource) -> tuple[Rule, ...] | UpdateProblem:
     if not isinstance(rules, list | tuple):
         return UpdateProblem(f"rules is {rules!r}, not a list")
     found: list[Rule] = []

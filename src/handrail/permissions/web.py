@@ -1,8 +1,8 @@
 """
-URLs: what a text really names, which domain rules match it, and whether its address is one of ours.
+Parses URLs, matches domain rules against them, and classifies their addresses.
 
-Judged without the network. Whoever connects asks again: `address_class` for every address the name resolves to, and
-`read_url` for every redirect.
+This uses no network. The HTTP client has to check again: `address_class` for every address that the name resolves to,
+and `read_url` for every redirect.
 """
 
 import ipaddress
@@ -16,24 +16,24 @@ from handrail.permissions.rules import Behaviour, Rule
 from handrail.records import record
 
 
-class Reach(Enum):
+class AddressClass(Enum):
     """Where an address leads."""
 
     PUBLIC = "public"
     INTERNAL = "internal"  # this machine, its network, or no ordinary address
-    METADATA = "metadata"  # answers with credentials of the machine, or is as close
+    METADATA = "metadata"  # hands out credentials of the machine, or is link-local
 
 
 @record
-class Target:
-    """A URL, taken apart. With a `problem` it is refused as malformed; with a `doubt` a person has to look at it."""
+class WebTarget:
+    """A parsed URL. With a `problem` it is refused as malformed; with a `doubt` the user is asked."""
 
     url: str
     scheme: str = ""
     host: str = ""
-    """Lower case, as it is looked up, without a trailing dot."""
+    """Lower case, as DNS looks it up, without a trailing dot."""
     port: int = 0
-    reach: Reach = Reach.PUBLIC
+    reach: AddressClass = AddressClass.PUBLIC
     problem: str = ""
     doubt: str = ""
     refused: str = ""
@@ -41,13 +41,13 @@ class Target:
 
     @property
     def ordinary(self) -> bool:
-        """https at its own port: what a rule for a domain allows."""
+        """Whether it is https at port 443, which is what a domain rule allows."""
         return self.scheme == "https" and self.port == 443
 
 
 MAX_URL = 2_000
 PORTS = {"https": 443, "http": 80}
-# Not the web, but a host is named: an honest mistake. Every other scheme reads files or runs something.
+# These name a host but are not the web: an honest mistake. Every other scheme reads files or runs something.
 NOT_THE_WEB = frozenset(("ftp", "ftps"))
 SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(.*)\Z", re.DOTALL)
 AUTHORITY = re.compile(r"//([^/?#]*)")
@@ -82,41 +82,41 @@ NOT_GLOBAL = tuple(
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
-def read_url(url: str) -> Target:
-    """What a URL names. Answers for every text; never raises."""
+def read_url(url: str) -> WebTarget:
+    """Parse a URL. Never raises."""
     if not url or any(unicodedata.category(char)[0] in "CZ" for char in url) or "\\" in url:
-        return Target(url, problem="the URL is empty or holds blanks, backslashes or characters that cannot be seen")
+        return WebTarget(url, problem="the URL is empty or holds blanks, backslashes or characters that cannot be seen")
     found = SCHEME.match(url)
     if not found:
-        return Target(url, problem="the URL has no scheme; write https://")
+        return WebTarget(url, problem="the URL has no scheme; write https://")
     scheme, rest = found[1].lower(), found[2]
     if scheme in NOT_THE_WEB:
-        return Target(url, scheme, problem=f"{scheme} is not the web; only https and http can be fetched")
+        return WebTarget(url, scheme, problem=f"{scheme} is not the web; only https and http can be fetched")
     if scheme not in PORTS:
-        return Target(url, scheme, refused=f"only https and http can be fetched, not {scheme!r}")
+        return WebTarget(url, scheme, refused=f"only https and http can be fetched, not {scheme!r}")
     authority = AUTHORITY.match(rest)
     if not authority or not authority[1]:
-        return Target(url, scheme, problem="the URL names no host")
+        return WebTarget(url, scheme, problem="the URL names no host")
     return read_authority(url, scheme, authority[1])
 
 
-def read_authority(url: str, scheme: str, authority: str) -> Target:
+def read_authority(url: str, scheme: str, authority: str) -> WebTarget:
     _, at, place = authority.rpartition("@")
     host, port, problem = split_port(place, PORTS[scheme])
     if problem:
-        return Target(url, scheme, problem=problem)
+        return WebTarget(url, scheme, problem=problem)
     if host.startswith("["):
-        return with_doubts(bracketed(url, scheme, host, port), at)
-    name, doubt = looked_up(host)
-    target = Target(url, scheme, name, port, doubt=doubt)
+        return with_doubts(read_ipv6(url, scheme, host, port), at)
+    name, doubt = host_name(host)
+    target = WebTarget(url, scheme, name, port, doubt=doubt)
     if NUMBER.match(name.rpartition(".")[2]):
         return with_doubts(numeric(target), at)
     if not NAME.match(name):
-        return Target(url, scheme, problem=f"{host!r} is not the name of a host")
-    return with_doubts(Target(url, scheme, name, port, name_class(name), doubt=doubt), at)
+        return WebTarget(url, scheme, problem=f"{host!r} is not the name of a host")
+    return with_doubts(WebTarget(url, scheme, name, port, name_class(name), doubt=doubt), at)
 
 
-def with_doubts(target: Target, at: str) -> Target:
+def with_doubts(target: WebTarget, at: str) -> WebTarget:
     if target.problem:
         return target
     doubt = target.doubt
@@ -124,7 +124,7 @@ def with_doubts(target: Target, at: str) -> Target:
         doubt = "the URL holds a user name or password"
     elif len(target.url) > MAX_URL:
         doubt = f"the URL is longer than {MAX_URL} characters"
-    return Target(target.url, target.scheme, target.host, target.port, target.reach, doubt=doubt)
+    return WebTarget(target.url, target.scheme, target.host, target.port, target.reach, doubt=doubt)
 
 
 def split_port(place: str, usual: int) -> tuple[str, int, str]:
@@ -138,8 +138,8 @@ def split_port(place: str, usual: int) -> tuple[str, int, str]:
     return host, int(port), ""
 
 
-def looked_up(host: str) -> tuple[str, str]:
-    """The name as it is looked up (IDNA, lower case, no trailing dot), and why it may not be what it looks like."""
+def host_name(host: str) -> tuple[str, str]:
+    """The name as DNS looks it up (IDNA, lower case, no trailing dot), and why it may be disguised; else empty."""
     if host.isascii():
         return host.lower().removesuffix("."), ""
     plain = DOTS.sub(".", unicodedata.normalize("NFKC", host)).casefold().removesuffix(".")
@@ -150,21 +150,21 @@ def looked_up(host: str) -> tuple[str, str]:
         return "", ""
 
 
-def bracketed(url: str, scheme: str, host: str, port: int) -> Target:
+def read_ipv6(url: str, scheme: str, host: str, port: int) -> WebTarget:
     try:
         address = ipaddress.IPv6Address(host[1:-1] if host.endswith("]") else "")
     except ValueError:
-        return Target(url, scheme, problem=f"{host!r} is not an IPv6 address")
-    return Target(url, scheme, str(address), port, address_class(address))
+        return WebTarget(url, scheme, problem=f"{host!r} is not an IPv6 address")
+    return WebTarget(url, scheme, str(address), port, address_class(address))
 
 
-def numeric(target: Target) -> Target:
-    """A host whose last part is a number is an IPv4 address in one of its many spellings, or nothing at all."""
+def numeric(target: WebTarget) -> WebTarget:
+    """A host whose last part is a number is an IPv4 address in one of its spellings, or invalid."""
     address = ipv4(target.host)
     if address is None:
-        return Target(target.url, target.scheme, problem=f"{target.host!r} is not an IPv4 address")
+        return WebTarget(target.url, target.scheme, problem=f"{target.host!r} is not an IPv4 address")
     odd = "" if str(address) == target.host else f"{target.host!r} is another spelling of {address}"
-    return Target(target.url, target.scheme, str(address), target.port, address_class(address), doubt=odd)
+    return WebTarget(target.url, target.scheme, str(address), target.port, address_class(address), doubt=odd)
 
 
 def ipv4(text: str) -> ipaddress.IPv4Address | None:
@@ -191,39 +191,39 @@ def number(part: str) -> int:
     return int(part, 8) if len(part) > 1 and part.startswith("0") else int(part)
 
 
-def name_class(name: str) -> Reach:
+def name_class(name: str) -> AddressClass:
     if name in METADATA_NAMES:
-        return Reach.METADATA
+        return AddressClass.METADATA
     labels = name.split(".")
     if len(labels) == 1:
-        return Reach.INTERNAL
+        return AddressClass.INTERNAL
     endings = {".".join(labels[at:]) for at in range(len(labels))}
-    return Reach.PUBLIC if endings.isdisjoint(INTERNAL_NAMES) else Reach.INTERNAL
+    return AddressClass.PUBLIC if endings.isdisjoint(INTERNAL_NAMES) else AddressClass.INTERNAL
 
 
-def address_class(address: Address) -> Reach:
-    """Where an address leads; an IPv6 address that carries an IPv4 one is judged by both."""
-    inner = carried(address) if isinstance(address, ipaddress.IPv6Address) else None
+def address_class(address: Address) -> AddressClass:
+    """Where an address leads; an IPv6 address that embeds an IPv4 address is classified by both."""
+    inner = embedded_ipv4(address) if isinstance(address, ipaddress.IPv6Address) else None
     if address in METADATA_ADDRESSES or address.is_link_local or (inner is not None and metadata(inner)):
-        return Reach.METADATA
-    if inner is not None and address_class(inner) is not Reach.PUBLIC:
-        return Reach.INTERNAL
+        return AddressClass.METADATA
+    if inner is not None and address_class(inner) is not AddressClass.PUBLIC:
+        return AddressClass.INTERNAL
     if not address.is_global or address.is_multicast or any(address in net for net in NOT_GLOBAL):
-        # The forms that only carry an IPv4 address lead where that one leads.
-        return Reach.PUBLIC if inner is not None and mapped(address) else Reach.INTERNAL
-    return Reach.PUBLIC
+        # A mapped address leads where its IPv4 address leads.
+        return AddressClass.PUBLIC if inner is not None and is_mapped(address) else AddressClass.INTERNAL
+    return AddressClass.PUBLIC
 
 
 def metadata(address: ipaddress.IPv4Address) -> bool:
     return address in METADATA_ADDRESSES or address.is_link_local
 
 
-def mapped(address: Address) -> bool:
+def is_mapped(address: Address) -> bool:
     return isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None
 
 
-def carried(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
-    """The IPv4 address inside: mapped, compatible, 6to4, Teredo, NAT64, ISATAP."""
+def embedded_ipv4(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
+    """The embedded IPv4 address: mapped, compatible, 6to4, Teredo, NAT64, ISATAP."""
     if address.ipv4_mapped is not None:
         return address.ipv4_mapped
     if address.sixtofour is not None:
@@ -249,7 +249,7 @@ class DomainIndex:
         self.others: list[tuple[tuple[str, ...], Rule]] = []
         for rule in rules:
             if (rule.spec or "").startswith("domain:"):
-                self.add(rule, looked_up((rule.spec or "")[7:].strip())[0])
+                self.add(rule, host_name((rule.spec or "")[7:].strip())[0])
 
     def add(self, rule: Rule, domain: str) -> None:
         if "*" not in domain:
@@ -259,8 +259,8 @@ class DomainIndex:
         else:
             self.others.append((tuple(domain.split(".")), rule))
 
-    def find(self, target: Target, behaviour: Behaviour) -> list[Rule]:
-        """An allow rule covers https at the usual port; deny and ask rules cover every way to reach the host."""
+    def find(self, target: WebTarget, behaviour: Behaviour) -> list[Rule]:
+        """Allow rules match https at port 443; deny and ask rules match every scheme and port."""
         if behaviour is Behaviour.ALLOW and not (target.ordinary and not target.doubt):
             return []
         found = list(self.exact.get(target.host, ()))
@@ -273,7 +273,7 @@ class DomainIndex:
 
 
 def fits(pattern: tuple[str, ...], labels: list[str]) -> bool:
-    """`*` stays inside one label, except as the whole first label, where it stands for one or more."""
+    """Whether a pattern matches: `*` stays inside one label, but as the whole first label it matches one or more."""
     if pattern == ("*",):
         return True
     if pattern[0] == "*" and len(pattern) > 1:

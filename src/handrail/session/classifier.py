@@ -8,7 +8,7 @@ from handrail.conversation.blocks import Text
 from handrail.conversation.messages import UserMessage
 from handrail.conversation.request import History, Request, ThinkingOptions
 from handrail.conversation.stream import Usage
-from handrail.dispatch.approval.model_judge import Ruling
+from handrail.dispatch.approval.classifier import Classification
 from handrail.loop.run_config import Model
 from handrail.loop.side_request import side_request
 
@@ -46,7 +46,7 @@ class ModelClassifier:
         """The model that is asked."""
         return self._asked()[1]
 
-    async def judge(self, text: str) -> Ruling | None:
+    async def classify(self, text: str) -> Classification | None:
         """The model's ruling. The code in its answer is new each time: no text can hold an answer ready for it."""
         code = secrets.token_hex(4)
         history = History([UserMessage((Text(f"The call to judge:\n{text}"),))])
@@ -60,7 +60,7 @@ class ModelClassifier:
         return None if said.failure else ruling(said.text, code)
 
 
-def ruling(answer: str, code: str) -> Ruling | None:
+def ruling(answer: str, code: str) -> Classification | None:
     """What an answer says, if it is nothing but an answer."""
     found = re.fullmatch(rf"{code} (SAFE|ASK): ([^\n]{{1,500}})", answer.strip())
-    return Ruling(found[1] == "SAFE", found[2]) if found else None
+    return Classification(found[1] == "SAFE", found[2]) if found else None

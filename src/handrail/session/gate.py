@@ -6,7 +6,7 @@ from os.path import realpath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from handrail.dispatch.gate import Evidence, Request
+from handrail.dispatch.gate import CallRequest, Evidence
 from handrail.errors import HandrailError
 from handrail.session.state_folder import state_folder
 from handrail.tools.context import RunContext
@@ -17,9 +17,9 @@ GATE_MODULES = ("handrail.permissions.policy", "handrail.dispatch.approval.gate"
 
 if TYPE_CHECKING:
     from handrail.conversation.redact import Redactor
+    from handrail.dispatch.approval.classifier import Classifier
     from handrail.dispatch.approval.gate import PolicyGate
     from handrail.dispatch.approval.live import LivePolicy
-    from handrail.dispatch.approval.model_judge import Judge
     from handrail.dispatch.approval.question import Handler, PermissionHooks
     from handrail.dispatch.approval.sdk import CanUseTool
     from handrail.permissions.policy import Policy
@@ -45,7 +45,7 @@ class FolderGate:
         can_use_tool: "CanUseTool | None" = None,
         handler: "Handler | None" = None,
         hooks: "PermissionHooks | None" = None,
-        judge: "Judge | None" = None,
+        classifier: "Classifier | None" = None,
         audited: bool = True,
         kept: Callable[[], Iterable[Path]] = tuple,
         session: str = "",
@@ -58,14 +58,14 @@ class FolderGate:
         self._can_use_tool = can_use_tool
         self._handler = handler
         self._hooks = hooks
-        self._judge = judge
+        self._classifier = classifier
         self._audited = audited
         self._kept = kept
         self._session = session
         self._redactor = redactor
         self._gate: PolicyGate | None = None
 
-    async def decide(self, request: Request, evidence: Evidence) -> Decision:
+    async def decide(self, request: CallRequest, evidence: Evidence) -> Decision:
         return await self.made.decide(request, evidence)
 
     def snapshot(self, run: RunContext) -> "Policy":
@@ -108,13 +108,13 @@ class FolderGate:
         live.apply(lambda policy: policy.with_kept(map(realpath, self._kept())))
         handler = self._handler
         if self._can_use_tool is not None:
-            handler = import_module(f"{approval}.sdk").Callback(self._can_use_tool)
+            handler = import_module(f"{approval}.sdk").CallbackHandler(self._can_use_tool)
         made: PolicyGate = import_module(f"{approval}.gate").PolicyGate(
             live,
             handler,
             hooks=self._hooks,
-            judge=self._judge,
-            conditions=import_module(f"{approval}.judging").tool_checks,
+            classifier=self._classifier,
+            conditions=import_module(f"{approval}.decide").conditions_left_to_tools,
             audit=self._audit(),
         )
         return made
@@ -143,7 +143,7 @@ def hider(policy: "Callable[[], Policy]") -> Callable[[str], bool]:
     def left_out(path: str) -> bool:
         now = policy()
         if not known or known[0][0] is not now:
-            known[:] = [(now, import_module("handrail.permissions.hidden").hidden(now))]
+            known[:] = [(now, import_module("handrail.permissions.hidden_files").hidden_file_check(now))]
         return known[0][1](path)
 
     return left_out

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from handrail.dispatch.call_hooks import CallHooks
 from handrail.dispatch.gate import Rails
-from handrail.dispatch.hooking import CallHooks
 from handrail.errors import HandrailError
 from handrail.hooks.asking import Surroundings
 from handrail.hooks.runner import Hooks

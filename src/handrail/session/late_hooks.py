@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from handrail.conversation.blocks import Json
-from handrail.dispatch.gate import NO_ANSWER, HookAnswer, Request
+from handrail.dispatch.gate import NO_ANSWER, CallRequest, HookAnswer
 from handrail.hooks.news import HookNews, Tell, nobody
 from handrail.tools.access import DeclaredUse
 from handrail.tools.context import RunContext
@@ -19,7 +19,7 @@ from handrail.tools.output import Output
 from handrail.tools.permission import Allow, Deny, Update
 
 if TYPE_CHECKING:
-    from handrail.dispatch.hooking import CallHooks
+    from handrail.dispatch.call_hooks import CallHooks
     from handrail.hooks.answers import Answer
     from handrail.hooks.runner import Hooks
     from handrail.session.session_settings import SessionSettings
@@ -51,7 +51,7 @@ class LateHooks:
         if self.now is None:
             self.now = self._make()
             self.now.wake, self.now.remark, self.now.later = self._wake, self._remark, self._later
-            self._calls = import_module("handrail.dispatch.hooking").CallHooks(self.now)
+            self._calls = import_module("handrail.dispatch.call_hooks").CallHooks(self.now)
         else:
             import_module("handrail.session.hooks").reload_hooks(self.now, self._live.loaded)
         problems = [str(problem) for problem in self.now.problems]
@@ -131,7 +131,7 @@ class LateHooks:
 
     # Around a call
 
-    async def before(self, request: Request) -> HookAnswer:
+    async def before(self, request: CallRequest) -> HookAnswer:
         live = self._live
         live.look()
         if live.waiting or self._untold:
@@ -141,12 +141,12 @@ class LateHooks:
             return NO_ANSWER
         return await self._calls.before(request)
 
-    async def after(self, request: Request, output: Output | None, error: str, seconds: float) -> HookAnswer:
+    async def after(self, request: CallRequest, output: Output | None, error: str, seconds: float) -> HookAnswer:
         return NO_ANSWER if self._calls is None else await self._calls.after(request, output, error, seconds)
 
-    async def permission_request(self, request: Request, suggestions: Sequence[Update]) -> Allow | Deny | None:
+    async def permission_request(self, request: CallRequest, suggestions: Sequence[Update]) -> Allow | Deny | None:
         return None if self._calls is None else await self._calls.permission_request(request, suggestions)
 
-    def about_to_ask(self, request: Request, reason: str) -> None:
+    def about_to_ask(self, request: CallRequest, reason: str) -> None:
         if self._calls is not None:
             self._calls.about_to_ask(request, reason)

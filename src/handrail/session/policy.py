@@ -5,7 +5,7 @@ from pathlib import Path
 
 from handrail.config.flags import SettingsFlags
 from handrail.errors import HandrailError
-from handrail.permissions.policy import NO_FLAGS, Flags, Policy
+from handrail.permissions.policy import NO_EXTRA_MODES, ModeAvailability, Policy
 from handrail.session.session_settings import on_standard_error, open_settings
 from handrail.session.state_folder import state_folder
 
@@ -17,7 +17,7 @@ def current_policy(
     mode: str = "",
     settings: str = "",
     add_dirs: Iterable[str] = (),
-    flags: Flags = NO_FLAGS,
+    flags: ModeAvailability = NO_EXTRA_MODES,
 ) -> Policy:
     """
     The policy in force in a folder, by the settings of all sources. `settings` is a file, or JSON, beside them.
@@ -29,7 +29,7 @@ def current_policy(
     """
     asked = SettingsFlags(settings=settings, folders=tuple(add_dirs))
     policy = open_settings(cwd, variables, state_folder(variables), asked, on_standard_error).policy()
-    policy = policy if flags is NO_FLAGS else policy.with_flags(flags)
+    policy = policy if flags is NO_EXTRA_MODES else policy.with_availability(flags)
     try:
         return policy.with_mode(mode) if mode else policy
     except ValueError as error:

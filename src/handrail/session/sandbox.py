@@ -127,7 +127,7 @@ def with_rules(settings: "SandboxSettings", policy: "Policy") -> "SandboxSetting
 
 def denied_paths(policy: "Policy", tool: str) -> Iterator[str]:
     """The files and folders that deny rules name; of a pattern, those that are there now."""
-    from handrail.permissions.carried import denied_patterns  # noqa: PLC0415
+    from handrail.permissions.deny_paths import denied_patterns  # noqa: PLC0415
 
     for pattern in denied_patterns(policy, tool):
         if WILD.search(pattern):
@@ -157,9 +157,9 @@ def public(address: str) -> bool:
     """Whether an address leads to the public internet."""
     from ipaddress import ip_address  # noqa: PLC0415
 
-    from handrail.permissions.web import Reach, address_class  # noqa: PLC0415
+    from handrail.permissions.web import AddressClass, address_class  # noqa: PLC0415
 
     try:
-        return address_class(ip_address(address)) is Reach.PUBLIC
+        return address_class(ip_address(address)) is AddressClass.PUBLIC
     except ValueError:
         return False

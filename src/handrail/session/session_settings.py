@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
 def build_policy(loaded: LoadedSettings, asked: SettingsFlags, places: Places) -> "Policy":
     """The rules of all sources with file and line, the mode and the folders, as one snapshot."""
-    from handrail.permissions.policy import Flags, Policy  # noqa: PLC0415  # no first request waits for it
+    from handrail.permissions.policy import ModeAvailability, Policy  # noqa: PLC0415  # no first request waits for it
 
-    flags = Flags(bypass_available=loaded.mode.bypass_available, auto_available=loaded.mode.auto_available)
-    empty = Policy.empty(places.cwd, places.home).with_flags(flags).with_mode(loaded.mode.name)
+    flags = ModeAvailability(bypass_available=loaded.mode.bypass_available, auto_available=loaded.mode.auto_available)
+    empty = Policy.empty(places.cwd, places.home).with_availability(flags).with_mode(loaded.mode.name)
     own = (*map(os.path.realpath, (places.state, places.user, places.claude)), *_scripts(loaded, places))
     return empty.with_directories(loaded.folders).with_own(own).with_rules(_rules(loaded, asked))
 
@@ -53,7 +53,7 @@ def _scripts(loaded: LoadedSettings, places: Places) -> Iterator[str]:
 
 
 def _rules(loaded: LoadedSettings, asked: SettingsFlags) -> "list[Rule | RuleProblem]":
-    from handrail.permissions.rules import Behaviour, Source, parse_rule, split_rules  # noqa: PLC0415
+    from handrail.permissions.rules import Behaviour, RuleSource, parse_rule, split_rules  # noqa: PLC0415
 
     made: list[Rule | RuleProblem] = []
     managed_only = loaded.managed_rules_only
@@ -66,14 +66,14 @@ def _rules(loaded: LoadedSettings, asked: SettingsFlags) -> "list[Rule | RulePro
             lines = layer.document.lines(("permissions", kind.value)) if texts else []
             lines += [0] * (len(texts) - len(lines))
             made += [
-                parse_rule(text, kind, Source(layer.source, spot.shown, line, spot.folder))
+                parse_rule(text, kind, RuleSource(layer.source, spot.shown, line, spot.folder))
                 for text, line in zip(texts, lines, strict=False)
             ]
     given: list[tuple[Behaviour, Sequence[str]]] = [(Behaviour.DENY, asked.disallowed)]
     if asked.flags_widen and not managed_only and not loaded.settings.doubtful:
         given.append((Behaviour.ALLOW, asked.allowed))
     for kind, words in given:
-        made += [parse_rule(text, kind, Source("cli")) for word in words for text in split_rules(word)]
+        made += [parse_rule(text, kind, RuleSource("cli")) for word in words for text in split_rules(word)]
     return made
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from handrail.builtin.services import ToolServices
 from handrail.conversation.redact import Redactor, build_redactor
-from handrail.dispatch.results import DEFAULT_LIMITS, Limits, ResultStore
+from handrail.dispatch.results import DEFAULT_LIMITS, ResultLimits, ResultStore
 from handrail.transcripts.log import Durability, Mirror
 from handrail.transcripts.store import TranscriptStore
 
@@ -35,7 +35,7 @@ def state_folder(variables: Mapping[str, str]) -> Path:
     return usual
 
 
-def result_store(variables: Mapping[str, str], limits: Limits = DEFAULT_LIMITS) -> ResultStore:
+def result_store(variables: Mapping[str, str], limits: ResultLimits = DEFAULT_LIMITS) -> ResultStore:
     """A folder of its own for the big results of this run; nothing is written before there is one."""
     return ResultStore(state_folder(variables) / "results" / _of_this_run(), limits)
 

@@ -159,7 +159,7 @@ class Delegation:
         ctx: ToolContext,
         kept: OpenTranscript | None,
     ) -> Agent:
-        from handrail.permissions.modes import narrowed  # noqa: PLC0415  # no first request waits for it
+        from handrail.permissions.modes import narrow_mode  # noqa: PLC0415  # no first request waits for it
 
         caller = self._caller()
         model = next((name for name in (task.model, definition.model) if name and name not in ALIASES), caller.model)
@@ -175,7 +175,7 @@ class Delegation:
             rails=replace(caller.rails, hooks=None),
             hooks=self._hooks,
             denied=denied,
-            mode=narrowed(ctx.permissions.mode, definition.mode),
+            mode=narrow_mode(ctx.permissions.mode, definition.mode),
             limits=Limits(turns=definition.max_turns),
             chain=Chain(caller.chain.id, caller.chain.depth + 1),
             identity=identity,

@@ -147,7 +147,7 @@ class Worker:
             in_force=self.live.in_force,
             can_use_tool=work.can_use_tool,
             hooks=self.hooks,
-            judge=ModelClassifier(lambda: (self._model, self.agent.model), self._spend),
+            classifier=ModelClassifier(lambda: (self._model, self.agent.model), self._spend),
             redactor=self.redactor,
             kept=lambda: (results.folder, self.services().state, *self._hook_texts()),
             session=self.id,

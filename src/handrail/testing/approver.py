@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 
 from handrail.conversation.blocks import Json
-from handrail.dispatch.gate import Request
+from handrail.dispatch.gate import CallRequest
 from handrail.tools.permission import Decision, Opinion, Strength, Verdict
 
 
@@ -17,7 +17,7 @@ class FixedApprover:
     interrupt: bool = False
     asked: list[str] = field(default_factory=list)
 
-    async def approve(self, request: Request, decision: Decision) -> Decision:
+    async def approve(self, request: CallRequest, decision: Decision) -> Decision:
         """The fixed answer."""
         self.asked.append(request.summary)
         verdict = Verdict.ALLOW if self.allow else Verdict.DENY

@@ -9,8 +9,8 @@ from typing import Any
 from handrail.builtin.services import ToolServices
 from handrail.builtin.support.background_tasks import Tasks, tasks_of
 from handrail.conversation.blocks import ToolUse
+from handrail.dispatch.approval.decide import conditions_left_to_tools
 from handrail.dispatch.approval.gate import PolicyGate
-from handrail.dispatch.approval.judging import tool_checks
 from handrail.dispatch.approval.live import LivePolicy
 from handrail.dispatch.executor import ToolExecutor
 from handrail.dispatch.gate import CarefulGate, Gate, Rails
@@ -55,7 +55,7 @@ class Session:
     def rules(self, mode: str = "default") -> Gate:
         """The gate of the project, with nobody to ask."""
         policy = replace(Policy.empty(str(self.project), str(self.home)), mode=mode)
-        return PolicyGate(LivePolicy(lambda: policy), conditions=tool_checks)
+        return PolicyGate(LivePolicy(lambda: policy), conditions=conditions_left_to_tools)
 
     async def calls(self, *inputs: tuple[str, dict[str, Any]], gate: Gate = TRUSTING) -> list[Outcome]:
         """The outcomes of one answer's calls."""

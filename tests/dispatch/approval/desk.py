@@ -11,13 +11,13 @@ from pydantic import BaseModel
 
 from handrail.conversation.blocks import ToolUse
 from handrail.dispatch.approval.audit import Audit
+from handrail.dispatch.approval.classifier import Classification
 from handrail.dispatch.approval.gate import PolicyGate
 from handrail.dispatch.approval.live import LivePolicy
-from handrail.dispatch.approval.model_judge import Ruling
-from handrail.dispatch.approval.question import Answer, Question
-from handrail.dispatch.gate import NOTHING_SAID, Evidence, Request
-from handrail.permissions.policy import Flags, Policy
-from handrail.permissions.rules import Behaviour, Source
+from handrail.dispatch.approval.question import ApprovalAnswer, Question
+from handrail.dispatch.gate import NOTHING_SAID, CallRequest, Evidence
+from handrail.permissions.policy import ModeAvailability, Policy
+from handrail.permissions.rules import Behaviour, RuleSource
 from handrail.shell.model import Analysis
 from handrail.tools.abort import AbortSignal
 from handrail.tools.access import Access
@@ -27,7 +27,7 @@ from handrail.tools.permission import Decision, Update
 from handrail.tools.pool import AnyTool
 from handrail.tools.tool import Tool
 
-ALL_MODES = Flags(bypass_available=True, auto_available=True)
+ALL_MODES = ModeAvailability(bypass_available=True, auto_available=True)
 
 
 class CommandInput(BaseModel):
@@ -83,14 +83,14 @@ async def all_met(_analysis: Analysis, _cwd: str) -> tuple[str, ...]:
 class Someone:
     """A handler whose answer comes when its gate opens."""
 
-    answer: Answer | None = None
+    answer: ApprovalAnswer | None = None
     who: str = "person"
     opened: asyncio.Event = field(default_factory=asyncio.Event)
     asked: list[Question] = field(default_factory=list)
     updates: list[Question] = field(default_factory=list)
     taken_back: int = 0
 
-    async def ask(self, question: Question) -> Answer | None:
+    async def ask(self, question: Question) -> ApprovalAnswer | None:
         self.asked.append(question)
         try:
             await self.opened.wait()
@@ -102,7 +102,7 @@ class Someone:
     def update(self, question: Question) -> None:
         self.updates.append(question)
 
-    def now(self, answer: Answer | None) -> "Someone":
+    def now(self, answer: ApprovalAnswer | None) -> "Someone":
         self.answer = answer
         self.opened.set()
         return self
@@ -112,23 +112,23 @@ class Someone:
 class HookAnswers:
     """PermissionRequest hooks whose answer comes when their gate opens."""
 
-    answer: Answer | None = None
+    answer: ApprovalAnswer | None = None
     opened: asyncio.Event = field(default_factory=asyncio.Event)
     error: Exception | None = None
     suggested: Sequence[Update] = ()
     announced: list[tuple[str, str]] = field(default_factory=list)
 
-    def about_to_ask(self, request: Request, reason: str) -> None:
+    def about_to_ask(self, request: CallRequest, reason: str) -> None:
         self.announced.append((request.use.id, reason))
 
-    async def permission_request(self, request: Request, suggestions: Sequence[Update]) -> Answer | None:
+    async def permission_request(self, request: CallRequest, suggestions: Sequence[Update]) -> ApprovalAnswer | None:
         self.suggested = suggestions
         await self.opened.wait()
         if self.error:
             raise self.error
         return self.answer
 
-    def now(self, answer: Answer | None) -> "HookAnswers":
+    def now(self, answer: ApprovalAnswer | None) -> "HookAnswers":
         self.answer = answer
         self.opened.set()
         return self
@@ -138,21 +138,21 @@ class HookAnswers:
 class Classifier:
     """A judge whose ruling comes when its gate opens."""
 
-    ruling: Ruling | None = None
+    classification: Classification | None = None
     opened: asyncio.Event = field(default_factory=asyncio.Event)
     error: Exception | None = None
-    judged: list[str] = field(default_factory=list)
+    classified: list[str] = field(default_factory=list)
     name: str = "a model"
 
-    async def judge(self, text: str) -> Ruling | None:
-        self.judged.append(text)
+    async def classify(self, text: str) -> Classification | None:
+        self.classified.append(text)
         await self.opened.wait()
         if self.error:
             raise self.error
-        return self.ruling
+        return self.classification
 
-    def now(self, ruling: Ruling | None) -> "Classifier":
-        self.ruling = ruling
+    def now(self, classification: Classification | None) -> "Classifier":
+        self.classification = classification
         self.opened.set()
         return self
 
@@ -166,10 +166,10 @@ class Desk:
     allow: Sequence[str] = ()
     ask: Sequence[str] = ()
     deny: Sequence[str] = ()
-    flags: Flags = ALL_MODES
+    flags: ModeAvailability = ALL_MODES
     handler: Any = None
     hooks: Any = None
-    judge: Any = None
+    classifier: Any = None
     audit: Audit | None = None
     persist: Any = None
     conditions: Any = all_met
@@ -182,14 +182,14 @@ class Desk:
             self.live,
             self.handler,
             hooks=self.hooks,
-            judge=self.judge,
+            classifier=self.classifier,
             conditions=self.conditions,
             audit=self.audit,
         )
 
     def policy(self) -> Policy:
-        source = Source("project", ".handrail/settings.json", 3, str(self.folder))
-        policy = Policy.empty(str(self.folder), "/home/nobody").with_flags(self.flags)
+        source = RuleSource("project", ".handrail/settings.json", 3, str(self.folder))
+        policy = Policy.empty(str(self.folder), "/home/nobody").with_availability(self.flags)
         for kind in Behaviour:
             policy = policy.adding(kind, getattr(self, kind.value), source)
         return policy.with_mode(self.mode)
@@ -202,11 +202,11 @@ class Desk:
         agent: AgentIdentity | None = None,
         cwd: Path | None = None,
         **values: Any,
-    ) -> Request:
+    ) -> CallRequest:
         run = RunContext(cwd or self.folder, agent=agent or AgentIdentity())
         use = ToolUse("call-1", tool.name, values)
         ctx = ToolContext(run, use, abort or AbortSignal(), lambda _: None, no_other_tool)
-        return Request.of(use, tool, tool.parse(values), ctx)
+        return CallRequest.of(use, tool, tool.parse(values), ctx)
 
     async def bash(self, command: str, evidence: Evidence = NOTHING_SAID, **options: Any) -> Decision:
         return await self.gate.decide(self.request(Bash(), command=command, **options), evidence)

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from handrail.conversation.redact import build_redactor
-from handrail.dispatch.approval.audit import Audit, allowed_by_classifier
-from handrail.dispatch.approval.model_judge import Ruling
+from handrail.conversation.redact import make_redactor
+from handrail.dispatch.approval.audit import Audit
+from handrail.dispatch.approval.classifier import Classification
 from handrail.dispatch.gate import Evidence
 from handrail.tools.context import AgentIdentity
 from handrail.tools.permission import Allow, Deny, Verdict
@@ -106,14 +106,15 @@ async def test_a_question_that_ends_without_an_answer_is_kept(tmp_path: Path, au
 
 @pytest.mark.proves("G3")
 async def test_what_only_a_classifier_let_pass_can_be_found_with_its_text(tmp_path: Path, audit: Audit) -> None:
-    judge = Classifier().now(Ruling(safe=True, reason="it runs the tests"))
-    desk = Desk(tmp_path, mode="auto", judge=judge, audit=audit)
+    classifier = Classifier().now(Classification(safe=True, reason="it runs the tests"))
+    desk = Desk(tmp_path, mode="auto", classifier=classifier, audit=audit)
     await desk.bash("npm test")
     await desk.bash("touch a.txt")
     await desk.bash("ls")
     by_model, built_in, not_at_all = kept(audit)
 
-    assert [allowed_by_classifier(line) for line in (by_model, built_in, not_at_all)] == [True, True, False]
+    assert [line["by"] == "classifier" for line in (by_model, built_in, not_at_all)] == [True, True, False]
+    assert (by_model["decision"], built_in["decision"]) == ("allow", "allow")
     assert json.loads(by_model["classified"])["call"] == "npm test"
     assert by_model["opinions"][-1]["rule"] == "a model"
 

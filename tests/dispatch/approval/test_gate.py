@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from handrail.conversation.blocks import Image, Text
+from handrail.dispatch.approval.classifier import Classification
+from handrail.dispatch.approval.decide import conditions_unchecked
 from handrail.dispatch.approval.gate import TO_SUBAGENT
-from handrail.dispatch.approval.judging import nobody_checks
-from handrail.dispatch.approval.model_judge import Ruling
 from handrail.dispatch.approval.question import Proposal
 from handrail.dispatch.gate import NOTHING_SAID, Evidence
-from handrail.permissions.policy import Flags
+from handrail.permissions.policy import ModeAvailability
 from handrail.permissions.risk import Level
 from handrail.tools.abort import AbortReason, AbortSignal
 from handrail.tools.context import AgentIdentity, ToolContext
@@ -75,7 +75,7 @@ async def test_conditions_of_a_command_that_nobody_checks_do_not_hold(tmp_path: 
         asked.append(cwd)
         return ("there is a hook",)
 
-    assert (await Desk(tmp_path, conditions=nobody_checks).bash("git status")).verdict is Verdict.DENY
+    assert (await Desk(tmp_path, conditions=conditions_unchecked).bash("git status")).verdict is Verdict.DENY
     assert "there is a hook" in (await Desk(tmp_path, conditions=some).bash("git status")).reason
     assert (await Desk(tmp_path, conditions=some).bash("ls")).verdict is Verdict.ALLOW
     assert asked == [str(Desk(tmp_path).folder)]
@@ -352,11 +352,11 @@ async def test_a_hook_that_fails_has_no_say(tmp_path: Path, caplog: pytest.LogCa
 
 
 async def test_without_waiting_the_dialog_is_open_and_learns_what_the_classifier_said(tmp_path: Path) -> None:
-    person, judge = Someone(), Classifier()
-    desk = Desk(tmp_path, mode="auto", handler=person, judge=judge)
+    person, classifier = Someone(), Classifier()
+    desk = Desk(tmp_path, mode="auto", handler=person, classifier=classifier)
     asking = asyncio.create_task(desk.bash("npm publish"))
     await until(lambda: person.asked)
-    judge.now(Ruling(safe=False, reason="it publishes"))
+    classifier.now(Classification(safe=False, reason="it publishes"))
     await until(lambda: person.updates)
     person.now(Deny())
 
@@ -402,8 +402,8 @@ async def test_a_handler_that_fails_ends_the_call_with_its_error(tmp_path: Path)
 
 @pytest.mark.proves("G2", "G25")
 async def test_in_auto_mode_a_classifier_may_answer_what_is_left_open_and_nothing_else(tmp_path: Path) -> None:
-    judge = Classifier().now(Ruling(safe=True, reason="it runs the tests"))
-    desk = Desk(tmp_path, mode="auto", ask=["Bash(git push *)"], deny=["Bash(rm *)"], judge=judge)
+    classifier = Classifier().now(Classification(safe=True, reason="it runs the tests"))
+    desk = Desk(tmp_path, mode="auto", ask=["Bash(git push *)"], deny=["Bash(rm *)"], classifier=classifier)
 
     decision = await desk.bash("npm test")
     assert (decision.verdict, decision.reason) == (Verdict.ALLOW, "it runs the tests")
@@ -412,37 +412,37 @@ async def test_in_auto_mode_a_classifier_may_answer_what_is_left_open_and_nothin
     )
     for stronger in ("git push", "rm x", "cat /etc/hostname", "rm -rf ~", "touch .git/config"):
         assert (await desk.bash(stronger)).verdict is Verdict.DENY, stronger
-    assert len(judge.judged) == 1
+    assert len(classifier.classified) == 1
 
 
 async def test_outside_auto_mode_no_classifier_is_asked(tmp_path: Path) -> None:
-    judge = Classifier().now(Ruling(safe=True))
+    classifier = Classifier().now(Classification(safe=True))
 
-    assert (await Desk(tmp_path, judge=judge).bash("npm test")).verdict is Verdict.DENY
-    assert judge.judged == []
+    assert (await Desk(tmp_path, classifier=classifier).bash("npm test")).verdict is Verdict.DENY
+    assert classifier.classified == []
 
 
 @pytest.mark.proves("G4")
 async def test_a_ruling_is_kept_for_the_same_call(tmp_path: Path) -> None:
-    judge = Classifier().now(Ruling(safe=True, reason="fine"))
-    desk = Desk(tmp_path, mode="auto", judge=judge)
+    classifier = Classifier().now(Classification(safe=True, reason="fine"))
+    desk = Desk(tmp_path, mode="auto", classifier=classifier)
 
     assert [(await desk.bash(c)).verdict for c in ("npm test", "npm test", "npm ci")] == [Verdict.ALLOW] * 3
-    assert len(judge.judged) == 2
+    assert len(classifier.classified) == 2
 
 
 @pytest.mark.parametrize("error", [None, ConnectionError("down"), TimeoutError("slow")])
 async def test_a_classifier_that_is_out_asks_the_person_instead(tmp_path: Path, error: Exception | None) -> None:
-    judge = Classifier(error=error).now(None)
+    classifier = Classifier(error=error).now(None)
     person = Someone().now(Allow())
 
-    decision = await Desk(tmp_path, mode="auto", judge=judge, handler=person).bash("npm test")
+    decision = await Desk(tmp_path, mode="auto", classifier=classifier, handler=person).bash("npm test")
 
     assert (decision.verdict, decision.opinions[-1].layer) == (Verdict.ALLOW, "person")
 
 
 async def test_a_classifier_that_never_answers_is_not_waited_for(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, mode="auto", judge=Classifier())
+    desk = Desk(tmp_path, mode="auto", classifier=Classifier())
 
     assert "nobody is here" in (await desk.bash("npm test")).reason
 
@@ -467,7 +467,7 @@ async def test_neither_hook_nor_rule_nor_mode_answers_for_a_tool_that_needs_a_pe
         name = "AskUserQuestion"
         requires_user_interaction = True
 
-    flags = Flags(bypass_available=True)
+    flags = ModeAvailability(bypass_available=True)
     desk = Desk(tmp_path, mode="bypassPermissions", flags=flags, hooks=HookAnswers().now(Allow()))
     assert (await desk.gate.decide(desk.request(Asks(), command="x"), HOOK_ALLOW)).verdict is Verdict.DENY
 

@@ -7,11 +7,11 @@ import pytest
 
 from handrail.dispatch.approval.live import LivePolicy
 from handrail.permissions.policy import Policy
-from handrail.permissions.rules import Behaviour, Source
+from handrail.permissions.rules import Behaviour, RuleSource
 
 pytestmark = pytest.mark.anyio
 
-LOCAL = Source("local", "settings.local.json", 1)
+LOCAL = RuleSource("local", "settings.local.json", 1)
 
 
 def adding(rule: str, destination: str = "session") -> dict[str, Any]:

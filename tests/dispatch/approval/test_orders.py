@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.dispatch.approval.model_judge import Ruling
-from handrail.permissions.policy import Flags
-from handrail.permissions.rules import Behaviour, Source
+from handrail.dispatch.approval.classifier import Classification
+from handrail.permissions.policy import ModeAvailability
+from handrail.permissions.rules import Behaviour, RuleSource
 from handrail.tools.abort import AbortReason, AbortSignal
 from handrail.tools.permission import Allow, Decision, Deny, Verdict
 from tests.dispatch.approval.desk import Classifier, Desk, HookAnswers, Someone
@@ -39,10 +39,10 @@ class Play:
     """One question, and those who have something to do with it, each at its turn."""
 
     def __init__(self, folder: Path, answers: dict[str, Any]) -> None:
-        self.person, self.hooks, self.judge = Someone(), HookAnswers(), Classifier()
+        self.person, self.hooks, self.classifier = Someone(), HookAnswers(), Classifier()
         self.signal = AbortSignal()
         self.answers = answers
-        flags = Flags(bypass_available=True, auto_available=True)
+        flags = ModeAvailability(bypass_available=True, auto_available=True)
         self.desk = Desk(
             folder,
             mode="auto",
@@ -50,7 +50,7 @@ class Play:
             flags=flags,
             handler=self.person,
             hooks=self.hooks,
-            judge=self.judge,
+            classifier=self.classifier,
         )
 
     def step(self, event: str) -> None:
@@ -60,11 +60,11 @@ class Play:
             case "hooks":
                 self.hooks.now(self.answers["hooks"])
             case "classifier":
-                self.judge.now(Ruling(safe=True, reason="fine"))
+                self.classifier.now(Classification(safe=True, reason="fine"))
             case "abort":
                 self.signal.abort(AbortReason.USER)
             case "rule":
-                deny = Source("user", "settings.json", 1)
+                deny = RuleSource("user", "settings.json", 1)
                 self.desk.live.apply(lambda p: p.adding(Behaviour.DENY, ["Bash(npm publish *)"], deny))
 
     async def run(self, command: str, order: list[str]) -> Decision:

@@ -13,11 +13,11 @@ from pydantic import ConfigDict
 
 from handrail.builtin.table import base_tools
 from handrail.conversation.blocks import ToolUse
-from handrail.dispatch.approval.judging import facts_of, imagined, judge
+from handrail.dispatch.approval.decide import decide_use, facts_of, hypothetical_request
 from handrail.dispatch.gate import NOTHING_SAID
 from handrail.errors import HandrailError
 from handrail.permissions.case import Case, Facts
-from handrail.permissions.policy import Flags, Policy
+from handrail.permissions.policy import ModeAvailability, Policy
 from handrail.permissions.rules import ALIASES, Rule
 from handrail.session.policy import current_policy
 from handrail.session.state_folder import default_services
@@ -31,7 +31,7 @@ from handrail.tools.schema import Input
 from handrail.tools.stub import load_tool
 from handrail.tools.tool import Tool
 
-EVERY_MODE = Flags(bypass_available=True, auto_available=True)
+EVERY_MODE = ModeAvailability(bypass_available=True, auto_available=True)
 
 
 class UrlInput(Input):
@@ -103,12 +103,12 @@ def read_call(tool: str, text: str | None) -> ToolUse:
 
 def judged(use: ToolUse, policy: Policy) -> tuple[Case, Decision]:
     """The decision on a call that is not made. Conditions of a command are taken to hold."""
-    return judge(use, policy, facts_of_call(use, policy.cwd))
+    return decide_use(use, policy, facts_of_call(use, policy.cwd))
 
 
 def facts_of_call(use: ToolUse, cwd: str) -> Facts:
     """What the tool says of a call, as it would if the call were made from this folder."""
-    return facts_of(imagined(use, tool_called(use.name), Path(cwd)), NOTHING_SAID)
+    return facts_of(hypothetical_request(use, tool_called(use.name), Path(cwd)), NOTHING_SAID)
 
 
 def tool_called(name: str) -> AnyTool:

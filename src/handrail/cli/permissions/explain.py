@@ -11,11 +11,11 @@ from handrail.conversation.plain import plain
 from handrail.dispatch.approval.question import FILES
 from handrail.permissions.case import Case
 from handrail.permissions.layers import LAYERS, outcome, winner
-from handrail.permissions.matching import matched
+from handrail.permissions.matching import all_matches
 from handrail.permissions.modes import MODES
 from handrail.permissions.policy import Policy
 from handrail.permissions.risk import risk
-from handrail.permissions.rules import Behaviour, Source
+from handrail.permissions.rules import Behaviour, RuleSource
 from handrail.permissions.suggest import suggest
 from handrail.tools.permission import Decision
 
@@ -46,8 +46,8 @@ def explanation(case: Case, decision: Decision, policy: Policy) -> dict[str, Any
         "version": decision.version,
         "risk": {"level": danger.level.value, "reasons": list(danger.reasons)},
         "opinions": list(opinions(case, decision)),
-        "matched": [rule_json(rule) for rule in matched(case)],
-        "paths": [path_json(touch) for touch in case.touches if not touch.shown.startswith("-")],
+        "matched": [rule_json(rule) for rule in all_matches(case)],
+        "paths": [path_json(file) for file in case.files if not file.shown.startswith("-")],
         "segments": list(segments(case)),
         "conditions": list(conditions(case)),
         "changes": list(changes(case.use, outcome(decision), case, policy)),
@@ -82,22 +82,22 @@ def opinion_json(asked: str, opinion: Any, *, decides: bool) -> dict[str, Any]:
     }
 
 
-def path_json(touch: Any) -> dict[str, Any]:
-    place = touch.place
+def path_json(file: Any) -> dict[str, Any]:
+    place = file.place
     return {
-        "path": touch.shown,
-        "access": touch.access.value,
+        "path": file.shown,
+        "access": file.effect.value,
         "real": place.real if place else None,
         "kind": place.kind.value if place else None,
-        "doubt": touch.doubt,
-        "protected": touch.protected,
+        "doubt": file.doubt,
+        "protected": file.protected,
     }
 
 
 def segments(case: Case) -> Iterator[dict[str, Any]]:
     """The commands of a line: whether each only reads, why not, and whether it needs a rule."""
     for at, part in enumerate(case.parts):
-        blocked = "; ".join(t.doubt for t in case.touches if t.part == at and t.doubt and not t.clear)
+        blocked = "; ".join(t.doubt for t in case.files if t.part == at and t.doubt and not t.clear)
         yield {
             "command": part.shown,
             "read_only": part.read_only,
@@ -117,12 +117,12 @@ def conditions(case: Case) -> Iterator[str]:
 
 def changes(use: ToolUse, now: str, case: Case, policy: Policy) -> Iterator[dict[str, str]]:
     """What would have to change for another answer. Each change was tried."""
-    for rule in matched(case):
+    for rule in all_matches(case):
         without = policy.with_rules([*(r for r in policy.rules if r != rule), *policy.problems])
         yield from tried(use, now, without, f"without the {rule.behaviour.value} rule {rule.text} ({rule.source})")
     proposals = [each for each in suggest(case) if each.rule]
     if proposals and now == "ask":
-        added = policy.adding(Behaviour.ALLOW, [each.rule for each in proposals], Source("local"))
+        added = policy.adding(Behaviour.ALLOW, [each.rule for each in proposals], RuleSource("local"))
         where = FILES[proposals[0].destination]
         rules = " and ".join(each.rule for each in proposals)
         yield from tried(use, now, added, f"with the allow rule {rules} in {where}")

@@ -12,18 +12,18 @@ from typing import Any
 from handrail.cli.permissions.calls import policy_of
 from handrail.cli.permissions.recorded import Recorded, Surroundings, of_session, read
 from handrail.conversation.plain import plain
-from handrail.dispatch.approval.judging import judge
+from handrail.dispatch.approval.decide import decide_use
 from handrail.permissions.case import Case
 from handrail.permissions.layers import outcome, winner
 from handrail.permissions.policy import Policy
-from handrail.permissions.rules import Behaviour, Source
+from handrail.permissions.rules import Behaviour, RuleSource
 from handrail.permissions.suggest import suggest
 from handrail.session.state_folder import session_store, state_folder
 from handrail.tools.permission import Decision
 
 SAME, DIFFERENT = 0, 1
 MAX_RULES = 20
-PROPOSED = Source("proposed")
+PROPOSED = RuleSource("proposed")
 
 
 def run(chosen: argparse.Namespace) -> int:
@@ -31,7 +31,7 @@ def run(chosen: argparse.Namespace) -> int:
     own = policy_of(chosen)
     calls = calls_of(chosen)
     replay = Replay(own, mode=chosen.mode)
-    results = [(call, *replay.judge(call)) for call in calls]
+    results = [(call, *replay.decide_use(call)) for call in calls]
     changed = [
         {
             "tool": call.use.name,
@@ -82,11 +82,11 @@ class Replay:
         self._mode = mode
         self._in = lru_cache(maxsize=256)(self._made)
 
-    def judge(self, call: Recorded, extra: tuple[str, ...] = ()) -> tuple[Case, Decision]:
-        return judge(call.use, self._in(call.surroundings, extra), call.facts)
+    def decide_use(self, call: Recorded, extra: tuple[str, ...] = ()) -> tuple[Case, Decision]:
+        return decide_use(call.use, self._in(call.surroundings, extra), call.facts)
 
     def _made(self, there: Surroundings, extra: tuple[str, ...]) -> Policy:
-        policy = Policy.empty(there.cwd, there.home).with_flags(self._own.flags)
+        policy = Policy.empty(there.cwd, there.home).with_availability(self._own.availability)
         policy = policy.with_directories(there.folders).with_kept(there.kept).with_own(self._own.own)
         policy = policy.with_rules((*self._own.rules, *self._own.problems)).with_mode(self._mode or there.mode)
         return policy.adding(Behaviour.ALLOW, extra, PROPOSED) if extra else policy
@@ -107,9 +107,9 @@ def proposal(
         more = (*chosen, *(rule for rule in rules if rule not in chosen))
         if len(more) > MAX_RULES or more == chosen:
             continue
-        if not any(outcome(replay.judge(call, more)[1]) == "allow" for call in refused):
+        if not any(outcome(replay.decide_use(call, more)[1]) == "allow" for call in refused):
             chosen = more
-    saved = sum(outcome(replay.judge(call, chosen)[1]) == "allow" for call, _ in asked) if chosen else 0
+    saved = sum(outcome(replay.decide_use(call, chosen)[1]) == "allow" for call, _ in asked) if chosen else 0
     return list(chosen), saved
 
 

@@ -14,10 +14,10 @@ from handrail.conversation.blocks import ToolUse
 from handrail.conversation.plain import plain
 from handrail.errors import HandrailError
 from handrail.permissions.layers import outcome, winner
-from handrail.permissions.matching import matched
+from handrail.permissions.matching import all_matches
 from handrail.permissions.modes import MODE_ALIASES, MODES
 from handrail.permissions.policy import Policy
-from handrail.permissions.rules import Behaviour, Rule, RuleProblem, Source, parse_rule
+from handrail.permissions.rules import Behaviour, Rule, RuleProblem, RuleSource, parse_rule
 from handrail.records import record
 
 ALL_AS_EXPECTED, NOT_AS_EXPECTED = 0, 1
@@ -64,7 +64,7 @@ def check(example: Example, policy: Policy) -> dict[str, Any]:
         "ok": said in example.expect,
         "layer": why.layer,
         "rule": why.source,
-        "matched": [rule_json(rule) for rule in matched(case)],
+        "matched": [rule_json(rule) for rule in all_matches(case)],
         "reason": decision.reason,
     }
 
@@ -157,10 +157,10 @@ class Policies:
             folders = tuple(os.path.realpath(Path(cwd, folder)) for folder in values["working_dirs"])
         replaced = values["rules"] is not None
         rules: list[Rule | RuleProblem] = [] if replaced else [*own.rules, *own.problems]
-        source = Source("test", self._file, line, cwd)
+        source = RuleSource("test", self._file, line, cwd)
         for kind, texts in (values["rules"] or {}).items():
             rules += [parse_rule(text, Behaviour(kind), source) for text in texts]
-        policy = Policy.empty(cwd, home).with_flags(own.flags).with_directories(folders).with_own(own.own)
+        policy = Policy.empty(cwd, home).with_availability(own.availability).with_directories(folders).with_own(own.own)
         policy = policy.with_rules(rules)
         default = own.mode if self._mode_given or not replaced else "default"
         return policy.with_mode(values["mode"] or default)

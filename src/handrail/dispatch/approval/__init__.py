@@ -1,1 +1,1 @@
-"""Who may run a call: the gate that judges by a policy, those it can ask, and the record of every decision."""
+"""The gate that decides by a policy, the handlers that it asks, and the audit log of decisions."""

@@ -1,10 +1,10 @@
 """
-The audit log: one JSON line for every decision, also for what was allowed without a question.
+The audit log: one JSON line for every decision, also for calls that were allowed without a question.
 
     <folder>/<start>-<process>-<random>.jsonl      one file for each run, for its owner only
 
-A line is handed to the system before the call runs, so it outlives the process. A disk that takes no more is said once
-and then left alone: a record that cannot be written never holds up a decision.
+A line is written before the call runs, so it survives a crash of the process. A write error is logged once: a record
+that cannot be written never holds up a decision.
 """
 
 import json
@@ -22,11 +22,11 @@ from typing import Any
 from pydantic_core import PydanticSerializationError, to_json
 
 from handrail.conversation.redact import Redactor
-from handrail.dispatch.gate import Request
+from handrail.dispatch.gate import CallRequest
 from handrail.files.owned import owned_folder
 from handrail.permissions.case import Case, Facts
 from handrail.records import record
-from handrail.tools.permission import Decision, Opinion, Update, Verdict
+from handrail.tools.permission import Decision, Opinion, Update
 
 log = logging.getLogger(__name__)
 
@@ -39,30 +39,30 @@ MAX_INPUT = 64_000
 
 
 @record
-class Entry:
+class AuditEntry:
     """One decision, as it is recorded."""
 
-    request: Request
+    request: CallRequest
     case: Case
     decision: Decision
     by: str
-    """The layer that decided, or who answered."""
+    """The layer that decided, or the handler that answered."""
     judging: float = 0.0
-    """Seconds until it was known whether to ask."""
+    """Seconds until the policy had decided."""
     waiting: float = 0.0
-    """Seconds until somebody answered."""
+    """Seconds until an answer came."""
     ended: str = ""
-    """Why there is no answer: cancelled, or what failed."""
+    """Why there is no answer: cancelled, or the failure."""
     asked: bool = False
-    """The policy left it open."""
+    """Whether the policy left the decision to a question."""
     updates: tuple[Update, ...] = ()
     problems: tuple[str, ...] = ()
     classified: str = ""
-    """The text that a classifier let pass, for whoever judges it later."""
+    """The text that a classifier allowed, for later review."""
 
 
 class Audit:
-    """Writes entries to a file of its own, which is made with the first one."""
+    """Writes entries to a file of its own, created with the first entry."""
 
     def __init__(
         self,
@@ -86,12 +86,12 @@ class Audit:
         self._complained = False
         self._room: threading.Thread | None = None
 
-    def write(self, entry: Entry) -> None:
+    def write(self, entry: AuditEntry) -> None:
         """Record a decision. What goes wrong is logged once."""
-        shown = self._shown(entry)
+        shown = self._line(entry)
         if not self._is_clean(entry):
             shown = self._redactor.value(shown)
-        line = encoded(shown)
+        line = encode_line(shown)
         try:
             self._append(line)
         except OSError as error:
@@ -101,14 +101,14 @@ class Audit:
                 )
             self._complained = True
 
-    def _is_clean(self, entry: Entry) -> bool:
-        """Nearly every line is free of secrets: one look at all its texts is cheaper than a look at each."""
+    def _is_clean(self, entry: AuditEntry) -> bool:
+        """Whether an entry has no secrets, the common case: one check of all its texts is cheaper than one for each."""
         if self._redactor.patterns or not all(map(self._known_clean, common_texts(entry))):
             return False
         return not self._redactor.spans("\n".join(own_texts(entry)))
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
@@ -124,7 +124,7 @@ class Audit:
             self.file.replace(self.file.with_suffix(".old.jsonl"))
             self._open()
         written = os.write(self._fd, line)
-        if written < len(line):  # the disk is full: half a line would spoil the file
+        if written < len(line):  # the disk is full: half a line would corrupt the file
             os.ftruncate(self._fd, self._size)
             raise OSError(0, "the disk is full")
         self._size += written
@@ -134,11 +134,11 @@ class Audit:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
         self._fd = os.open(self.file, flags, 0o600)
         self._size = os.fstat(self._fd).st_size
-        # there may be a thousand files, and a first call does not wait until all were looked at
+        # there may be a thousand files, and the first call should not wait for that
         self._room = threading.Thread(target=make_room, args=(self.file, self._max_folder), daemon=True)
         self._room.start()
 
-    def _shown(self, entry: Entry) -> dict[str, Any]:
+    def _line(self, entry: AuditEntry) -> dict[str, Any]:
         case, decision, policy = entry.case, entry.decision, entry.case.policy
         line: dict[str, Any] = {
             "v": FORMAT,
@@ -147,7 +147,7 @@ class Audit:
             "agent": entry.request.ctx.agent.id,
             "call": case.use.id,
             "tool": case.use.name,
-            "input": bounded(case.use.input),
+            "input": bound_input(case.use.input),
             "decision": entry.ended or decision.verdict.value,
             "by": entry.by,
             "reason": decision.reason,
@@ -163,45 +163,45 @@ class Audit:
             line["kept"] = policy.kept
         if entry.asked:
             line["asked"] = True
-        if case.touches:
+        if case.files:
             line["places"] = [
-                {"path": touch.shown, "real": touch.place.real if touch.place else None, "access": touch.access.value}
-                for touch in case.touches
+                {"path": file.shown, "real": file.place.real if file.place else None, "access": file.effect.value}
+                for file in case.files
             ]
         if facts := facts_json(case.facts):
             line["facts"] = facts
         if decision.updated_input is not None:
-            line["ran"] = bounded(decision.updated_input)
+            line["ran"] = bound_input(decision.updated_input)
         for name in ("updates", "problems", "classified"):
             if value := getattr(entry, name):
                 line[name] = value
         return line
 
 
-def encoded(line: Mapping[str, Any]) -> bytes:
+def encode_line(line: Mapping[str, Any]) -> bytes:
     try:
         return to_json(line, inf_nan_mode="strings", fallback=str) + b"\n"
-    except PydanticSerializationError:  # text that is no Unicode; the slow way writes it as an escape
+    except PydanticSerializationError:  # invalid Unicode, which json.dumps escapes
         return json.dumps(line, default=str).encode() + b"\n"
 
 
-def common_texts(entry: Entry) -> list[str]:
-    """The texts of an entry that come again and again: rules, reasons, the folder."""
+def common_texts(entry: AuditEntry) -> list[str]:
+    """The texts that many entries share: rules, reasons, the folder."""
     texts = [entry.case.policy.cwd, entry.decision.reason]
     for opinion in entry.decision.opinions:
         texts += (opinion.reason, opinion.source)
     return texts
 
 
-def own_texts(entry: Entry) -> list[str]:
-    """The texts of an entry that are its own."""
+def own_texts(entry: AuditEntry) -> list[str]:
+    """The texts that only this entry has."""
     facts = entry.case.facts
     texts = [entry.ended, entry.classified, facts.doubt, facts.check.reason, facts.subject, *facts.unmet]
     texts += facts.access.reaches
     if facts.access.runs is not None:
         texts.append(facts.access.runs)
-    for touch in entry.case.touches:
-        texts += (touch.shown, touch.place.real) if touch.place else (touch.shown,)
+    for file in entry.case.files:
+        texts += (file.shown, file.place.real) if file.place else (file.shown,)
     for value in (entry.case.use.input, entry.decision.updated_input, entry.updates, entry.problems):
         if value:
             texts += texts_in(value)
@@ -209,7 +209,7 @@ def own_texts(entry: Entry) -> list[str]:
 
 
 def texts_in(value: Any) -> Iterator[str]:
-    """Every text in a JSON value, names included."""
+    """Every text in a JSON value, keys included."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | Mapping):
@@ -232,10 +232,10 @@ def opinion_json(opinion: Opinion) -> dict[str, str]:
 
 
 def facts_json(facts: Facts) -> dict[str, Any]:
-    """What was known about the call besides its input, so that it can be decided again."""
+    """The facts about a call, so that the decision can be repeated."""
     shown: dict[str, Any] = {"read_only": facts.read_only}
     if facts.access.declared:
-        shown["declares"] = {name: shortened(value) for name, value in facts.access.as_json().items()}
+        shown["declares"] = {name: shorten(value) for name, value in facts.access.as_json().items()}
     for name in ("subject", "destructive", "needs_person", "doubt", "unmet"):
         if value := getattr(facts, name):
             shown[name] = value
@@ -246,31 +246,31 @@ def facts_json(facts: Facts) -> dict[str, Any]:
     return shown
 
 
-def bounded(values: Mapping[str, Any]) -> Any:
-    """The input, without what is too long to be kept: the text of a file, not the name of one."""
-    short = {name: shortened(value) for name, value in values.items()}
+def bound_input(values: Mapping[str, Any]) -> Any:
+    """The input with long values cut, such as the text of a file."""
+    short = {name: shorten(value) for name, value in values.items()}
     if sum(len(value) if isinstance(value, str) else 50 for value in short.values()) <= MAX_INPUT and not any(
         isinstance(value, dict | list) for value in short.values()
     ):
         return short
     if len(json.dumps(short, default=str)) <= MAX_INPUT:
         return short
-    return {name: shortened(value, 1_000) for name, value in short.items() if isinstance(value, str | int | float)}
+    return {name: shorten(value, 1_000) for name, value in short.items() if isinstance(value, str | int | float)}
 
 
-def shortened(value: Any, most: int = MAX_TEXT) -> Any:
+def shorten(value: Any, most: int = MAX_TEXT) -> Any:
     if isinstance(value, str) and len(value) > most:
         return f"{value[:most]}[{len(value) - most} more characters]"
     return value
 
 
 def make_room(apart: Path, most: int) -> None:
-    """Remove the oldest records until those that stay take no more than this, apart from the newest one."""
+    """Remove the oldest log files until the others take at most `most` bytes; the file `apart` stays."""
     kept: list[tuple[float, int, str]] = []
     with suppress(OSError), os.scandir(apart.parent) as entries:
         for entry in entries:
             if entry.name.endswith(".jsonl") and entry.name != apart.name:
-                with suppress(OSError):  # others make room too
+                with suppress(OSError):  # other processes clean up too
                     stat = entry.stat(follow_symlinks=False)
                     kept.append((stat.st_mtime, stat.st_size, entry.path))
     kept.sort(reverse=True)
@@ -280,8 +280,3 @@ def make_room(apart: Path, most: int) -> None:
         if total > most or number >= MAX_FILES:
             with suppress(OSError):
                 Path(path).unlink()
-
-
-def allowed_by_classifier(line: Mapping[str, Any]) -> bool:
-    """Whether a line of the log is a call that nobody but a classifier let pass."""
-    return line.get("by") == "classifier" and line.get("decision") == Verdict.ALLOW.value

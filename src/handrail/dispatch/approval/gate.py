@@ -1,11 +1,11 @@
 """
-The gate that judges calls by a policy.
+The gate that decides on calls by a policy.
 
-    judge -> allow or deny
-          -> ask -> a no:  refused, with what was said about it
-                 -> a yes: judged once more, with the input as it was answered, under the policy of that moment
+    decide -> allow or deny
+           -> ask -> no:  refused, with what the user said about it
+                  -> yes: decided again, with the answered input, under the policy of that moment
 
-Whatever is answered, a deny of the policy wins. Every decision is recorded, and so is a question that got no answer.
+A deny of the policy wins over every answer. Every decision is recorded, and so is a question without an answer.
 """
 
 import asyncio
@@ -17,18 +17,25 @@ from itertools import count
 from pathlib import Path
 
 from handrail.conversation.blocks import Json, Text, ToolUse
-from handrail.dispatch.approval.asking import AUTOMATIC, Asking, Outcome, Pending, classifier_text, needs_person
-from handrail.dispatch.approval.audit import Audit, Entry
-from handrail.dispatch.approval.judging import Conditions, judge_request, nobody_checks
+from handrail.dispatch.approval.approvers import (
+    AUTOMATIC,
+    AnswerOrDecision,
+    Approvers,
+    PendingApproval,
+    classifier_text,
+    needs_person,
+)
+from handrail.dispatch.approval.audit import Audit, AuditEntry
+from handrail.dispatch.approval.classifier import Classifier
+from handrail.dispatch.approval.decide import Conditions, conditions_unchecked, decide_request
 from handrail.dispatch.approval.live import LivePolicy
-from handrail.dispatch.approval.model_judge import Judge
 from handrail.dispatch.approval.once import ResolveOnce
 from handrail.dispatch.approval.question import Handler, PermissionHooks, make_question
 from handrail.dispatch.flags import parse
-from handrail.dispatch.gate import Evidence, Request
+from handrail.dispatch.gate import CallRequest, Evidence, refuse_unasked
 from handrail.permissions.case import Case
 from handrail.permissions.layers import winner
-from handrail.permissions.modes import narrowed
+from handrail.permissions.modes import narrow_mode
 from handrail.permissions.policy import Policy
 from handrail.records import record
 from handrail.tools.abort import AbortReason
@@ -42,14 +49,15 @@ NAMES = {
     "hooks": "a hook",
     "callback": "the program that runs this agent",
 }
+NO_ANSWERER = "nobody"
 TO_SUBAGENT = Text(
     "You are a sub-agent: go on with what else you can do, and tell the agent that started you what was refused."
 )
 
 
 @record
-class Settled:
-    """What came of a question: the decision, who made it, and what was changed with it."""
+class Resolution:
+    """The result of a question: the decision, who made it, and the permission updates that came with it."""
 
     decision: Decision
     by: str
@@ -58,7 +66,7 @@ class Settled:
 
 
 class PolicyGate:
-    """Decides by the policy in force. What it would ask for goes to whoever can answer; with nobody it is refused."""
+    """Decides by the policy in force. Questions go to the approvers; without an answer the call is refused."""
 
     def __init__(
         self,
@@ -66,62 +74,63 @@ class PolicyGate:
         handler: Handler | None = None,
         *,
         hooks: PermissionHooks | None = None,
-        judge: Judge | None = None,
-        conditions: Conditions = nobody_checks,
+        classifier: Classifier | None = None,
+        conditions: Conditions = conditions_unchecked,
         audit: Audit | None = None,
     ) -> None:
         self.policy = policy
-        self._asking = Asking(handler, hooks, judge)
+        self._approvers = Approvers(handler, hooks, classifier)
         self._conditions = conditions
         self._audit = audit
         self._numbers = count(1)
         self._seen: tuple[Policy, str, str, Policy] | None = None
 
-    async def decide(self, request: Request, evidence: Evidence) -> Decision:
+    async def decide(self, request: CallRequest, evidence: Evidence) -> Decision:
         started = time.perf_counter()
-        case, decision = await self._judged(request, evidence)
-        judged = time.perf_counter()
+        case, decision = await self._decide_by_policy(request, evidence)
+        decided = time.perf_counter()
         if decision.verdict is not Verdict.ASK:
-            if self._audit:
-                self._audit.write(Entry(request, case, decision, winner(decision).layer, judged - started))
+            self._record(AuditEntry(request, case, decision, winner(decision).layer, decided - started))
             return decision
         try:
             settled = await self._settle(request, evidence, case, decision)
-        except BaseException as error:  # whatever ends a question unanswered is recorded, and goes on
-            if self._audit:
-                ended = "cancelled" if isinstance(error, asyncio.CancelledError) else f"failed: {error!r}"
-                waited = time.perf_counter() - judged
-                self._audit.write(Entry(request, case, decision, "nobody", judged - started, waited, ended, asked=True))
+        except BaseException as error:  # recorded and raised again
+            ended = "cancelled" if isinstance(error, asyncio.CancelledError) else f"failed: {error!r}"
+            waited = time.perf_counter() - decided
+            self._record(AuditEntry(request, case, decision, NO_ANSWERER, decided - started, waited, ended, asked=True))
             raise
-        if self._audit:
-            entry = Entry(
-                request,
-                case,
-                settled.decision,
-                settled.by,
-                judged - started,
-                time.perf_counter() - judged,
-                asked=True,
-                updates=settled.updates,
-                problems=settled.problems,
-                classified=classifier_text(request) if settled.by == "classifier" else "",
-            )
-            self._audit.write(entry)
+        entry = AuditEntry(
+            request,
+            case,
+            settled.decision,
+            settled.by,
+            decided - started,
+            time.perf_counter() - decided,
+            asked=True,
+            updates=settled.updates,
+            problems=settled.problems,
+            classified=classifier_text(request) if settled.by == "classifier" else "",
+        )
+        self._record(entry)
         return settled.decision
 
-    async def _judged(self, request: Request, evidence: Evidence) -> tuple[Case, Decision]:
+    def _record(self, entry: AuditEntry) -> None:
+        if self._audit:
+            self._audit.write(entry)
+
+    async def _decide_by_policy(self, request: CallRequest, evidence: Evidence) -> tuple[Case, Decision]:
         request.policy = policy = self._policy_for(str(request.ctx.cwd), request.ctx.agent.mode)
-        return await judge_request(request, evidence, policy, self._conditions)
+        return await decide_request(request, evidence, policy, self._conditions)
 
     def _policy_for(self, folder: str, mode: str) -> Policy:
-        """The policy in force, seen from the folder of a call, in the mode of whoever makes it if that is stricter."""
+        """The policy in force for a call's folder, in the mode of its agent if that is stricter."""
         policy = self.policy()
         if folder == policy.cwd and not mode:
             return policy
         seen = self._seen
         if seen is None or seen[0] is not policy or seen[1:3] != (folder, mode):
             moved = policy if folder == policy.cwd else policy.with_cwd(os.path.realpath(folder))
-            moved = moved.with_mode(narrowed(policy.mode, mode))
+            moved = moved.with_mode(narrow_mode(policy.mode, mode))
             self._seen = seen = (policy, folder, mode, replace(moved, version=policy.version))
         return seen[3]
 
@@ -130,7 +139,7 @@ class PolicyGate:
         return self._policy_for(str(run.cwd), run.agent.mode)
 
     def adopt(self, change: ContextChange, run: RunContext, *, consented: bool) -> str:
-        """Change the policy of the session as a call wants it; why that cannot be, or nothing."""
+        """Change the policy of the session as a call asks; returns why that is impossible, or an empty text."""
         if not run.agent.is_main and (change.mode or change.leave_plan or change.add_directories):
             return "a sub-agent cannot change the mode or the working folders of the session"
         real = replace(
@@ -143,37 +152,39 @@ class PolicyGate:
 
     # Questions and answers
 
-    async def _settle(self, request: Request, evidence: Evidence, case: Case, decision: Decision) -> Settled:
+    async def _settle(self, request: CallRequest, evidence: Evidence, case: Case, decision: Decision) -> Resolution:
         question = make_question(next(self._numbers), request, case, decision, self.policy.persist)
-        once: ResolveOnce[Outcome] = ResolveOnce()
-        request.ctx.abort.listen(partial(_aborted, once))
+        once: ResolveOnce[AnswerOrDecision] = ResolveOnce()
+        request.ctx.abort.listen(partial(_resolve_aborted, once))
         if not once.is_resolved:
             rules = partial(self._changed_rules, request, evidence)
-            await self._asking.ask(Pending(request, evidence, case, decision, question, once, rules))
+            await self._approvers.ask(PendingApproval(request, evidence, case, decision, question, once, rules))
         if not once.is_resolved:
-            return Settled(nobody_answered(decision), "nobody")
+            return Resolution(refuse_unasked(decision, NO_ANSWERER), NO_ANSWERER)
         match once.answer:
             case Decision() as said:
-                return Settled(said, once.winner)
+                return Resolution(said, once.winner)
             case Deny() as no:
-                return Settled(refused(decision, no, once.winner, request.ctx.agent), once.winner)
+                return Resolution(refusal(decision, no, once.winner, request.ctx.agent), once.winner)
             case yes:
-                return await self._allowed(request, evidence, decision, yes, once.winner)
+                return await self._allow(request, evidence, decision, yes, once.winner)
 
-    async def _allowed(
-        self, request: Request, evidence: Evidence, decision: Decision, answer: Allow, who: str
-    ) -> Settled:
-        """A yes counts if the policy of this moment does not refuse what was said yes to."""
+    async def _allow(
+        self, request: CallRequest, evidence: Evidence, decision: Decision, answer: Allow, who: str
+    ) -> Resolution:
+        """Allow the call if the policy of this moment does not deny it."""
         changed = None if answer.updated_input == request.use.input else answer.updated_input
-        again = await self._judged_again(request, evidence, changed)
+        again = await self._decide_again(request, evidence, changed)
         if again.verdict is Verdict.DENY:
-            heard = (*decision.opinions, *(each for each in again.opinions if each not in decision.opinions))
-            return Settled(replace(again, opinions=heard, reason=f"{again.reason}, whatever was answered"), "rules")
+            opinions = (*decision.opinions, *(each for each in again.opinions if each not in decision.opinions))
+            return Resolution(
+                replace(again, opinions=opinions, reason=f"{again.reason}, whatever was answered"), "rules"
+            )
         if changed is not None and who in AUTOMATIC and needs_person(request, again):
-            return Settled(nobody_answered(again), "nobody")
+            return Resolution(refuse_unasked(again, NO_ANSWERER), NO_ANSWERER)
         problems = await self.policy.change(answer.updated_permissions)
-        said = self._agreed(request, who)
-        made = replace(
+        said = self._consent(request, who)
+        allowed = replace(
             decision,
             verdict=Verdict.ALLOW,
             reason=said.reason,
@@ -182,47 +193,47 @@ class PolicyGate:
             updated_input=changed,
             places=decision.places if changed is None else again.places,
         )
-        return Settled(made, who, answer.updated_permissions, problems)
+        return Resolution(allowed, who, answer.updated_permissions, problems)
 
-    def _agreed(self, request: Request, who: str) -> Opinion:
+    def _consent(self, request: CallRequest, who: str) -> Opinion:
         if who != "classifier":
             return Opinion(Strength.PERSON, Verdict.ALLOW, who, f"{NAMES.get(who, who)} agreed")
-        reason, name = self._asking.ruling_on(request)
+        reason, name = self._approvers.classification_of(request)
         return Opinion(Strength.CLASSIFIER, Verdict.ALLOW, who, reason, name)
 
-    async def _judged_again(self, request: Request, evidence: Evidence, changed: Json | None) -> Decision:
+    async def _decide_again(self, request: CallRequest, evidence: Evidence, changed: Json | None) -> Decision:
         if changed is None:
-            return (await self._judged(request, evidence))[1]
+            return (await self._decide_by_policy(request, evidence))[1]
         use, tool = ToolUse(request.use.id, request.use.name, changed), request.tool
         args, problem = parse(tool, changed)
         if problem is not None:
             opinion = Opinion(Strength.DENY, Verdict.DENY, "input", f"the changed input does not fit: {problem}")
             return Decision(Verdict.DENY, opinion.reason, (opinion,), self.policy().version)
         ctx = request.ctx.replace(use=use)
-        # What hooks said was about another input, and the doubts of validation are settled by whoever changed it.
+        # Hooks spoke about another input, and the answer that changed the input settles the doubts of validation.
         said = Evidence(check=await tool.check_permission(args, ctx))
-        other = Request.of(use, tool, args, ctx)
-        decision = (await self._judged(other, said))[1]
+        other = CallRequest.of(use, tool, args, ctx)
+        decision = (await self._decide_by_policy(other, said))[1]
         request.policy = other.policy
         return decision
 
-    async def _changed_rules(self, request: Request, evidence: Evidence) -> Decision:
-        """The policy's own answer, as soon as a change of it gives one."""
+    async def _changed_rules(self, request: CallRequest, evidence: Evidence) -> Decision:
+        """Wait until a policy change decides the call."""
         changed = asyncio.Event()
         forget = self.policy.listen(changed.set)
         try:
             while True:
                 await changed.wait()
                 changed.clear()
-                _, decision = await self._judged(request, evidence)
+                _, decision = await self._decide_by_policy(request, evidence)
                 if decision.verdict is not Verdict.ASK:
                     return decision
         finally:
             forget()
 
 
-def refused(decision: Decision, answer: Deny, who: str, agent: AgentIdentity) -> Decision:
-    """A no as a decision: what was said goes to the model, and a sub-agent learns that only it is meant."""
+def refusal(decision: Decision, answer: Deny, who: str, agent: AgentIdentity) -> Decision:
+    """A deny answer as a decision: the model gets the feedback, and a sub-agent learns that only it is meant."""
     reason = answer.message.strip().rstrip(".") or f"{NAMES.get(who, who)} said no"
     return replace(
         decision,
@@ -234,12 +245,5 @@ def refused(decision: Decision, answer: Deny, who: str, agent: AgentIdentity) ->
     )
 
 
-def nobody_answered(decision: Decision) -> Decision:
-    """A question that nobody could answer is a no."""
-    reason = f"{decision.reason}, and nobody is here to be asked"
-    nobody = Opinion(Strength.NOBODY, Verdict.DENY, "nobody", reason)
-    return replace(decision, verdict=Verdict.DENY, reason=reason, opinions=(*decision.opinions, nobody))
-
-
-def _aborted(once: ResolveOnce[Outcome], reason: AbortReason) -> None:
+def _resolve_aborted(once: ResolveOnce[AnswerOrDecision], reason: AbortReason) -> None:
     once.resolve("abort", Deny(f"the call was stopped before anybody answered ({reason.value})"))

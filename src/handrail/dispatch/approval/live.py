@@ -1,11 +1,11 @@
-"""The policy in force: what the settings say now, and what was changed since the session began."""
+"""The policy in force: the current settings, and the changes of this session."""
 
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from handrail.dispatch.approval.question import Persist
+from handrail.dispatch.approval.question import SettingsWriter
 from handrail.dispatch.threads import in_thread
 from handrail.errors import HandrailError
 from handrail.permissions.modes import MODE_ALIASES
@@ -21,13 +21,13 @@ Change = Callable[[Policy], Policy]
 
 class LivePolicy:
     """
-    Gives the snapshot in force. Every change makes a new one with a higher version; old ones stay as they are.
+    Returns the policy snapshot in force. Every change makes a new snapshot with a higher version.
 
-    `base` is asked each time: when it gives another policy (the settings were changed), what was changed in this
-    session is put on top of it again, but for what was written to the settings and has been taken out of them.
+    `base` is called each time. When it returns another policy (the settings were changed), the changes of this session
+    are applied to it again, except those that were written to the settings and removed from them since.
     """
 
-    def __init__(self, base: Callable[[], Policy], persist: Persist | None = None) -> None:
+    def __init__(self, base: Callable[[], Policy], persist: SettingsWriter | None = None) -> None:
         self._base = base
         self._persist = persist
         self._seen = base()
@@ -36,13 +36,13 @@ class LivePolicy:
         self._listeners: list[Callable[[], None]] = []
 
     @property
-    def persist(self) -> Persist | None:
-        """Whoever keeps settings."""
+    def persist(self) -> SettingsWriter | None:
+        """What writes changes to the settings files."""
         return self._persist
 
     @property
     def last(self) -> Policy:
-        """The snapshot that was in force when somebody last asked."""
+        """The snapshot of the last call, without looking for new settings."""
         return self._current
 
     def __call__(self) -> Policy:
@@ -50,13 +50,13 @@ class LivePolicy:
         if base is not self._seen:
             self._seen = base
             self._changes = [each for each in self._changes if each[1] is None or self._holds(each[1])]
-            self._put(self._rebuilt(base))
+            self._put(self._reapply_changes(base))
         return self._current
 
     def apply(self, change: Change, *, written: Update | None = None) -> Policy:
-        """Change the policy for this session; `written` is what the settings hold of it."""
+        """Change the policy for this session; `written` is the update that the settings contain."""
         current = self()
-        changed = current if written and says(current, written) else change(current)
+        changed = current if written and contains_update(current, written) else change(current)
         if written or changed is not current:
             self._changes.append((change, written))
         if changed is not current:
@@ -64,7 +64,7 @@ class LivePolicy:
         return self._current
 
     async def change(self, updates: Sequence[Update]) -> tuple[str, ...]:
-        """Apply updates and write those that are meant to last. What could not be done is returned, and logged."""
+        """Apply updates, and write those with a settings destination. Problems are returned and logged."""
         problems: list[str] = []
         for update in updates:
             if self._persist and (refusal := self._persist.refuses(update)):
@@ -76,26 +76,26 @@ class LivePolicy:
                 problems.append(tried.message)
             elif tried != now:
                 written = await self._write(update, problems)
-                self.apply(partial(_updated, update), written=update if written else None)
-            elif update.get("type") == "setMode" and not says(now, update):
+                self.apply(partial(_apply_or_keep, update), written=update if written else None)
+            elif update.get("type") == "setMode" and not contains_update(now, update):
                 problems.append(f"the mode {update.get('mode')!r} cannot be entered here; {now.mode!r} stays")
         for problem in problems:
             log.warning("a change of permissions was not made or not kept: %s", problem)
         return tuple(problems)
 
     def adopt(self, change: ContextChange, *, consented: bool) -> str:
-        """Change the policy for this session as a call wants it; why that cannot be, or nothing."""
+        """Change the policy for this session as a call asks; returns why that is impossible, or an empty text."""
         update = {"type": "addDirectories", "directories": change.add_directories}
         if change.add_directories and self._persist and (refusal := self._persist.refuses(update)):
             return refusal
         tried = change_policy(self(), change, consented=consented)
         if isinstance(tried, UpdateProblem):
             return tried.message
-        self.apply(partial(_adopted, change))
+        self.apply(partial(_apply_context_change, change))
         return ""
 
     def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Be told when there is a new snapshot, until the function that is returned is called."""
+        """Call the listener for each new snapshot, until the returned function is called."""
         self._listeners.append(listener)
         return partial(self._listeners.remove, listener)
 
@@ -109,9 +109,9 @@ class LivePolicy:
             return False
         return True
 
-    def _rebuilt(self, policy: Policy) -> Policy:
+    def _reapply_changes(self, policy: Policy) -> Policy:
         for change, written in self._changes:
-            policy = policy if written and says(policy, written) else change(policy)
+            policy = policy if written and contains_update(policy, written) else change(policy)
         return policy
 
     def _holds(self, update: Update) -> bool:
@@ -123,13 +123,13 @@ class LivePolicy:
             listener()
 
 
-def says(policy: Policy, update: Update) -> bool:
-    """Whether a policy holds by itself what an update adds."""
+def contains_update(policy: Policy, update: Update) -> bool:
+    """Whether a policy already contains what an update adds."""
     match update.get("type"):
         case "addRules":
-            made = apply_update(Policy.empty(policy.cwd, policy.home), update)
+            alone = apply_update(Policy.empty(policy.cwd, policy.home), update)
             there = {(rule.behaviour, rule.tool, rule.spec, rule.source.name) for rule in policy.rules}
-            wanted = made.rules if isinstance(made, Policy) else ()
+            wanted = alone.rules if isinstance(alone, Policy) else ()
             return all((rule.behaviour, rule.tool, rule.spec, rule.source.name) in there for rule in wanted)
         case "setMode":
             mode = str(update.get("mode"))
@@ -140,11 +140,11 @@ def says(policy: Policy, update: Update) -> bool:
             return False
 
 
-def _adopted(change: ContextChange, policy: Policy) -> Policy:
+def _apply_context_change(change: ContextChange, policy: Policy) -> Policy:
     changed = change_policy(policy, change, consented=True)
     return policy if isinstance(changed, UpdateProblem) else changed
 
 
-def _updated(update: Update, policy: Policy) -> Policy:
+def _apply_or_keep(update: Update, policy: Policy) -> Policy:
     changed = apply_update(policy, update)
     return policy if isinstance(changed, UpdateProblem) else changed

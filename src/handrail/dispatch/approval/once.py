@@ -1,4 +1,4 @@
-"""ResolveOnce: a question that is answered exactly once, however many try, from whatever thread."""
+"""ResolveOnce: a question that takes exactly one answer, from any thread."""
 
 import asyncio
 from threading import Lock
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class ResolveOnce(Generic[T]):
-    """The first answer counts; all others are told that theirs does not. Made inside a running event loop."""
+    """Keeps the first answer; later ones are refused. Create it inside a running event loop."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -18,7 +18,7 @@ class ResolveOnce(Generic[T]):
         self._done = asyncio.Event()
         self._answer: list[T] = []
         self.winner = ""
-        """Who answered; empty while it is open."""
+        """The name of the one that answered; empty while open."""
 
     @property
     def is_resolved(self) -> bool:
@@ -38,7 +38,7 @@ class ResolveOnce(Generic[T]):
         return self._answer[0]
 
     def resolve(self, who: str, answer: T) -> bool:
-        """Answer, if it is still open; whether the answer counts."""
+        """Give an answer; returns whether it is the one that counts."""
         with self._lock:
             if self._answer:
                 return False
@@ -46,7 +46,7 @@ class ResolveOnce(Generic[T]):
             self._answer.append(answer)
         try:
             self._loop.call_soon_threadsafe(self._done.set)
-        except RuntimeError:  # the loop is closed: nobody waits any more
+        except RuntimeError:  # the loop is closed, so no task waits
             return False
         return True
 

@@ -1,11 +1,11 @@
-"""A question about a call, and those who may answer it."""
+"""A question about a call, and the Protocols of those that answer it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
 from handrail.conversation.blocks import Json, ToolUse
 from handrail.dispatch.flags import describe, display_name
-from handrail.dispatch.gate import Request
+from handrail.dispatch.gate import CallRequest
 from handrail.permissions.case import Case
 from handrail.permissions.risk import Risk, risk
 from handrail.permissions.suggest import Suggestion, suggest
@@ -15,7 +15,7 @@ from handrail.tools.context import AgentIdentity
 from handrail.tools.permission import Allow, Decision, Deny, Opinion, Update
 from handrail.tools.tool import PromptView
 
-Answer: TypeAlias = Allow | Deny
+ApprovalAnswer: TypeAlias = Allow | Deny
 
 
 @record
@@ -29,7 +29,7 @@ class Proposal:
 
 @record
 class Question:
-    """One call that waits for an answer: what it would do, why it is asked about, how risky it is."""
+    """A question about one call: what it would do, why it needs an answer, how risky it is."""
 
     id: str
     use: ToolUse
@@ -37,7 +37,7 @@ class Question:
     reason: str
     risk: Risk
     name: str = ""
-    """The name of the tool for people."""
+    """The tool's name for people."""
     description: str = ""
     """What the call would do, in a line for people."""
     proposals: tuple[Proposal, ...] = ()
@@ -47,10 +47,10 @@ class Question:
     cwd: str = ""
     opinions: tuple[Opinion, ...] = ()
     access: Access = EXCLUSIVE
-    """What the tool declares that it touches."""
+    """What the tool declares that the call accesses."""
     read_only: bool = False
     note: str = ""
-    """What automatic checks said meanwhile."""
+    """What automatic checks have said since."""
 
     @property
     def tool(self) -> str:
@@ -59,12 +59,12 @@ class Question:
 
     @property
     def input(self) -> Json:
-        """What the tool would be given."""
+        """The input of the call."""
         return self.use.input
 
     @property
     def suggestions(self) -> tuple[Update, ...]:
-        """The changes that would let this call and its like pass from now on."""
+        """The updates that would allow this call and similar ones from now on."""
         return tuple(proposal.update for proposal in self.proposals)
 
     def always(self) -> Allow:
@@ -73,15 +73,15 @@ class Question:
 
 
 class Handler(Protocol):
-    """Somebody who can be asked. Cancelling `ask` takes the question back: somebody else has answered it."""
+    """Answers questions about calls. Cancelling `ask` takes the question back: another one has answered it."""
 
     @property
     def who(self) -> str:
         """The name under which its answers are recorded."""
         ...
 
-    async def ask(self, question: Question) -> Answer | None:
-        """The answer; None when there is nobody to give one."""
+    async def ask(self, question: Question) -> ApprovalAnswer | None:
+        """The answer; None when there is no one to ask."""
         ...
 
     def update(self, question: Question) -> None:
@@ -90,35 +90,35 @@ class Handler(Protocol):
 
 
 class PermissionHooks(Protocol):
-    """Hooks that are asked in place of a person, or race with one."""
+    """Hooks that may answer in place of the user, or before."""
 
-    async def permission_request(self, request: Request, suggestions: Sequence[Update]) -> Answer | None:
-        """Their answer; None when they leave it open."""
+    async def permission_request(self, request: CallRequest, suggestions: Sequence[Update]) -> ApprovalAnswer | None:
+        """The hooks' answer; None when they leave it open."""
         ...
 
-    def about_to_ask(self, request: Request, reason: str) -> None:
-        """Somebody is asked about the call now. Nobody waits for what they make of it."""
+    def about_to_ask(self, request: CallRequest, reason: str) -> None:
+        """Notify hooks that the handler is asked now, without waiting for them."""
         ...
 
 
-class Persist(Protocol):
-    """Whoever keeps settings."""
+class SettingsWriter(Protocol):
+    """Writes permission updates to settings files."""
 
     def holds(self, update: Update) -> bool:
-        """Whether what an update added is still written in its file, whether that counts now or not."""
+        """Whether the rules of an update are still in its file, in force or not."""
         ...
 
     def where(self, destination: str) -> str:
-        """The file of a destination, as people should read it."""
+        """The file of a destination, as shown to people."""
         ...
 
     def refuses(self, update: Update) -> str:
-        """Why a change may not be made at all, not even for this session; empty if it may."""
+        """Why an update is forbidden, even for this session; empty if it is not."""
         ...
 
     def persist(self, update: Update) -> None:
         """
-        Write a change to its file, without damaging what else is there. Called in a thread.
+        Write an update to its file, and keep everything else there. Called in a thread.
 
         Raises:
             HandrailError, OSError: it could not be written.
@@ -135,10 +135,10 @@ FILES = {
 
 
 def make_question(
-    number: int, request: Request, case: Case, decision: Decision, persist: Persist | None = None
+    number: int, request: CallRequest, case: Case, decision: Decision, persist: SettingsWriter | None = None
 ) -> Question:
-    """The question that a case raises."""
-    blocked = next((touch.place.absolute for touch in case.touches if touch.doubt and touch.place), "")
+    """Build the question about a case."""
+    blocked = next((file.place.absolute for file in case.files if file.doubt and file.place), "")
     return Question(
         id=f"{request.use.id}#{number}",
         use=case.use,
@@ -158,12 +158,12 @@ def make_question(
     )
 
 
-def _view(request: Request, case: Case) -> PromptView:
+def _view(request: CallRequest, case: Case) -> PromptView:
     options = request.ctx.options
     return PromptView(options.interactive, frozenset(options.tools()), options.agents(), lambda: case.policy)
 
 
-def proposal(suggestion: Suggestion, persist: Persist | None) -> Proposal:
+def proposal(suggestion: Suggestion, persist: SettingsWriter | None) -> Proposal:
     update: dict[str, Any] = {"destination": suggestion.destination}
     if suggestion.mode:
         update |= {"type": "setMode", "mode": suggestion.mode}
@@ -176,8 +176,8 @@ def proposal(suggestion: Suggestion, persist: Persist | None) -> Proposal:
     return Proposal(text, update, where)
 
 
-def read_answer(value: object) -> Answer | str:
-    """An answer as callbacks and other programs give it, or what is wrong with it."""
+def read_answer(value: object) -> ApprovalAnswer | str:
+    """Parse an answer of a callback or another program, or say what is wrong with it."""
     if isinstance(value, Allow | Deny):
         return value
     if not isinstance(value, Mapping):

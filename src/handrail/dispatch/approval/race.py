@@ -1,4 +1,4 @@
-"""Several are asked at once; the first answer counts and the others are called off."""
+"""Asks several at once; the first answer counts, and the others are cancelled."""
 
 import asyncio
 import logging
@@ -17,15 +17,15 @@ async def race(
     once: ResolveOnce[T], racers: Mapping[str, Racer[T]], *, watcher: Racer[T], must_answer: str = ""
 ) -> None:
     """
-    Ask all until one has answered or none is left. Losers are cancelled, and over, when this returns.
+    Ask all until one has answered or none is left. Losers are cancelled and have ended when this returns.
 
-    A racer that fails has no answer, which is logged; the failure of the one that `must_answer` is raised. The
-    `watcher` is the rules themselves: they may answer while others are asked, but nobody waits for them.
+    The failure of a racer is logged and counts as no answer; the failure of the one that `must_answer` is raised. The
+    `watcher` may answer while others are asked, but the race does not wait for it.
     """
     tasks = {asyncio.ensure_future(_run(once, who, racer)): who for who, racer in racers.items()}
     open_tasks = set(tasks)
     watching = asyncio.ensure_future(_run(once, "rules", watcher))
-    answered = asyncio.ensure_future(_answered(once))
+    answered = asyncio.ensure_future(_wait_for_answer(once))
     try:
         while open_tasks and not once.is_resolved:
             done, _ = await asyncio.wait({answered, *open_tasks}, return_when=asyncio.FIRST_COMPLETED)
@@ -38,7 +38,7 @@ async def race(
         await asyncio.gather(answered, watching, *tasks, return_exceptions=True)
 
 
-async def _answered(once: ResolveOnce[T]) -> None:
+async def _wait_for_answer(once: ResolveOnce[T]) -> None:
     await once.wait()
 
 

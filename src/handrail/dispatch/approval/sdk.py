@@ -1,30 +1,30 @@
-"""A callback of the program that runs the agent: asked when nothing else has decided."""
+"""Asks a callback of the program that runs the agent, when nothing else has decided."""
 
 from collections.abc import Awaitable, Callable
 from inspect import isawaitable
 from typing import Any, TypeAlias
 
 from handrail.conversation.blocks import Json
-from handrail.dispatch.approval.question import Answer, Question, read_answer
+from handrail.dispatch.approval.question import ApprovalAnswer, Question, read_answer
 from handrail.tools.permission import Deny
 
 CanUseTool: TypeAlias = Callable[[str, Json, Question], Awaitable[Any] | Any]
 """`can_use_tool(tool_name, input, question)` returns Allow or Deny, or the same as `{"behavior": "allow", ...}`."""
 
 
-class Callback:
-    """Hands questions to a callback. An answer that is none is a no; an exception ends the call with an error."""
+class CallbackHandler:
+    """Passes questions to a callback. An invalid answer is a deny; an exception ends the call with an error."""
 
     who = "callback"
 
     def __init__(self, can_use_tool: CanUseTool) -> None:
         self._ask = can_use_tool
 
-    async def ask(self, question: Question) -> Answer:
-        """Its answer."""
+    async def ask(self, question: Question) -> ApprovalAnswer:
+        """The callback's answer."""
         said = self._ask(question.tool, question.input, question)
         answer = read_answer(await said if isawaitable(said) else said)
         return Deny(f"the callback gave no answer: {answer}") if isinstance(answer, str) else answer
 
     def update(self, question: Question) -> None:
-        """It was asked once."""
+        """A callback gets no updates."""

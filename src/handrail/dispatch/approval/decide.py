@@ -1,4 +1,4 @@
-"""The one way from a call to a decision: real calls, explain, test and simulate all take it."""
+"""Decides on a call; real calls, explain, test and simulate all use it."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -7,13 +7,13 @@ from pathlib import Path
 
 from handrail.conversation.blocks import ToolUse
 from handrail.dispatch.flags import fits, parse, says_no, subject_of
-from handrail.dispatch.gate import Evidence, Request
+from handrail.dispatch.gate import CallRequest, Evidence
 from handrail.dispatch.threads import in_thread
 from handrail.files.paths import beneath, exists, expand, locate, resolve
 from handrail.permissions.case import Case, Facts, looks_around, make_case
+from handrail.permissions.file_access import Lookup
 from handrail.permissions.layers import decide
 from handrail.permissions.policy import Policy
-from handrail.permissions.touch import Lookup
 from handrail.shell.model import LINKS_INSIDE, Analysis
 from handrail.tools.abort import AbortSignal
 from handrail.tools.access import EXCLUSIVE
@@ -25,30 +25,30 @@ from handrail.tools.tool import WARNINGS
 LOOKUP = Lookup(resolve, locate, expand, exists, beneath)
 
 Conditions = Callable[[Analysis, str], Awaitable[tuple[str, ...]]]
-"""Which conditions of a command line do not hold in a folder: the requirements that its analysis names."""
+"""Returns the requirements of a command line that do not hold in a folder."""
 
 
-async def nobody_checks(analysis: Analysis, _cwd: str) -> tuple[str, ...]:
-    """What is not checked does not hold. Where links lead is looked at by the decision itself."""
+async def conditions_unchecked(analysis: Analysis, _cwd: str) -> tuple[str, ...]:
+    """Conditions that are not checked do not hold; link targets are checked by the decision itself."""
     return tuple(need.check for need in analysis.requires if need is not LINKS_INSIDE)
 
 
-async def tool_checks(_analysis: Analysis, _cwd: str) -> tuple[str, ...]:
-    """For tools that check the conditions themselves and object when one does not hold, as the built-in ones do."""
+async def conditions_left_to_tools(_analysis: Analysis, _cwd: str) -> tuple[str, ...]:
+    """For tools that check the conditions themselves, as the built-in ones do."""
     return ()
 
 
-def judged(case: Case) -> Decision:
-    """The decision, with the places that it is about."""
+def decide_case(case: Case) -> Decision:
+    """Decide on a case; the decision names the places of the case."""
     decision = decide(case)
-    if not case.touches:
+    if not case.files:
         return decision
-    places = tuple([touch.place for touch in case.touches if touch.place])
+    places = tuple([file.place for file in case.files if file.place])
     return Decision(decision.verdict, decision.reason, decision.opinions, decision.version, places=places)
 
 
-def facts_of(request: Request, evidence: Evidence) -> Facts:
-    """What the tool and those who spoke before say about a call; a flag that raises counts as the careful answer."""
+def facts_of(request: CallRequest, evidence: Evidence) -> Facts:
+    """The facts about a call from its tool and the evidence; a flag that raises counts as the careful answer."""
     tool, args = request.tool, request.args
     warnings = tuple([text for name, text in WARNINGS.items() if not says_no(tool, name, args)])
     return Facts(
@@ -66,16 +66,16 @@ def facts_of(request: Request, evidence: Evidence) -> Facts:
     )
 
 
-def judge(use: ToolUse, policy: Policy, facts: Facts) -> tuple[Case, Decision]:
-    """What the policy says of a call, before anybody is asked, and everything that this was decided by."""
+def decide_use(use: ToolUse, policy: Policy, facts: Facts) -> tuple[Case, Decision]:
+    """The case of a call and the policy's decision, before any question."""
     case = make_case(use, policy, LOOKUP, facts)
-    return case, judged(case)
+    return case, decide_case(case)
 
 
-async def judge_request(
-    request: Request, evidence: Evidence, policy: Policy, conditions: Conditions
+async def decide_request(
+    request: CallRequest, evidence: Evidence, policy: Policy, conditions: Conditions
 ) -> tuple[Case, Decision]:
-    """What the policy says of a call that wants to run."""
+    """The case of a call that wants to run, and the policy's decision."""
     use = ToolUse(request.use.id, request.tool.name, request.use.input)
     make = partial(make_case, use, policy, LOOKUP, facts_of(request, evidence))
     case = await in_thread(make) if looks_around(request.access) else make()
@@ -83,24 +83,24 @@ async def judge_request(
         unmet = await conditions(case.analysis, policy.cwd)
         if unmet:
             case = make_case(use, policy, LOOKUP, replace(case.facts, unmet=unmet))
-    return case, judged(case)
+    return case, decide_case(case)
 
 
-def imagined(use: ToolUse, tool: AnyTool, cwd: Path) -> Request:
+def hypothetical_request(use: ToolUse, tool: AnyTool, cwd: Path) -> CallRequest:
     """
-    A call that is only looked at, so its input need not fit: what it leaves out is left open.
+    A request for a call that will not run, so its input may be incomplete.
 
-    About an input of which the tool knows nothing, nothing is known.
+    With an input that has no field of the tool, the request declares nothing.
     """
     ctx = ToolContext(RunContext(cwd), use, AbortSignal(), lambda _progress: None, _no_other_tool)
     args, problem = parse(tool, use.input)
     if problem is None:
-        return Request.of(use, tool, args, ctx)
+        return CallRequest.of(use, tool, args, ctx)
     model = getattr(tool, "input_model", None)
     if model is None or (use.input and use.input.keys().isdisjoint(model.model_fields)):
-        return Request(use, tool, None, ctx, read_only=False, access=EXCLUSIVE)
+        return CallRequest(use, tool, None, ctx, read_only=False, access=EXCLUSIVE)
     given = {name: value for name, value in use.input.items() if name in model.model_fields}
-    return Request.of(use, tool, model.model_construct(**given), ctx)
+    return CallRequest.of(use, tool, model.model_construct(**given), ctx)
 
 
 async def _no_other_tool(_use: ToolUse, _run: RunContext) -> Decision:

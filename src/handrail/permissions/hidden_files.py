@@ -1,4 +1,4 @@
-"""Which files searches leave out: those that could not be read without a question, since a search asks for none."""
+"""Which files searches leave out: those that need a permission question, because a search never asks."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -10,11 +10,11 @@ from handrail.permissions.rules import Behaviour
 from handrail.shell.secrets import secret_name
 
 
-def hidden(policy: Policy) -> Callable[[str], bool]:
+def hidden_file_check(policy: Policy) -> Callable[[str], bool]:
     """
-    Whether the file at a real path is left out: a Read rule denies it or asks for it, or its name says secret.
+    Build a check whether searches leave out the file at a real path: a deny or ask rule, or a secret by name.
 
-    An allow rule brings a secret back, and so does bypassPermissions. Asked for every file of a search, so it is fast.
+    An allow rule or bypassPermissions shows secrets. The check runs for every file of a search, so it is fast.
     """
     deny, ask, allow = (policy.index[kind].read for kind in (Behaviour.DENY, Behaviour.ASK, Behaviour.ALLOW))
     in_secret_folder = lru_cache(maxsize=4096)(secret)

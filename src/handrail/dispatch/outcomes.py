@@ -1,4 +1,4 @@
-"""How calls end: their results as the model gets them, and the outcomes that the engine makes itself."""
+"""The outcomes that the engine makes itself, and the results of calls as the model gets them."""
 
 from handrail.conversation.blocks import ResultBlock, Text, ToolResult, ToolUse
 from handrail.conversation.transcript import PUT_OFF
@@ -12,12 +12,12 @@ MAX_MESSAGE = 10_000
 
 
 def message(text: str) -> Text:
-    """Words of the engine or of a hook, bounded: whoever is quoted in them may have said a lot."""
+    """A message of the engine or of a hook, cut to a limit because it may quote a long text."""
     return Text(text if len(text) <= MAX_MESSAGE else ends(text, MAX_MESSAGE))
 
 
 def tool_result(use: ToolUse, blocks: tuple[ResultBlock, ...], *, is_error: bool) -> ToolResult:
-    """The one answer to a call, in text that a request can carry."""
+    """The result block of a call, with text that a request can carry."""
     for block in blocks:
         if isinstance(block, Text) and not block.text.isascii():
             blocks = tuple(Text(sendable(block.text)) if isinstance(block, Text) else block for block in blocks)
@@ -25,33 +25,33 @@ def tool_result(use: ToolUse, blocks: tuple[ResultBlock, ...], *, is_error: bool
     return ToolResult(use.id, blocks, is_error)
 
 
-def failed(use: ToolUse, cause: Cause, text: str, timings: Timings = NO_TIME) -> Outcome:
+def error_outcome(use: ToolUse, cause: Cause, text: str, timings: Timings = NO_TIME) -> Outcome:
     """An error the model can act on."""
     return Outcome(use, Status.ERROR, cause, _error(use, text), timings=timings)
 
 
-def rejected_input(use: ToolUse, cause: Cause, text: str, timings: Timings = NO_TIME) -> Outcome:
-    """The call never ran, because of what the model sent; the tag says so."""
+def rejected_outcome(use: ToolUse, cause: Cause, text: str, timings: Timings = NO_TIME) -> Outcome:
+    """The call never ran because of what the model sent; the tag says so."""
     block = Text(f"<tool_use_error>{message(text).text}</tool_use_error>")
     return Outcome(use, Status.ERROR, cause, tool_result(use, (block,), is_error=True), timings=timings)
 
 
-def denied(use: ToolUse, summary: str, decision: Decision, timings: Timings) -> Outcome:
-    """The rails said no; the model learns why and what a person said about it."""
+def denied_outcome(use: ToolUse, summary: str, decision: Decision, timings: Timings) -> Outcome:
+    """The call was refused; the model learns why, and what the user said about it."""
     blocks = (message(f"{summary} was refused: {decision.reason}. {_next_move(decision)}"), *decision.feedback)
     result = tool_result(use, blocks, is_error=True)
     return Outcome(use, Status.DENIED, Cause.DENIED, result, decision=decision, timings=timings)
 
 
-def hook_stopped(use: ToolUse, summary: str, decision: Decision, reason: str, timings: Timings) -> Outcome:
+def hook_stop_outcome(use: ToolUse, summary: str, decision: Decision, reason: str, timings: Timings) -> Outcome:
     """A hook ended the run before the call ran."""
     text = f"{summary} was not run: {decision.reason}."
     result = tool_result(use, (message(text),), is_error=True)
     return Outcome(use, Status.DENIED, Cause.HOOK_STOPPED, result, None, decision, timings, reason)
 
 
-def put_off(use: ToolUse, timings: Timings) -> Outcome:
-    """A hook wants to decide later; until then this is what is known."""
+def deferred_outcome(use: ToolUse, timings: Timings) -> Outcome:
+    """A hook put the call off and decides later."""
     return Outcome(use, Status.DEFERRED, Cause.HOOK_DEFERRED, _error(use, PUT_OFF), timings=timings)
 
 
@@ -75,10 +75,10 @@ STOPPED = {
 }
 
 
-def stopped(
+def stopped_outcome(
     use: ToolUse, summary: str, reason: AbortReason, timings: Timings, *, started: bool, blame: str = ""
 ) -> Outcome:
-    """A synthetic result for a call that was stopped: whether it had begun, and why it was stopped."""
+    """A call was stopped: the result says whether it had started, and why it was stopped."""
     status, cause, why = STOPPED[reason]
     what = "was stopped while it ran" if started else "was not run"
     advice = " Its effects may be incomplete; look before you repeat it." if started else ""
@@ -90,24 +90,24 @@ def _error(use: ToolUse, text: str) -> ToolResult:
     return tool_result(use, (message(text),), is_error=True)
 
 
-def crashed(use: ToolUse, error: BaseException, timings: Timings = NO_TIME) -> Outcome:
-    """Something raised what it should not have."""
-    return failed(use, Cause.CRASHED, crash_message(use.name, error), timings)
+def crash_outcome(use: ToolUse, error: BaseException, timings: Timings = NO_TIME) -> Outcome:
+    """An unexpected exception was raised."""
+    return error_outcome(use, Cause.CRASHED, crash_message(use.name, error), timings)
 
 
 def crash_message(name: str, error: BaseException) -> str:
-    """A crash, told without its traceback, which is in the log."""
+    """The message about a crash, without the traceback, which is in the log."""
     return f"{name} failed unexpectedly: {type(error).__name__}: {error}. Try another input or another tool."
 
 
-def repeated(use: ToolUse, summary: str, before: Outcome | None) -> Outcome:
-    """The call was already started for an answer that was given up; it is not run a second time."""
+def repeat_outcome(use: ToolUse, summary: str, before: Outcome | None) -> Outcome:
+    """The call already started for a discarded answer; it is not run a second time."""
     if before is None:
         text = (
             f"{summary} had been started for an answer that was then given up, and was cut off. It was not run again. "
             "What it did is not known: look before you repeat it."
         )
-        return failed(use, Cause.OUTCOME_UNKNOWN, text)
+        return error_outcome(use, Cause.OUTCOME_UNKNOWN, text)
     note = Text("This ran once already, for an answer that was given up. It was not run again; this is its result.")
     result = ToolResult(use.id, (*before.result.content, note), before.result.is_error)
     return Outcome(use, before.status, Cause.DONE_BEFORE, result, before.output, before.decision)

@@ -1,24 +1,24 @@
-"""Deny rules about files as plain paths, for whoever enforces them outside of a decision."""
+"""Deny rules about files as plain paths, for the sandbox, which enforces them outside of a decision."""
 
 import posixpath
 from collections.abc import Iterator
 
-from handrail.permissions.patterns import Anchors, anchored
+from handrail.permissions.patterns import Anchors, anchor
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import Behaviour
 
 
 def denied_patterns(policy: Policy, tool: str) -> Iterator[str]:
     """
-    What the deny rules of `Read` or `Edit` mean, as absolute patterns without `**`; a folder stands for all in it.
+    The deny rules of `Read` or `Edit` as absolute patterns without `**`; a folder stands for everything in it.
 
-    A rule that holds at any depth is given for the top of each working folder only.
+    A rule that matches at any depth is listed for the top of each working folder only.
     """
     anchors = Anchors(policy.cwd, policy.home, policy.working_dirs)
     for rule in policy.rules:
         if rule.behaviour is not Behaviour.DENY or rule.tool != tool or rule.spec is None:
             continue
-        bases, rest, _ = anchored(rule, anchors, narrow=False)
+        bases, rest, _ = anchor(rule, anchors, narrow=False)
         parts = [part for part in rest.split("/") if part not in ("", ".")]
         while parts[:1] == ["**"]:
             parts = parts[1:]

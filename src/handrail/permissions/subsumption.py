@@ -1,23 +1,22 @@
-"""Whether a rule matches everything that another one matches, so that the other one says nothing new."""
+"""Finds rules that match everything another rule matches, which makes that other rule redundant."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from handrail.permissions.globs import WORD_END, Glob
-from handrail.permissions.rules import Behaviour, Rule
+from handrail.permissions.rules import BASH, EDIT, READ, Behaviour, Rule
 from handrail.permissions.shell import compile_shell, cut, with_blank
+from handrail.permissions.wildcards import WORD_END, WildcardPattern
 
 ANYTHING = "\x01"
 """Stands for text that only a wildcard can match."""
-PATH_TOOLS = ("Read", "Edit")
 
 
-class Covers:
+class RuleCover:
     """
-    Finds among many rules those that cover one; rules that cannot are not looked at.
+    Finds the rules that cover a given rule, without comparing it with all of them.
 
-    Of rules that are the same in every way the first stands for all. A pattern is filed under that one of its texts
-    which the fewest others have: whatever it covers holds this text.
+    Of identical rules the first stands for all. A pattern is indexed by its rarest literal text: every command that it
+    covers contains this text.
     """
 
     def __init__(self, rules: Iterable[Rule]) -> None:
@@ -25,29 +24,29 @@ class Covers:
         for rule in rules:
             if rule.spec is not None:
                 self._alike.setdefault((rule.tool, rule.spec), {}).setdefault((rule.behaviour, _start(rule)), rule)
-        specs = [spec for tool, spec in self._alike if tool == "Bash"]
+        specs = [spec for tool, spec in self._alike if tool == BASH]
         texts = {spec: [piece for piece in cut(with_blank(spec)) if piece] for spec in specs}
         common = Counter(text for each in texts.values() for text in dict.fromkeys(each))
-        self._filed: dict[int, dict[str, list[tuple[str, Glob]]]] = {}
+        self._filed: dict[int, dict[str, list[tuple[str, WildcardPattern]]]] = {}
         for spec, each in texts.items():
             rarest = min(each, key=lambda text: (common[text], -len(text)), default="").rstrip(WORD_END)
             self._filed.setdefault(len(rarest), {}).setdefault(rarest, []).append((spec, compile_shell(spec)))
 
     def of(self, rule: Rule) -> Iterator[Rule]:
-        """The others that match at least what this one matches."""
+        """The other rules that match at least what this one matches."""
         if rule.spec is None:
             return
-        if rule.tool != "Bash":
+        if rule.tool != BASH:
             same = self._alike[rule.tool, rule.spec].items()
             yield from (other for (_, start), other in same if other is not rule and start == _start(rule))
             return
         texts = samples(rule.spec)
         for spec, pattern in self._holding(min(texts, key=len)):
             if all(map(pattern.matches, texts)):
-                yield from (other for other in self._alike["Bash", spec].values() if other is not rule)
+                yield from (other for other in self._alike[BASH, spec].values() if other is not rule)
 
-    def _holding(self, text: str) -> Iterator[tuple[str, Glob]]:
-        """The patterns whose filed text is part of this one."""
+    def _holding(self, text: str) -> Iterator[tuple[str, WildcardPattern]]:
+        """The patterns whose indexed text is part of this text."""
         for length, filed in self._filed.items():
             if len(filed) < len(text) - length:
                 yield from (each for part, patterns in filed.items() if part in text for each in patterns)
@@ -58,9 +57,9 @@ class Covers:
 
 def samples(spec: str) -> list[str]:
     """
-    Texts such that a pattern that matches them all matches whatever the spec does.
+    Texts such that a pattern which matches them all matches everything that the spec matches.
 
-    A wildcard becomes a sign that no rule holds, so only a wildcard can match it.
+    A wildcard becomes a character that no rule contains, so only a wildcard can match it.
     """
     text = "".join(ANYTHING if piece is None else piece for piece in cut(with_blank(spec)))
     tail = WORD_END + ANYTHING
@@ -68,7 +67,7 @@ def samples(spec: str) -> list[str]:
 
 
 def _start(rule: Rule) -> str:
-    """What else a spec depends on: `/src` starts from the folder of its settings."""
+    """The folder that a spec such as `/src` starts from; empty for other specs."""
     spec = rule.spec or ""
-    anchored = rule.tool in PATH_TOOLS and spec.startswith("/") and not spec.startswith("//")
+    anchored = rule.tool in (READ, EDIT) and spec.startswith("/") and not spec.startswith("//")
     return rule.source.folder if anchored else ""

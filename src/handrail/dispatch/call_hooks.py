@@ -1,4 +1,4 @@
-"""Hooks around one call: what they are told about it, and what their answers mean for it."""
+"""Runs the hooks around one call, and turns their answers into what the pipeline understands."""
 
 import os
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from pydantic_core import to_jsonable_python
 
 from handrail.conversation.blocks import Json, Text, ToolUse
 from handrail.dispatch.flags import fits
-from handrail.dispatch.gate import NO_ANSWER, HookAnswer, Request
+from handrail.dispatch.gate import NO_ANSWER, CallRequest, HookAnswer
 from handrail.hooks.answers import NOTHING, Answer
 from handrail.hooks.fold import opinion_of
 from handrail.hooks.news import HookNews
@@ -20,14 +20,16 @@ from handrail.tools.access import DeclaredUse
 from handrail.tools.output import Output, json_text
 from handrail.tools.permission import Allow, Deny, Update, Verdict
 
+NO_FIELDS: Json = {}
+
 
 class CallHooks:
-    """The hooks of a session, as the pipeline and whoever asks for permission know them."""
+    """The hooks of a session, as the pipeline and the permission gate use them."""
 
     def __init__(self, hooks: Hooks) -> None:
         self._hooks = hooks
 
-    async def before(self, request: Request) -> HookAnswer:
+    async def before(self, request: CallRequest) -> HookAnswer:
         """PreToolUse: an opinion, a changed input, or the end of the run."""
         if not self._hooks.wants("PreToolUse"):
             return NO_ANSWER
@@ -39,33 +41,34 @@ class CallHooks:
         defers = answer.defers and answer.verdict is Verdict.ASK
         return HookAnswer(opinion, answer.updated_input, answer.context, None, answer.stop, defers, asked=True)
 
-    async def after(self, request: Request, output: Output | None, error: str, seconds: float) -> HookAnswer:
-        """PostToolUse or PostToolUseFailure: a changed output, words for the model, or the end of the run."""
+    async def after(self, request: CallRequest, output: Output | None, error: str, seconds: float) -> HookAnswer:
+        """PostToolUse or PostToolUseFailure: a changed output, text for the model, or the end of the run."""
         if not self._hooks.wants("PostToolUse", "PostToolUseFailure"):
             return NO_ANSWER
-        took = {"duration_ms": round(seconds * 1000)}
         if output is None or output.is_error:
             text = error or _text(request, output)
-            answer = await self._fire("PostToolUseFailure", request, error=text, is_interrupt=False, **took)
-            return _heard(answer, None)
+            failure = {"error": text, "is_interrupt": False, "duration_ms": round(seconds * 1000)}
+            answer = await self._fire("PostToolUseFailure", request, failure)
+            return _read_answer(answer, None)
         if not self._hooks.wants("PostToolUse"):
             return NO_ANSWER
         response = _response(request, output)
-        answer = await self._fire("PostToolUse", request, tool_response=response, **took)
-        changed = _changed(output, response, answer.updated_output)
+        fields = {"tool_response": response, "duration_ms": round(seconds * 1000)}
+        answer = await self._fire("PostToolUse", request, fields)
+        changed = _replace_output(output, response, answer.updated_output)
         if answer.updated_output is not None and changed is None:
             request.ctx.progress(
                 HookNews(f"a hook's new output of {request.tool.name} has another shape, so it is ignored")
             )
-        return _heard(answer, changed)
+        return _read_answer(answer, changed)
 
-    async def permission_request(self, request: Request, suggestions: Sequence[Update] = ()) -> Allow | Deny | None:
-        """PermissionRequest: a hook's answer in the place of a person's. None = the person is asked."""
+    async def permission_request(self, request: CallRequest, suggestions: Sequence[Update] = ()) -> Allow | Deny | None:
+        """PermissionRequest: a hook's answer in place of the user's. None = the user is asked."""
         more = {"permission_suggestions": list(suggestions)} if suggestions else {}
-        return (await self._fire("PermissionRequest", request, **more)).permission
+        return (await self._fire("PermissionRequest", request, more)).permission
 
-    def about_to_ask(self, request: Request, reason: str) -> None:
-        """Notification: a person is asked about the call. The question does not wait for it."""
+    def about_to_ask(self, request: CallRequest, reason: str) -> None:
+        """Notification: the user is about to be asked. The question does not wait for the hooks."""
         if not self._hooks.wants("Notification"):
             return
         name = request.tool.name
@@ -73,7 +76,7 @@ class CallHooks:
         fields = {"message": text, "title": f"Permission for {name}", "notification_type": "permission_prompt"}
         self._hooks.announce("Notification", fields, request.ctx.run, tell=request.ctx.progress)
 
-    async def _fire(self, event: str, request: Request, **more: Any) -> Answer:
+    async def _fire(self, event: str, request: CallRequest, more: Json = NO_FIELDS) -> Answer:
         if not self._hooks.wants(event):
             return NOTHING
         name, ctx = request.tool.name, request.ctx
@@ -83,8 +86,8 @@ class CallHooks:
         return await self._hooks.fire(event, fields, ctx.run, use=use, tell=ctx.progress)
 
 
-def absolute(request: Request) -> Json:
-    """The input with the path that the call is about spelled out, so that a hook need not know the working folder."""
+def absolute(request: CallRequest) -> Json:
+    """The input with its subject as an absolute path, so that a hook need not know the working folder."""
     given, access = request.use.input, request.access
     subject = given.get(request.tool.subject)
     if subject not in access.files and subject not in access.walks:
@@ -93,23 +96,23 @@ def absolute(request: Request) -> Json:
     return {**given, request.tool.subject: path}
 
 
-def _heard(answer: Answer, output: Output | None) -> HookAnswer:
+def _read_answer(answer: Answer, output: Output | None) -> HookAnswer:
     context = answer.context if answer.block is None else (*answer.context, answer.block)
     return HookAnswer(None, None, context, output, answer.stop)
 
 
-def _text(request: Request, output: Output | None) -> str:
+def _text(request: CallRequest, output: Output | None) -> str:
     blocks = request.tool.result_blocks(output) if output else ()
     return "\n".join(block.text for block in blocks if isinstance(block, Text))
 
 
-def _response(request: Request, output: Output) -> Any:
-    """What the tool gave: its data if it has any, else the text that the model gets."""
+def _response(request: CallRequest, output: Output) -> Any:
+    """The tool's structured data if it has any, else the text that the model gets."""
     return _text(request, output) if output.data is None else to_jsonable_python(output.data, fallback=str)
 
 
-def _changed(output: Output, response: Any, new: Any) -> Output | None:
-    """The output with another content, if that has the shape of the first: a text, a list, or an object's own keys."""
+def _replace_output(output: Output, response: Any, new: Any) -> Output | None:
+    """The output with new content, if that has the same shape: a text, a list, or a subset of an object's keys."""
     if new is None or type(new) is not type(response):
         return None
     if isinstance(new, dict) and not new.keys() <= response.keys():

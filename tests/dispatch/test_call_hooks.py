@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from handrail import Hooks, Output, Rails, RunContext, ToolExecutor, ToolUse, tool
-from handrail.dispatch.gate import Evidence, Gate, Request, WithoutPolicy
-from handrail.dispatch.hooking import CallHooks, absolute
+from handrail.dispatch.call_hooks import CallHooks, absolute
+from handrail.dispatch.gate import CallRequest, Evidence, Gate, WithoutPolicy
 from handrail.dispatch.results import ResultStore
 from handrail.hooks.asking import Surroundings
 from handrail.hooks.news import HookNews
@@ -278,13 +278,13 @@ async def test_hooks_are_news_of_the_call(tmp_path: Path) -> None:
 # In the place of a person
 
 
-def request(given: AnyTool, folder: Path, **values: Any) -> Request:
+def request(given: AnyTool, folder: Path, **values: Any) -> CallRequest:
     async def refuse(use: ToolUse, run: RunContext) -> Decision:
         return Decision(Verdict.DENY, "no")
 
     use = ToolUse("1", given.name, values)
     ctx = ToolContext(RunContext(folder), use, AbortSignal(), lambda progress: None, refuse)
-    return Request.of(use, given, given.parse(values), ctx)
+    return CallRequest.of(use, given, given.parse(values), ctx)
 
 
 @pytest.mark.parametrize(
@@ -352,7 +352,7 @@ class Noting(WithoutPolicy):
     def __init__(self) -> None:
         self.evidence: list[Evidence] = []
 
-    async def decide(self, request: Request, evidence: Evidence) -> Decision:
+    async def decide(self, request: CallRequest, evidence: Evidence) -> Decision:
         self.evidence.append(evidence)
         return Decision(Verdict.ALLOW, "fine")
 

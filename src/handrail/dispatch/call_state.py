@@ -1,4 +1,4 @@
-"""A call inside the executor, and the states it moves through."""
+"""A call in the executor, and its states."""
 
 import asyncio
 from enum import IntEnum
@@ -17,8 +17,8 @@ from handrail.tools.outcome import Outcome, Timings
 from handrail.tools.pool import AnyTool
 
 
-class State(IntEnum):
-    """Where a call stands."""
+class CallState(IntEnum):
+    """The state of a call."""
 
     QUEUED = 0
     EXECUTING = 1
@@ -26,53 +26,29 @@ class State(IntEnum):
     YIELDED = 3
 
 
-MOVES: tuple[tuple[State, ...], ...] = (
-    (State.EXECUTING, State.COMPLETED),  # from QUEUED
-    (State.COMPLETED,),  # from EXECUTING
-    (State.YIELDED,),  # from COMPLETED
+MOVES: tuple[tuple[CallState, ...], ...] = (
+    (CallState.EXECUTING, CallState.COMPLETED),  # from QUEUED
+    (CallState.COMPLETED,),  # from EXECUTING
+    (CallState.YIELDED,),  # from COMPLETED
     (),
 )
 
 
 class Call:
-    """One ToolUse on its way. Only `move` changes its state, and only along the arrows."""
-
-    __slots__ = (
-        "abort",
-        "access",
-        "args",
-        "began",
-        "blame",
-        "cards",
-        "entered",
-        "footprint",
-        "marks",
-        "number",
-        "outcome",
-        "problem",
-        "progress",
-        "put_off",
-        "read_only",
-        "resume",
-        "state",
-        "stop_reason",
-        "task",
-        "tool",
-        "use",
-    )
+    """One call. Only `move` changes its state, and only as `MOVES` permits."""
 
     def __init__(self, number: int, use: ToolUse, now: float) -> None:
         self.number = number
         self.use = use
         self.marks = [now]
         """When it was queued, and when each of its stages ended."""
-        self.state = State.QUEUED
+        self.state = CallState.QUEUED
         self.tool: AnyTool | None = None
         self.args: Any = None
         self.problem: HandrailError | None = None
         self.read_only = False
-        self.put_off = False
-        """It was put off by a hook before, so somebody has to decide about it now."""
+        self.was_deferred = False
+        """A hook put it off in an earlier run, so hooks or the user have to decide about it now."""
         self.access: Access = EXCLUSIVE
         """What its tool declared for its input."""
         self.footprint: Footprint = WRITES_WORLD
@@ -80,7 +56,7 @@ class Call:
         self.abort = AbortSignal()
         self.task: asyncio.Task[None] | None = None
         self.entered = False
-        """The task is under way, so that cancelling it is noticed inside."""
+        """The task has started, so its code notices a cancellation."""
         self.began = False
         """The tool itself was called; from here on there may be effects."""
         self.resume: asyncio.Future[None] | None = None
@@ -91,22 +67,22 @@ class Call:
         self.progress: tuple[Progress, ...] = ()
         """Its latest progress."""
         self.cards: CallCards | None = None
-        """What draws it, once an event about it was told."""
+        """What draws it, set with the first event about it."""
 
-    def move(self, to: State) -> None:
-        """Go along one of the drawn arrows."""
+    def move(self, to: CallState) -> None:
+        """Change the state as `MOVES` permits."""
         assert to in MOVES[self.state], f"{self.use.id}: {self.state.name} -> {to.name}"
         self.state = to
 
     def stop(self, reason: AbortReason, blame: str = "") -> None:
-        """It shall not go on; of several reasons the strongest is told."""
+        """Record that it should stop; of several reasons the strongest is kept."""
         if self.stop_reason is None or reason.outweighs(self.stop_reason):
             self.stop_reason, self.blame = reason, blame
 
     @property
     def unfinished(self) -> bool:
         """Whether it has no outcome yet."""
-        return self.state < State.COMPLETED
+        return self.state < CallState.COMPLETED
 
     @property
     def alone(self) -> bool:
@@ -115,7 +91,7 @@ class Call:
 
     @property
     def summary(self) -> str:
-        """The call in short, for messages."""
+        """A summary of the call, for messages."""
         if self.tool is None or self.problem is not None:
             return self.use.name
         return short(self.tool, self.args)

@@ -1,4 +1,4 @@
-"""Calls of answers that were given up. Asked for again, their side effects are not repeated."""
+"""Remembers the calls of discarded answers, so that a retry does not repeat their side effects."""
 
 import json
 
@@ -6,11 +6,11 @@ from handrail.conversation.blocks import Json
 from handrail.tools.outcome import Outcome
 
 
-class Journal:
+class RetryJournal:
     """
-    The changing calls that had started when their answer was discarded, each to be claimed once.
+    The changing calls that had started when their answer was discarded; each can be claimed once.
 
-    It belongs to one request and its retries: what is asked for in a later turn is meant to be done again.
+    It belongs to one request and its retries: a call in a later turn is meant to run again.
     """
 
     def __init__(self) -> None:
@@ -20,11 +20,11 @@ class Journal:
         return bool(self._entries)
 
     def record(self, tool: str, raw: Json, outcome: Outcome | None) -> None:
-        """A started call; no outcome = it was cut off and nobody knows what it did."""
+        """Record a started call; no outcome = it was cut off, and what it did is unknown."""
         self._entries.setdefault(_key(tool, raw), []).append(outcome)
 
     def claim(self, tool: str, raw: Json) -> tuple[bool, Outcome | None]:
-        """Whether this very call was started before, and how it ended."""
+        """Whether an equal call was started before, and how it ended."""
         key = _key(tool, raw)
         entries = self._entries.get(key)
         if not entries:

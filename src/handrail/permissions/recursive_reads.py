@@ -1,46 +1,46 @@
 """
-What a command reads of the folders that it goes through: `grep -r key .` reads `.env`, `diff -r a b` follows links.
+Files that a command reads in folders that it walks: `grep -r key .` reads `.env`, `diff -r a b` follows links.
 
-Looked at as far as it matters: files that could not be read without a question, and links that lead to such.
+Only files that matter are listed: those that need a permission question, and links that lead to such files.
 """
 
 import posixpath
 from collections.abc import Callable, Iterator
 
 from handrail.files.paths import Kind, Place
-from handrail.permissions.contents import OBJECTING, objected
-from handrail.permissions.hidden import hidden
+from handrail.permissions.file_access import FileAccess, FileEffect, Lookup, assess_place
+from handrail.permissions.hidden_files import hidden_file_check
+from handrail.permissions.implied_paths import OBJECTING, has_objection
 from handrail.permissions.policy import Policy
-from handrail.permissions.touch import FileEffect, Lookup, Touch, touch_of
 from handrail.shell.listing import gone_through
 from handrail.shell.model import Below, Segment, Word
 
 MAX_FOLDERS = 50
-NAMED_ONLY = frozenset(("diff", "colordiff"))  # what they are to compare has to be there
+NAMED_ONLY = frozenset(("diff", "colordiff"))  # they fail if a file they compare is missing
 VISIBLE = Below(links=False, hidden=False)
 
 
-def passing(
+def recursive_reads(
     segment: Segment,
     part: int,
     places: Callable[[Segment, Word], Iterator[Place | None]],
     policy: Policy,
     lookup: Lookup,
-) -> Iterator[Touch]:
-    """The files that one command of a line may come across and that somebody would have to be asked about."""
+) -> Iterator[FileAccess]:
+    """The files that one command of a line may read and that need a permission question."""
     for source, word, below in gone_through(segment):
         if below.links and source.entry not in NAMED_ONLY and not lookup.exists(policy.cwd, "/"):
-            yield Touch(
+            yield FileAccess(
                 None, FileEffect.BELOW, str(word), part, doubt="the working folder is not there to be looked at"
             )
             return
         for place in places(source, word):
             if place is not None:
-                yield from through(place, below, part, policy, lookup)
+                yield from reads_below(place, below, part, policy, lookup)
 
 
-def through(top: Place, below: Below, part: int, policy: Policy, lookup: Lookup) -> Iterator[Touch]:
-    kept_back = hidden(policy)
+def reads_below(top: Place, below: Below, part: int, policy: Policy, lookup: Lookup) -> Iterator[FileAccess]:
+    kept_back = hidden_file_check(policy)
     left, seen = [top], {top.real}
     while left:
         folder = left.pop()
@@ -48,24 +48,24 @@ def through(top: Place, below: Below, part: int, policy: Policy, lookup: Lookup)
             continue
         found = lookup.beneath(folder.real, below.hidden)
         if found is None and below == VISIBLE and all(policy.index[kind].read.empty for kind in OBJECTING):
-            continue  # what is left to be met is a telling name that does not begin with a dot
+            continue  # all it could still find are visible files with a secret name
         if found is None or len(seen) > MAX_FOLDERS:
-            yield Touch(
+            yield FileAccess(
                 None, FileEffect.BELOW, folder.spelling, part, doubt=f"{folder.spelling!r} holds too much to look at"
             )
             return
         for path in (posixpath.join(folder.real, name) for name in found.paths):
             if kept_back(path):
-                yield touch_of(policy, Place(path, path, path), FileEffect.BELOW, path, part)
+                yield assess_place(policy, Place(path, path, path), FileEffect.BELOW, path, part)
         for name in found.links if below.links else ():
             place = lookup.locate(posixpath.join(folder.real, name), "/")
-            touch = touch_of(policy, place, FileEffect.BELOW, place.absolute, part)
-            if (touch.doubt and place.kind is not Kind.LINK) or objected(touch, policy):
-                yield touch
-            elif place.kind is Kind.FOLDER and not inside(place.real, seen):
+            file = assess_place(policy, place, FileEffect.BELOW, place.absolute, part)
+            if (file.doubt and place.kind is not Kind.LINK) or has_objection(file, policy):
+                yield file
+            elif place.kind is Kind.FOLDER and not is_inside(place.real, seen):
                 seen.add(place.real)
                 left.append(place)
 
 
-def inside(path: str, folders: set[str]) -> bool:
+def is_inside(path: str, folders: set[str]) -> bool:
     return any(path == folder or path.startswith(f"{folder}/") for folder in folders)

@@ -3,17 +3,17 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.permissions.covering import Covers
-from handrail.permissions.globs import WORD_END
-from handrail.permissions.rules import Behaviour, Rule, Source, parse_rule
+from handrail.permissions.rules import Behaviour, Rule, RuleSource, parse_rule
 from handrail.permissions.shell import compile_shell
+from handrail.permissions.subsumption import RuleCover
+from handrail.permissions.wildcards import WORD_END
 
 SPECS = st.lists(st.sampled_from(["git", "push", "*", " ", " *", "x", "*x"]), min_size=1, max_size=5).map("".join)
 FILLERS = st.lists(st.sampled_from(["", "a", "git", WORD_END, f"push{WORD_END}x"]), min_size=6, max_size=6)
 
 
 def rule(spec: str, line: int) -> Rule:
-    made = parse_rule(f"Bash({spec})", Behaviour.DENY, Source("user", "settings.json", line))
+    made = parse_rule(f"Bash({spec})", Behaviour.DENY, RuleSource("user", "settings.json", line))
     assert isinstance(made, Rule)
     return made
 
@@ -21,7 +21,7 @@ def rule(spec: str, line: int) -> Rule:
 @given(SPECS.filter(str.strip), SPECS.filter(str.strip), FILLERS)
 def test_what_a_covered_rule_matches_its_cover_matches_too(one: str, other: str, fillers: list[str]) -> None:
     first, second = rule(one, 1), rule(other, 2)
-    if first.spec is None or second.spec is None or second not in Covers([first, second]).of(first):
+    if first.spec is None or second.spec is None or second not in RuleCover([first, second]).of(first):
         return
     narrow, wide = compile_shell(first.spec), compile_shell(second.spec)
     text = first.spec.replace(" ", WORD_END)

@@ -1,12 +1,12 @@
-"""Texts with wildcards. No number of wildcards makes a match take long, and nothing has to be compiled."""
+"""Patterns with `*` wildcards, matched in linear time and without compiling a regular expression."""
 
 from typing import NamedTuple
 
 WORD_END = "\0"  # between words; cannot be part of one
 
 
-class Glob(NamedTuple):
-    """A text that a match begins with, and the texts behind each wildcard."""
+class WildcardPattern(NamedTuple):
+    """The literal text that a match begins with, and the text after each wildcard."""
 
     literal: str
     rest: tuple[str, ...] = ()
@@ -20,7 +20,7 @@ class Glob(NamedTuple):
         return not self.rest and not self.tail
 
     def matches(self, text: str) -> bool:
-        """Whether it covers a whole text. What stands between wildcards is taken where it is found first."""
+        """Whether it matches a whole text. Text between wildcards is matched at its first occurrence."""
         literal, rest, tail = self
         if not text.startswith(literal):
             return False
@@ -37,7 +37,7 @@ class Glob(NamedTuple):
         return ends or (tail and text.find(last + WORD_END, at) >= 0)
 
 
-def glob(text: str) -> Glob:
-    """A pattern in which `*` is any text and everything else stands for itself."""
+def parse_wildcards(text: str) -> WildcardPattern:
+    """Parse a pattern in which `*` is any text and everything else is literal."""
     first, *rest = text.split("*")
-    return Glob(first, tuple(rest))
+    return WildcardPattern(first, tuple(rest))

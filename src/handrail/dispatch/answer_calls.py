@@ -1,0 +1,92 @@
+"""The calls of one answer, in the order the model asked for them."""
+
+import asyncio
+from collections.abc import Iterator
+
+from handrail.conversation.blocks import ToolUse
+from handrail.dispatch.call_state import Call, CallState
+from handrail.tools.outcome import Outcome
+
+
+class AnswerCalls:
+    """Hands out outcomes in the order of the calls, and knows whether the answer is complete or discarded."""
+
+    def __init__(self, *, deferrable: bool) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._calls: list[Call] = []
+        self._deferrable = deferrable
+        self._yielded = 0
+        self._unfinished = 0
+        self._is_complete = False
+        self.is_discarded = False
+        self._reader: asyncio.Future[None] | None = None
+        self._count_known: asyncio.Future[None] | None = None
+
+    def __iter__(self) -> Iterator[Call]:
+        return iter(self._calls)
+
+    def add(self, use: ToolUse, *, was_deferred: bool) -> Call:
+        """The next call of the answer."""
+        call = Call(len(self._calls), use, self._loop.time())
+        call.was_deferred = was_deferred
+        self._calls.append(call)
+        self._unfinished += 1
+        _wake(self._count_known)
+        return call
+
+    def finish(self) -> None:
+        """No more calls will be added."""
+        self._is_complete = True
+        _wake(self._count_known)
+
+    def discard(self) -> None:
+        """No more outcomes will be read."""
+        self.is_discarded = True
+        _wake(self._reader)
+
+    def complete(self, call: Call, outcome: Outcome) -> None:
+        """A call has its outcome, which leaves when those before it have left."""
+        call.outcome = outcome
+        call.move(CallState.COMPLETED)
+        self._unfinished -= 1
+        _wake(self._reader)
+
+    def after(self, call: Call) -> list[Call]:
+        """The calls behind this one."""
+        return self._calls[call.number + 1 :]
+
+    def unfinished_calls(self) -> list[Call]:
+        """The calls without an outcome."""
+        return [call for call in self._calls if call.unfinished] if self._unfinished else []
+
+    def next_ready(self) -> Outcome | None:
+        """The next outcome in order, if it is there."""
+        if self.is_over:
+            return None
+        call = self._calls[self._yielded]
+        if call.outcome is not None:
+            call.move(CallState.YIELDED)
+            self._yielded += 1
+        return call.outcome
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no outcome is left to be read."""
+        return self.is_discarded or self._yielded == len(self._calls)
+
+    async def wait(self) -> None:
+        """Wait for the next outcome, for one reader."""
+        self._reader = self._loop.create_future()
+        await self._reader
+
+    async def can_defer(self) -> bool:
+        """Only the single call of an answer can be put off; whether it is single is known when the answer ends."""
+        if self._deferrable and not self._is_complete and len(self._calls) == 1:
+            self._count_known = self._loop.create_future()
+            await self._count_known
+        return self._deferrable and len(self._calls) == 1
+
+
+def _wake(waiter: asyncio.Future[None] | None) -> None:
+    if waiter is not None and not waiter.done():
+        waiter.set_result(None)

@@ -1,0 +1,108 @@
+"""Asks hooks, a classifier and a handler about a call; the first answer counts."""
+
+import json
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from functools import partial
+from typing import TypeAlias
+
+from handrail.dispatch.approval.classifier import Classification, Classifier, ask_classifier
+from handrail.dispatch.approval.once import ResolveOnce
+from handrail.dispatch.approval.question import ApprovalAnswer, Handler, PermissionHooks, Question
+from handrail.dispatch.approval.race import Racer, race
+from handrail.dispatch.gate import CallRequest, Evidence
+from handrail.permissions.case import Case
+from handrail.permissions.layers import winner
+from handrail.records import record
+from handrail.tools.permission import Allow, Decision, Strength
+
+AnswerOrDecision: TypeAlias = ApprovalAnswer | Decision
+"""An answer, or the decision of rules that changed meanwhile."""
+
+AUTOMATIC = frozenset(("hooks", "classifier"))
+MAX_CLASSIFICATIONS = 256
+
+
+@record
+class PendingApproval:
+    """A call that waits for an answer."""
+
+    request: CallRequest
+    evidence: Evidence
+    case: Case
+    decision: Decision
+    question: Question
+    once: ResolveOnce[AnswerOrDecision]
+    rules: Callable[[], Awaitable[Decision]]
+    """Returns as soon as a policy change decides the call."""
+
+
+class Approvers:
+    """The hooks, the classifier and the handler that can approve a call."""
+
+    def __init__(self, handler: Handler | None, hooks: PermissionHooks | None, classifier: Classifier | None) -> None:
+        self._handler = handler
+        self._hooks = hooks
+        self._classifier = classifier
+        self._classifications: OrderedDict[str, Classification] = OrderedDict()
+
+    async def ask(self, pending: PendingApproval) -> None:
+        """Ask all until one answers; without an answer, `once` stays open."""
+        handler = self._handler
+        racers = self._automatic(pending)
+        if handler is None:
+            await race(pending.once, racers, watcher=pending.rules)
+            return
+        if self._hooks is not None:
+            self._hooks.about_to_ask(pending.request, pending.decision.reason)
+        racers[handler.who] = partial(handler.ask, pending.question)
+        await race(pending.once, racers, watcher=pending.rules, must_answer=handler.who)
+
+    def _automatic(self, pending: PendingApproval) -> dict[str, Racer[AnswerOrDecision]]:
+        racers: dict[str, Racer[AnswerOrDecision]] = {}
+        if self._hooks is not None:
+            racers["hooks"] = partial(self._ask_hooks, self._hooks, pending)
+        if self._classifier is None or pending.case.policy.mode != "auto" or not is_left_open(pending.decision):
+            return racers
+        if text := classifier_text(pending.request):
+            racers["classifier"] = partial(self._ask_classifier, self._classifier, text, pending.question)
+        return racers
+
+    async def _ask_hooks(self, hooks: PermissionHooks, pending: PendingApproval) -> ApprovalAnswer | None:
+        answer = await hooks.permission_request(pending.request, pending.question.suggestions)
+        return None if isinstance(answer, Allow) and needs_person(pending.request, pending.decision) else answer
+
+    async def _ask_classifier(self, classifier: Classifier, text: str, question: Question) -> ApprovalAnswer | None:
+        found = self._classifications.get(text) or await ask_classifier(classifier, text)
+        if found is not None:
+            self._classifications[text] = found
+            if len(self._classifications) > MAX_CLASSIFICATIONS:
+                self._classifications.popitem(last=False)
+            if found.safe:
+                return Allow()
+        note = f"the classifier did not allow it: {found.reason}" if found else "the classifier had no answer"
+        if self._handler is not None:
+            self._handler.update(replace(question, note=note))
+        return None
+
+    def classification_of(self, request: CallRequest) -> tuple[str, str]:
+        """Why the classifier allowed a call, and the classifier's name."""
+        classification = self._classifications.get(classifier_text(request))
+        return classification.reason if classification else "", self._classifier.name if self._classifier else ""
+
+
+def classifier_text(request: CallRequest) -> str:
+    """The text for a classifier: JSON in one line, so that nothing in it can pass for our instructions."""
+    text = request.tool.classifier_text(request.args)
+    return json.dumps({"tool": request.tool.name, "call": text, "folder": str(request.ctx.cwd)}) if text else ""
+
+
+def needs_person(request: CallRequest, decision: Decision) -> bool:
+    """Whether only the user may allow it: a critical path, or a tool that needs the user's answer."""
+    return request.tool.requires_user_interaction or winner(decision).strength is Strength.CRITICAL_PATH
+
+
+def is_left_open(decision: Decision) -> bool:
+    """Whether no stronger layer has an opinion, so that a classifier may allow it."""
+    return winner(decision).strength < Strength.CLASSIFIER

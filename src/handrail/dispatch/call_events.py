@@ -1,0 +1,63 @@
+"""What front ends learn about the calls of an answer while they run."""
+
+import asyncio
+import threading
+
+from handrail.dispatch.call_state import Call, CallState
+from handrail.dispatch.cards import ToolCards
+from handrail.dispatch.channel import Channel
+from handrail.dispatch.threads import from_thread
+from handrail.tools.context import Progress
+from handrail.tools.events import CallCards, CallEvent, CallFinished, CallProgress, CallQueued, CallStarted
+from handrail.tools.outcome import Outcome
+
+MAX_PROGRESS = 20
+"""How many of the latest progress reports a card is drawn with."""
+
+
+class CallEvents:
+    """Puts events on a channel once a reader asked for it; before that nothing is made."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
+        self._channel: Channel[CallEvent] | None = None
+
+    @property
+    def channel(self) -> Channel[CallEvent]:
+        """What happens from now on, for one reader."""
+        if self._channel is None:
+            self._channel = Channel()
+        return self._channel
+
+    def close(self) -> None:
+        """Nothing more will happen."""
+        if self._channel is not None:
+            self._channel.close()
+
+    def put_queued(self, call: Call) -> None:
+        if self._channel is not None:
+            self._channel.put(CallQueued(call.use, self._loop.time(), _cards(call)))
+
+    def put_started(self, call: Call) -> None:
+        if self._channel is not None:
+            self._channel.put(CallStarted(call.use, self._loop.time(), _cards(call), call.stops_on_submit))
+
+    def put_progress(self, call: Call, progress: Progress) -> None:
+        """Progress of a running call, from any thread."""
+        if threading.get_ident() != self._thread:
+            from_thread(self._loop, self.put_progress, call, progress)
+        elif call.state is CallState.EXECUTING and self._channel is not None:
+            call.progress = (*call.progress[1 - MAX_PROGRESS :], progress)
+            self._channel.put(CallProgress(call.use, progress, self._loop.time(), _cards(call), call.progress))
+
+    def put_finished(self, call: Call, outcome: Outcome) -> None:
+        if self._channel is not None:
+            self._channel.put(CallFinished(outcome, self._loop.time(), _cards(call), call.progress))
+
+
+def _cards(call: Call) -> CallCards:
+    """What draws the call, made for the first event about it."""
+    if call.cards is None:
+        call.cards = ToolCards(call)
+    return call.cards

@@ -1,0 +1,98 @@
+"""
+One access of a call to a place in the file system, with the policy's assessment of that place.
+
+Places are assessed once, when the case is built; decisions and explanations read the result.
+"""
+
+from collections.abc import Callable
+from enum import Enum
+from typing import NamedTuple
+
+from handrail.files.paths import Beneath, Kind, Place
+from handrail.permissions.paths import below, doubt, protected_place
+from handrail.permissions.patterns import PathIndex
+from handrail.permissions.policy import Policy
+from handrail.permissions.rules import Behaviour, Rule
+
+
+class FileEffect(Enum):
+    """What a call does with a place."""
+
+    READ = "read"
+    WRITE = "write"
+    REMOVE = "remove"
+    REMOVE_SOME = "remove some of"  # what passes a test or a filter
+    BELOW = "may read"  # a file in a folder that a command walks
+    MAYBE = "may touch"  # an argument of an unknown program
+
+
+READING = (FileEffect.READ, FileEffect.BELOW)
+REMOVING = (FileEffect.REMOVE, FileEffect.REMOVE_SOME)
+
+
+class FileAccess(NamedTuple):
+    """One place that a call accesses. `place` None: it is unknown which."""
+
+    place: Place | None
+    effect: FileEffect
+    shown: str
+    part: int = -1
+    """The index of the command part that does it; -1 = none."""
+    redirected: bool = False
+    """Whether the shell opens it for the command."""
+    paths: tuple[str, ...] = ()
+    """The real path and, if different, the path as spelled; a folder ends with a slash."""
+    doubt: str = ""
+    """Why the user should be asked about it; else empty."""
+    protected: str = ""
+    """The protected name in it, if it would be written."""
+    clear: bool = False
+    """Whether the mode or a rule allows it."""
+
+
+class Lookup(NamedTuple):
+    """The file system functions that deciding needs: those of the same names in `handrail.files.paths`."""
+
+    resolve: Callable[[str, str, str], Place]
+    locate: Callable[[str, str], Place]
+    expand: Callable[[str, str, bool], tuple[Place, ...]]
+    exists: Callable[[str, str], bool]
+    beneath: Callable[[str, bool], Beneath | None]
+
+
+def assess_place(
+    policy: Policy, place: Place | None, effect: FileEffect, shown: str, part: int = -1, *, redirected: bool = False
+) -> FileAccess:
+    """An access with the policy's assessment of its place."""
+    if place is None:
+        return FileAccess(None, effect, shown, part, redirected, doubt=f"which file {shown!r} means is not known")
+    reads = effect in READING
+    guard = "" if reads else protected_place(place, policy.home, policy.own)
+    if not guard and not reads and place.real not in policy.working_dirs:  # changing a folder changes what is in it
+        guard = next((folder for folder in policy.own if below(folder, place.real)), "")
+    file = FileAccess(place, effect, shown, part, redirected, paths_of(place), protected=guard)
+    if effect in (*REMOVING, FileEffect.MAYBE):
+        return file._replace(clear=True)
+    found = doubt(place, policy.read_prefixes if reads else policy.prefixes, writes=not reads)
+    return file._replace(doubt=found, clear=not guard and is_permitted(policy, file, found))
+
+
+def is_permitted(policy: Policy, file: FileAccess, doubtful: str) -> bool:
+    """Whether a file tool could do it: reads inside, edits that the mode accepts, or an allow rule."""
+    allow = policy.index[Behaviour.ALLOW]
+    if file.effect in READING:
+        return not doubtful or bool(allowed_by(file, allow.read))
+    return (not doubtful and policy.mode == "acceptEdits") or bool(allowed_by(file, allow.edit))
+
+
+def paths_of(place: Place) -> tuple[str, ...]:
+    end = "/" if place.kind is Kind.FOLDER and place.real != "/" else ""
+    return (place.real + end,) if place.real == place.absolute else (place.real + end, place.absolute + end)
+
+
+def allowed_by(file: FileAccess, index: PathIndex) -> list[Rule]:
+    """The rules that match both the real path and the path as spelled."""
+    if not file.paths or index.empty:
+        return []
+    first, *others = map(index.find, file.paths)
+    return [rule for rule in first if all(rule in found for found in others)] if others else first
