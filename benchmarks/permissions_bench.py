@@ -25,7 +25,7 @@ from handrail.dispatch.approval.gate import PolicyGate
 from handrail.dispatch.approval.judging import facts_of, imagined
 from handrail.dispatch.approval.live import LivePolicy
 from handrail.dispatch.gate import NOTHING_SAID, Request
-from handrail.files.paths import beneath, exists, expand, locate, resolve
+from handrail.files.paths import exists, expand, list_folder, locate, resolve
 from handrail.permissions.case import Case, make_case
 from handrail.permissions.hidden import hidden
 from handrail.permissions.layers import decide
@@ -37,7 +37,7 @@ from handrail.tools.abort import AbortSignal
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.permission import Decision
 
-LOOKUP = Lookup(resolve, locate, expand, exists, beneath)
+LOOKUP = Lookup(resolve, locate, expand, exists, list_folder)
 ROUNDS = 3_000
 USES = {
     "Read, inside": ToolUse("1", "Read", {"file_path": "src/app.py"}),

@@ -468,7 +468,7 @@ def test_the_card_of_a_call_shows_what_it_wants_to_change(tool: Edit) -> None:
 def test_a_miss_in_a_large_file_looks_at_a_bounded_part(
     tool: Edit, ctx: ToolContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("handrail.files.nearest.MAX_LOOKED", 100)
+    monkeypatch.setattr("handrail.files.nearest_block.MAX_LOOKED", 100)
     put(ctx, "x = 1\n" * 100 + "the place  to change\n")
 
     with pytest.raises(ToolError, match=r"Read the file again\.$"):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.files.memory import FileMemory, ReadRecord, settled
+from handrail.files.memory import FileMemory, ReadRecord, is_settled
 
 
 def aged(path: Path, content: bytes) -> Path:
@@ -48,15 +48,15 @@ def test_equal_size_and_times_are_proof_and_anything_else_is_left_to_the_hash(tm
     stat = old(path)
     memory.record(path, stat, b"one")
 
-    assert memory.unchanged(path, stat)
-    assert not memory.unchanged(path, path.stat()), "touched"
-    assert not memory.unchanged(tmp_path / "b", stat), "never read"
+    assert memory.is_unchanged(path, stat)
+    assert not memory.is_unchanged(path, path.stat()), "touched"
+    assert not memory.is_unchanged(tmp_path / "b", stat), "never read"
 
     digest = hashlib.sha256(b"one").hexdigest()
     assert not memory.confirm(path, path.stat(), hashlib.sha256(b"two").hexdigest())
     assert memory.confirm(path, path.stat(), digest)
     assert memory.get(path) == ReadRecord(
-        path, 3, path.stat().st_mtime_ns, digest, path.stat().st_ctime_ns, settled(path.stat())
+        path, 3, path.stat().st_mtime_ns, digest, path.stat().st_ctime_ns, is_settled(path.stat())
     )
 
 
@@ -67,7 +67,7 @@ def test_a_file_that_was_read_in_the_moment_it_was_written_has_to_be_hashed(tmp_
 
     memory.record(path, found, b"one")
 
-    assert not memory.unchanged(path, found)
+    assert not memory.is_unchanged(path, found)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_a_file_that_was_read_in_the_moment_it_was_written_has_to_be_hashed(tmp_
 def test_how_long_a_time_proves_nothing(tmp_path: Path, newest: int, after: int, proof: bool) -> None:
     stat = os.stat_result(list(tmp_path.stat()), {"st_mtime_ns": newest, "st_ctime_ns": newest})
 
-    assert settled(stat, newest + after) is proof
+    assert is_settled(stat, newest + after) is proof
 
 
 @pytest.mark.proves("J7")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from handrail.dispatch.approval.judging import facts_of
 from handrail.dispatch.gate import Approver, Evidence, Request, WithoutPolicy
-from handrail.files.paths import beneath, exists, expand, locate, resolve
+from handrail.files.paths import exists, expand, list_folder, locate, resolve
 from handrail.permissions.case import make_case
 from handrail.permissions.layers import decide
 from handrail.permissions.policy import Policy
@@ -14,7 +14,7 @@ from handrail.permissions.rules import Behaviour, Source
 from handrail.permissions.touch import Lookup
 from handrail.tools.permission import Decision, Verdict
 
-LOOKUP = Lookup(resolve, locate, expand, exists, beneath)
+LOOKUP = Lookup(resolve, locate, expand, exists, list_folder)
 
 
 class RuleGate(WithoutPolicy):

@@ -24,8 +24,8 @@ class AgentInput(Input):
     model: str = Field(default="", description="Another model than yours.")
 
 
-class Agent(Tool[AgentInput]):
-    name = "Agent"
+class AgentTool(Tool[AgentInput]):
+    name = "AgentTool"
     aliases = ("Task",)
     search_hint = "delegate subtask parallel helper worker"
     input_model = AgentInput

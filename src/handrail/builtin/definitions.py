@@ -22,7 +22,7 @@ FIXED = ("prompt", "input_schema", "schema_json", "is_enabled")
 
 def stand_in(kind: str, module: str, load: Callable[[], AnyTool]) -> StandIn | None:
     """The stand-in for a tool, by the name of its class; None = the tool must speak for itself."""
-    known = _known().get(kind)
+    known = _load_definitions().get(kind)
     if known is None:
         return None
     said = {**known, "aliases": tuple(known["aliases"])}
@@ -30,9 +30,9 @@ def stand_in(kind: str, module: str, load: Callable[[], AnyTool]) -> StandIn | N
     return StandIn(schema_json=schema.encode(), load=load, module=module, **said)
 
 
-def written(tools: Iterable[AnyTool]) -> str:
+def render_definitions(tools: Iterable[AnyTool]) -> str:
     """The content of the file for these tools."""
-    lines = {type(tool).__name__: _line(tool) for tool in tools if is_fixed(tool)}
+    lines = {type(tool).__name__: _definition(tool) for tool in tools if is_fixed(tool)}
     return json.dumps(dict(sorted(lines.items())), ensure_ascii=False, indent=1) + "\n"
 
 
@@ -43,12 +43,12 @@ def is_fixed(tool: AnyTool) -> bool:
     return inherited and not {*SAID, "input_model"} & vars(tool).keys()
 
 
-def _line(tool: AnyTool) -> dict[str, Any]:
+def _definition(tool: AnyTool) -> dict[str, Any]:
     said = {name: getattr(tool, name) for name in SAID}
     return {**said, "text": tool.prompt(PLAIN_VIEW), "input_schema": tool.input_schema}
 
 
 @cache
-def _known() -> dict[str, dict[str, Any]]:
+def _load_definitions() -> dict[str, dict[str, Any]]:
     known: dict[str, dict[str, Any]] = json.loads(FILE.read_text("utf-8"))
     return known

@@ -11,7 +11,14 @@ from pydantic import Field
 
 from handrail.builtin.services import ToolServices, nothing_hidden
 from handrail.builtin.support.name_patterns import fixed_start, for_ripgrep, matcher
-from handrail.builtin.support.ripgrep import VERSION_CONTROL, Folder, Program, newest_first, one_line, seen_from
+from handrail.builtin.support.ripgrep import (
+    VERSION_CONTROL,
+    Folder,
+    RipgrepProcess,
+    newest_first,
+    one_line,
+    relative_name,
+)
 from handrail.errors import ToolError
 from handrail.files.paths import resolve
 from handrail.processes.sandbox.placeholder_marks import stands_in
@@ -38,7 +45,7 @@ class GlobInput(Input):
 
 
 @record
-class Found:
+class GlobResult:
     """The newest files first, how many there are in all, and how many places could not be looked at."""
 
     names: list[str]
@@ -82,7 +89,7 @@ class Glob(Tool[GlobInput]):
             folder.close()
             raise ToolError(f"{spelling!r} cannot be searched: Not a directory. Give another folder as path.")
         with folder:
-            base = seen_from(ctx.cwd, place)
+            base = relative_name(ctx.cwd, place)
             found = self._matching(folder, pattern, ctx) if pattern else self._entries(folder)
         names = [f"{base.rstrip('/')}/{name}" if base else name for name in found.names]
         data = {
@@ -97,14 +104,14 @@ class Glob(Tool[GlobInput]):
         card = Card(title=f"{self.name} {args.pattern or args.path}", detail=several(found.total, "file"))
         return Output(text=text, data=data, card=card)
 
-    def _matching(self, folder: Folder, pattern: str, ctx: ToolContext) -> Found:
+    def _matching(self, folder: Folder, pattern: str, ctx: ToolContext) -> GlobResult:
         before, rest = fixed_start(pattern)
         if folder.below(before) is None:
-            return Found([])
+            return GlobResult([])
         globs, exact = for_ripgrep(rest)
         if not globs:
-            return Found([])
-        with Program(self._arguments(globs, rest), folder, self._services, ctx.abort) as program:
+            return GlobResult([])
+        with RipgrepProcess(self._arguments(globs, rest), folder, self._services, ctx.abort) as program:
             names: Iterator[bytes] = chain.from_iterable(program.pieces(b"\0"))
             if not exact or self._respects_ignore_files:
                 fits = matcher(rest)
@@ -115,7 +122,7 @@ class Glob(Tool[GlobInput]):
             if program.complaint and not program.unreadable:
                 raise ToolError(f"{pattern!r} cannot be searched for: {program.complaint.decode(errors='replace')}")
             start = "".join(f"{part}/" for part in before)
-            return Found([start + os.fsdecode(name[2:]) for name in newest], total, program.unreadable)
+            return GlobResult([start + os.fsdecode(name[2:]) for name in newest], total, program.unreadable)
 
     def _arguments(self, globs: list[str], pattern: str) -> list[str]:
         """Where ignore files count, no glob is handed over: it would bring back what they leave out."""
@@ -129,12 +136,12 @@ class Glob(Tool[GlobInput]):
     def _respects_ignore_files(self) -> bool:
         return self._services.env.get(NO_IGNORE, "").lower() in OFF
 
-    def _entries(self, folder: Folder) -> Found:
+    def _entries(self, folder: Folder) -> GlobResult:
         """What lies directly in the folder, folders first and with a slash."""
         with os.scandir(folder.descriptor) as entries:
             found = sorted((not entry.is_dir(), entry.name) for entry in entries if not _stands_in(entry))
         shown = [(file, name) for file, name in found if self._shows(folder, os.fsencode(name))]
-        return Found([name if file else f"{name}/" for file, name in shown[:MAX_ENTRIES]], len(shown))
+        return GlobResult([name if file else f"{name}/" for file, name in shown[:MAX_ENTRIES]], len(shown))
 
     def _shows(self, folder: Folder, name: bytes) -> bool:
         return not self._services.hidden(f"{folder.real.rstrip('/')}/{os.fsdecode(name.removeprefix(b'./'))}")

@@ -18,10 +18,10 @@ class Pwsh(Shell):
     name = "pwsh"
     tells_folder = False
 
-    def found(self) -> str:
+    def find_program(self) -> str:
         return shutil.which("pwsh", path=self._services.env.get("PATH")) or ""
 
-    def analysed(self, text: str) -> Analysis:
+    def analyse(self, text: str) -> Analysis:
         return Analysis(text, text, problems=(NOT_ANALYSED,))
 
     def argv(self, text: str, report: int | None) -> list[str]:

@@ -27,38 +27,45 @@ def base_tools(
     """
     services = cache(services)  # the tools of a session share it
     return (
-        Entry("Agent", _made("agent", "Agent", services), feature="agents"),
-        Entry("Bash", _made("bash.tool", "Bash", services), simple=True, when=_not_by_repl),
-        Entry("Edit", _made("edit", "Edit", services), simple=True),
-        Entry("Glob", _made("glob", "Glob", services), simple=True, when=_has_search),
-        Entry("Grep", _made("grep.tool", "Grep", services), simple=True, when=_has_search),
-        Entry("Monitor", _made("background.monitor", "Monitor", services), feature="background", when=_has_background),
-        Entry("NotebookEdit", _made("notebook_edit.tool", "NotebookEdit", services)),
-        Entry("PowerShell", _made("powershell", "PowerShell", services), when=_has_pwsh),
-        Entry("REPL", _made("repl.tool", "REPL", services), simple=True, when=_has_repl),
-        Entry("Read", _made("read.tool", "Read", services), simple=True),
-        Entry("Sleep", _made("sleep", "Sleep")),
+        Entry("Agent", _factory("agent", "AgentTool", services), feature="agents"),
+        Entry("Bash", _factory("bash.tool", "Bash", services), simple=True, when=_not_by_repl),
+        Entry("Edit", _factory("edit", "Edit", services), simple=True),
+        Entry("Glob", _factory("glob", "Glob", services), simple=True, when=_has_search),
+        Entry("Grep", _factory("grep.tool", "Grep", services), simple=True, when=_has_search),
+        Entry(
+            "Monitor", _factory("background.monitor", "Monitor", services), feature="background", when=_has_background
+        ),
+        Entry("NotebookEdit", _factory("notebook_edit.tool", "NotebookEdit", services)),
+        Entry("PowerShell", _factory("powershell", "PowerShell", services), when=_has_pwsh),
+        Entry("REPL", _factory("repl.tool", "REPL", services), simple=True, when=_has_repl),
+        Entry("Read", _factory("read.tool", "Read", services), simple=True),
+        Entry("Sleep", _factory("sleep", "Sleep")),
         Entry(
             "TaskCreate",
-            _made("task_list.task_create", "TaskCreate", services),
+            _factory("task_list.task_create", "TaskCreate", services),
             feature="task-list",
             when=_has_task_list,
         ),
-        Entry("TaskGet", _made("task_list.task_get", "TaskGet", services), feature="task-list", when=_has_task_list),
-        Entry("TaskList", _made("task_list.task_list", "TaskList", services), feature="task-list", when=_has_task_list),
-        Entry("TaskOutput", _made("background.task_output", "TaskOutput", services), feature="background"),
-        Entry("TaskStop", _made("background.task_stop", "TaskStop", services), feature="background"),
+        Entry("TaskGet", _factory("task_list.task_get", "TaskGet", services), feature="task-list", when=_has_task_list),
+        Entry(
+            "TaskList", _factory("task_list.task_list", "TaskList", services), feature="task-list", when=_has_task_list
+        ),
+        Entry("TaskOutput", _factory("background.task_output", "TaskOutput", services), feature="background"),
+        Entry("TaskStop", _factory("background.task_stop", "TaskStop", services), feature="background"),
         Entry(
             "TaskUpdate",
-            _made("task_list.task_update", "TaskUpdate", services),
+            _factory("task_list.task_update", "TaskUpdate", services),
             feature="task-list",
             when=_has_task_list,
         ),
         Entry(
-            "TodoWrite", _made("task_list.todo_write", "TodoWrite", services), feature="task-list", when=_has_todo_list
+            "TodoWrite",
+            _factory("task_list.todo_write", "TodoWrite", services),
+            feature="task-list",
+            when=_has_todo_list,
         ),
-        Entry("ToolSearch", _made("tool_search", "ToolSearch", catalog)),
-        Entry("Write", _made("write", "Write", services), simple=True),
+        Entry("ToolSearch", _factory("tool_search", "ToolSearch", catalog)),
+        Entry("Write", _factory("write", "Write", services), simple=True),
     )
 
 
@@ -95,7 +102,7 @@ def _has_pwsh(environment: Environment) -> bool:
     return any(folder.startswith("/") and os.access(f"{folder}/pwsh", os.X_OK) for folder in folders)
 
 
-def _made(module: str, name: str, *needs: Callable[[], Any]) -> Callable[[], Listed]:
+def _factory(module: str, name: str, *needs: Callable[[], Any]) -> Callable[[], Listed]:
     """The tool's stand-in, if it has one; it makes the tool the first time it is called, from what it needs."""
     place = f"handrail.builtin.{module}"
 

@@ -22,7 +22,7 @@ CLONE = 0x40049409
 NOT_COPIED_HERE = (errno.ENOSYS, errno.EXDEV, errno.EINVAL, errno.EOPNOTSUPP, errno.EBADF, errno.EPERM, errno.EIO)
 
 
-class Hashing:
+class PieceHasher:
     """The SHA-256 of pieces; many of them are hashed in a thread, beside whatever the caller does meanwhile."""
 
     def __init__(self, pieces: Pieces, size: int) -> None:
@@ -48,17 +48,17 @@ class Hashing:
 
     def _run(self) -> None:
         try:
-            for piece in gathered(self._pieces()):
+            for piece in join_small(self._pieces()):
                 self._sha.update(piece)
         except (OSError, HandrailError) as error:
             self._error = error
         self._done = True
 
 
-def fill(descriptor: int, pieces: Pieces) -> int:
+def write_pieces(descriptor: int, pieces: Pieces) -> int:
     """Write all pieces; how many bytes that were."""
     size = 0
-    for piece in gathered(pieces()):
+    for piece in join_small(pieces()):
         view = memoryview(piece)
         size += len(view)
         while view:
@@ -100,7 +100,7 @@ def copy(source: int, target: int, size: int) -> None:
         at += os.pwrite(target, piece, at)
 
 
-def gathered(pieces: Iterable[Piece]) -> Iterator[Piece]:
+def join_small(pieces: Iterable[Piece]) -> Iterator[Piece]:
     """Small pieces joined, large ones as they are."""
     small: list[Piece] = []
     size = 0

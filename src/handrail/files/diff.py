@@ -43,12 +43,12 @@ class Hunk:
         }
 
 
-def split(text: str) -> list[str]:
+def split_lines(text: str) -> list[str]:
     """The lines of a text, each with its own end. A lone return ends a line only where there are no line feeds."""
     return (LINES if "\n" in text else OLD_LINES).findall(text)
 
 
-def hunks(old: Sequence[str], new: Sequence[str], old_first: int = 1, new_first: int = 1) -> list[Hunk]:
+def make_hunks(old: Sequence[str], new: Sequence[str], old_first: int = 1, new_first: int = 1) -> list[Hunk]:
     """The regions that differ, with three lines around each; `old_first` and `new_first` number the first lines."""
     changes: list[tuple[int, int, int, int]] = []
     a = b = 0
@@ -59,13 +59,13 @@ def hunks(old: Sequence[str], new: Sequence[str], old_first: int = 1, new_first:
     return [_hunk(group, old, new, old_first, new_first) for group in _groups(changes)]
 
 
-def counts(patch: Sequence[Hunk]) -> tuple[int, int]:
+def count_changes(patch: Sequence[Hunk]) -> tuple[int, int]:
     """How many lines were added and removed."""
     signs = Counter(line[0] for hunk in patch for line in hunk.lines)
     return signs["+"], signs["-"]
 
 
-def bounded(patch: Sequence[Hunk]) -> list[Hunk]:
+def limit_patch(patch: Sequence[Hunk]) -> list[Hunk]:
     """As many hunks from the beginning as anybody will look at."""
     kept: list[Hunk] = []
     room = MAX_PATCH_LINES
@@ -77,7 +77,7 @@ def bounded(patch: Sequence[Hunk]) -> list[Hunk]:
     return kept
 
 
-def unified(patch: Sequence[Hunk]) -> str:
+def format_patch(patch: Sequence[Hunk]) -> str:
     """The patch as people know it, cut where nobody reads on."""
     lines = [
         line
@@ -153,11 +153,11 @@ def _hunk(
     lines: list[str] = []
     at = start
     for a, b, c, d in group:
-        lines += _signed(" ", old[at:a])
-        lines += _signed("-", old[a:b])
-        lines += _signed("+", new[c:d])
+        lines += _sign_lines(" ", old[at:a])
+        lines += _sign_lines("-", old[a:b])
+        lines += _sign_lines("+", new[c:d])
         at = b
-    lines += _signed(" ", old[at:end])
+    lines += _sign_lines(" ", old[at:end])
     new_lines = group[-1][3] + (end - group[-1][1]) - new_start
     return Hunk(
         start + old_first - (end == start), end - start, new_start + new_first - (not new_lines), new_lines,
@@ -165,7 +165,7 @@ def _hunk(
     )  # fmt: skip
 
 
-def _signed(sign: str, lines: Sequence[str]) -> Iterator[str]:
+def _sign_lines(sign: str, lines: Sequence[str]) -> Iterator[str]:
     for line in lines:
         text = line.rstrip("\r\n")
         yield sign + (text if len(text) <= MAX_LINE_CHARS else f"{text[:MAX_LINE_CHARS]}... ({len(text):,} characters)")

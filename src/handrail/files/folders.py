@@ -4,11 +4,11 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from handrail.files.journal import Journal, Note
-from handrail.files.paths import Place, swapped
+from handrail.files.journal import Note, UndoJournal
+from handrail.files.paths import Place, swapped_error
 
 
-def make_folders(place: Place, journal: Journal | None, note: Note, made: list[str]) -> int:
+def make_folders(place: Place, journal: UndoJournal | None, note: Note, made: list[str]) -> int:
     """A descriptor of the place's folder, made with all those above it that are missing; `made` gets their paths."""
     folder = os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     path = ""
@@ -24,7 +24,7 @@ def make_folders(place: Place, journal: Journal | None, note: Note, made: list[s
                     made.append(path)
                 inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
         except OSError as error:
-            raise swapped(place, error) from error
+            raise swapped_error(place, error) from error
         finally:
             os.close(folder)
         folder = inner

@@ -18,7 +18,7 @@ YES, NO = frozenset({"true", "yes", "on", "1"}), frozenset({"false", "no", "off"
 
 
 @record
-class Headed:
+class MarkdownFile:
     """A file's head and body. `problem` says what of the head is not understood; what is, counts."""
 
     values: dict[str, Value]
@@ -43,16 +43,16 @@ class Headed:
         return True if word in YES else False if word in NO else default
 
 
-def read_head(text: str) -> Headed:
+def parse_frontmatter(text: str) -> MarkdownFile:
     """Take a file apart. One without a head is all body."""
     lines = text.removeprefix("\ufeff").splitlines()
     if not lines or lines[0].strip() != "---":
-        return Headed({}, text)
+        return MarkdownFile({}, text)
     end = next((number for number, line in enumerate(lines[1:], 1) if line.strip() == "---"), None)
     if end is None:
-        return Headed({}, text, "the head does not end: a line of three dashes is missing")
+        return MarkdownFile({}, text, "the head does not end: a line of three dashes is missing")
     values, problem = _values(lines[1:end])
-    return Headed(values, "\n".join(lines[end + 1 :]).strip("\n"), problem)
+    return MarkdownFile(values, "\n".join(lines[end + 1 :]).strip("\n"), problem)
 
 
 def split_names(text: str) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from handrail.records import record
 
 
 @record
-class State:
+class FileState:
     """What a file holds, by hash, and its permission bits."""
 
     digest: str
@@ -24,7 +24,7 @@ class Note:
 
 
 @record
-class Written:
+class WriteResult:
     """How a file is after it was written, and what people should know about it."""
 
     stat: os.stat_result
@@ -32,29 +32,29 @@ class Written:
     notice: str = ""
 
 
-class Journal(Protocol):
+class UndoJournal(Protocol):
     """Keeps what a change does away with, before the change happens. Its methods raise OSError when they cannot."""
 
-    def begin(self, path: str, old: State | None, source: int | None, temp: str, note: Note) -> tuple[str, str]:
+    def begin(self, path: str, old: FileState | None, source: int | None, temp: str, note: Note) -> tuple[str, str]:
         """
         Keep the old content; the key of the change, and what people should know.
 
         Without a source the content comes with `take`: it will have the name `temp` when the change has happened.
         """
 
-    def keep(self, old: State, source: int) -> str:
+    def keep(self, old: FileState, source: int) -> str:
         """Keep content by copying it; what people should know."""
 
-    def takes(self, old: State, device: int) -> bool:
+    def takes(self, old: FileState, device: int) -> bool:
         """Whether a file of this size on this device can be taken over instead of being copied."""
 
-    def take(self, old: State, folder: int, name: str) -> None:
+    def take(self, old: FileState, folder: int, name: str) -> None:
         """Take over the file of this name, with the content that a change did away with."""
 
-    def ready(self, key: str, new: State | None, *, in_place: bool = False) -> None:
+    def ready(self, key: str, new: FileState | None, *, in_place: bool = False) -> None:
         """The new content is complete; what follows is the change itself. None = the file goes."""
 
-    def finished(self, key: str) -> None:
+    def finish(self, key: str) -> None:
         """A change that could have stopped half-way has not."""
 
     def void(self, key: str) -> None:
@@ -66,5 +66,5 @@ class Journal(Protocol):
     def spool(self) -> int:
         """A file without a name, for as long as its descriptor is open."""
 
-    def kept(self, digest: str) -> int:
+    def open_content(self, digest: str) -> int:
         """A descriptor of kept content."""

@@ -13,7 +13,7 @@ STEP = 0.02
 
 
 @contextmanager
-def locked(descriptor: int, shown: str) -> Iterator[None]:
+def file_lock(descriptor: int, shown: str) -> Iterator[None]:
     """
     Hold the lock of an open file, where its file system has locks.
 

@@ -57,7 +57,7 @@ class FileMemory:
 
     def note(self, path: Path, stat: stat_result, digest: str) -> ReadRecord:
         """Remember a file by its hash alone, for example one that was too big to hold, or that was just written."""
-        made = ReadRecord(path, stat.st_size, stat.st_mtime_ns, digest, stat.st_ctime_ns, settled(stat))
+        made = ReadRecord(path, stat.st_size, stat.st_mtime_ns, digest, stat.st_ctime_ns, is_settled(stat))
         with self._lock:
             before = self._records.get(path)
             if before is None or before.digest != digest:
@@ -78,7 +78,7 @@ class FileMemory:
                 self._contents.move_to_end(path)
             return held
 
-    def unchanged(self, path: Path, stat: stat_result) -> bool:
+    def is_unchanged(self, path: Path, stat: stat_result) -> bool:
         """Whether size and times alone prove that the file is as it was read. False = its hash has to decide."""
         known = self._records.get(path)
         return (
@@ -123,7 +123,7 @@ class FileMemory:
         self._room += len(self._contents.pop(path, b""))
 
 
-def settled(stat: stat_result, now_ns: int | None = None) -> bool:
+def is_settled(stat: stat_result, now_ns: int | None = None) -> bool:
     """
     Whether a change from now on would be seen by its time.
 

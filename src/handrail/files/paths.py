@@ -21,7 +21,7 @@ from handrail.errors import ToolError
 from handrail.records import record
 
 
-class Kind(Enum):
+class FileKind(Enum):
     """What is found at the end of all links."""
 
     FILE = "file"
@@ -43,7 +43,7 @@ class Place:
     real: str
     """All links followed, in parents too; the end may be missing."""
     exists: bool = True
-    kind: Kind = Kind.FILE
+    kind: FileKind = FileKind.FILE
     problem: str = ""
     links: int = 1
     """How many names the file has; more than one means that another path is the same file."""
@@ -58,16 +58,16 @@ OTHER_HOME = re.compile(r"~[^/]")
 UNUSUAL = frozenset("*?{}\\")
 INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 KINDS = (
-    (stat.S_ISDIR, Kind.FOLDER),
-    (stat.S_ISFIFO, Kind.PIPE),
-    (stat.S_ISSOCK, Kind.SOCKET),
+    (stat.S_ISDIR, FileKind.FOLDER),
+    (stat.S_ISFIFO, FileKind.PIPE),
+    (stat.S_ISSOCK, FileKind.SOCKET),
 )
 
 
 def resolve(spelling: str, cwd: str, home: str) -> Place:
     """Where the spelling that a file tool was given leads from `cwd`. Answers for every text; never raises."""
-    place = locate(expanded(spelling, home), cwd)
-    problem = malformed(spelling) or place.problem
+    place = locate(expand_home(spelling, home), cwd)
+    problem = path_problem(spelling) or place.problem
     if not problem and place.exists and place.spelling == spelling:
         return place
     if not problem and not place.exists and not UNUSUAL.isdisjoint(spelling):
@@ -79,13 +79,13 @@ def resolve(spelling: str, cwd: str, home: str) -> Place:
 def locate(path: str, cwd: str) -> Place:
     """Where a path leads that is known to be one, every character of it. Never raises."""
     text = posixpath.join(cwd, path)
-    absolute = plain(text)
+    absolute = normalize(text)
     try:
-        real = plain(os.path.realpath(text))
-        kind, links = look(text, real)
+        real = normalize(os.path.realpath(text))
+        kind, links = stat_kind(text, real)
     except (OSError, ValueError) as error:
-        return Place(path, absolute, absolute, False, Kind.MISSING, f"cannot be looked at: {error}", 0)
-    return Place(path, absolute, real, kind not in (Kind.MISSING, Kind.LINK), kind, "", links)
+        return Place(path, absolute, absolute, False, FileKind.MISSING, f"cannot be looked at: {error}", 0)
+    return Place(path, absolute, real, kind not in (FileKind.MISSING, FileKind.LINK), kind, "", links)
 
 
 def exists(path: str, cwd: str) -> bool:
@@ -105,13 +105,19 @@ def expand(pattern: str, cwd: str, hidden: bool = True) -> tuple[Place, ...]:
         for name in glob.iglob(text, include_hidden=hidden):  # noqa: PTH207 - absolute patterns; Path has none
             found.append(locate(name, cwd))
             if len(found) > MAX_MATCHES:
-                return (Place(pattern, plain(text), plain(text), problem=f"matches more than {MAX_MATCHES} files"),)
+                return (
+                    Place(pattern, normalize(text), normalize(text), problem=f"matches more than {MAX_MATCHES} files"),
+                )
     except (OSError, ValueError, re.error) as error:
-        return (Place(pattern, plain(text), plain(text), False, Kind.MISSING, f"cannot be looked at: {error}", 0),)
+        return (
+            Place(
+                pattern, normalize(text), normalize(text), False, FileKind.MISSING, f"cannot be looked at: {error}", 0
+            ),
+        )
     return tuple(found) or (locate(pattern, cwd),)
 
 
-class Beneath(NamedTuple):
+class FolderContents(NamedTuple):
     """What is in a folder, at any depth, as seen from it."""
 
     paths: tuple[str, ...]
@@ -119,7 +125,7 @@ class Beneath(NamedTuple):
     """Those of the paths that are links. What they lead to is not among the paths."""
 
 
-def beneath(folder: str, hidden: bool = True) -> Beneath | None:
+def list_folder(folder: str, hidden: bool = True) -> FolderContents | None:
     """Every path in a folder, without `hidden` none that begins with a dot; None if there are too many to look at."""
     paths: list[str] = []
     links: list[str] = []
@@ -141,29 +147,29 @@ def beneath(folder: str, hidden: bool = True) -> Beneath | None:
             continue  # whoever runs as we do cannot list it either
         if len(paths) > MAX_BENEATH:
             return None
-    return Beneath(tuple(paths), tuple(links))
+    return FolderContents(tuple(paths), tuple(links))
 
 
-def expanded(spelling: str, home: str) -> str:
+def expand_home(spelling: str, home: str) -> str:
     return home + spelling[1:] if spelling == "~" or spelling.startswith("~/") else spelling
 
 
-def plain(path: str) -> str:
+def normalize(path: str) -> str:
     """The path by text alone: no `.`, `..`, doubled or trailing slashes."""
     return "/" + posixpath.normpath(path).lstrip("/")
 
 
-def look(text: str, real: str) -> tuple[Kind, int]:
+def stat_kind(text: str, real: str) -> tuple[FileKind, int]:
     """What is at the end of all links, and how many names it has."""
     try:
         found = os.stat(real)  # noqa: PTH116 - one of the hottest lines of a decision; Path costs more than the call
     except OSError as error:
         if error.errno in (errno.ENOENT, errno.ENOTDIR):
-            return (Kind.LINK if posixpath.islink(text) else Kind.MISSING), 0
+            return (FileKind.LINK if posixpath.islink(text) else FileKind.MISSING), 0
         raise
     if stat.S_ISREG(found.st_mode):
-        return Kind.FILE, found.st_nlink
-    return next((kind for test, kind in KINDS if test(found.st_mode)), Kind.DEVICE), 1
+        return FileKind.FILE, found.st_nlink
+    return next((kind for test, kind in KINDS if test(found.st_mode)), FileKind.DEVICE), 1
 
 
 def real_path(cwd: Path, path: str) -> Path:
@@ -179,7 +185,7 @@ def real_path(cwd: Path, path: str) -> Path:
         return Path(os.path.abspath(joined))  # noqa: PTH100
 
 
-def malformed(spelling: str) -> str:
+def path_problem(spelling: str) -> str:
     """Why a spelling is probably not meant as a literal path; empty if nothing speaks against it."""
     if not spelling:
         return "the path is empty"
@@ -216,7 +222,7 @@ def open_decided(place: Place, flags: int = os.O_RDONLY, mode: int = 0o666) -> i
         name = place.real.rpartition("/")[2] or "."
         return os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=folder)
     except OSError as error:
-        raise swapped(place, error) from error
+        raise swapped_error(place, error) from error
     finally:
         os.close(folder)
 
@@ -228,14 +234,14 @@ def decided_folder(place: Place) -> int:
         try:
             inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
         except OSError as error:
-            raise swapped(place, error) from error
+            raise swapped_error(place, error) from error
         finally:
             os.close(folder)
         folder = inner
     return folder
 
 
-def swapped(place: Place, error: OSError) -> Exception:
+def swapped_error(place: Place, error: OSError) -> Exception:
     if error.errno in (errno.ELOOP, errno.ENOTDIR):
         text = f"{place.spelling!r} led to {place.real!r} when it was approved and is a link now. Try the call again."
         return ToolError(text)

@@ -12,29 +12,29 @@ from pathlib import Path
 
 from handrail.errors import ToolError, UndoError
 from handrail.files.copying import digest
-from handrail.files.journal import Note, State
-from handrail.files.paths import Kind, Place
-from handrail.files.replace import TEMP_END, Target
-from handrail.files.source import Source
-from handrail.files.undo import Entry, History, Undo, read
+from handrail.files.journal import FileState, Note
+from handrail.files.paths import FileKind, Place
+from handrail.files.replace import TEMP_END, TargetFile
+from handrail.files.source import FileSource
+from handrail.files.undo import Undo, UndoEntry, UndoHistory, read_undo
 from handrail.records import record
 
 BY_UNDO = Note("undo")
 
 
 @record
-class Step:
+class RestoreStep:
     """One file and what it shall hold again. `known`: the hashes that are the work of the journal; "" = no file."""
 
     path: str
-    want: State | None
+    want: FileState | None
     known: frozenset[str]
     torn: bool = False
     """The last change may have stopped half-way, so that it may hold anything."""
 
 
 @record
-class Restored:
+class RestoreResult:
     """What was done: files with their old content, files and folders that were removed."""
 
     to: int
@@ -42,22 +42,22 @@ class Restored:
     removed: tuple[str, ...]
 
 
-def plan(history: History, to: int) -> list[Step]:
+def plan(history: UndoHistory, to: int) -> list[RestoreStep]:
     """What each file held before change number `to`."""
-    first: dict[str, Entry] = {}
-    last: dict[str, Entry] = {}
+    first: dict[str, UndoEntry] = {}
+    last: dict[str, UndoEntry] = {}
     for entry in history.changes:
         if entry.number >= to and not entry.folder:
             first.setdefault(entry.path, entry)
             last[entry.path] = entry
     return [
         # a kill may have come between the journal's last word and the change itself
-        Step(path, first[path].old, frozenset(s.digest if s else "" for s in (entry.new, entry.old)), entry.torn)
+        RestoreStep(path, first[path].old, frozenset(s.digest if s else "" for s in (entry.new, entry.old)), entry.torn)
         for path, entry in last.items()
     ]
 
 
-def number_of(history: History, name: str) -> int:
+def point_number(history: UndoHistory, name: str) -> int:
     """The number of the first change after a point, given by number or name."""
     if name in history.points:
         return history.points[name]
@@ -66,7 +66,7 @@ def number_of(history: History, name: str) -> int:
     raise UndoError(f"{name!r} is no point of session {history.session}. --list shows them.")
 
 
-def latest(history: History) -> int:
+def last_point(history: UndoHistory) -> int:
     """Where a plain undo goes back to: before the last prompt's changes that are not undone yet. 0 = nowhere."""
     number = len(history.entries)
     while number and (history.entries[number - 1].back or history.entries[number - 1] not in history.changes):
@@ -80,11 +80,11 @@ def latest(history: History) -> int:
     return number
 
 
-def _group(entry: Entry) -> tuple[str, str]:
+def _group(entry: UndoEntry) -> tuple[str, str]:
     return (entry.point, "") if entry.point else ("", entry.call or str(entry.number))
 
 
-def go_back(folder: Path, to: int, *, force: bool = False) -> Restored:
+def go_back(folder: Path, to: int, *, force: bool = False) -> RestoreResult:
     """
     Bring back what all files held before change number `to`.
 
@@ -92,10 +92,10 @@ def go_back(folder: Path, to: int, *, force: bool = False) -> Restored:
         UndoError: a file was changed by somebody else since, or its content is not kept. Nothing was done.
         ToolError: a file cannot be written. Those before it are restored; going back again does the rest.
     """
-    history = read(folder)
+    history = read_undo(folder)
     sweep(folder, history)
     steps = plan(history, to)
-    todo: list[tuple[Step, str]] = []
+    todo: list[tuple[RestoreStep, str]] = []
     problems: list[str] = []
     for step in steps:
         present, problem = _present(step.path)
@@ -121,29 +121,29 @@ def go_back(folder: Path, to: int, *, force: bool = False) -> Restored:
         _apply(step, present, undo)
         (removed if step.want is None else restored).append(step.path)
     removed += _remove_folders(history, to, undo)
-    return Restored(to, tuple(restored), tuple(removed))
+    return RestoreResult(to, tuple(restored), tuple(removed))
 
 
-def _held(step: Step) -> frozenset[str]:
+def _held(step: RestoreStep) -> frozenset[str]:
     return frozenset({step.want.digest if step.want else ""})
 
 
 def _place(path: str) -> Place:
-    return Place(path, path, path, kind=Kind.FILE)
+    return Place(path, path, path, kind=FileKind.FILE)
 
 
 def _present(path: str) -> tuple[str, str]:
     """(the hash of what is there, "" if there is nothing; why it cannot be told)"""
     try:
-        with Target(_place(path)) as target:
+        with TargetFile(_place(path)) as target:
             return (target.digest() if target.exists else ""), ""
     except ToolError as error:
         return "", f"cannot be looked at: {error}"
 
 
-def _kept_problem(folder: Path, want: State) -> str:
+def _kept_problem(folder: Path, want: FileState) -> str:
     try:
-        descriptor = Undo(folder).kept(want.digest)
+        descriptor = Undo(folder).open_content(want.digest)
     except OSError:
         return "held something that is no longer kept"
     try:
@@ -152,20 +152,20 @@ def _kept_problem(folder: Path, want: State) -> str:
         os.close(descriptor)
 
 
-def _apply(step: Step, present: str, undo: Undo) -> None:
-    with Target(_place(step.path)) as target:
+def _apply(step: RestoreStep, present: str, undo: Undo) -> None:
+    with TargetFile(_place(step.path)) as target:
         if step.want is None:
             target.remove(present, undo, BY_UNDO)
             return
-        descriptor = undo.kept(step.want.digest)
+        descriptor = undo.open_content(step.want.digest)
         try:
-            source = Source(descriptor, step.want.size)
+            source = FileSource(descriptor, step.want.size)
             target.write(source.pieces, present, undo, BY_UNDO, step.want.mode)
         finally:
             os.close(descriptor)
 
 
-def _remove_folders(history: History, to: int, undo: Undo) -> Iterable[str]:
+def _remove_folders(history: UndoHistory, to: int, undo: Undo) -> Iterable[str]:
     """The folders that were made since, if nothing is in them."""
     for entry in reversed(history.changes):
         if entry.number >= to and entry.folder:
@@ -177,7 +177,7 @@ def _remove_folders(history: History, to: int, undo: Undo) -> Iterable[str]:
                 yield entry.path
 
 
-def sweep(folder: Path, history: History) -> None:
+def sweep(folder: Path, history: UndoHistory) -> None:
     """
     Remove the files that a killed process left beside those it was about to replace.
 

@@ -9,7 +9,7 @@ WHOLE = 32 * 1024 * 1024
 STEP = 4 * 1024 * 1024
 
 
-class Source:
+class FileSource:
     """
     The first `size` bytes of a file.
 
@@ -25,7 +25,7 @@ class Source:
             self._data = self.read(0, size)
 
     @classmethod
-    def of(cls, data: bytes) -> "Source":
+    def of(cls, data: bytes) -> "FileSource":
         """Bytes that are not in a file."""
         made = cls.__new__(cls)
         made._descriptor, made._step, made.size, made._data = -1, STEP, len(data), data

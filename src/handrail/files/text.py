@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Iterable
 
 from handrail.errors import ToolError
-from handrail.files.guess import ALL_COMMON, LIKELY, first_high, guess, written_share
+from handrail.files.guess_encoding import ALL_COMMON, LIKELY, first_high, guess_encoding, written_share
 from handrail.records import record
 
 BINARY_SAMPLE = 8 * 1024
@@ -88,7 +88,7 @@ class Encoding:
 UTF8 = Encoding()
 
 
-def detect(windows: Iterable[bytes]) -> Encoding | None:
+def detect_encoding(windows: Iterable[bytes]) -> Encoding | None:
     """
     The encoding of a text that comes in pieces; None = this is no text.
 
@@ -111,7 +111,7 @@ def detect(windows: Iterable[bytes]) -> Encoding | None:
             for start in range(0, len(view), PIECE):
                 decoder.decode(view[start : start + PIECE])
         except UnicodeDecodeError:
-            return UTF8 if _nearly_utf8(window) else Encoding(guess(window))
+            return UTF8 if _nearly_utf8(window) else Encoding(guess_encoding(window))
     return UTF8
 
 

@@ -28,8 +28,8 @@ from typing import Any
 
 from handrail.errors import UndoError
 from handrail.files.copying import copy
-from handrail.files.journal import Note, State
-from handrail.files.owned import owned_folder
+from handrail.files.journal import FileState, Note
+from handrail.files.private_folder import make_private_folder
 from handrail.records import record
 
 FORMAT = "handrail undo"
@@ -40,15 +40,15 @@ KEEP_SECONDS = 30 * 24 * 3600.0
 
 
 @record
-class Entry:
+class UndoEntry:
     """One change, numbered from 1 in the order in which changes began."""
 
     number: int
     key: str
     at: float
     path: str
-    old: State | None
-    new: State | None
+    old: FileState | None
+    new: FileState | None
     tool: str
     call: str
     point: str
@@ -64,17 +64,17 @@ class Entry:
 
 
 @record
-class History:
+class UndoHistory:
     """A journal as it was read."""
 
     session: str
     cwd: str
-    entries: tuple[Entry, ...]
+    entries: tuple[UndoEntry, ...]
     points: dict[str, int]
     """The name of each point and the number of the first change after it."""
 
     @property
-    def changes(self) -> tuple[Entry, ...]:
+    def changes(self) -> tuple[UndoEntry, ...]:
         """What may have happened."""
         return tuple(entry for entry in self.entries if entry.ready and not entry.void)
 
@@ -104,18 +104,18 @@ class Undo:
 
     # What `handrail.files.replace` asks of a journal
 
-    def begin(self, path: str, old: State | None, source: int | None, temp: str, note: Note) -> tuple[str, str]:
+    def begin(self, path: str, old: FileState | None, source: int | None, temp: str, note: Note) -> tuple[str, str]:
         key = secrets.token_hex(8)
         with self._lock:
             self._prepare()
             notice = self.keep(old, source) if old is not None and source is not None else ""
             self._add(
-                {"begin": key, "path": path, "old": _plain(old), "temp": temp, "process": os.getpid()}
+                {"begin": key, "path": path, "old": _state_to_json(old), "temp": temp, "process": os.getpid()}
                 | self._about(note)
             )
         return key, notice
 
-    def keep(self, old: State, source: int) -> str:
+    def keep(self, old: FileState, source: int) -> str:
         place = self._content(old.digest)
         if place.exists():
             return ""
@@ -138,7 +138,7 @@ class Undo:
             os.close(descriptor)
         return f"The undo journal is full: what {dropped} earlier changes did away with was dropped." if dropped else ""
 
-    def takes(self, old: State, device: int) -> bool:
+    def takes(self, old: FileState, device: int) -> bool:
         with self._lock:
             self._prepare()
             content = self.folder / "content"
@@ -146,16 +146,16 @@ class Undo:
                 return False
             return not self._make_room(old.size)  # whoever copies says that something went
 
-    def take(self, old: State, folder: int, name: str) -> None:
+    def take(self, old: FileState, folder: int, name: str) -> None:
         place = self._content(old.digest)
         os.rename(name, place, src_dir_fd=folder)
         place.chmod(0o600)
 
-    def ready(self, key: str, new: State | None, *, in_place: bool = False) -> None:
-        line: dict[str, Any] = {"ready": key, "new": _plain(new)}
+    def ready(self, key: str, new: FileState | None, *, in_place: bool = False) -> None:
+        line: dict[str, Any] = {"ready": key, "new": _state_to_json(new)}
         self._add(line | {"in_place": True} if in_place else line)
 
-    def finished(self, key: str) -> None:
+    def finish(self, key: str) -> None:
         self._add({"finished": key})
 
     def void(self, key: str) -> None:
@@ -172,7 +172,7 @@ class Undo:
         path.unlink()
         return descriptor
 
-    def kept(self, digest: str) -> int:
+    def open_content(self, digest: str) -> int:
         return os.open(self._content(digest), os.O_RDONLY | os.O_CLOEXEC)
 
     # How it is done
@@ -187,7 +187,7 @@ class Undo:
     def _prepare(self) -> None:
         """Make the folder with its first line, or go on with what is there."""
         if not self._open:
-            owned_folder(self.folder / "content")
+            make_private_folder(self.folder / "content")
             for folder in (self.folder.parent, self.folder):
                 folder.chmod(0o700)
             self._start()
@@ -202,7 +202,7 @@ class Undo:
         data = index.read_bytes() if index.exists() else b""
         if data and not data.endswith(b"\n"):
             self._append(b"\n")
-        if data and read(self.folder).session:  # refuses what a newer version wrote
+        if data and read_undo(self.folder).session:  # refuses what a newer version wrote
             return
         forget_old(self.folder.parent, self._keep_seconds)
         self._add(
@@ -243,7 +243,7 @@ def forget_old(parent: Path, seconds: float) -> None:
                 shutil.rmtree(folder)
 
 
-def read(folder: Path) -> History:
+def read_undo(folder: Path) -> UndoHistory:
     """
     What a journal holds. A line that was cut off by a kill is left out.
 
@@ -255,7 +255,7 @@ def read(folder: Path) -> History:
     except OSError as error:
         raise UndoError(f"There is no undo journal in {str(folder)!r} ({error.strerror}).") from error
     if not lines:
-        return History("", "", (), {})  # killed before its first line was complete
+        return UndoHistory("", "", (), {})  # killed before its first line was complete
     head = lines[0]
     if head.get("format") != FORMAT:
         raise UndoError(f"{str(folder / INDEX)!r} is no undo journal.")
@@ -278,7 +278,7 @@ def read(folder: Path) -> History:
             if word in line:
                 later.setdefault(line[word], {})[word] = line
     entries = tuple(_entry(number, line, later) for number, line in enumerate(begun, 1))
-    return History(head.get("session", folder.name), head.get("cwd", ""), entries, points)
+    return UndoHistory(head.get("session", folder.name), head.get("cwd", ""), entries, points)
 
 
 def _lines(index: Path) -> Iterator[dict[str, Any]]:
@@ -289,18 +289,18 @@ def _lines(index: Path) -> Iterator[dict[str, Any]]:
                 yield value
 
 
-def _entry(number: int, line: dict[str, Any], later: dict[str, dict[str, Any]]) -> Entry:
+def _entry(number: int, line: dict[str, Any], later: dict[str, dict[str, Any]]) -> UndoEntry:
     folder = "folder" in line
     key = line.get("begin", "")
     after = {"ready": {}} if folder else later.get(key, {})
     ready = after.get("ready", {})
-    return Entry(
+    return UndoEntry(
         number=number,
         key=key,
         at=line["at"],
         path=line["folder"] if folder else line["path"],
-        old=None if folder else _state(line["old"]),
-        new=_state(ready.get("new")),
+        old=None if folder else _state_from_json(line["old"]),
+        new=_state_from_json(ready.get("new")),
         tool=line["tool"],
         call=line["call"],
         point=line["in"],
@@ -314,9 +314,9 @@ def _entry(number: int, line: dict[str, Any], later: dict[str, dict[str, Any]]) 
     )
 
 
-def _plain(state: State | None) -> dict[str, Any] | None:
+def _state_to_json(state: FileState | None) -> dict[str, Any] | None:
     return None if state is None else {"digest": state.digest, "size": state.size, "mode": state.mode}
 
 
-def _state(plain: dict[str, Any] | None) -> State | None:
-    return State(plain["digest"], plain["size"], plain["mode"]) if plain else None
+def _state_from_json(plain: dict[str, Any] | None) -> FileState | None:
+    return FileState(plain["digest"], plain["size"], plain["mode"]) if plain else None

@@ -11,8 +11,8 @@ from functools import lru_cache, partial
 from typing import Any
 
 from handrail.conversation.blocks import ToolUse
-from handrail.files.paths import MAX_BENEATH, Beneath, Place, plain
-from handrail.files.paths import Kind as PlaceKind
+from handrail.files.paths import MAX_BENEATH, FolderContents, Place, normalize
+from handrail.files.paths import FileKind as PlaceKind
 from handrail.permissions.contents import inside, unnamed
 from handrail.permissions.passing import passing, through
 from handrail.permissions.policy import Policy
@@ -215,11 +215,11 @@ class _TooMuchError(Exception):
     """To judge a line would take too long."""
 
 
-def bounded(beneath: Callable[[str, bool], Beneath | None]) -> Callable[[str, bool], Beneath | None]:
+def bounded(beneath: Callable[[str, bool], FolderContents | None]) -> Callable[[str, bool], FolderContents | None]:
     """The same, until it has come across so many files: a line may name the same folder a hundred times."""
     left = MAX_LOOKED_AT
 
-    def looked(folder: str, hidden: bool) -> Beneath | None:
+    def looked(folder: str, hidden: bool) -> FolderContents | None:
         nonlocal left
         if left <= 0:
             raise _TooMuchError
@@ -260,7 +260,7 @@ class Finder:
         folders = [posixpath.join(self.policy.cwd, folder) for folder in segment.cwds if folder is not None]
         known = len(folders) == len(segment.cwds)
         return known and all(
-            self.lookup.locate(path, "/").real in here for folder in folders for path in {folder, plain(folder)}
+            self.lookup.locate(path, "/").real in here for folder in folders for path in {folder, normalize(folder)}
         )
 
     def removed(self, segment: Segment, part: int) -> Iterator[Touch]:

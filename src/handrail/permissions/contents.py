@@ -8,7 +8,7 @@ protected there. To take a protected file away together with its folder changes 
 import posixpath
 from collections.abc import Callable, Iterable, Iterator
 
-from handrail.files.paths import Kind, Place
+from handrail.files.paths import FileKind, Place
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import Behaviour
 from handrail.permissions.touch import READING, FileEffect, Lookup, Touch, touch_of
@@ -48,7 +48,7 @@ def known(words: Iterable[Word], places: Places) -> list[Place]:
 def inside(folder: Place, access: FileEffect, part: int, policy: Policy, lookup: Lookup) -> Iterator[Touch]:
     """What lies in a folder that is taken as a whole, if there is a rule that could object."""
     indexes = [policy.index[kind] for kind in OBJECTING]
-    if folder.kind is not Kind.FOLDER or all(index.read.empty and index.edit.empty for index in indexes):
+    if folder.kind is not FileKind.FOLDER or all(index.read.empty and index.edit.empty for index in indexes):
         return
     for name in listed(folder, lookup):
         touch = touch_in(folder, name, access, part, policy)
@@ -60,10 +60,10 @@ def landing(source: Place, target: Place, part: int, policy: Policy, lookup: Loo
     """Where something comes to lie, and what is in it: a link that is there already leads elsewhere."""
     name = posixpath.basename(source.spelling.rstrip("/"))
     there = target
-    if target.kind is Kind.FOLDER and name not in ("", ".", ".."):
+    if target.kind is FileKind.FOLDER and name not in ("", ".", ".."):
         there = lookup.locate(posixpath.join(target.real, name), "/")
         yield touch_of(policy, there, FileEffect.WRITE, there.absolute, part)
-    if source.kind is not Kind.FOLDER:
+    if source.kind is not FileKind.FOLDER:
         return
     for inner in listed(source, lookup):
         touch = touch_in(there, inner, FileEffect.WRITE, part, policy)

@@ -7,7 +7,7 @@ Looked at as far as it matters: files that could not be read without a question,
 import posixpath
 from collections.abc import Callable, Iterator
 
-from handrail.files.paths import Kind, Place
+from handrail.files.paths import FileKind, Place
 from handrail.permissions.contents import OBJECTING, objected
 from handrail.permissions.hidden import hidden
 from handrail.permissions.policy import Policy
@@ -44,7 +44,7 @@ def through(top: Place, below: Below, part: int, policy: Policy, lookup: Lookup)
     left, seen = [top], {top.real}
     while left:
         folder = left.pop()
-        if folder.kind is not Kind.FOLDER:
+        if folder.kind is not FileKind.FOLDER:
             continue
         found = lookup.beneath(folder.real, below.hidden)
         if found is None and below == VISIBLE and all(policy.index[kind].read.empty for kind in OBJECTING):
@@ -60,9 +60,9 @@ def through(top: Place, below: Below, part: int, policy: Policy, lookup: Lookup)
         for name in found.links if below.links else ():
             place = lookup.locate(posixpath.join(folder.real, name), "/")
             touch = touch_of(policy, place, FileEffect.BELOW, place.absolute, part)
-            if (touch.doubt and place.kind is not Kind.LINK) or objected(touch, policy):
+            if (touch.doubt and place.kind is not FileKind.LINK) or objected(touch, policy):
                 yield touch
-            elif place.kind is Kind.FOLDER and not inside(place.real, seen):
+            elif place.kind is FileKind.FOLDER and not inside(place.real, seen):
                 seen.add(place.real)
                 left.append(place)
 

@@ -118,7 +118,7 @@ def test_a_broken_image_is_refused_or_shown_but_nothing_else_happens(kind: str, 
     if not media_type(cut):
         return
     try:
-        shown = images.fitted(cut, "p")
+        shown = images.fit_image(cut, "p")
     except ToolError as error:
         problem = str(error)
         assert "broken image" in problem or "pixels" in problem

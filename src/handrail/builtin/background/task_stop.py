@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from handrail.builtin.background.task_output import found
+from handrail.builtin.background.task_output import find_task
 from handrail.builtin.services import ToolServices
 from handrail.builtin.support.background_tasks import tasks_of
 from handrail.tools.access import Access
@@ -38,7 +38,7 @@ class TaskStop(Tool[TaskStopInput]):
         return None
 
     async def call(self, args: TaskStopInput, ctx: ToolContext) -> Output:
-        task = found(tasks_of(self._services), args.task_id or args.shell_id or "")
+        task = find_task(tasks_of(self._services), args.task_id or args.shell_id or "")
         running = task.look() == "running"
         await task.stop()
         task.tell()

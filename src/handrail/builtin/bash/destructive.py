@@ -17,13 +17,13 @@ OF_GIT = {
 }
 
 
-def destroys(analysis: Analysis) -> bool:
+def is_destructive(analysis: Analysis) -> bool:
     """Whether a part of the command line removes or overwrites for good. What is not understood may."""
     lines = [tuple(word.literal or str(word) for word in segment.argv) for segment in analysis.segments]
-    return any(destructive(words) for words in (*lines, *analysis.suspects))
+    return any(destroys_words(words) for words in (*lines, *analysis.suspects))
 
 
-def destructive(words: tuple[str, ...]) -> bool:
+def destroys_words(words: tuple[str, ...]) -> bool:
     name = words[0].rpartition("/")[2] if words else ""
     if name != "git":
         return name in PROGRAMS or name.startswith("mkfs.")

@@ -43,14 +43,14 @@ VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
 MAX_FILE_BYTES = 100_000
 
 
-def clean(env: Mapping[str, str], needs: Iterable[Requirement]) -> dict[str, str]:
+def clean_environment(env: Mapping[str, str], needs: Iterable[Requirement]) -> dict[str, str]:
     """The environment of a command that only reads."""
     kept = {name: value for name, value in env.items() if name in KEPT or name.startswith("LC_")}
     kept["PATH"] = safe_path(env.get("PATH", ""))
     return {**kept, **QUIET, "GIT_OPTIONAL_LOCKS": "0", **git_settings(needs)}
 
 
-def ordinary(env: Mapping[str, str]) -> dict[str, str]:
+def user_environment(env: Mapping[str, str]) -> dict[str, str]:
     """The environment of a command that somebody agreed to."""
     return {**{name: value for name, value in env.items() if name not in KEYS}, **QUIET}
 
@@ -76,7 +76,7 @@ def settings_of(need: Requirement) -> tuple[str, ...]:
     return tuple(word for flag, word in zip(need.switches, need.switches[1:], strict=False) if flag == "-c")
 
 
-def as_hooks_left_it(env: Mapping[str, str]) -> dict[str, str]:
+def with_hook_exports(env: Mapping[str, str]) -> dict[str, str]:
     """The environment with the `export NAME=VALUE` lines of the file that hooks write to. Nothing is run."""
     found = dict(env)
     for line in lines_of(env.get("CLAUDE_ENV_FILE", "")):

@@ -28,12 +28,12 @@ THROUGH = frozenset({"timeout", "env", "nice", "time", "command", "nohup", "stdb
 """What starts another command and ends as that does."""
 
 
-def meaning(analysis: Analysis, code: int) -> str:
+def exit_code_meaning(analysis: Analysis, code: int) -> str:
     """What an exit code means that is no failure; empty if it is one."""
     if analysis.problems or code == 0:
         return ""
     last = last_command(analysis)
-    return "" if last is None else next((known[code] for known in known_by(last) if code in known), "")
+    return "" if last is None else next((known[code] for known in meanings_of(last) if code in known), "")
 
 
 def last_command(analysis: Analysis) -> Segment | None:
@@ -42,7 +42,7 @@ def last_command(analysis: Analysis) -> Segment | None:
     return ways[-1] if ways else None
 
 
-def known_by(segment: Segment) -> list[dict[int, str]]:
+def meanings_of(segment: Segment) -> list[dict[int, str]]:
     """Meanings by the program and its sub-command."""
     words = [word.literal or "" for word in segment.argv[1:]]
     sub = next((word for word in words if word and not word.startswith("-")), "")

@@ -1,6 +1,6 @@
 """What the sandbox means for consent: a command line that it holds may need none, and leaving it does."""
 
-from handrail.builtin.bash.preconditions import Needs
+from handrail.builtin.bash.preconditions import Preconditions
 from handrail.builtin.bash.shell import Shell
 from handrail.errors import ToolError
 from handrail.processes.sandbox_contract import Standing, Where
@@ -11,7 +11,9 @@ from handrail.tools.permission import Check, Verdict
 SPARED = "it runs in the sandbox"
 
 
-async def checked(shell: Shell, needs: Needs, text: str, ctx: ToolContext, *, wants_out: bool = False) -> Check:
+async def check_command(
+    shell: Shell, needs: Preconditions, text: str, ctx: ToolContext, *, wants_out: bool = False
+) -> Check:
     """A tool's word on a command line. What is not understood is never let pass, wherever it would run."""
     standing = await shell.standing(text, wants_out=wants_out)
     if (objected := objection(standing)) is not None:
@@ -31,7 +33,7 @@ def objection(standing: Standing) -> Check | None:
     return None
 
 
-async def settled(shell: Shell, text: str, ctx: ToolContext, *, wants_out: bool = False) -> Standing:
+async def confirm_standing(shell: Shell, text: str, ctx: ToolContext, *, wants_out: bool = False) -> Standing:
     """
     Where the command line runs, now that it may.
 

@@ -1,7 +1,7 @@
 """
 Conditions of a command line that its text cannot tell: `shell.analyse` names them, here they are checked.
 
-Some hold because of the environment that the command gets (`environment.clean`). For the rest the repository, the
+Some hold because of the environment that the command gets (`clean_environment`). For the rest the repository, the
 folders or the search path are looked at. What is not known here does not hold, so that a person is asked.
 """
 
@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from handrail.builtin.bash.environment import as_hooks_left_it, clean, settings_of
+from handrail.builtin.bash.environment import clean_environment, settings_of, with_hook_exports
 from handrail.builtin.services import ToolServices
 from handrail.files.paths import expand
 from handrail.processes.run import run
@@ -45,7 +45,7 @@ MAX_NAMES = 20_000
 ODD_NAME = re.compile(r"""[\s'"\\]|\A-""")
 
 
-class Needs:
+class Preconditions:
     """Says which conditions of a command do not hold in a folder."""
 
     def __init__(self, services: ToolServices) -> None:
@@ -80,7 +80,7 @@ class Needs:
         """
         home = self._services.home
         inside = tuple(f"{top}/" for top in self._services.working_dirs() if not f"{home}/".startswith(f"{top}/"))
-        entries = clean(as_hooks_left_it(self._services.env), ())["PATH"].split(":")
+        entries = clean_environment(with_hook_exports(self._services.env), ())["PATH"].split(":")
         for name in segment.names:
             found = next((path for entry in entries if os.access(path := os.path.join(entry, name), os.X_OK)), "")  # noqa: PTH118
             if found and os.path.realpath(found).startswith(inside):
@@ -90,11 +90,11 @@ class Needs:
     async def _git(self, folder: str | None, needs: tuple[Requirement, ...]) -> list[str]:
         if folder is None:
             return ["it is not known in which repository git would work"]
-        env = {**clean(as_hooks_left_it(self._services.env), needs), "LC_ALL": "C"}
+        env = {**clean_environment(with_hook_exports(self._services.env), needs), "LC_ALL": "C"}
         try:
             listed, top = await asyncio.gather(
-                _asked(("config", "--list", "-z", "--show-scope"), folder, env),
-                _asked(("rev-parse", "--show-toplevel"), folder, env),
+                _run_git(("config", "--list", "-z", "--show-scope"), folder, env),
+                _run_git(("rev-parse", "--show-toplevel"), folder, env),
             )
         except OSError:
             return []  # there is no git, or no folder: nothing can run there
@@ -111,7 +111,7 @@ class Needs:
         return any(real == folder or real.startswith(f"{folder}/") for folder in self._services.working_dirs())
 
 
-async def _asked(words: tuple[str, ...], folder: str, env: Mapping[str, str]) -> tuple[int, bytes, bytes]:
+async def _run_git(words: tuple[str, ...], folder: str, env: Mapping[str, str]) -> tuple[int, bytes, bytes]:
     ended = await run(["git", *words], cwd=folder, env=env, timeout=GIT_SECONDS, max_bytes=MAX_BYTES)
     return (ended.code or int(ended.cut)), ended.stdout, ended.stderr
 

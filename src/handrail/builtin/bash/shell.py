@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
-from handrail.builtin.bash.environment import as_hooks_left_it, clean, ordinary
+from handrail.builtin.bash.environment import clean_environment, user_environment, with_hook_exports
 from handrail.builtin.services import ToolServices
 from handrail.errors import SandboxError, ToolError
 from handrail.processes.sandbox_contract import UNCONFINED, Sandbox, Standing
@@ -21,7 +21,7 @@ SECOND = 1000
 
 
 @record
-class Prepared:
+class PreparedCommand:
     """What is started, and what to do when it has ended."""
 
     command: Command
@@ -38,13 +38,13 @@ class Shell:
 
     def __init__(self, services: ToolServices) -> None:
         self._services = services
-        self.program = self.found()
+        self.program = self.find_program()
 
-    def found(self) -> str:
+    def find_program(self) -> str:
         """Where the shell is; empty if there is none."""
         return next((place for place in PLACES if os.access(place, os.X_OK)), "")
 
-    def analysed(self, text: str) -> Analysis:
+    def analyse(self, text: str) -> Analysis:
         """What the command line would do, as far as that is known."""
         return analyse(text)
 
@@ -55,11 +55,11 @@ class Shell:
     async def standing(self, text: str, *, wants_out: bool = False) -> Standing:
         """Where a command line would run."""
         box = self._services.sandbox
-        return UNCONFINED if box is None else await box.standing(programs(self.analysed(text)), wants_out=wants_out)
+        return UNCONFINED if box is None else await box.standing(programs(self.analyse(text)), wants_out=wants_out)
 
-    def prepared(
+    def prepare(
         self, text: str, cwd: str, seconds: float | None, *, report: int | None = None, inside: bool
-    ) -> Prepared:
+    ) -> PreparedCommand:
         """
         The command line ready to start; `report` is a descriptor that is told the last working folder.
 
@@ -68,12 +68,12 @@ class Shell:
         """
         if not self.program:
             raise ToolError(f"{self.name} is not installed here. Install it, or use other tools.")
-        analysis = self.analysed(text)
-        given = as_hooks_left_it(self._services.env)
-        env = clean(given, analysis.requires) if only_reads(analysis) else ordinary(given)
+        analysis = self.analyse(text)
+        given = with_hook_exports(self._services.env)
+        env = clean_environment(given, analysis.requires) if only_reads(analysis) else user_environment(given)
         fds = () if report is None else (report,)
         command = Command(self.argv(text, report), cwd, {**env, "PWD": cwd}, seconds, pass_fds=fds)
-        return boxed(command, self._services.sandbox if inside else None)
+        return wrap_in_sandbox(command, self._services.sandbox if inside else None)
 
     def start_folder(self, cwd: Path) -> Path:
         """Where a command starts: the working folder, or the project if that is wanted or the folder is gone."""
@@ -96,7 +96,7 @@ class Shell:
         return int(value) if value.isdecimal() and int(value) else default
 
 
-def boxed(command: Command, sandbox: Sandbox | None) -> Prepared:
+def wrap_in_sandbox(command: Command, sandbox: Sandbox | None) -> PreparedCommand:
     """
     The command in the sandbox, if there is one.
 
@@ -104,7 +104,7 @@ def boxed(command: Command, sandbox: Sandbox | None) -> Prepared:
         ToolError: it cannot be confined.
     """
     if sandbox is None:
-        return Prepared(command, False, _nothing)
+        return PreparedCommand(command, False, _nothing)
     try:
         wrapped = sandbox.wrap(list(command.argv), command.cwd)
     except SandboxError as error:
@@ -113,7 +113,7 @@ def boxed(command: Command, sandbox: Sandbox | None) -> Prepared:
     env = {name: value for name, value in changed.items() if value is not None}
     fds = (*command.pass_fds, *wrapped.pass_fds)
     confined = replace(command, argv=wrapped.argv, env=env, pass_fds=fds, restrictions=wrapped.restrictions)
-    return Prepared(confined, True, wrapped.close)
+    return PreparedCommand(confined, True, wrapped.close)
 
 
 def only_reads(analysis: Analysis) -> bool:
@@ -128,7 +128,7 @@ def programs(analysis: Analysis) -> list[list[str]] | None:
     return [[word.literal or str(word) for word in segment.argv] for segment in analysis.segments]
 
 
-def moves(analysis: Analysis) -> bool:
+def may_change_folder(analysis: Analysis) -> bool:
     """Whether the command line may end in another folder than it began in."""
     return not only_reads(analysis) or any(segment.name in MOVERS for segment in analysis.segments)
 

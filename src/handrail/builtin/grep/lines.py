@@ -22,7 +22,7 @@ BEGINNING = re.compile(
 )
 
 
-def events(chunks: Iterable[bytes]) -> Iterator[dict[str, Any]]:
+def read_events(chunks: Iterable[bytes]) -> Iterator[dict[str, Any]]:
     """The events of a run. Of one that is longer than anybody needs, as much as is needed."""
     rest = bytearray()
     for chunk in chunks:
@@ -31,7 +31,7 @@ def events(chunks: Iterable[bytes]) -> Iterator[dict[str, Any]]:
             *whole, last = bytes(rest).split(b"\n")
             rest = bytearray(last)
             for line in whole:
-                yield from_json(line) if len(line) <= MAX_EVENT else shortened(line)
+                yield from_json(line) if len(line) <= MAX_EVENT else shorten_event(line)
         elif len(rest) > 2 * MAX_EVENT:
             _forget_the_middle(rest)
 
@@ -43,7 +43,7 @@ def _forget_the_middle(rest: bytearray) -> None:
     rest[MAX_EVENT : len(rest) - 100] = kept
 
 
-def shortened(line: bytes) -> dict[str, Any]:
+def shorten_event(line: bytes) -> dict[str, Any]:
     """An event of an endless line: path, number and beginning."""
     beginning = BEGINNING.match(line[: MAX_EVENT // 2])
     if not beginning:
@@ -56,12 +56,12 @@ def shortened(line: bytes) -> dict[str, Any]:
     return event
 
 
-def raw(value: dict[str, str]) -> bytes:
+def event_bytes(value: dict[str, str]) -> bytes:
     """A text of an event, which is base64 where it is no UTF-8."""
     return value["text"].encode() if "text" in value else b64decode(value["bytes"])
 
 
-class Writer:
+class MatchFormatter:
     """Turns events into lines: `path:3:text` for a match, `path-2-text` around it, `--` between parts."""
 
     def __init__(self, args: GrepInput, told: Callable[[bytes], str]) -> None:
@@ -76,27 +76,27 @@ class Writer:
         data = event.get("data", {})
         match event["type"]:
             case "match" | "context" as kind:
-                path, text = names[raw(data["path"])], raw(data["lines"])
+                path, text = names[event_bytes(data["path"])], event_bytes(data["lines"])
                 if path == self._binary:
                     return
                 if b"\0" in text:
                     yield from self._not_shown(path)
                 else:
-                    yield from self._numbered(path, text, data, ":" if kind == "match" else "-")
+                    yield from self._numbered_lines(path, text, data, ":" if kind == "match" else "-")
             case "end" if data.get("binary_offset") is not None:
-                yield from self._not_shown(names[raw(data["path"])])
+                yield from self._not_shown(names[event_bytes(data["path"])])
 
     def _not_shown(self, path: bytes) -> Iterator[str]:
         if path != self._binary:
             yield f"{self._told(path)}: binary file matches, the rest of it is not shown"
         self._binary = path
 
-    def _numbered(self, path: bytes, text: bytes, data: dict[str, Any], sign: str) -> Iterator[str]:
+    def _numbered_lines(self, path: bytes, text: bytes, data: dict[str, Any], sign: str) -> Iterator[str]:
         first, parts = data["line_number"] or 1, data["submatches"]
         if self._args.only_matching and parts:
             for part in parts:
                 number = first + text.count(b"\n", 0, part["start"])
-                for at, row in enumerate(raw(part["match"]).split(b"\n"), number):
+                for at, row in enumerate(event_bytes(part["match"]).split(b"\n"), number):
                     if row.removesuffix(b"\r"):
                         yield self._line(path, at, sign, row, 0)
             return

@@ -49,7 +49,7 @@ class GrepInput(Input):
         return min(max(self.head_limit * CHARS_A_LINE, MIN_CHARS), MAX_CHARS) if self.head_limit else MAX_CHARS
 
 
-def matching(args: GrepInput) -> Iterator[str]:
+def pattern_arguments(args: GrepInput) -> Iterator[str]:
     """What decides whether a line matches."""
     yield "--no-config"
     if args.ignore_case:
@@ -66,7 +66,7 @@ def matching(args: GrepInput) -> Iterator[str]:
     yield f"--regexp={args.pattern}"
 
 
-def choosing(args: GrepInput) -> Iterator[str]:
+def file_arguments(args: GrepInput) -> Iterator[str]:
     """What decides which files are looked at."""
     yield "--hidden"
     for glob in filter(None, BETWEEN_GLOBS.split(args.glob)):
@@ -82,7 +82,7 @@ def refusal(args: GrepInput, complaint: bytes) -> ToolError:
     text = complaint.decode("utf-8", "replace").removeprefix("rg: ").strip()
     first = text.partition("\n")[0]
     if first.startswith("regex parse error") or "not allowed in a regex" in first:
-        return ToolError(f"The pattern {args.pattern!r} is not valid: {reason(args.pattern, text)}")
+        return ToolError(f"The pattern {args.pattern!r} is not valid: {pattern_problem(args.pattern, text)}")
     if "unrecognized file type" in first:
         return ToolError(f"There is no file type {args.type!r}. Use a glob such as '*.{args.type}' instead.")
     if "parsing glob" in first:
@@ -91,7 +91,7 @@ def refusal(args: GrepInput, complaint: bytes) -> ToolError:
     return ToolError(f"The search for {args.pattern!r} failed: {text[:500]}. Try another pattern.")
 
 
-def reason(pattern: str, text: str) -> str:
+def pattern_problem(pattern: str, text: str) -> str:
     """What is wrong with a pattern, and at which character."""
     if "not allowed in a regex" in text:
         return "it holds a line break. Set multiline."
@@ -104,12 +104,12 @@ def reason(pattern: str, text: str) -> str:
     column = lines[caret].index("^") - 4
     shown = lines[caret - 1][4:]
     if shown == f"(?:{pattern})":  # some versions show what they made of it, and may mean their own brackets
-        odd = unbalanced(pattern)
+        odd = find_unbalanced(pattern)
         column = column - 3 if odd is None else odd
     return f"{what} (at character {column + 1}, {pattern[column : column + 10]!r}). {advice}"
 
 
-def unbalanced(pattern: str) -> int | None:
+def find_unbalanced(pattern: str) -> int | None:
     """Where a group is closed that was not opened, or the last one opened that is not closed."""
     groups: list[int] = []
     for sign in re.finditer(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[()]", pattern, re.DOTALL):

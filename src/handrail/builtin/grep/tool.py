@@ -12,10 +12,10 @@ from contextlib import closing
 from itertools import chain, islice
 from pathlib import Path
 
-from handrail.builtin.grep.lines import Writer, events
-from handrail.builtin.grep.query import GrepInput, choosing, matching, refusal
+from handrail.builtin.grep.lines import MatchFormatter, read_events
+from handrail.builtin.grep.query import GrepInput, file_arguments, pattern_arguments, refusal
 from handrail.builtin.services import ToolServices, nothing_hidden
-from handrail.builtin.support.ripgrep import Folder, Held, Program, newest_first, one_line, seen_from
+from handrail.builtin.support.ripgrep import Folder, OpenFiles, RipgrepProcess, newest_first, one_line, relative_name
 from handrail.files.paths import Place, resolve
 from handrail.records import record
 from handrail.tools.access import Access
@@ -52,7 +52,7 @@ class Search:
         path = os.fsdecode(name.removeprefix(b"./"))
         return f"{self.base.rstrip('/')}/{path}" if self.base else path
 
-    def told(self, name: bytes) -> str:
+    def display_name(self, name: bytes) -> str:
         """A file as the model can read it."""
         return one_line(self.path(name))
 
@@ -64,15 +64,15 @@ class Search:
         """The names that may be seen."""
         return names if self.services.hidden is nothing_hidden else filter(self.shows, names)
 
-    def program(self, how: list[str]) -> Program:
+    def program(self, how: list[str]) -> RipgrepProcess:
         """A run over the whole place."""
-        words = [*how, *matching(self.args), *choosing(self.args), "--", self.target]
-        return Program(words, self.folder, self.services, self.ctx.abort)
+        words = [*how, *pattern_arguments(self.args), *file_arguments(self.args), "--", self.target]
+        return RipgrepProcess(words, self.folder, self.services, self.ctx.abort)
 
-    def program_for(self, how: list[str], files: Held) -> Program:
+    def program_for(self, how: list[str], files: OpenFiles) -> RipgrepProcess:
         """A run over some files of it."""
-        words = [*how, *matching(self.args), "--", *map(os.fsdecode, files.names)]
-        return Program(words, self.folder, self.services, self.ctx.abort, files.descriptors)
+        words = [*how, *pattern_arguments(self.args), "--", *map(os.fsdecode, files.names)]
+        return RipgrepProcess(words, self.folder, self.services, self.ctx.abort, files.descriptors)
 
 
 class Grep(Tool[GrepInput]):
@@ -104,15 +104,15 @@ class Grep(Tool[GrepInput]):
         with Folder.at(place) as folder:
             search = _search(args, folder, place, self._services, ctx)
             if args.output_mode == "count":
-                return counted(search)
+                return count_lines(search)
             files, notes = matching_files(search)
             if args.output_mode == "files_with_matches":
-                return listed(search, files, notes)
+                return list_files(search, files, notes)
             return lines_of(search, files, notes)
 
 
 def _search(args: GrepInput, folder: Folder, place: Place, services: ToolServices, ctx: ToolContext) -> Search:
-    shown = seen_from(ctx.cwd, place)
+    shown = relative_name(ctx.cwd, place)
     if folder.real == place.real:
         return Search(args, folder, "./", shown, services, ctx)
     return Search(args, folder, f"./{Path(place.real).name}", shown.rpartition("/")[0], services, ctx)
@@ -122,19 +122,19 @@ def matching_files(search: Search) -> tuple[list[bytes], list[str]]:
     """The files that match, newest first, and what is to be said about those that could not be looked at."""
     with search.program(["--files-with-matches", "--null"]) as program:
         names, _ = newest_first(search.folder, search.visible(chain.from_iterable(program.pieces(b"\0"))))
-        return names, _checked(search, program)
+        return names, _check_complaints(search, program)
 
 
-def _checked(search: Search, program: Program) -> list[str]:
+def _check_complaints(search: Search, program: RipgrepProcess) -> list[str]:
     """Ripgrep complains about its arguments before it looks at any file, and about files one by one."""
     if program.complaint and not program.unreadable:
         raise refusal(search.args, program.complaint)
     return [f"({several(program.unreadable, 'place')} could not be read.)"] if program.unreadable else []
 
 
-def listed(search: Search, files: list[bytes], notes: list[str]) -> Output:
+def list_files(search: Search, files: list[bytes], notes: list[str]) -> Output:
     """The files alone."""
-    page = paged(search.args, map(search.told, files))
+    page = take_page(search.args, map(search.display_name, files))
     files_word = f"Found {several(len(files), 'file')}"
     found = [files_word, *page.entries, *paging_note(search.args, page)] if files else ["No file matches."]
     text = "\n".join([*found, *notes])
@@ -144,13 +144,13 @@ def listed(search: Search, files: list[bytes], notes: list[str]) -> Output:
     return _output(search.args, text, data, files_word)
 
 
-def counted(search: Search) -> Output:
+def count_lines(search: Search) -> Output:
     """How many lines match in each file, and in all."""
     with search.program(["--count", "--null", "--with-filename"]) as program:
-        counts = dict(numbered(program.pieces(b"\n")))
-        notes = _checked(search, program)
+        counts = dict(parse_counts(program.pieces(b"\n")))
+        notes = _check_complaints(search, program)
     shown, _ = newest_first(search.folder, search.visible(counts))
-    page = paged(search.args, (f"{search.told(name)}:{counts[name]}" for name in shown))
+    page = take_page(search.args, (f"{search.display_name(name)}:{counts[name]}" for name in shown))
     total = sum(counts[name] for name in shown)
     summary = f"{several(total, 'matching line')} in {several(len(shown), 'file')}"
     found = [*page.entries, f"Total: {summary}", *paging_note(search.args, page)] if shown else ["No match."]
@@ -165,7 +165,7 @@ def counted(search: Search) -> Output:
     return _output(search.args, text, data, summary)
 
 
-def numbered(pieces: Iterable[list[bytes]]) -> Iterator[tuple[bytes, int]]:
+def parse_counts(pieces: Iterable[list[bytes]]) -> Iterator[tuple[bytes, int]]:
     """Name and number from `name NUL number`, where a name may hold line breaks."""
     name = b""
     for piece in chain.from_iterable(pieces):
@@ -180,7 +180,7 @@ def numbered(pieces: Iterable[list[bytes]]) -> Iterator[tuple[bytes, int]]:
 def lines_of(search: Search, files: list[bytes], notes: list[str]) -> Output:
     """The lines that match, with what was asked for around them."""
     with closing(_lines(search, files)) as lines:
-        page = paged(search.args, lines)
+        page = take_page(search.args, lines)
     found = [*page.entries, *paging_note(search.args, page)] or ["No match."]
     text = "\n".join([*found, *notes])
     data = {
@@ -199,18 +199,18 @@ def _lines(search: Search, files: list[bytes]) -> Generator[str]:
         how.append(f"--before-context={search.args.lines_before}")
     if search.args.lines_after:
         how.append(f"--after-context={search.args.lines_after}")
-    writer = Writer(search.args, search.told)
+    writer = MatchFormatter(search.args, search.display_name)
     waiting = iter(files)
     while some := list(islice(waiting, FILES_AT_ONCE)):
-        with Held(search.folder, some) as held:
+        with OpenFiles(search.folder, some) as held:
             if not held.names:
                 continue
             with search.program_for(how, held) as program:
-                for event in events(program.chunks()):
+                for event in read_events(program.chunks()):
                     yield from writer.lines(event, held.names)
 
 
-def paged(args: GrepInput, entries: Iterable[str]) -> Page:
+def take_page(args: GrepInput, entries: Iterable[str]) -> Page:
     """The asked part of the entries, as far as it fits."""
     room = args.max_chars
     shown: list[str] = []

@@ -5,7 +5,7 @@ import secrets
 from operator import itemgetter
 from typing import Any, Literal, TypeAlias
 
-from handrail.builtin.notebook_edit.spans import Span, elements, members
+from handrail.builtin.notebook_edit.spans import JsonSpan, elements, members
 from handrail.builtin.read.notebook import cell_id
 from handrail.errors import ToolError
 from handrail.records import record
@@ -17,7 +17,7 @@ ORDER = ("cell_type", "execution_count", "id", "metadata", "outputs", "source")
 
 
 @record
-class Written:
+class EditedNotebook:
     """The new text, and the id of the cell that it is about."""
 
     text: str
@@ -25,7 +25,7 @@ class Written:
     cell_type: str
 
 
-class Sheet:
+class NotebookText:
     """The text of a notebook, which is known to be one, with the places of its cells."""
 
     def __init__(self, text: str, name: str) -> None:
@@ -60,21 +60,23 @@ class Sheet:
             "Read it to see the ids."
         )
 
-    def replace(self, index: int, source: str, cell_type: CellType | None) -> Written:
+    def replace(self, index: int, source: str, cell_type: CellType | None) -> EditedNotebook:
         """Another source for a cell; what it had put out is no longer true and goes."""
         cell = self.cells[index]
         kind = str(cell.value.get("cell_type"))
         name = cell_id(cell.value, index)
         if cell_type not in (None, kind):
             changed = self._as_other_type(cell.value, source, str(cell_type))
-            return Written(self._spliced([(cell.start, cell.end, self._whole_cell(changed))]), name, str(cell_type))
+            return EditedNotebook(
+                self._splice([(cell.start, cell.end, self._whole_cell(changed))]), name, str(cell_type)
+            )
         found = members(self.text, cell.start)
         changes = [self._member(cell, found, "source", _like(found, source))]
         if kind == "code":
             changes += [self._member(cell, found, "outputs", []), self._member(cell, found, "execution_count", None)]
-        return Written(self._spliced([change for change in changes if change]), name, kind)
+        return EditedNotebook(self._splice([change for change in changes if change]), name, kind)
 
-    def insert(self, after: int | None, source: str, cell_type: CellType) -> Written:
+    def insert(self, after: int | None, source: str, cell_type: CellType) -> EditedNotebook:
         """A new cell behind another one, or before all."""
         cell = self._new(source, cell_type)
         made = self._whole_cell(cell)
@@ -89,9 +91,9 @@ class Sheet:
         else:
             at = self.cells[after].end
             change = (at, at, f",{self._gap}{made}")
-        return Written(self._spliced([change]), name, cell_type)
+        return EditedNotebook(self._splice([change]), name, cell_type)
 
-    def delete(self, index: int) -> Written:
+    def delete(self, index: int) -> EditedNotebook:
         """The notebook without a cell."""
         cell = self.cells[index]
         if len(self.cells) == 1:
@@ -100,7 +102,7 @@ class Sheet:
             change = (self.cells[index - 1].end, cell.end, "")
         else:
             change = (cell.start, self.cells[1].start, "")
-        return Written(self._spliced([change]), cell_id(cell.value, index), str(cell.value.get("cell_type")))
+        return EditedNotebook(self._splice([change]), cell_id(cell.value, index), str(cell.value.get("cell_type")))
 
     def _new(self, source: str, cell_type: str) -> dict[str, Any]:
         cell: dict[str, Any] = {"cell_type": cell_type, "metadata": {}, "source": source.splitlines(keepends=True)}
@@ -117,26 +119,26 @@ class Sheet:
             new["id"] = old["id"]
         return new
 
-    def _member(self, cell: Span, found: dict[str, Span], key: str, value: Any) -> Change | None:
+    def _member(self, cell: JsonSpan, found: dict[str, JsonSpan], key: str, value: Any) -> Change | None:
         """The change that gives a member of a cell another value; None if it has that already."""
         if key in found:
             old = found[key]
             if old.value == value:
                 return None
-            return old.start, old.end, self._written(value, cell.start, old.key_start)
+            return old.start, old.end, self._format_value(value, cell.start, old.key_start)
         if not found:
             return cell.start, cell.end, json.dumps({key: value})
         last = max(found.values(), key=lambda member: member.end)
         lead = self._between(cell.start + 1, min(member.key_start for member in found.values()))
         colon = ": " if '": ' in self.text else ":"
-        return last.end, last.end, f',{lead}"{key}"{colon}{self._written(value, cell.start, last.key_start)}'
+        return last.end, last.end, f',{lead}"{key}"{colon}{self._format_value(value, cell.start, last.key_start)}'
 
     def _whole_cell(self, cell: dict[str, Any]) -> str:
         if "\n" not in self._lead:
             return self._compact(cell)
         return self._pretty(cell, self._lead.rpartition("\n")[2])
 
-    def _written(self, value: Any, container: int, at: int) -> str:
+    def _format_value(self, value: Any, container: int, at: int) -> str:
         """A value in the manner of the text around it."""
         lead = self._between(container + 1, at)
         return self._pretty(value, lead.rpartition("\n")[2]) if "\n" in lead else self._compact(value)
@@ -168,7 +170,7 @@ class Sheet:
             return self._between(self.cells[0].end, self.cells[1].start)
         return self._lead if "\n" in self._lead else " " if '": ' in self.text else ""
 
-    def _spliced(self, changes: list[Change]) -> str:
+    def _splice(self, changes: list[Change]) -> str:
         parts, at = [], 0
         for start, end, new in sorted(changes, key=itemgetter(0, 1)):
             parts += [self.text[at:start], new]
@@ -176,7 +178,7 @@ class Sheet:
         return "".join([*parts, self.text[at:]])
 
 
-def _like(found: dict[str, Span], source: str) -> str | list[str]:
+def _like(found: dict[str, JsonSpan], source: str) -> str | list[str]:
     """The source as the cell has it: one string, or a list of lines."""
     old = found["source"].value if "source" in found else []
     return source if isinstance(old, str) else source.splitlines(keepends=True)

@@ -11,7 +11,7 @@ DECODER = json.JSONDecoder()
 
 
 @record
-class Span:
+class JsonSpan:
     """A value, and from where to where it is written."""
 
     value: Any
@@ -21,28 +21,28 @@ class Span:
     """For a member of an object: where its key begins."""
 
 
-def value_at(text: str, at: int) -> Span:
+def value_at(text: str, at: int) -> JsonSpan:
     """The value that begins at the next character that is not blank."""
     start = _skip(text, at)
     value, end = DECODER.raw_decode(text, start)
-    return Span(value, start, end)
+    return JsonSpan(value, start, end)
 
 
-def members(text: str, start: int) -> dict[str, Span]:
+def members(text: str, start: int) -> dict[str, JsonSpan]:
     """The members of the object that begins there; of a key that occurs twice the last one, as everybody does."""
-    found: dict[str, Span] = {}
+    found: dict[str, JsonSpan] = {}
     at = _skip(text, start + 1)
     while text[at] != "}":
         key = value_at(text, at)
         value = value_at(text, _skip(text, key.end) + 1)
-        found[key.value] = Span(value.value, value.start, value.end, key.start)
+        found[key.value] = JsonSpan(value.value, value.start, value.end, key.start)
         at = _next(text, value.end)
     return found
 
 
-def elements(text: str, start: int) -> list[Span]:
+def elements(text: str, start: int) -> list[JsonSpan]:
     """The elements of the list that begins there."""
-    found: list[Span] = []
+    found: list[JsonSpan] = []
     at = _skip(text, start + 1)
     while text[at] != "]":
         found.append(value_at(text, at))

@@ -35,7 +35,7 @@ class Picture:
     note: str
 
 
-def fitted(data: bytes, name: str) -> Picture:
+def fit_image(data: bytes, name: str) -> Picture:
     """
     The picture in a size that models take.
 
@@ -55,24 +55,24 @@ def fitted(data: bytes, name: str) -> Picture:
             f"{shown}, {len(data):,} bytes: too large to be shown as it is. Ask the user to install handrail[images], "
             "which makes images smaller, or make it smaller with a program."
         )
-    smaller, size, kind = _made_smaller(data, name)
+    smaller, size, kind = _shrink(data, name)
     note = f"{shown}, shown as {size[0]} x {size[1]}; multiply coordinates by {side / max(size):.2f} for the original."
     return Picture(Image(b64encode(smaller).decode(), kind), note)
 
 
-def _made_smaller(data: bytes, name: str) -> tuple[bytes, tuple[int, int], str]:
+def _shrink(data: bytes, name: str) -> tuple[bytes, tuple[int, int], str]:
     try:
         with PIL.Image.open(BytesIO(data)) as picture:
             if picture.width * picture.height > MAX_PIXELS:  # the header that we read said something else
                 raise ToolError(f"{name!r} holds more pixels than it says. Read another file.")
             picture.draft("RGB", (MAX_SIDE, MAX_SIDE))
             upright: PIL.Image.Image = PIL.ImageOps.exif_transpose(picture)
-            return encoded(upright)
+            return encode_image(upright)
     except (OSError, ValueError, SyntaxError, EOFError, PIL.Image.DecompressionBombError) as error:
         raise ToolError(f"{name!r} is a broken image: {error}. Read another file.") from error
 
 
-def encoded(picture: "PIL.Image.Image") -> tuple[bytes, tuple[int, int], str]:
+def encode_image(picture: "PIL.Image.Image") -> tuple[bytes, tuple[int, int], str]:
     """A picture as a file within the bounds: without loss where it has transparency and that fits, else as JPEG."""
     see_through = picture.mode in {"RGBA", "LA", "PA"} or "transparency" in picture.info
     mode = "RGBA" if see_through else "RGB"

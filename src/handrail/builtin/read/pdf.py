@@ -51,7 +51,7 @@ def wanted_pages(pages: str, count: int, name: str) -> range:
     return range(first - 1, last)
 
 
-def show(data: bytes, pages: str, name: str) -> tuple[tuple[ResultBlock, ...], int, int]:
+def show_pdf(data: bytes, pages: str, name: str) -> tuple[tuple[ResultBlock, ...], int, int]:
     """
     The blocks of the asked pages, how many these are, and how many there are. Not for two threads at once.
 
@@ -117,5 +117,5 @@ def _picture(page: Any) -> Image | None:
         bitmap = page.render(scale=SIDE / longer)
     except (pypdfium2.PdfiumError, ValueError):
         return None
-    data, _, kind = images.encoded(bitmap.to_pil().convert("RGB"))
+    data, _, kind = images.encode_image(bitmap.to_pil().convert("RGB"))
     return Image(b64encode(data).decode(), kind)

@@ -11,7 +11,7 @@ import sys
 from contextlib import suppress
 from typing import Any
 
-from handrail.builtin.read.pdf import show
+from handrail.builtin.read.pdf import show_pdf
 from handrail.conversation.blocks import Image, ResultBlock, Text
 from handrail.errors import ToolError
 from handrail.tools.abort import AbortSignal
@@ -21,7 +21,7 @@ MAX_HEAP = 2 << 30
 START = (sys.executable, "-I", "-m", "handrail.builtin.read.pdf_process")
 
 
-def show_apart(data: bytes, pages: str, name: str, abort: AbortSignal) -> tuple[tuple[ResultBlock, ...], int, int]:
+def show_in_process(data: bytes, pages: str, name: str, abort: AbortSignal) -> tuple[tuple[ResultBlock, ...], int, int]:
     """
     The blocks of the asked pages, how many these are, and how many there are. An abort ends it at once.
 
@@ -53,7 +53,7 @@ def show_apart(data: bytes, pages: str, name: str, abort: AbortSignal) -> tuple[
     answer = json.loads(out)
     if "problem" in answer:
         raise ToolError(answer["problem"])
-    return tuple(map(_block, answer["blocks"])), answer["shown"], answer["total"]
+    return tuple(map(_block_from_json, answer["blocks"])), answer["shown"], answer["total"]
 
 
 def _bound_memory(process: int) -> None:
@@ -64,11 +64,11 @@ def _bound_memory(process: int) -> None:
             resource.prlimit(process, resource.RLIMIT_DATA, (MAX_HEAP, MAX_HEAP))
 
 
-def _block(made: dict[str, str]) -> ResultBlock:
+def _block_from_json(made: dict[str, str]) -> ResultBlock:
     return Text(made["text"]) if "text" in made else Image(made["data"], made["media_type"])
 
 
-def _plain(block: ResultBlock) -> dict[str, str]:
+def _block_to_json(block: ResultBlock) -> dict[str, str]:
     if isinstance(block, Text):
         return {"text": block.text}
     assert isinstance(block, Image)
@@ -79,8 +79,8 @@ def main() -> None:
     """The process."""
     answer: dict[str, Any]
     try:
-        blocks, shown, total = show(sys.stdin.buffer.read(), sys.argv[1], sys.argv[2])
-        answer = {"blocks": [_plain(block) for block in blocks], "shown": shown, "total": total}
+        blocks, shown, total = show_pdf(sys.stdin.buffer.read(), sys.argv[1], sys.argv[2])
+        answer = {"blocks": [_block_to_json(block) for block in blocks], "shown": shown, "total": total}
     except ToolError as error:
         answer = {"problem": str(error)}
     print(json.dumps(answer))  # noqa: T201

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import AnyStr
 
 from handrail.errors import ToolError
-from handrail.files.source import Source
+from handrail.files.source import FileSource
 from handrail.files.text import UNITS, Encoding
 from handrail.records import record
 from handrail.tools.wording import several
@@ -17,7 +17,7 @@ WINDOW = 4 * MAX_BYTES + 64
 
 
 @record
-class Wanted:
+class LineRange:
     """Which lines are asked for. `limit` None = as many as fit."""
 
     offset: int = 1
@@ -29,7 +29,7 @@ class Wanted:
 
 
 @record
-class Part:
+class TextPart:
     """Lines with their numbers, as they are shown, and as they are."""
 
     text: str
@@ -38,26 +38,26 @@ class Part:
     content: str = ""
 
 
-def show(source: Source, encoding: Encoding, wanted: Wanted, name: str) -> Part:
+def show_lines(source: FileSource, encoding: Encoding, wanted: LineRange, name: str) -> TextPart:
     """
     `N<TAB>line` for the asked part, cut where it is too much for one result, with a notice that comes first.
 
     Raises:
         ToolError: a range was given, and it is too much.
     """
-    lines = Lines(source, encoding)
+    lines = TextLines(source, encoding)
     total = lines.total
     if not total:
-        return Part(f"{name} exists and is empty.", 0, 0)
+        return TextPart(f"{name} exists and is empty.", 0, 0)
     if wanted.first > total:
-        return Part(
+        return TextPart(
             f"{name} has {several(total, 'line')}, so there is nothing from line {wanted.first:,} on.", 0, total
         )
     asked = min(total - wanted.first + 1, wanted.limit or total)
     whole, cut = lines.window(wanted.first, asked)
     entries = [f"{number}\t{line}" for number, line in enumerate(whole, wanted.first)]
     if len(entries) == asked and size(text := "\n".join(entries)) <= MAX_BYTES:
-        return Part(text, asked, total, "\n".join(whole))
+        return TextPart(text, asked, total, "\n".join(whole))
     shown = fitting(entries)
     if not shown:
         return _one_long_line(whole[0] if whole else cut, wanted.first, lines)
@@ -68,7 +68,7 @@ def show(source: Source, encoding: Encoding, wanted: Wanted, name: str) -> Part:
             f"Ask for less: offset={wanted.first} with limit={len(shown)} fits."
         )
     notice = f"PARTIAL: lines {wanted.first} to {upto} of {total}; read on with offset={upto + 1}."
-    return Part("\n".join([notice, *shown]), len(shown), total, "\n".join(whole[: len(shown)]))
+    return TextPart("\n".join([notice, *shown]), len(shown), total, "\n".join(whole[: len(shown)]))
 
 
 def fitting(entries: list[str]) -> list[str]:
@@ -86,25 +86,25 @@ def size(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
-def _one_long_line(line: str, number: int, lines: "Lines") -> Part:
+def _one_long_line(line: str, number: int, lines: "TextLines") -> TextPart:
     shown = line.encode("utf-8", "surrogatepass")[:MAX_BYTES].decode("utf-8", "ignore")
     further = f" Read the lines after it with offset={number + 1}." if number < lines.total else ""
     notice = f"PARTIAL: line {number} alone is longer than fits; its first {len(shown):,} characters follow.{further}"
-    return Part(f"{notice}\n{number}\t{shown}", 1, lines.total, shown)
+    return TextPart(f"{notice}\n{number}\t{shown}", 1, lines.total, shown)
 
 
-class Lines:
+class TextLines:
     """The lines of a source. Line feeds end them; a lone return does where there is no line feed."""
 
-    def __init__(self, source: Source, encoding: Encoding) -> None:
+    def __init__(self, source: FileSource, encoding: Encoding) -> None:
         self._source = source
         self._encoding = encoding
         self._mark = len(encoding.mark)
         self._end = "\n"
-        self._counts = self._counted()
+        self._counts = self._count_line_ends()
         if not any(self._counts) and source.size <= WINDOW and "\r" in self._text(0, source.size):
             self._end = "\r"
-            self._counts = self._counted()
+            self._counts = self._count_line_ends()
         unfinished = source.size > self._mark and not self._text(source.size - 8, source.size).endswith(self._end)
         self.total = sum(self._counts) + unfinished
 
@@ -124,7 +124,7 @@ class Lines:
         for start, _, data in self._source.windows():
             yield (start, data) if start or not self._mark else (self._mark, data[self._mark :])
 
-    def _counted(self) -> list[int]:
+    def _count_line_ends(self) -> list[int]:
         if self._encoding.name in UNITS:
             return [self._encoding.decode(data).count(self._end) for _, data in self._windows()]
         return [data.count(self._end.encode()) for _, data in self._windows()]

@@ -9,14 +9,14 @@ from typing import Any
 from pydantic import Field
 
 from handrail.builtin.read.formats import HEAD, kind_of
-from handrail.builtin.read.opening import Opened
-from handrail.builtin.read.text import Wanted, show
-from handrail.builtin.read.unchanged import stub
+from handrail.builtin.read.open_file import OpenFile
+from handrail.builtin.read.repeated_read import stub
+from handrail.builtin.read.text import LineRange, show_lines
 from handrail.builtin.services import ToolServices
 from handrail.conversation.blocks import Json, ResultBlock, Text
 from handrail.errors import ToolError
-from handrail.files.paths import Kind
-from handrail.files.text import detect
+from handrail.files.paths import FileKind
+from handrail.files.text import detect_encoding
 from handrail.tools.abort import AbortSignal
 from handrail.tools.access import Access
 from handrail.tools.cards import Card
@@ -71,7 +71,7 @@ class Read(Tool[ReadInput]):
     def is_quick(self, args: ReadInput, ctx: ToolContext) -> bool:
         """A small text: threads that take turns with the event loop cost more than reading it."""
         place = ctx.decided_place(args.file_path)
-        if place is None or place.kind is not Kind.FILE or place.real.lower().endswith(SLOW):
+        if place is None or place.kind is not FileKind.FILE or place.real.lower().endswith(SLOW):
             return False
         try:
             return os.stat(place.real, follow_symlinks=False).st_size <= QUICK_BYTES  # noqa: PTH116  # a hot line
@@ -79,7 +79,7 @@ class Read(Tool[ReadInput]):
             return False
 
     def call_blocking(self, args: ReadInput, ctx: ToolContext) -> Output:
-        with Opened.decided(args.file_path, ctx, self._services) as file:
+        with OpenFile.of_call(args.file_path, ctx, self._services) as file:
             head = file.source.read(0, HEAD)
             read_before = ctx.files.get(file.path) is not None
             special = FORMATS.get(kind_of(args.file_path, head))
@@ -97,26 +97,26 @@ def path_of(raw: Json) -> str:
     return str(raw.get("file_path", "?"))
 
 
-def _remember(file: Opened, ctx: ToolContext) -> None:
+def _remember(file: OpenFile, ctx: ToolContext) -> None:
     if file.source.size <= HELD_BYTES:
         ctx.files.record(file.path, file.stat, file.source.read(0, file.source.size))
-    elif not ctx.files.unchanged(file.path, file.stat):
+    elif not ctx.files.is_unchanged(file.path, file.stat):
         ctx.files.note(file.path, file.stat, file.digest())
 
 
-def _text(file: Opened, args: ReadInput) -> Output:
+def _text(file: OpenFile, args: ReadInput) -> Output:
     if file.source.size > MAX_TEXT_BYTES:  # all of it is looked at, to number its lines
         raise ToolError(
             f"{file.name!r} has {file.source.size:,} bytes; {MAX_TEXT_BYTES:,} is the most. Use a program such as "
             "head, tail or sed."
         )
-    encoding = detect(window for _, _, window in file.source.windows())
+    encoding = detect_encoding(window for _, _, window in file.source.windows())
     if encoding is None:
         raise ToolError(
             f"{file.name!r} is a binary file of {file.source.size:,} bytes; Read shows text, images, PDFs and "
             "notebooks. Use a program such as file or xxd."
         )
-    part = show(file.source, encoding, Wanted(args.offset, args.limit), args.file_path)
+    part = show_lines(file.source, encoding, LineRange(args.offset, args.limit), args.file_path)
     first = max(args.offset, 1)
     about = {
         "filePath": file.absolute,
@@ -128,9 +128,9 @@ def _text(file: Opened, args: ReadInput) -> Output:
     return _output(args, (Text(part.text),), {"type": "text", "file": about}, several(part.lines, "line"))
 
 
-def _image(file: Opened, args: ReadInput, _abort: AbortSignal) -> Output:
+def _image(file: OpenFile, args: ReadInput, _abort: AbortSignal) -> Output:
     images = _module("images")
-    picture = images.fitted(_whole(file, images.MAX_FILE_BYTES), args.file_path)
+    picture = images.fit_image(_whole(file, images.MAX_FILE_BYTES), args.file_path)
     about = {
         "filePath": file.absolute,
         "base64": picture.block.data,
@@ -140,9 +140,9 @@ def _image(file: Opened, args: ReadInput, _abort: AbortSignal) -> Output:
     return _output(args, (Text(picture.note), picture.block), {"type": "image", "file": about}, "image")
 
 
-def _pdf(file: Opened, args: ReadInput, abort: AbortSignal) -> Output:
+def _pdf(file: OpenFile, args: ReadInput, abort: AbortSignal) -> Output:
     document = _whole(file, MAX_PDF_BYTES)
-    blocks, shown, total = _module("pdf_process").show_apart(document, args.pages, args.file_path, abort)
+    blocks, shown, total = _module("pdf_process").show_in_process(document, args.pages, args.file_path, abort)
     about = {
         "filePath": file.absolute,
         "content": _words(blocks),
@@ -153,10 +153,10 @@ def _pdf(file: Opened, args: ReadInput, abort: AbortSignal) -> Output:
     return _output(args, blocks, {"type": "pdf", "file": about}, f"{shown} of {several(total, 'page')}")
 
 
-def _notebook(file: Opened, args: ReadInput, _abort: AbortSignal) -> Output:
+def _notebook(file: OpenFile, args: ReadInput, _abort: AbortSignal) -> Output:
     notebook = _module("notebook")
     content = _whole(file, notebook.MAX_FILE_BYTES)
-    blocks, shown, total = notebook.show(content, Wanted(args.offset, args.limit), args.file_path)
+    blocks, shown, total = notebook.show_notebook(content, LineRange(args.offset, args.limit), args.file_path)
     about = {"filePath": file.absolute, "content": _words(blocks), "numCells": shown, "totalCells": total}
     return _output(args, blocks, {"type": "notebook", "file": about}, f"{shown} of {several(total, 'cell')}")
 
@@ -169,7 +169,7 @@ def _module(name: str) -> ModuleType:
     return import_module(f"handrail.builtin.read.{name}")
 
 
-def _whole(file: Opened, bound: int) -> bytes:
+def _whole(file: OpenFile, bound: int) -> bytes:
     if file.source.size > bound:
         raise ToolError(
             f"{file.name!r} has {file.source.size:,} bytes; {bound:,} is the most for its kind. Use a program."

@@ -14,10 +14,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from handrail.builtin.bash.environment import as_hooks_left_it, ordinary
-from handrail.builtin.bash.shell import Prepared, boxed
+from handrail.builtin.bash.environment import user_environment, with_hook_exports
+from handrail.builtin.bash.shell import PreparedCommand, wrap_in_sandbox
 from handrail.builtin.services import ToolServices
-from handrail.builtin.support.live_output import followed
+from handrail.builtin.support.live_output import run_with_progress
 from handrail.errors import ToolError
 from handrail.processes.sandbox_contract import UNCONFINED, Sandbox, Standing, Where
 from handrail.processes.spawn import Command, Running, start
@@ -34,7 +34,7 @@ INTERRUPTED = "the interpreter was started anew, because the call before was int
 
 
 @record
-class Answer:
+class CodeResult:
     """What came of code. `why` it is lost: empty, `timeout`, `full` (too much output), or `ended` with a code."""
 
     value: str = ""
@@ -57,7 +57,7 @@ class Interpreter:
         self._notice = ""
         self._alone = asyncio.Lock()
 
-    async def run(self, code: str, seconds: float, store: int, ctx: ToolContext) -> Answer:
+    async def run(self, code: str, seconds: float, store: int, ctx: ToolContext) -> CodeResult:
         """
         Run code; what it writes goes to the store. If it does not end in time, the interpreter is lost.
 
@@ -69,11 +69,11 @@ class Interpreter:
             notice, self._notice = self._notice, ""
             pump = _Pump(kernel, store, self._services.output_quota())
             try:
-                told = await followed(_reply(kernel, code, pump, seconds), store, ctx)
+                told = await run_with_progress(_reply(kernel, code, pump, seconds), store, ctx)
             except TimeoutError:
-                told = Answer(why="timeout", code=await self._lose(kernel))
+                told = CodeResult(why="timeout", code=await self._lose(kernel))
             except EOFError:
-                told = Answer(why="full" if pump.full else "ended", code=await self._lose(kernel))
+                told = CodeResult(why="full" if pump.full else "ended", code=await self._lose(kernel))
             except asyncio.CancelledError:
                 self._notice = INTERRUPTED
                 await self._lose(kernel)
@@ -111,12 +111,12 @@ class Interpreter:
         if self._kernel is not None and self._kernel.confined != inside:
             self._notice = MOVED
             await self._lose(self._kernel)
-        return self._kernel or await self._started(cwd, self._services.sandbox if inside else None)
+        return self._kernel or await self._start_kernel(cwd, self._services.sandbox if inside else None)
 
-    async def _started(self, cwd: Path, sandbox: Sandbox | None) -> "Kernel":
+    async def _start_kernel(self, cwd: Path, sandbox: Sandbox | None) -> "Kernel":
         folder = str(cwd) if os.path.isdir(cwd) else self._services.working_dirs()[0]  # noqa: PTH112, ASYNC240
-        env = {**ordinary(as_hooks_left_it(self._services.env)), "PWD": folder}
-        prepared = boxed(Command([sys.executable, "-I", KERNEL], folder, env, grace=0.0, hello=0.0), sandbox)
+        env = {**user_environment(with_hook_exports(self._services.env)), "PWD": folder}
+        prepared = wrap_in_sandbox(Command([sys.executable, "-I", KERNEL], folder, env, grace=0.0, hello=0.0), sandbox)
         ours, theirs = socket.socketpair()
         output, end = os.pipe()
         ours.setblocking(False)
@@ -136,7 +136,7 @@ class Interpreter:
         return Kernel(running, ours, output, prepared)
 
 
-async def _reply(kernel: "Kernel", code: str, pump: "_Pump", seconds: float) -> Answer:
+async def _reply(kernel: "Kernel", code: str, pump: "_Pump", seconds: float) -> CodeResult:
     loop = asyncio.get_running_loop()
     loop.add_reader(kernel.output, pump.read)
     try:
@@ -150,14 +150,14 @@ async def _reply(kernel: "Kernel", code: str, pump: "_Pump", seconds: float) -> 
 class Kernel:
     """The running process: the socket on which it is asked, and the pipe with what its code writes."""
 
-    def __init__(self, running: Running, control: socket.socket, output: int, prepared: Prepared) -> None:
+    def __init__(self, running: Running, control: socket.socket, output: int, prepared: PreparedCommand) -> None:
         self.running = running
         self.output = output
         self.confined = prepared.sandboxed
         self._control = control
         self._close = prepared.close
 
-    async def ask(self, code: str) -> Answer:
+    async def ask(self, code: str) -> CodeResult:
         """
         Its reply.
 
@@ -176,7 +176,7 @@ class Kernel:
             reply: dict[str, Any] = json.loads(heard)
         except (ConnectionError, ValueError) as error:
             raise EOFError from error
-        return Answer(str(reply.get("value", "")), str(reply.get("error", "")))
+        return CodeResult(str(reply.get("value", "")), str(reply.get("error", "")))
 
     def let_go(self) -> None:
         """It has ended."""

@@ -55,11 +55,11 @@ def run(code: str, name: str, scope: dict[str, Any]) -> dict[str, str]:
                 scope["_"] = value
                 return {"value": cut(repr(value), MAX_VALUE)}
     except BaseException as error:  # noqa: BLE001  # whatever it raises is its result
-        return {"error": cut(told(error, name), MAX_ERROR)}
+        return {"error": cut(format_error(error, name), MAX_ERROR)}
     return {}
 
 
-def told(error: BaseException, name: str) -> str:
+def format_error(error: BaseException, name: str) -> str:
     """The error with the last steps that led to it; those of this program are left out."""
     trace: TracebackType | None = error.__traceback__
     while trace and trace.tb_frame.f_code.co_filename != name:

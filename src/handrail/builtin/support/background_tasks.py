@@ -18,11 +18,11 @@ from typing import Any
 
 from handrail.builtin.services import ToolServices, usual_quota
 from handrail.builtin.support.command_output import readable
-from handrail.builtin.support.exit_notes import endings
+from handrail.builtin.support.exit_notes import exit_notes
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import Attachment
 from handrail.errors import HandrailError
-from handrail.files.owned import owned_folder
+from handrail.files.private_folder import make_private_folder
 from handrail.processes.spawn import Command, End, Running, start_stored
 
 VERSION = 1
@@ -34,7 +34,7 @@ KEPT_FIELDS = ("id", "kind", "text", "description", "cwd", "started", "status", 
 ENDED_WITH_US = "does not run any more: it was ended when the session broke off, how far it got is not known"
 
 
-class Task:
+class BackgroundTask:
     """One command in the background."""
 
     def __init__(self, folder: Path, *, id: str, kind: str, text: str, description: str, cwd: str) -> None:  # noqa: A002
@@ -96,7 +96,7 @@ class Task:
         self.code = end.code if end.code >= 0 else 128 - end.code
         self.ended = time.time()
         self.status = "killed" if self._stopped or end.why else "completed" if end.code == 0 else "failed"
-        self.note = "" if self._stopped else "; ".join(endings(end, self._seconds))
+        self.note = "" if self._stopped else "; ".join(exit_notes(end, self._seconds))
         self.save()
 
     def tell(self) -> None:
@@ -126,25 +126,25 @@ class Task:
         return readable(data[:whole].decode("utf-8", "replace")).splitlines()
 
 
-class Tasks:
+class BackgroundTasks:
     """The background tasks of one session."""
 
     def __init__(self, state: Path, quota: Callable[[], int] = usual_quota) -> None:
         self.folder = state / "tasks"
         self._quota = quota
-        self._tasks = {task.id: task for task in _remembered(self.folder)}
+        self._tasks = {task.id: task for task in _load_tasks(self.folder)}
 
     async def start(
         self, kind: str, text: str, description: str, command: Command, closing: Callable[[], None]
-    ) -> Task:
+    ) -> BackgroundTask:
         """
         Start a command in the background.
 
         Raises:
             OSError: it could not be started.
         """
-        owned_folder(self.folder)
-        task = Task(
+        make_private_folder(self.folder)
+        task = BackgroundTask(
             self.folder, id=secrets.token_hex(4), kind=kind, text=text, description=description, cwd=command.cwd
         )
         store = os.open(task.output, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -158,11 +158,11 @@ class Tasks:
         self._tasks[task.id] = task
         return task
 
-    def get(self, id: str) -> Task | None:  # noqa: A002
+    def get(self, id: str) -> BackgroundTask | None:  # noqa: A002
         """The task of that id."""
         return self._tasks.get(id)
 
-    def all(self) -> tuple[Task, ...]:
+    def all(self) -> tuple[BackgroundTask, ...]:
         """All tasks, oldest first, with their status now."""
         for task in self._tasks.values():
             task.look()
@@ -179,7 +179,7 @@ class Tasks:
         await asyncio.gather(*(task.stop() for task in self._tasks.values()))
 
 
-def _notices(task: Task) -> list[str]:
+def _notices(task: BackgroundTask) -> list[str]:
     lines: list[str] = []
     if task.kind == "monitor":
         events = task.news()
@@ -196,14 +196,14 @@ def _notices(task: Task) -> list[str]:
     return lines
 
 
-def _remembered(folder: Path) -> list[Task]:
+def _load_tasks(folder: Path) -> list[BackgroundTask]:
     """Tasks of an earlier run of the session."""
-    found: list[Task] = []
+    found: list[BackgroundTask] = []
     for path in sorted(folder.glob("*.json")):
         kept: dict[str, Any] = json.loads(path.read_text("utf-8"))
         if kept.get("version", VERSION) > VERSION:
             raise HandrailError(f"{path} was written by a newer handrail. Use that one to resume the session.")
-        task = Task(folder, **{name: kept[name] for name in ("id", "kind", "text", "description", "cwd")})
+        task = BackgroundTask(folder, **{name: kept[name] for name in ("id", "kind", "text", "description", "cwd")})
         task.started, task.ended, task.code = kept["started"], kept["ended"], kept["code"]
         task.status = "unknown" if kept["status"] == "running" else kept["status"]
         task.told, task.note = kept.get("told", True), kept.get("note", "")
@@ -215,12 +215,12 @@ def _nothing() -> None:
     """Nothing is held for it."""
 
 
-_OF_SESSIONS: dict[Path, Tasks] = {}
+_OF_SESSIONS: dict[Path, BackgroundTasks] = {}
 
 
-def tasks_of(services: ToolServices) -> Tasks:
+def tasks_of(services: ToolServices) -> BackgroundTasks:
     """The one list of a session, shared by its tools and by the program that runs it."""
-    return _OF_SESSIONS.setdefault(services.state, Tasks(services.state, services.output_quota))
+    return _OF_SESSIONS.setdefault(services.state, BackgroundTasks(services.state, services.output_quota))
 
 
 async def close_tasks(services: ToolServices) -> None:

@@ -27,7 +27,7 @@ DATA_URI = re.compile(r"data:(image/(?:png|jpeg|gif|webp));base64,([A-Za-z0-9+/=
 
 
 @record
-class Said:
+class ShownOutput:
     """The output as the model gets it. `cut`: not all of it is shown; `size` and `lines` are those of all of it."""
 
     text: str
@@ -45,12 +45,12 @@ class Said:
         )
 
 
-def limit_of(value: str) -> int:
+def output_limit(value: str) -> int:
     """How many characters are shown, from a setting."""
     return min(int(value), MOST_CHARS) if value.isdecimal() and int(value) else DEFAULT_CHARS
 
 
-def said(path: Path, size: int, whole: int, part: int) -> Said:
+def read_output(path: Path, size: int, whole: int, part: int) -> ShownOutput:
     """
     The output in a file of `size` bytes.
 
@@ -59,20 +59,20 @@ def said(path: Path, size: int, whole: int, part: int) -> Said:
     with path.open("rb") as file:
         if size <= 4 * whole:
             data = file.read(4 * whole)
-            if image := picture(data):
-                return Said("", image=image)
+            if image := as_image(data):
+                return ShownOutput("", image=image)
             text = readable(data.decode("utf-8", "replace"))
             if len(text) <= whole:
-                return Said(text)
-            return Said(ends(text, text, part, size), cut=True, size=size, lines=data.count(b"\n"))
+                return ShownOutput(text)
+            return ShownOutput(head_and_tail(text, text, part, size), cut=True, size=size, lines=data.count(b"\n"))
         head = file.read(4 * part)
         if size <= MAX_IMAGE_BYTES and head.startswith(tuple(magic for magic, _ in MAGIC)):
-            return Said("", image=picture(head + file.read()))
+            return ShownOutput("", image=as_image(head + file.read()))
         file.seek(-min(4 * part, size), os.SEEK_END)
         tail = file.read().lstrip(bytes(range(0x80, 0xC0)))  # the rest of a character that was cut in two
         lines = count_lines(file) if size <= MAX_COUNTED_BYTES else 0
     first, last = (readable(data.decode("utf-8", "replace")) for data in (head, tail))
-    return Said(ends(first, last, part, size), cut=True, size=size, lines=lines)
+    return ShownOutput(head_and_tail(first, last, part, size), cut=True, size=size, lines=lines)
 
 
 def count_lines(file: BinaryIO) -> int:
@@ -81,7 +81,7 @@ def count_lines(file: BinaryIO) -> int:
     return sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
 
 
-def ends(first: str, last: str, chars: int, size: int) -> str:
+def head_and_tail(first: str, last: str, chars: int, size: int) -> str:
     """The beginning of one text and the end of the other."""
     half = chars // 2
     return f"{first[:half]}\n[... of {size:,} bytes the middle is left out ...]\n{last[len(last) - half :]}"
@@ -97,7 +97,7 @@ def readable(text: str) -> str:
     return plain(text)
 
 
-def picture(data: bytes) -> Image | None:
+def as_image(data: bytes) -> Image | None:
     """The picture that the output is, if it is one."""
     kind = next((kind for magic, kind in MAGIC if data.startswith(magic)), "")
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":

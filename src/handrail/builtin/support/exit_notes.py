@@ -6,7 +6,7 @@ import signal
 from handrail.processes.spawn import End
 
 
-def endings(end: End, seconds: float | None = None) -> list[str]:
+def exit_notes(end: End, seconds: float | None = None) -> list[str]:
     """Why it did not end by itself, and what was lost; nothing about one that simply ended. `seconds` it had."""
     found: list[str] = []
     if end.why == "timeout":

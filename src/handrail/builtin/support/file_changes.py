@@ -6,10 +6,10 @@ from typing import Any
 
 from handrail.builtin.services import ToolServices
 from handrail.errors import ToolError
-from handrail.files.diff import Hunk, bounded, counts, hunks, split, unified
+from handrail.files.diff import Hunk, count_changes, format_patch, limit_patch, make_hunks, split_lines
 from handrail.files.memory import FileMemory
-from handrail.files.paths import Kind, Place, resolve
-from handrail.files.replace import KINDS, Target
+from handrail.files.paths import FileKind, Place, resolve
+from handrail.files.replace import KINDS, TargetFile
 from handrail.files.text import Encoding
 from handrail.tools.access import Access
 from handrail.tools.cards import Card
@@ -38,7 +38,7 @@ def refusal(place: Place, files: FileMemory) -> Refuse | None:
     """Why a file may not be changed, as far as that can be told without opening it."""
     if place.kind in KINDS:
         return Refuse(f"{place.spelling!r} {KINDS[place.kind]}, not a file. Name a file.")
-    if place.kind is Kind.FILE and files.get(Path(place.real)) is None:
+    if place.kind is FileKind.FILE and files.get(Path(place.real)) is None:
         return Refuse(not_read(place.spelling))
     return None
 
@@ -47,7 +47,7 @@ def not_read(spelling: str) -> str:
     return f"{spelling!r} has not been read yet. Read it first, then change it."
 
 
-def known_digest(target: Target, files: FileMemory) -> str:
+def known_digest(target: TargetFile, files: FileMemory) -> str:
     """
     The hash of what the file holds, which is what this agent has read.
 
@@ -64,7 +64,7 @@ def known_digest(target: Target, files: FileMemory) -> str:
     known = files.get(path)
     if known is None:
         raise ToolError(not_read(target.shown))
-    if files.unchanged(path, target.stat):
+    if files.is_unchanged(path, target.stat):
         return known.digest
     digest = target.digest()
     if files.confirm(path, target.stat, digest):
@@ -81,18 +81,18 @@ def check_wanted(ctx: ToolContext, spelling: str) -> None:
         raise ToolError(f"The call was stopped before {spelling!r} was changed.")
 
 
-def _news(target: Target, before: bytes | None) -> str:
+def _news(target: TargetFile, before: bytes | None) -> str:
     """What others changed, if that is short and known."""
     source = target.source
     if before is None or max(source.size, len(before)) > MAX_ORIGINAL_BYTES:
         return ""
     encoding = Encoding()
-    news = hunks(split(encoding.decode(before)), split(encoding.decode(source.read(0, source.size))))
-    lines = unified(news).split("\n")
+    news = make_hunks(split_lines(encoding.decode(before)), split_lines(encoding.decode(source.read(0, source.size))))
+    lines = format_patch(news).split("\n")
     return "\n".join(["\nWhat changed:", *lines]) if len(lines) <= MAX_NEWS_LINES else ""
 
 
-def original(target: Target, encoding: Encoding) -> str | None:
+def original(target: TargetFile, encoding: Encoding) -> str | None:
     """The text before the change, for programs; None if it is too large to hand around."""
     source = target.source
     if source.size > MAX_ORIGINAL_BYTES:
@@ -107,18 +107,19 @@ def handed_around(text: str) -> str | None:
 
 def patch_data(patch: Sequence[Hunk]) -> list[dict[str, Any]]:
     """The patch as clients expect it."""
-    return [hunk.as_json() for hunk in bounded(patch)]
+    return [hunk.as_json() for hunk in limit_patch(patch)]
 
 
 def diff_card(name: str, spelling: str, patch: Sequence[Hunk]) -> Card:
     """The change as a person sees it."""
-    added, removed = counts(patch)
-    return Card(title=f"{name} {spelling}", detail=f"+{added} -{removed}", body=unified(patch), body_kind="diff")
+    added, removed = count_changes(patch)
+    return Card(title=f"{name} {spelling}", detail=f"+{added} -{removed}", body=format_patch(patch), body_kind="diff")
 
 
 def diff_text(patch: Sequence[Hunk]) -> str:
     """The change as the model sees it: a diff, cut where it has seen enough."""
     lines = [
-        line if len(line) <= MAX_SHOWN_CHARS else f"{line[:MAX_SHOWN_CHARS]}..." for line in unified(patch).split("\n")
+        line if len(line) <= MAX_SHOWN_CHARS else f"{line[:MAX_SHOWN_CHARS]}..."
+        for line in format_patch(patch).split("\n")
     ]
     return "\n".join(lines if len(lines) <= MAX_SHOWN_LINES else [*lines[:MAX_SHOWN_LINES], "..."])

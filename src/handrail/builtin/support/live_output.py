@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from handrail.builtin.support.command_output import readable
 from handrail.errors import ToolError
-from handrail.files.owned import owned_folder
+from handrail.files.private_folder import make_private_folder
 from handrail.records import record
 from handrail.tools.context import Progress, ToolContext
 
@@ -27,12 +27,12 @@ class ShellProgress(Progress):
     size: int = 0
 
 
-class Kept:
+class OutputCapture:
     """The file that gets the whole output; it stays only if that is wanted."""
 
     def __init__(self, folder: Path) -> None:
         try:
-            self.path = owned_folder(folder) / f"{secrets.token_hex(8)}.txt"
+            self.path = make_private_folder(folder) / f"{secrets.token_hex(8)}.txt"
             self.fd = open_store(self.path)
         except OSError as error:
             raise ToolError(f"Nothing was run: output cannot be kept in {folder}: {error.strerror}.") from error
@@ -49,7 +49,7 @@ def open_store(path: Path) -> int:
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
 
 
-async def followed(work: Coroutine[Any, Any, Result], store: int, ctx: ToolContext) -> Result:
+async def run_with_progress(work: Coroutine[Any, Any, Result], store: int, ctx: ToolContext) -> Result:
     """What comes of the work; meanwhile what is written to the store goes out as progress."""
     ended = asyncio.ensure_future(work)
     told = 0

@@ -22,7 +22,7 @@ ANY_FOLDERS = None
 
 def matcher(pattern: str) -> Callable[[Parts], bool]:
     """Tells whether a path, given as its parts, fits. Every step goes forward, so that no pattern can make it slow."""
-    ways = [_compiled(alternative) for alternative in alternatives(pattern)]
+    ways = [_compile(alternative) for alternative in alternatives(pattern)]
     return lambda parts: any(_fits(parts, names) for names in ways)
 
 
@@ -92,7 +92,7 @@ def _name_for_ripgrep(name: str) -> tuple[str, bool]:
     return "".join(out), exact
 
 
-def _compiled(pattern: str) -> list[re.Pattern[str] | None]:
+def _compile(pattern: str) -> list[re.Pattern[str] | None]:
     return [ANY_FOLDERS if part == "**" else re.compile(translate(part)) for part in names(pattern)]
 
 

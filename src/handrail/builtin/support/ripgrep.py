@@ -25,7 +25,7 @@ from typing import Self
 from handrail.builtin.services import ToolServices
 from handrail.builtin.support.fifo_check import odd_ignore_file
 from handrail.errors import ToolError
-from handrail.files.paths import Kind, Place, decided_folder, open_decided
+from handrail.files.paths import FileKind, Place, decided_folder, open_decided
 from handrail.tools.abort import AbortSignal
 
 CHUNK = 1 << 18
@@ -51,12 +51,12 @@ class Folder:
     @classmethod
     def at(cls, place: Place) -> "Folder":
         """The folder at a place, or the one that holds it when it is a file."""
-        if place.kind is Kind.MISSING:
+        if place.kind is FileKind.MISSING:
             raise _unsearchable(place, place.problem or "No such file or directory")
-        if place.kind not in (Kind.FOLDER, Kind.FILE, Kind.LINK):
+        if place.kind not in (FileKind.FOLDER, FileKind.FILE, FileKind.LINK):
             raise _unsearchable(place, f"It is a {place.kind.value}")
         try:
-            if place.kind is Kind.FOLDER:
+            if place.kind is FileKind.FOLDER:
                 return cls(open_decided(place, os.O_RDONLY | os.O_DIRECTORY), place.real)
             return cls(decided_folder(place), str(Path(place.real).parent))
         except OSError as error:
@@ -116,7 +116,7 @@ class Folder:
         os.close(self.descriptor)
 
 
-class Held:
+class OpenFiles:
     """Files of a folder, held open: whatever takes their place meanwhile, these are what a program looks into."""
 
     def __init__(self, folder: Folder, names: Iterable[bytes]) -> None:
@@ -145,7 +145,7 @@ def _unsearchable(place: Place, problem: str) -> ToolError:
     return ToolError(f"{place.spelling!r} cannot be searched: {problem}. Give another folder as path.")
 
 
-def seen_from(cwd: Path, place: Place) -> str:
+def relative_name(cwd: Path, place: Place) -> str:
     """How a place is told to the model: relative to the working folder where it lies in it."""
     # behind a link, going up by text and going up for real lead to different places
     path = place.real if ".." in place.spelling.split("/") else place.absolute
@@ -176,7 +176,7 @@ def newest_first(folder: Folder, names: Iterable[bytes], count: int | None = Non
     return [name for _, name in chosen], len(found)
 
 
-class Program:
+class RipgrepProcess:
     """One run of the program, which is given `inherited` descriptors. It is dead when the `with` block ends."""
 
     def __init__(
@@ -187,7 +187,7 @@ class Program:
         abort: AbortSignal,
         inherited: Sequence[int] = (),
     ) -> None:
-        start = searcher(services)
+        start = ripgrep_path(services)
         self._env = {name: services.env[name] for name in HANDED_ON if name in services.env}
         self._folder = folder
         self._until = time.monotonic() + MAX_SECONDS
@@ -303,7 +303,7 @@ def packaged_rg() -> str:
     return ""
 
 
-def searcher(services: ToolServices) -> str:
+def ripgrep_path(services: ToolServices) -> str:
     """
     The program to start; the variable `HANDRAIL_RG` names another one.
 

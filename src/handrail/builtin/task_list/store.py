@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from handrail.builtin.services import ToolServices
-from handrail.builtin.task_list.items import Item, Items
+from handrail.builtin.task_list.items import TaskItem, TaskItems
 from handrail.errors import ToolError
-from handrail.files.owned import owned_folder
+from handrail.files.private_folder import make_private_folder
 
 Result = TypeVar("Result")
 Content: TypeAlias = dict[str, Any]
@@ -29,7 +29,7 @@ LIST = "the task list of the session"
 """The resource that calls read and write."""
 
 
-class Shelf:
+class JsonStore:
     """One JSON file that several change in turn."""
 
     def __init__(self, path: Path) -> None:
@@ -77,16 +77,16 @@ class Shelf:
 
     @asynccontextmanager
     async def _alone(self) -> AsyncIterator[None]:
-        lock = owned_folder(self.path.parent) / "lock"
+        lock = make_private_folder(self.path.parent) / "lock"
         fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
-            await _locked(fd, lock)
+            await _acquire(fd, lock)
             yield
         finally:
             os.close(fd)
 
 
-async def _locked(fd: int, lock: Path) -> None:
+async def _acquire(fd: int, lock: Path) -> None:
     """The lock goes with its file; waiting for it holds nobody up."""
     for _ in range(int(LOCK_SECONDS / LOCK_STEP)):
         try:
@@ -96,17 +96,17 @@ async def _locked(fd: int, lock: Path) -> None:
     raise ToolError(f"Nothing was changed: another process has held {lock} for {LOCK_SECONDS:g} seconds. Try again.")
 
 
-class TaskList:
+class TaskStore:
     """The task list of one session."""
 
     def __init__(self, services: ToolServices) -> None:
-        self._shelf = Shelf(services.state / "todo" / "tasks.json")
+        self._shelf = JsonStore(services.state / "todo" / "tasks.json")
 
-    def read(self) -> Items:
+    def read(self) -> TaskItems:
         """All tasks as they are now."""
         return from_json(self._shelf.read())
 
-    async def change(self, step: Callable[[Items], tuple[Items, Result]]) -> Result:
+    async def change(self, step: Callable[[TaskItems], tuple[TaskItems, Result]]) -> Result:
         """Change the list as nobody else does, see Shelf.change."""
 
         def on_content(content: Content) -> tuple[Content, Result]:
@@ -116,16 +116,16 @@ class TaskList:
         return await self._shelf.change(on_content)
 
 
-def steps_of(services: ToolServices) -> Shelf:
+def todo_store(services: ToolServices) -> JsonStore:
     """The lists of TodoWrite: one for each agent of the session."""
-    return Shelf(services.state / "todo" / "steps.json")
+    return JsonStore(services.state / "todo" / "steps.json")
 
 
-def to_json(items: Items) -> Content:
-    return {"last": items.last, "tasks": [_written(item) for item in items.by_id.values()]}
+def to_json(items: TaskItems) -> Content:
+    return {"last": items.last, "tasks": [_item_to_json(item) for item in items.by_id.values()]}
 
 
-def _written(item: Item) -> Content:
+def _item_to_json(item: TaskItem) -> Content:
     return {
         "id": item.id,
         "subject": item.subject,
@@ -138,13 +138,13 @@ def _written(item: Item) -> Content:
     }
 
 
-def from_json(content: Content) -> Items:
-    items = (_item(each) for each in content.get("tasks", ()))
-    return Items({item.id: item for item in items}, content.get("last", 0))
+def from_json(content: Content) -> TaskItems:
+    items = (_item_from_json(each) for each in content.get("tasks", ()))
+    return TaskItems({item.id: item for item in items}, content.get("last", 0))
 
 
-def _item(kept: Content) -> Item:
-    return Item(
+def _item_from_json(kept: Content) -> TaskItem:
+    return TaskItem(
         kept["id"],
         kept["subject"],
         kept["description"],

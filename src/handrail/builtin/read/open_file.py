@@ -9,21 +9,21 @@ from typing import NoReturn, Self
 from handrail.builtin.services import ToolServices
 from handrail.errors import ToolError
 from handrail.files.copying import digest
-from handrail.files.paths import Kind, Place, open_decided, resolve
-from handrail.files.source import Source
+from handrail.files.paths import FileKind, Place, open_decided, resolve
+from handrail.files.source import FileSource
 from handrail.tools.context import ToolContext
 
 MAX_SIZELESS = 8_000_000
 MAX_NEIGHBOURS = 5_000
 NO_FILE = {
-    Kind.FOLDER: "is a folder. List it with Glob: give it as path and no pattern.",
-    Kind.DEVICE: "is a pipe, socket or device. Read takes regular files only.",
-    Kind.PIPE: "is a pipe, socket or device. Read takes regular files only.",
-    Kind.SOCKET: "is a pipe, socket or device. Read takes regular files only.",
+    FileKind.FOLDER: "is a folder. List it with Glob: give it as path and no pattern.",
+    FileKind.DEVICE: "is a pipe, socket or device. Read takes regular files only.",
+    FileKind.PIPE: "is a pipe, socket or device. Read takes regular files only.",
+    FileKind.SOCKET: "is a pipe, socket or device. Read takes regular files only.",
 }
 
 
-class Opened:
+class OpenFile:
     """A regular file, held open: how it looked before it was read, and its bytes."""
 
     def __init__(self, descriptor: int, place: Place) -> None:
@@ -33,21 +33,21 @@ class Opened:
         self.path = Path(place.real)
         self.stat = os.fstat(descriptor)
         if not stat.S_ISREG(self.stat.st_mode):
-            kind = Kind.FOLDER if stat.S_ISDIR(self.stat.st_mode) else Kind.DEVICE
+            kind = FileKind.FOLDER if stat.S_ISDIR(self.stat.st_mode) else FileKind.DEVICE
             raise ToolError(f"{self.name!r} {NO_FILE[kind]}")
-        self.source = Source(descriptor, self.stat.st_size) if self.stat.st_size else self._without_size()
+        self.source = FileSource(descriptor, self.stat.st_size) if self.stat.st_size else self._without_size()
 
-    def _without_size(self) -> Source:
+    def _without_size(self) -> FileSource:
         """Files of the kernel say that they are empty and are not."""
         parts: list[bytes] = []
         while part := os.read(self._descriptor, 1 << 20):
             parts.append(part)
             if sum(map(len, parts)) > MAX_SIZELESS:
                 raise ToolError(f"{self.name!r} does not end after {MAX_SIZELESS:,} bytes. Use a program.")
-        return Source.of(b"".join(parts))
+        return FileSource.of(b"".join(parts))
 
     @classmethod
-    def decided(cls, spelling: str, ctx: ToolContext, services: ToolServices) -> "Opened":
+    def of_call(cls, spelling: str, ctx: ToolContext, services: ToolServices) -> "OpenFile":
         """
         The file of a call.
 
@@ -61,7 +61,7 @@ class Opened:
         place = ctx.decided_place(spelling) or resolve(spelling, str(ctx.cwd), services.home)
         if place.kind in NO_FILE:
             raise ToolError(f"{spelling!r} {NO_FILE[place.kind]}")
-        if place.kind is not Kind.FILE:
+        if place.kind is not FileKind.FILE:
             missing(place, services)
         try:
             # somebody may put a pipe in its place now: opening it would wait for a writer

@@ -7,7 +7,7 @@ same input is in the history with exactly the same content is it not said again.
 
 from collections.abc import Iterator
 
-from handrail.builtin.read.opening import Opened
+from handrail.builtin.read.open_file import OpenFile
 from handrail.conversation.blocks import ResultBlock, Text, ToolResult, ToolUse
 from handrail.conversation.messages import AssistantMessage, UserMessage
 from handrail.tools.context import ToolContext
@@ -16,7 +16,7 @@ from handrail.tools.output import Output, sendable
 WORTH_IT = 400
 
 
-def stub(file: Opened, output: Output, ctx: ToolContext) -> Output | None:
+def stub(file: OpenFile, output: Output, ctx: ToolContext) -> Output | None:
     """What to say instead of the same content again; None = it is not there, or too short to matter."""
     blocks = output.blocks or (Text(output.text),)
     if _length(blocks) < WORTH_IT:

@@ -6,11 +6,11 @@ The patch is made from the surroundings of the spans alone, so that its cost doe
 
 from collections.abc import Iterator
 
-from handrail.files.adapt import LINE_END, adapted
+from handrail.files.adapt_text import LINE_END, adapt_text
 from handrail.files.copying import Piece
-from handrail.files.diff import Hunk, hunks, split
-from handrail.files.find import Found, Span, one_line_end
-from handrail.files.source import Source
+from handrail.files.diff import Hunk, make_hunks, split_lines
+from handrail.files.find_text import Span, TextMatches, one_line_end
+from handrail.files.source import FileSource
 from handrail.files.text import UNITS, Encoding
 from handrail.records import record
 
@@ -23,10 +23,10 @@ CONTEXT_LINES = 3
 
 
 @record
-class Edits:
+class TextEdits:
     """What stands at each span afterwards."""
 
-    source: Source
+    source: FileSource
     encoding: Encoding
     spans: list[Span]
     texts: list[bytes]
@@ -61,9 +61,9 @@ class Edits:
                 break
             line += self._lines_between(at, start)
             at = start
-            old = split(self.encoding.decode(self.source.read(start, end)))
-            new = split(self.encoding.decode(b"".join(self._pieces(start, end, first, last))))
-            made += hunks(old, new, line, line + moved)
+            old = split_lines(self.encoding.decode(self.source.read(start, end)))
+            new = split_lines(self.encoding.decode(b"".join(self._pieces(start, end, first, last))))
+            made += make_hunks(old, new, line, line + moved)
             moved += len(new) - len(old)
             shown = last
         return made, len(self.spans) - shown
@@ -139,7 +139,9 @@ class Edits:
         return self.encoding.decode(self.source.read(start, end)).count("\n")
 
 
-def make_edits(source: Source, encoding: Encoding, found: Found, change: tuple[str, str], file: str) -> Edits:
+def make_edits(
+    source: FileSource, encoding: Encoding, found: TextMatches, change: tuple[str, str], file: str
+) -> TextEdits:
     """
     The edit that puts the second text of the change at every place where the first was found.
 
@@ -149,25 +151,25 @@ def make_edits(source: Source, encoding: Encoding, found: Found, change: tuple[s
     old, new = change
     if not found.quotes and not _returns(source, old + new):
         text = encoding.encode(one_line_end(new), file)
-        return Edits(source, encoding, found.spans, [text] * len(found.spans))
+        return TextEdits(source, encoding, found.spans, [text] * len(found.spans))
     texts = []
     known: dict[tuple[str, str], bytes] = {}
     for start, end in found.spans:
         standing = encoding.decode(source.read(start, end))
         line_end = "" if LINE_END.search(standing) else line_end_at(source, encoding, start, end)
         if (standing, line_end) not in known:
-            fitting = adapted(standing, old, new, line_end, quotes=found.quotes)
+            fitting = adapt_text(standing, old, new, line_end, quotes=found.quotes)
             known[standing, line_end] = encoding.encode(fitting, file)
         texts.append(known[standing, line_end])
-    return Edits(source, encoding, found.spans, texts)
+    return TextEdits(source, encoding, found.spans, texts)
 
 
-def _returns(source: Source, text: str) -> bool:
+def _returns(source: FileSource, text: str) -> bool:
     """Whether the file may have line ends that are not a line feed, and that matters."""
     return "\n" in text and any(b"\r" in window for _, _, window in source.windows())
 
 
-def line_end_at(source: Source, encoding: Encoding, start: int, end: int) -> str:
+def line_end_at(source: FileSource, encoding: Encoding, start: int, end: int) -> str:
     """The end of the line that holds the span; else of the line above; else of the first line; else a line feed."""
     first, unit = len(encoding.mark), UNITS.get(encoding.name, 1)
     places = (

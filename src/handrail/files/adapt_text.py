@@ -9,7 +9,7 @@ import difflib
 import re
 from bisect import bisect_left
 
-from handrail.files.find import DOUBLE_QUOTES, QUOTES, SINGLE_QUOTES, one_line_end
+from handrail.files.find_text import DOUBLE_QUOTES, QUOTES, SINGLE_QUOTES, one_line_end
 
 MAX_COMPARED = 4_000
 LINE_END = re.compile(r"\r\n|\n|\r")
@@ -17,7 +17,7 @@ CURLY = {SINGLE_QUOTES: "\u2018\u2019", DOUBLE_QUOTES: "\u201c\u201d"}
 OPENERS = "([{<-\u2013\u2014/=" + SINGLE_QUOTES + DOUBLE_QUOTES
 
 
-def adapted(standing: str, old: str, new: str, line_end: str, *, quotes: bool) -> str:
+def adapt_text(standing: str, old: str, new: str, line_end: str, *, quotes: bool) -> str:
     """
     What shall stand in place of `standing`, the file's text that matched `old`.
 
@@ -36,7 +36,7 @@ def adapted(standing: str, old: str, new: str, line_end: str, *, quotes: bool) -
             end = own[ends[max(bisect_left(ends, a) - 1, 0)]] if ends else line_end
             fresh = new[c:d]
             if quotes:
-                fresh = _shaped(fresh, result[-1][-1:] if result else "", standing)
+                fresh = _shape_quotes(fresh, result[-1][-1:] if result else "", standing)
             if fresh:
                 result.append(fresh.replace("\n", end))
     return "".join(result)
@@ -60,7 +60,7 @@ def _steps(old: str, new: str) -> list[tuple[str, int, int, int, int]]:
     return [("equal", 0, a, 0, c), *middle, ("equal", b, len(old), d, len(new))]
 
 
-def _shaped(text: str, before: str, standing: str) -> str:
+def _shape_quotes(text: str, before: str, standing: str) -> str:
     """The text with its quotes in the shapes that the place uses for their family."""
     used = {family: set(family).intersection(standing) for family in (SINGLE_QUOTES, DOUBLE_QUOTES)}
     first = {family: next((char for char in standing if char in family), "") for family in used}

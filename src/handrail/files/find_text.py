@@ -12,7 +12,7 @@ from itertools import islice
 from typing import AnyStr
 
 from handrail.errors import ToolError
-from handrail.files.source import Source
+from handrail.files.source import FileSource
 from handrail.files.text import UNITS, Encoding
 from handrail.records import record
 
@@ -30,7 +30,7 @@ Span = tuple[int, int]
 
 
 @record
-class Found:
+class TextMatches:
     """Where it stands. `quotes`: only when quotes of other shapes count as equal."""
 
     spans: list[Span]
@@ -42,7 +42,7 @@ def one_line_end(text: str) -> str:
     return text.replace("\r\n", "\n")
 
 
-def find(source: Source, encoding: Encoding, wanted: str, *, overlapping: bool) -> Found:
+def find_text(source: FileSource, encoding: Encoding, wanted: str, *, overlapping: bool) -> TextMatches:
     """
     All places of the text. `overlapping`: also places that share characters, which only one of them can be; then the
     first `MAX_COUNTED`.
@@ -52,16 +52,16 @@ def find(source: Source, encoding: Encoding, wanted: str, *, overlapping: bool) 
     """
     wanted = one_line_end(wanted)
     if len(wanted) > source.size:
-        return Found([])
+        return TextMatches([])
     look = _in_bytes if encoding.direct else _in_text
     spans = look(source, encoding, wanted, quotes=False, overlapping=overlapping)
     if spans or QUOTES.keys().isdisjoint(wanted) or _flexible(wanted, quotes=True) > MAX_FLEXIBLE:
-        return Found(spans)
+        return TextMatches(spans)
     spans = look(source, encoding, wanted, quotes=True, overlapping=overlapping)
-    return Found(spans, quotes=bool(spans))
+    return TextMatches(spans, quotes=bool(spans))
 
 
-def _in_bytes(source: Source, encoding: Encoding, wanted: str, *, quotes: bool, overlapping: bool) -> list[Span]:
+def _in_bytes(source: FileSource, encoding: Encoding, wanted: str, *, quotes: bool, overlapping: bool) -> list[Span]:
     search: Callable[[bytes, int], Span | None]
     if not quotes and not _has_returns(source, wanted):
         if not encoding.has(wanted):
@@ -73,13 +73,13 @@ def _in_bytes(source: Source, encoding: Encoding, wanted: str, *, quotes: bool, 
         if pattern is None:
             return []
         search, longest = _regular(re.compile(pattern)), 4 * len(wanted) + LOOK_BACK
-    return _bounded(
+    return _limit_spans(
         _scan(source, search, longest, len(encoding.mark), overlapping=overlapping), overlapping=overlapping
     )
 
 
 def _scan(
-    source: Source, search: Callable[[bytes, int], Span | None], longest: int, first: int, *, overlapping: bool
+    source: FileSource, search: Callable[[bytes, int], Span | None], longest: int, first: int, *, overlapping: bool
 ) -> Iterator[Span]:
     free = first
     for start, end, window in source.windows(longest, LOOK_BACK):
@@ -107,7 +107,7 @@ def _regular(pattern: re.Pattern[AnyStr]) -> Callable[[AnyStr, int], Span | None
     return search
 
 
-def _has_returns(source: Source, wanted: str) -> bool:
+def _has_returns(source: FileSource, wanted: str) -> bool:
     return ("\n" in wanted or "\r" in wanted) and any(b"\r" in window for _, _, window in source.windows())
 
 
@@ -140,7 +140,7 @@ def _pattern(
     return encoded("").join(parts)
 
 
-def _in_text(source: Source, encoding: Encoding, wanted: str, *, quotes: bool, overlapping: bool) -> list[Span]:
+def _in_text(source: FileSource, encoding: Encoding, wanted: str, *, quotes: bool, overlapping: bool) -> list[Span]:
     if source.size > MAX_DECODED:
         raise ToolError(
             f"The file has {source.size:,} bytes in {encoding.shown}; files of more than {MAX_DECODED:,} bytes can "
@@ -152,11 +152,11 @@ def _in_text(source: Source, encoding: Encoding, wanted: str, *, quotes: bool, o
     if pattern is None:
         return []
     search = _regular(re.compile(pattern))
-    spans = _bounded(_each(text, search, overlapping=overlapping), overlapping=overlapping)
+    spans = _limit_spans(_matches(text, search, overlapping=overlapping), overlapping=overlapping)
     return _byte_spans(data, text, encoding, spans)
 
 
-def _each(text: str, search: Callable[[str, int], Span | None], *, overlapping: bool) -> Iterator[Span]:
+def _matches(text: str, search: Callable[[str, int], Span | None], *, overlapping: bool) -> Iterator[Span]:
     at = search(text, 0)
     while at is not None:
         yield at
@@ -210,7 +210,7 @@ def _length(line: bytes, offset: int, char: str, encoding: Encoding) -> int:
     return 4
 
 
-def _bounded(spans: Iterator[Span], *, overlapping: bool) -> list[Span]:
+def _limit_spans(spans: Iterator[Span], *, overlapping: bool) -> list[Span]:
     if overlapping:
         return list(islice(spans, MAX_COUNTED))
     taken = list(islice(spans, MAX_PLACES + 1))

@@ -40,7 +40,7 @@ SINGLE_BYTE = frozenset(
 )
 
 
-def guess(data: bytes) -> str:
+def guess_encoding(data: bytes) -> str:
     """The name of the codec that the bytes are most likely in. There is always one."""
     sample = _sample(data)
     scores = {name: _score(sample, name) for name in COMMON}
