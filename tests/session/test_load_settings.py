@@ -271,11 +271,11 @@ def test_how_hard_to_think_is_left_to_flags(world: World) -> None:
 PAYING = """
 import sys
 from pathlib import Path
-from handrail.session.session_settings import live_settings
-from handrail.config.flags import Asked
+from handrail.session.session_settings import open_settings
+from handrail.config.flags import SettingsFlags
 
 root = Path(sys.argv[1])
-live = live_settings(root / "project", {"HOME": str(root / "home")}, root / "state", Asked(), print)
+live = open_settings(root / "project", {"HOME": str(root / "home")}, root / "state", SettingsFlags(), print)
 live.denied("Read", None)
 print(" ".join(sorted(name for name in sys.modules if name.startswith(("handrail.config.", "handrail.permissions")))))
 """

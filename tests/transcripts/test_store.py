@@ -167,9 +167,9 @@ from handrail.conversation.blocks import Image, Text, Thinking, ToolResult, Tool
 from handrail.conversation.messages import UserMessage
 from handrail.conversation.redact import Redactor
 from handrail.errors import SessionError
-from handrail.transcripts.store import Store
+from handrail.transcripts.store import TranscriptStore
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-opened = Store(Path(sys.argv[1]), Redactor()).create("/proj", "one")
+opened = TranscriptStore(Path(sys.argv[1]), Redactor()).create("/proj", "one")
 opened.scribe.message(UserMessage((Text("fits"),)))
 resource.setrlimit(resource.RLIMIT_FSIZE, (opened.path.stat().st_size + 100,) * 2)
 opened.scribe.message(UserMessage((Text("x" * 1000),)))
