@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from handrail.builtin.read import Read
+from handrail.builtin.read.tool import Read
 from handrail.cli.permissions.calls import tool_called
 from handrail.conversation.blocks import ToolUse
 from handrail.conversation.redact import make_redactor

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from handrail.builtin.edit import Edit
-from handrail.builtin.read import Read
+from handrail.builtin.read.tool import Read
 from handrail.conversation.blocks import Text, ToolUse
 from handrail.dispatch.executor import ToolExecutor
 from handrail.dispatch.footprint import WRITES_WORLD, footprint

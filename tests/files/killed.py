@@ -21,7 +21,7 @@ from handrail.files.journal import Note
 from handrail.files.paths import locate
 from handrail.files.replace import TargetFile
 from handrail.files.restore import go_back
-from handrail.files.undo import INDEX, Undo, read_undo
+from handrail.files.undo import INDEX, Undo, read
 
 OLD, NEW = b"old content\n" * 50, b"the new content\n" * 80
 
@@ -86,7 +86,7 @@ def main() -> None:
             os._exit(0)
         alive = os.waitpid(child, 0)[1] == 0
         left = found(path)
-        if (undo.folder / INDEX).exists() and read_undo(undo.folder).entries:
+        if (undo.folder / INDEX).exists() and read(undo.folder).entries:
             go_back(undo.folder, 1)
         beside = sorted(str(each.relative_to(root / "project")) for each in (root / "project").rglob("*"))
         print(json.dumps({"step": step, "left": left, "restored": found(path), "beside": beside}))

@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -108,46 +107,22 @@ def test_contents_are_forgotten_when_there_are_too_many_but_not_that_they_were_r
 def test_a_write_replaces_what_was_remembered(tmp_path: Path) -> None:
     memory, path = FileMemory(), aged(tmp_path / "a", b"one")
     memory.record(path, path.stat(), b"one")
-    memory.show(path, (1, None))
 
     path.write_bytes(b"two")
     memory.note(path, path.stat(), hashlib.sha256(b"two").hexdigest())
 
     assert memory.content(path) is None
-    assert not memory.shown(path, (1, None))
     assert memory.confirm(path, path.stat(), hashlib.sha256(b"two").hexdigest())
-
-
-def test_what_was_shown_is_kept_by_part_until_the_content_changes_or_the_conversation_is_shortened(
-    tmp_path: Path,
-) -> None:
-    memory, path = FileMemory(), aged(tmp_path / "a", b"one")
-    memory.record(path, path.stat(), b"one")
-    assert not memory.shown(path, (1, None))
-
-    memory.show(path, (1, None))
-    assert memory.shown(path, (1, None))
-    assert not memory.shown(path, (5, 10))
-
-    os.utime(path, ns=(time.time_ns(), time.time_ns()))
-    memory.record(path, path.stat(), b"one")
-    assert memory.shown(path, (1, None)), "a touch is not a change"
-
-    memory.forget_shown()
-    assert not memory.shown(path, (1, None))
-    assert memory.get(path)
 
 
 @pytest.mark.proves("J3")
 def test_a_sub_agent_starts_with_what_is_known_and_its_own_reads_stay_its_own(tmp_path: Path) -> None:
     memory, path, other = FileMemory(), aged(tmp_path / "a", b"one"), aged(tmp_path / "b", b"two")
     memory.record(path, path.stat(), b"one")
-    memory.show(path, (1, None))
 
     clone = memory.clone()
     clone.record(other, other.stat(), b"two")
 
     assert clone.get(path) == memory.get(path)
     assert clone.content(path) == b"one"
-    assert not clone.shown(path, (1, None)), "its own conversation has not seen it"
     assert memory.get(other) is None

@@ -19,7 +19,7 @@ from handrail.files.journal import Note
 from handrail.files.paths import locate
 from handrail.files.replace import TargetFile
 from handrail.files.source import FileSource
-from handrail.files.undo import Undo, read_undo
+from handrail.files.undo import Undo, read
 
 NOTE = Note("Test", "call-1")
 
@@ -122,7 +122,7 @@ def test_a_file_with_several_names_keeps_them_and_needs_the_journal(tmp_path: Pa
 
     put(one, b"now a much longer content" * 1000, undo)
     assert other.read_bytes() == b"now a much longer content" * 1000
-    assert [entry.torn for entry in read_undo(undo.folder).changes] == [False, False]
+    assert [entry.torn for entry in read(undo.folder).changes] == [False, False]
 
 
 @pytest.mark.parametrize("fails", ["nothing", "exchange", "take"])
@@ -203,7 +203,7 @@ def test_a_change_by_somebody_else_between_reading_and_writing_is_not_overwritte
         with pytest.raises(FileChangedError, match="just now"):
             target.write(lambda: iter((b"ours",)), sha(b"old"), undo, NOTE)
 
-    assert how == "removed" or read_undo(undo.folder).changes == (), "what did not happen is not to be undone"
+    assert how == "removed" or read(undo.folder).changes == (), "what did not happen is not to be undone"
     assert [path.read_bytes() for path in tmp_path.iterdir()] == {"written": [b"NEW"], "exchanged": [b"old"]}.get(
         how, []
     )
@@ -307,7 +307,7 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_else(
     assert file.read_bytes() == b"old" * 1000
     assert names_in(tmp_path) == names
     if journal:
-        assert read_undo(undo.folder).changes == ()
+        assert read(undo.folder).changes == ()
 
 
 def test_a_failure_while_rewriting_in_place_puts_the_old_content_back(

@@ -18,8 +18,8 @@ from handrail.errors import UndoError
 from handrail.files.journal import Note
 from handrail.files.paths import locate
 from handrail.files.replace import TargetFile
-from handrail.files.restore import go_back, last_point, point_number
-from handrail.files.undo import INDEX, Undo, read_undo
+from handrail.files.restore import go_back, latest, number_of
+from handrail.files.undo import INDEX, Undo, read
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -86,7 +86,7 @@ def test_going_back_restores_what_was_changed_removes_what_was_made_and_brings_b
     assert set(done.restored) == {str(project / "changed"), str(project / "removed")}
     assert set(done.removed) == {str(project / "new/deep/file"), str(project / "new/deep"), str(project / "new")}
 
-    number = next(entry.number for entry in read_undo(undo.folder).entries if entry.back)
+    number = next(entry.number for entry in read(undo.folder).entries if entry.back)
     go_back(undo.folder, number)
     assert tree(project) == after, "going back is a change like any other"
 
@@ -101,28 +101,28 @@ def test_points_have_names_and_a_plain_undo_takes_back_one_prompt_after_the_othe
     put(file, b"three", undo, "call-3")
     put(file, b"four", undo, "call-4")
 
-    history = read_undo(undo.folder)
+    history = read(undo.folder)
     assert history.points == {"message-1": 1, "message-3": 3}
-    assert (point_number(history, "message-3"), point_number(history, "2")) == (3, 2)
+    assert (number_of(history, "message-3"), number_of(history, "2")) == (3, 2)
     with pytest.raises(UndoError, match=r"'message-2' is no point of session session\. --list shows them\."):
-        point_number(history, "message-2")
+        number_of(history, "message-2")
 
-    assert last_point(history) == 3
+    assert latest(history) == 3
     go_back(undo.folder, 3)
     assert file.read_bytes() == b"two"
-    assert last_point(read_undo(undo.folder)) == 1
+    assert latest(read(undo.folder)) == 1
     go_back(undo.folder, 1)
     assert not file.exists()
-    assert last_point(read_undo(undo.folder)) == 0
+    assert latest(read(undo.folder)) == 0
 
 
 def test_without_points_a_plain_undo_takes_back_one_call(project: Path, undo: Undo) -> None:
     put(project / "new" / "one", b"1", undo, "call-1")
     put(project / "new" / "two", b"2", undo, "call-2")
 
-    go_back(undo.folder, last_point(read_undo(undo.folder)))
+    go_back(undo.folder, latest(read(undo.folder)))
     assert tree(project) == {"new": None, "new/one": b"1"}
-    go_back(undo.folder, last_point(read_undo(undo.folder)))
+    go_back(undo.folder, latest(read(undo.folder)))
     assert tree(project) == {}
 
 
@@ -217,7 +217,7 @@ def test_a_journal_of_a_newer_version_is_refused_and_left_alone(project: Path, u
     index.write_text(index.read_text().replace('"version":1', '"version":2'))
 
     with pytest.raises(UndoError, match="has version 2, and this handrail knows 1"):
-        read_undo(undo.folder)
+        read(undo.folder)
     with pytest.raises(UndoError, match="has version 2"):
         put(project / "file", b"y", Undo(undo.folder))
     assert (project / "file").read_bytes() == b"x"
@@ -230,7 +230,7 @@ def test_a_line_that_was_cut_off_is_left_out_and_the_next_one_is_not_harmed(proj
 
     put(project / "file", b"2", Undo(undo.folder))
 
-    assert [entry.number for entry in read_undo(undo.folder).changes] == [1, 2]
+    assert [entry.number for entry in read(undo.folder).changes] == [1, 2]
     go_back(undo.folder, 2)
     assert (project / "file").read_bytes() == b"1"
 
@@ -298,7 +298,7 @@ class Sessions(RuleBasedStateMachine):
         return {name: content for name, content in tree(self.project).items() if content is not None}
 
     def next_number(self) -> int:
-        return len(read_undo(self.folder).entries) + 1 if (self.folder / INDEX).exists() else 1
+        return len(read(self.folder).entries) + 1 if (self.folder / INDEX).exists() else 1
 
     @rule(name=NAMES, content=CONTENTS)
     def write(self, name: str, content: bytes) -> None:

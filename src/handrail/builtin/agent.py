@@ -25,7 +25,7 @@ class AgentInput(Input):
 
 
 class AgentTool(Tool[AgentInput]):
-    name = "AgentTool"
+    name = "Agent"
     aliases = ("Task",)
     search_hint = "delegate subtask parallel helper worker"
     input_model = AgentInput

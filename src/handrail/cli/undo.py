@@ -11,19 +11,19 @@ from typing import Any
 
 from handrail.conversation.plain import plain
 from handrail.errors import SessionError, UndoError
-from handrail.files.restore import go_back, last_point, point_number
-from handrail.files.undo import INDEX, UndoEntry, UndoHistory, read_undo
+from handrail.files.restore import go_back, latest, number_of
+from handrail.files.undo import INDEX, UndoEntry, UndoHistory, read
 from handrail.session.state_folder import session_store, undo_folder
 
 
 def run(chosen: argparse.Namespace) -> int:
     """List the changes of a session, or go back before one of them."""
     folder = journal_of(chosen.session, undo_folder(os.environ), os.path.realpath(Path.cwd()))
-    history = read_undo(folder)
+    history = read(folder)
     if chosen.list:
         print(json.dumps(as_json(history)) if chosen.json else plain(table(history)))
         return 0
-    to = point_number(history, chosen.to) if chosen.to else last_point(history)
+    to = number_of(history, chosen.to) if chosen.to else latest(history)
     if not to:
         raise UndoError(f"Session {history.session} has nothing left to undo. --to 1 goes back to its beginning.")
     done = go_back(folder, to, force=chosen.force)
@@ -46,7 +46,7 @@ def journal_of(session: str | None, parent: Path, cwd: str) -> Path:
         raise UndoError(f"No file was changed in a session {session!r}, as far as is kept.")
     found = sorted(parent.glob(f"*/{INDEX}"), key=lambda index: index.stat().st_mtime, reverse=True)
     for index in found:
-        if read_undo(index.parent).cwd == cwd:
+        if read(index.parent).cwd == cwd:
             return index.parent
     raise UndoError(f"No agent has changed a file from {cwd!r}, as far as is kept. Name a session.")
 

@@ -8,7 +8,6 @@ file changed since. Reading a part therefore counts as having read the file.
 import hashlib
 import time
 from collections import OrderedDict
-from collections.abc import Hashable
 from os import stat_result
 from pathlib import Path
 from threading import Lock
@@ -37,7 +36,6 @@ class FileMemory:
 
     def __init__(self, max_content_bytes: int = MAX_CONTENT_BYTES) -> None:
         self._records: dict[Path, ReadRecord] = {}
-        self._shown: dict[Path, set[Hashable]] = {}
         self._contents: OrderedDict[Path, bytes] = OrderedDict()
         self._room = max_content_bytes
         self._max = max_content_bytes
@@ -61,7 +59,6 @@ class FileMemory:
         with self._lock:
             before = self._records.get(path)
             if before is None or before.digest != digest:
-                self._shown.pop(path, None)
                 self._forget_content(path)
             self._records[path] = made
         return made
@@ -94,21 +91,6 @@ class FileMemory:
             return False
         self.note(path, stat, digest)
         return True
-
-    def show(self, path: Path, view: Hashable) -> None:
-        """Remember that the model was shown this part of the file's present content, for example (offset, limit)."""
-        with self._lock:
-            self._shown.setdefault(path, set()).add(view)
-
-    def shown(self, path: Path, view: Hashable) -> bool:
-        """Whether the model has this part before its eyes, as the record describes it."""
-        with self._lock:
-            return view in self._shown.get(path, ())
-
-    def forget_shown(self) -> None:
-        """The conversation was shortened: what was shown may be gone from it. What was read stays read."""
-        with self._lock:
-            self._shown.clear()
 
     def clone(self) -> "FileMemory":
         """A memory for a sub-agent, which starts with what is known here and has been shown nothing."""

@@ -16,7 +16,7 @@ from handrail.files.journal import FileState, Note
 from handrail.files.paths import FileKind, Place
 from handrail.files.replace import TEMP_END, TargetFile
 from handrail.files.source import FileSource
-from handrail.files.undo import Undo, UndoEntry, UndoHistory, read_undo
+from handrail.files.undo import Undo, UndoEntry, UndoHistory, read
 from handrail.records import record
 
 BY_UNDO = Note("undo")
@@ -57,7 +57,7 @@ def plan(history: UndoHistory, to: int) -> list[RestoreStep]:
     ]
 
 
-def point_number(history: UndoHistory, name: str) -> int:
+def number_of(history: UndoHistory, name: str) -> int:
     """The number of the first change after a point, given by number or name."""
     if name in history.points:
         return history.points[name]
@@ -66,7 +66,7 @@ def point_number(history: UndoHistory, name: str) -> int:
     raise UndoError(f"{name!r} is no point of session {history.session}. --list shows them.")
 
 
-def last_point(history: UndoHistory) -> int:
+def latest(history: UndoHistory) -> int:
     """Where a plain undo goes back to: before the last prompt's changes that are not undone yet. 0 = nowhere."""
     number = len(history.entries)
     while number and (history.entries[number - 1].back or history.entries[number - 1] not in history.changes):
@@ -92,7 +92,7 @@ def go_back(folder: Path, to: int, *, force: bool = False) -> RestoreResult:
         UndoError: a file was changed by somebody else since, or its content is not kept. Nothing was done.
         ToolError: a file cannot be written. Those before it are restored; going back again does the rest.
     """
-    history = read_undo(folder)
+    history = read(folder)
     sweep(folder, history)
     steps = plan(history, to)
     todo: list[tuple[RestoreStep, str]] = []

@@ -202,7 +202,7 @@ class Undo:
         data = index.read_bytes() if index.exists() else b""
         if data and not data.endswith(b"\n"):
             self._append(b"\n")
-        if data and read_undo(self.folder).session:  # refuses what a newer version wrote
+        if data and read(self.folder).session:  # refuses what a newer version wrote
             return
         forget_old(self.folder.parent, self._keep_seconds)
         self._add(
@@ -243,7 +243,7 @@ def forget_old(parent: Path, seconds: float) -> None:
                 shutil.rmtree(folder)
 
 
-def read_undo(folder: Path) -> UndoHistory:
+def read(folder: Path) -> UndoHistory:
     """
     What a journal holds. A line that was cut off by a kill is left out.
 

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handrail.builtin.grep import Grep
 from handrail.builtin.grep.lines import MAX_EVENT, read_events
 from handrail.builtin.grep.query import MAX_CHARS
+from handrail.builtin.grep.tool import Grep
 from handrail.builtin.services import ToolServices
 from handrail.builtin.support import ripgrep
 from handrail.builtin.support.ripgrep import packaged_rg

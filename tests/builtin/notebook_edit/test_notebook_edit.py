@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.builtin.notebook_edit import NotebookEdit
 from handrail.builtin.notebook_edit.cells import NotebookText
-from handrail.builtin.read import Read
+from handrail.builtin.notebook_edit.tool import NotebookEdit
+from handrail.builtin.read.tool import Read
 from handrail.builtin.services import ToolServices
 from handrail.errors import ToolError
 from handrail.files.restore import go_back

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.builtin.read import Read, images
+from handrail.builtin.read import images
 from handrail.builtin.read.formats import media_type
+from handrail.builtin.read.tool import Read
 from handrail.builtin.services import ToolServices
 from handrail.conversation.blocks import Image, ResultBlock, Text
 from handrail.errors import ToolError

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.builtin.read import Read, notebook
+from handrail.builtin.read import notebook
 from handrail.builtin.read.text import MAX_BYTES, LineRange
+from handrail.builtin.read.tool import Read
 from handrail.builtin.services import ToolServices
 from handrail.conversation.blocks import Image, ResultBlock, Text
 from handrail.errors import ToolError

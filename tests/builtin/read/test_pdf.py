@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handrail.builtin.read import Read, images, pdf, pdf_process
+from handrail.builtin.read import images, pdf, pdf_process
+from handrail.builtin.read.tool import Read
 from handrail.builtin.services import ToolServices
 from handrail.conversation.blocks import Image, ResultBlock, Text
 from handrail.errors import ToolError

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.builtin.read import Read
 from handrail.builtin.read.text import MAX_BYTES, LineRange
 from handrail.builtin.read.text import show_lines as lines_of
+from handrail.builtin.read.tool import Read
 from handrail.builtin.services import ToolServices
 from handrail.conversation.blocks import Text
 from handrail.dispatch.footprint import footprint

@@ -1,11 +1,11 @@
 """
-PDFs are read in a process of their own: what a document holds may keep the library busy for ever, take all memory, or
-bring it down. That ends with the process.
+Reads PDFs in a separate process: a document can make the library hang, take all memory or crash.
 
     python -m handrail.builtin.read.pdf_process PAGES NAME < document.pdf
 """
 
 import json
+import resource
 import subprocess
 import sys
 from contextlib import suppress
@@ -58,14 +58,12 @@ def show_in_process(data: bytes, pages: str, name: str, abort: AbortSignal) -> t
 
 def _bound_memory(process: int) -> None:
     if sys.platform == "linux":
-        import resource  # noqa: PLC0415  # there is none elsewhere
-
         with suppress(OSError):  # it has ended, or belongs to another user
             resource.prlimit(process, resource.RLIMIT_DATA, (MAX_HEAP, MAX_HEAP))
 
 
-def _block_from_json(made: dict[str, str]) -> ResultBlock:
-    return Text(made["text"]) if "text" in made else Image(made["data"], made["media_type"])
+def _block_from_json(value: dict[str, str]) -> ResultBlock:
+    return Text(value["text"]) if "text" in value else Image(value["data"], value["media_type"])
 
 
 def _block_to_json(block: ResultBlock) -> dict[str, str]:
@@ -76,7 +74,7 @@ def _block_to_json(block: ResultBlock) -> dict[str, str]:
 
 
 def main() -> None:
-    """The process."""
+    """Read a PDF from standard input and print its blocks as JSON."""
     answer: dict[str, Any]
     try:
         blocks, shown, total = show_pdf(sys.stdin.buffer.read(), sys.argv[1], sys.argv[2])
