@@ -443,7 +443,7 @@ def test_a_call_that_was_stopped_changes_nothing_any_more(tool: Edit, ctx: ToolC
 
 def test_large_files_are_edited_in_pieces(tool: Edit, ctx: ToolContext, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("handrail.files.source.WHOLE", 1000)
-    monkeypatch.setattr("handrail.files.source.Source.__init__.__defaults__", (1000, 512))
+    monkeypatch.setattr("handrail.files.source.FileSource.__init__.__defaults__", (1000, 512))
     lines = [f"line {number}\n" for number in range(1000)]
     path = put(ctx, "".join(lines))
 

@@ -1,26 +1,23 @@
 """Edit: replace text in a file, and not one byte besides."""
 
-from pathlib import Path
-
 from pydantic import Field
 
 from handrail.builtin.services import ToolServices
 from handrail.builtin.support.file_changes import (
     access_to,
-    check_wanted,
     diff_card,
     diff_text,
     known_digest,
     original,
     patch_data,
-    place_of,
     refusal,
+    write_change,
 )
+from handrail.builtin.support.places import place_of
 from handrail.conversation.blocks import Json
 from handrail.errors import ToolError
 from handrail.files.diff import format_patch, make_hunks, split_lines
 from handrail.files.find_text import MAX_COUNTED, TextMatches, find_text, one_line_end
-from handrail.files.journal import Note
 from handrail.files.nearest_block import nearest_block
 from handrail.files.paths import FileKind
 from handrail.files.replace import TargetFile
@@ -88,31 +85,26 @@ class Edit(Tool[EditInput]):
         return refusal(place, ctx.files)
 
     def call_blocking(self, args: EditInput, ctx: ToolContext) -> Output:
-        note = Note(self.name, ctx.use.id)
         with TargetFile(place_of(args.file_path, ctx, self._services)) as target:
             if not target.exists:
-                return self._create(args, ctx, target, note)
+                return self._create(args, ctx, target)
             digest = known_digest(target, ctx.files)
             source = target.source
             encoding = encoding_of(source, args.file_path)
             found = places(source, encoding, args)
             edits = make_edits(source, encoding, found, (args.old_string, args.new_string), args.file_path)
             before = original(target, encoding)
-            check_wanted(ctx, args.file_path)
-            written = target.write(edits.pieces, digest, self._services.undo, note)
-            ctx.files.note(Path(target.place.real), written.stat, written.digest)
+            written = write_change(target, edits.pieces, digest, ctx, self._services, tool=self.name)
             return result(args, target, edits, found, before=before, notice=written.notice)
 
-    def _create(self, args: EditInput, ctx: ToolContext, target: TargetFile, note: Note) -> Output:
+    def _create(self, args: EditInput, ctx: ToolContext, target: TargetFile) -> Output:
         if args.old_string:
             raise ToolError(
                 f"{args.file_path!r} was removed just now. Make it anew with Write, or look for it with Glob."
             )
         content = UTF8.encode(args.new_string, args.file_path)
         edits = TextEdits(FileSource.of(b""), UTF8, [(0, 0)], [content])
-        check_wanted(ctx, args.file_path)
-        written = target.write(edits.pieces, "", self._services.undo, note)
-        ctx.files.note(Path(target.place.real), written.stat, written.digest)
+        written = write_change(target, edits.pieces, "", ctx, self._services, tool=self.name)
         return result(args, target, edits, TextMatches([(0, 0)]), before=None, notice=written.notice)
 
 

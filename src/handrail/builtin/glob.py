@@ -11,6 +11,7 @@ from pydantic import Field
 
 from handrail.builtin.services import ToolServices, nothing_hidden
 from handrail.builtin.support.name_patterns import fixed_start, for_ripgrep, matcher
+from handrail.builtin.support.places import place_of
 from handrail.builtin.support.ripgrep import (
     VERSION_CONTROL,
     Folder,
@@ -20,7 +21,6 @@ from handrail.builtin.support.ripgrep import (
     relative_name,
 )
 from handrail.errors import ToolError
-from handrail.files.paths import resolve
 from handrail.processes.sandbox.placeholder_marks import stands_in
 from handrail.records import record
 from handrail.tools.access import Access
@@ -83,7 +83,7 @@ class Glob(Tool[GlobInput]):
     def call_blocking(self, args: GlobInput, ctx: ToolContext) -> Output:
         began = time.monotonic()
         spelling, pattern = place_to_search(args)
-        place = ctx.decided_place(spelling) or resolve(spelling, str(ctx.cwd), self._services.home)
+        place = place_of(spelling, ctx, self._services)
         folder = Folder.at(place)
         if folder.real != place.real:
             folder.close()

@@ -1,23 +1,20 @@
 """Write: make or replace a whole file."""
 
-from pathlib import Path
-
 from pydantic import Field
 
 from handrail.builtin.services import ToolServices
 from handrail.builtin.support.file_changes import (
     access_to,
-    check_wanted,
     diff_card,
     known_digest,
     original,
     patch_data,
-    place_of,
     refusal,
+    write_change,
 )
+from handrail.builtin.support.places import place_of
 from handrail.conversation.blocks import Json
 from handrail.files.diff import Hunk, make_hunks, split_lines
-from handrail.files.journal import Note
 from handrail.files.replace import TargetFile
 from handrail.files.source import FileSource
 from handrail.files.text import UTF8, Encoding, detect_encoding
@@ -74,7 +71,6 @@ class Write(Tool[WriteInput]):
         return refusal(place_of(args.file_path, ctx, self._services), ctx.files)
 
     def call_blocking(self, args: WriteInput, ctx: ToolContext) -> Output:
-        note = Note(self.name, ctx.use.id)
         with TargetFile(place_of(args.file_path, ctx, self._services)) as target:
             digest, encoding, before, content = "", UTF8, None, args.content
             patch: list[Hunk] = []
@@ -88,9 +84,7 @@ class Write(Tool[WriteInput]):
             else:
                 patch = make_hunks([], split_lines(content))
             data = encoding.mark + encoding.encode(content.removeprefix("\ufeff"), args.file_path)
-            check_wanted(ctx, args.file_path)
-            written = target.write(lambda: iter((data,)), digest, self._services.undo, note)
-            ctx.files.note(Path(target.place.real), written.stat, written.digest)
+            written = write_change(target, lambda: iter((data,)), digest, ctx, self._services, tool=self.name)
         return result(args, target, patch, before, encoding, update=bool(digest), notice=written.notice)
 
 

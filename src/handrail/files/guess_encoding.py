@@ -7,9 +7,16 @@ installed. What is left is taken as Western European, in which every byte is a c
 """
 
 import re
-from importlib import import_module
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 from unicodedata import category
+
+from handrail.lazy import lazy
+
+if TYPE_CHECKING:
+    import charset_normalizer
+else:
+    charset_normalizer = lazy("charset_normalizer")
 
 SAMPLE = 64 * 1024
 LIKELY = 0.25
@@ -105,5 +112,5 @@ def _normalizer(sample: bytes) -> str:
     if find_spec("charset_normalizer") is None:
         return ""
     wanted = sorted(SINGLE_BYTE)
-    found = import_module("charset_normalizer").from_bytes(sample, cp_isolation=wanted).best()
+    found = charset_normalizer.from_bytes(sample, cp_isolation=wanted).best()
     return found.encoding if found is not None and found.encoding in SINGLE_BYTE else ""

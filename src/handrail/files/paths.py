@@ -232,13 +232,18 @@ def decided_folder(place: Place) -> int:
     folder = os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     for name in filter(None, place.real.split("/")[1:-1]):
         try:
-            inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+            inner = open_subfolder(folder, name)
         except OSError as error:
             raise swapped_error(place, error) from error
         finally:
             os.close(folder)
         folder = inner
     return folder
+
+
+def open_subfolder(folder: int, name: str | bytes) -> int:
+    """A descriptor of a folder inside an open one. A link is not followed."""
+    return os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
 
 
 def swapped_error(place: Place, error: OSError) -> Exception:

@@ -99,7 +99,7 @@ def go_back(folder: Path, to: int, *, force: bool = False) -> RestoreResult:
     problems: list[str] = []
     for step in steps:
         present, problem = _present(step.path)
-        if not problem and present in _held(step):
+        if not problem and present == (step.want.digest if step.want else ""):
             continue
         if not problem and not force and not step.torn and present not in step.known:
             problem = "was changed since"
@@ -122,10 +122,6 @@ def go_back(folder: Path, to: int, *, force: bool = False) -> RestoreResult:
         (removed if step.want is None else restored).append(step.path)
     removed += _remove_folders(history, to, undo)
     return RestoreResult(to, tuple(restored), tuple(removed))
-
-
-def _held(step: RestoreStep) -> frozenset[str]:
-    return frozenset({step.want.digest if step.want else ""})
 
 
 def _place(path: str) -> Place:

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.builtin.read import images
-from handrail.builtin.read.formats import media_type
 from handrail.builtin.read.tool import Read
 from handrail.builtin.services import ToolServices
+from handrail.builtin.support.media_types import media_type
 from handrail.conversation.blocks import Image, ResultBlock, Text
 from handrail.errors import ToolError
 from handrail.tools.context import ToolContext

@@ -21,7 +21,6 @@ from handrail.tools.tool import Tool
 
 DEFAULT_MS = 300_000
 MAX_MS = 3_600_000
-NO_BACKGROUND = "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS"
 
 
 class MonitorInput(Input):

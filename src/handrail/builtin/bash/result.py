@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from handrail.builtin.support.command_output import ShownOutput
-from handrail.builtin.support.exit_notes import exit_notes
+from handrail.builtin.support.exit_notes import exit_notes, shell_code
 from handrail.processes.spawn import End
 from handrail.records import record
 from handrail.tools.cards import Card
@@ -33,7 +33,7 @@ class FinishedCommand:
 
 def command_output(done: FinishedCommand, change: ContextChange | None) -> Output:
     """What the tool returns."""
-    code = shown_code(done.end.code)
+    code = shell_code(done.end.code)
     failed = (code != 0 and not done.meaning) or bool(done.end.why)
     meant = [f"exit code {done.end.code}: {done.meaning}"] if done.meaning else []
     longer = f". {LONGER}" if done.end.why == "timeout" else ""
@@ -52,11 +52,6 @@ def command_output(done: FinishedCommand, change: ContextChange | None) -> Outpu
         context_change=change,
         is_error=failed,
     )
-
-
-def shown_code(code: int) -> int:
-    """The code as a shell tells it: a signal counts from 128."""
-    return code if code >= 0 else 128 - code
 
 
 def result_data(done: FinishedCommand) -> dict[str, Any]:

@@ -104,7 +104,7 @@ def wrap_in_sandbox(command: Command, sandbox: Sandbox | None) -> PreparedComman
         ToolError: it cannot be confined.
     """
     if sandbox is None:
-        return PreparedCommand(command, False, _nothing)
+        return PreparedCommand(command, False, lambda: None)
     try:
         wrapped = sandbox.wrap(list(command.argv), command.cwd)
     except SandboxError as error:
@@ -131,7 +131,3 @@ def programs(analysis: Analysis) -> list[list[str]] | None:
 def may_change_folder(analysis: Analysis) -> bool:
     """Whether the command line may end in another folder than it began in."""
     return not only_reads(analysis) or any(segment.name in MOVERS for segment in analysis.segments)
-
-
-def _nothing() -> None:
-    """Nothing was held for it."""

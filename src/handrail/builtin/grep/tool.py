@@ -15,8 +15,9 @@ from pathlib import Path
 from handrail.builtin.grep.lines import MatchFormatter, read_events
 from handrail.builtin.grep.query import GrepInput, file_arguments, pattern_arguments, refusal
 from handrail.builtin.services import ToolServices, nothing_hidden
+from handrail.builtin.support.places import place_of
 from handrail.builtin.support.ripgrep import Folder, OpenFiles, RipgrepProcess, newest_first, one_line, relative_name
-from handrail.files.paths import Place, resolve
+from handrail.files.paths import Place
 from handrail.records import record
 from handrail.tools.access import Access
 from handrail.tools.cards import Card
@@ -100,7 +101,7 @@ class Grep(Tool[GrepInput]):
         return f"Grep({args.pattern[:60]})"
 
     def call_blocking(self, args: GrepInput, ctx: ToolContext) -> Output:
-        place = ctx.decided_place(args.path) or resolve(args.path, str(ctx.cwd), self._services.home)
+        place = place_of(args.path, ctx, self._services)
         with Folder.at(place) as folder:
             search = _search(args, folder, place, self._services, ctx)
             if args.output_mode == "count":

@@ -1,6 +1,5 @@
 """NotebookEdit: change one cell of a notebook, and not one character besides."""
 
-from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
@@ -10,18 +9,17 @@ from handrail.builtin.read.notebook import MAX_FILE_BYTES, cells_of, language_of
 from handrail.builtin.services import ToolServices
 from handrail.builtin.support.file_changes import (
     access_to,
-    check_wanted,
     diff_card,
     handed_around,
     known_digest,
     patch_data,
-    place_of,
     refusal,
+    write_change,
 )
+from handrail.builtin.support.places import place_of
 from handrail.conversation.blocks import Json
 from handrail.errors import ToolError
 from handrail.files.diff import make_hunks, split_lines
-from handrail.files.journal import Note
 from handrail.files.paths import FileKind
 from handrail.files.replace import TargetFile
 from handrail.files.text import UTF8
@@ -93,9 +91,7 @@ class NotebookEdit(Tool[NotebookEditInput]):
             text = before.removeprefix(mark).decode()
             done = apply_edit(NotebookText(text, args.notebook_path), args)
             after = mark + UTF8.encode(done.text, args.notebook_path)
-            check_wanted(ctx, args.notebook_path)
-            written = target.write(lambda: iter((after,)), digest, self._services.undo, Note(self.name, ctx.use.id))
-            ctx.files.note(Path(target.place.real), written.stat, written.digest)
+            written = write_change(target, lambda: iter((after,)), digest, ctx, self._services, tool=self.name)
         return result(args, target, (text, language_of(notebook)), done, written.notice)
 
 

@@ -4,7 +4,7 @@ import struct
 from base64 import b64encode
 from io import BytesIO
 
-from handrail.builtin.read.formats import media_type
+from handrail.builtin.support.media_types import media_type
 from handrail.conversation.blocks import Image
 from handrail.errors import ToolError
 from handrail.records import record

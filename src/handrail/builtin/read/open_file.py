@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import NoReturn, Self
 
 from handrail.builtin.services import ToolServices
+from handrail.builtin.support.places import place_of
 from handrail.errors import ToolError
 from handrail.files.copying import digest
-from handrail.files.paths import FileKind, Place, open_decided, resolve
+from handrail.files.paths import FileKind, Place, open_decided
 from handrail.files.source import FileSource
 from handrail.tools.context import ToolContext
 
@@ -58,7 +59,7 @@ class OpenFile:
             raise ToolError(
                 f"{spelling!r} cannot be a path: it holds what no file name can hold. Give the name of a file."
             )
-        place = ctx.decided_place(spelling) or resolve(spelling, str(ctx.cwd), services.home)
+        place = place_of(spelling, ctx, services)
         if place.kind in NO_FILE:
             raise ToolError(f"{spelling!r} {NO_FILE[place.kind]}")
         if place.kind is not FileKind.FILE:

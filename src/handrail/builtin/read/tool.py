@@ -2,9 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from importlib import import_module
-from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
@@ -13,11 +11,11 @@ from handrail.builtin.read.open_file import OpenFile
 from handrail.builtin.read.repeated_read import stub
 from handrail.builtin.read.text import LineRange, show_lines
 from handrail.builtin.services import ToolServices
-from handrail.conversation.blocks import Json, ResultBlock, Text
+from handrail.conversation.blocks import Json, Text
 from handrail.errors import ToolError
 from handrail.files.paths import FileKind
 from handrail.files.text import detect_encoding
-from handrail.tools.abort import AbortSignal
+from handrail.lazy import lazy
 from handrail.tools.access import Access
 from handrail.tools.cards import Card
 from handrail.tools.context import RunContext, ToolContext
@@ -26,9 +24,13 @@ from handrail.tools.schema import Input
 from handrail.tools.tool import Tool
 from handrail.tools.wording import several
 
+if TYPE_CHECKING:
+    from handrail.builtin.read import rich_formats
+else:
+    rich_formats = lazy("handrail.builtin.read.rich_formats")  # Pillow
+
 HELD_BYTES = 4_000_000
 QUICK_BYTES = 64 * 1024
-MAX_PDF_BYTES = 100_000_000
 MAX_TEXT_BYTES = 4 << 30
 SLOW = (".pdf", ".ipynb", ".png", ".jpg", ".jpeg", ".gif", ".webp")
 
@@ -80,12 +82,8 @@ class Read(Tool[ReadInput]):
 
     def call_blocking(self, args: ReadInput, ctx: ToolContext) -> Output:
         with OpenFile.of_call(args.file_path, ctx, self._services) as file:
-            head = file.source.read(0, HEAD)
             read_before = ctx.files.get(file.path) is not None
-            special = FORMATS.get(kind_of(args.file_path, head))
-            if args.pages and special is not _pdf:
-                raise ToolError(f"{args.file_path!r} is no PDF, so it has no pages. Use offset and limit.")
-            output = special(file, args, ctx.abort) if special else _text(file, args)
+            output = _show(file, args, ctx)
             _remember(file, ctx)
         if read_before:
             return stub(file, output, ctx) or output
@@ -104,7 +102,28 @@ def _remember(file: OpenFile, ctx: ToolContext) -> None:
         ctx.files.note(file.path, file.stat, file.digest())
 
 
-def _text(file: OpenFile, args: ReadInput) -> Output:
+def _show(file: OpenFile, args: ReadInput, ctx: ToolContext) -> Output:
+    kind = kind_of(args.file_path, file.source.read(0, HEAD))
+    if args.pages and kind != "pdf":
+        raise ToolError(f"{args.file_path!r} is no PDF, so it has no pages. Use offset and limit.")
+    lines = LineRange(args.offset, args.limit)
+    match kind:
+        case "image":
+            blocks, about, detail = rich_formats.show_image(file)
+        case "pdf":
+            blocks, about, detail = rich_formats.show_pdf(file, args.pages, ctx.abort)
+        case "notebook":
+            blocks, about, detail = rich_formats.show_notebook(file, lines)
+        case _:
+            blocks, about, detail = _show_text(file, lines)
+    card = Card(title=f"Read {args.file_path}", detail=detail)
+    data = {"type": kind, "file": about}
+    if len(blocks) == 1 and isinstance(blocks[0], Text):
+        return Output(text=blocks[0].text, data=data, card=card)
+    return Output(blocks=blocks, data=data, card=card)
+
+
+def _show_text(file: OpenFile, wanted: LineRange) -> "rich_formats.Shown":
     if file.source.size > MAX_TEXT_BYTES:  # all of it is looked at, to number its lines
         raise ToolError(
             f"{file.name!r} has {file.source.size:,} bytes; {MAX_TEXT_BYTES:,} is the most. Use a program such as "
@@ -116,73 +135,12 @@ def _text(file: OpenFile, args: ReadInput) -> Output:
             f"{file.name!r} is a binary file of {file.source.size:,} bytes; Read shows text, images, PDFs and "
             "notebooks. Use a program such as file or xxd."
         )
-    part = show_lines(file.source, encoding, LineRange(args.offset, args.limit), args.file_path)
-    first = max(args.offset, 1)
+    part = show_lines(file.source, encoding, wanted, file.name)
     about = {
         "filePath": file.absolute,
         "content": part.content,
         "numLines": part.lines,
-        "startLine": first,
+        "startLine": wanted.first,
         "totalLines": part.total,
     }
-    return _output(args, (Text(part.text),), {"type": "text", "file": about}, several(part.lines, "line"))
-
-
-def _image(file: OpenFile, args: ReadInput, _abort: AbortSignal) -> Output:
-    images = _module("images")
-    picture = images.fit_image(_whole(file, images.MAX_FILE_BYTES), args.file_path)
-    about = {
-        "filePath": file.absolute,
-        "base64": picture.block.data,
-        "type": picture.block.media_type,
-        "originalSize": file.source.size,
-    }
-    return _output(args, (Text(picture.note), picture.block), {"type": "image", "file": about}, "image")
-
-
-def _pdf(file: OpenFile, args: ReadInput, abort: AbortSignal) -> Output:
-    document = _whole(file, MAX_PDF_BYTES)
-    blocks, shown, total = _module("pdf_process").show_in_process(document, args.pages, args.file_path, abort)
-    about = {
-        "filePath": file.absolute,
-        "content": _words(blocks),
-        "originalSize": file.source.size,
-        "numPages": shown,
-        "totalPages": total,
-    }
-    return _output(args, blocks, {"type": "pdf", "file": about}, f"{shown} of {several(total, 'page')}")
-
-
-def _notebook(file: OpenFile, args: ReadInput, _abort: AbortSignal) -> Output:
-    notebook = _module("notebook")
-    content = _whole(file, notebook.MAX_FILE_BYTES)
-    blocks, shown, total = notebook.show_notebook(content, LineRange(args.offset, args.limit), args.file_path)
-    about = {"filePath": file.absolute, "content": _words(blocks), "numCells": shown, "totalCells": total}
-    return _output(args, blocks, {"type": "notebook", "file": about}, f"{shown} of {several(total, 'cell')}")
-
-
-FORMATS = {"image": _image, "pdf": _pdf, "notebook": _notebook}
-
-
-def _module(name: str) -> ModuleType:
-    """What reads a format costs its import when a file of that format is read."""
-    return import_module(f"handrail.builtin.read.{name}")
-
-
-def _whole(file: OpenFile, bound: int) -> bytes:
-    if file.source.size > bound:
-        raise ToolError(
-            f"{file.name!r} has {file.source.size:,} bytes; {bound:,} is the most for its kind. Use a program."
-        )
-    return file.source.read(0, file.source.size)
-
-
-def _words(blocks: tuple[ResultBlock, ...]) -> str:
-    return "\n".join(block.text for block in blocks if isinstance(block, Text))
-
-
-def _output(args: ReadInput, blocks: tuple[ResultBlock, ...], data: Any, detail: str) -> Output:
-    card = Card(title=f"Read {args.file_path}", detail=detail)
-    if len(blocks) == 1 and isinstance(blocks[0], Text):
-        return Output(text=blocks[0].text, data=data, card=card)
-    return Output(blocks=blocks, data=data, card=card)
+    return (Text(part.text),), about, several(part.lines, "line")

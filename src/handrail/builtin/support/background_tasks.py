@@ -18,7 +18,7 @@ from typing import Any
 
 from handrail.builtin.services import ToolServices, usual_quota
 from handrail.builtin.support.command_output import readable
-from handrail.builtin.support.exit_notes import exit_notes
+from handrail.builtin.support.exit_notes import exit_notes, shell_code
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import Attachment
 from handrail.errors import HandrailError
@@ -54,7 +54,7 @@ class BackgroundTask:
         self.output = folder / f"{id}.output"
         self._record = folder / f"{id}.json"
         self._running: Running | None = None
-        self._closing: Callable[[], None] = _nothing
+        self._closing: Callable[[], None] = lambda: None
         self._seconds: float | None = None
         self._stopped = False
         self.told = False
@@ -93,7 +93,7 @@ class BackgroundTask:
     def _finish(self, end: End) -> None:
         self._running = None
         self._closing()
-        self.code = end.code if end.code >= 0 else 128 - end.code
+        self.code = shell_code(end.code)
         self.ended = time.time()
         self.status = "killed" if self._stopped or end.why else "completed" if end.code == 0 else "failed"
         self.note = "" if self._stopped else "; ".join(exit_notes(end, self._seconds))
@@ -209,10 +209,6 @@ def _load_tasks(folder: Path) -> list[BackgroundTask]:
         task.told, task.note = kept.get("told", True), kept.get("note", "")
         found.append(task)
     return found
-
-
-def _nothing() -> None:
-    """Nothing is held for it."""
 
 
 _OF_SESSIONS: dict[Path, BackgroundTasks] = {}

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import BinaryIO
 
+from handrail.builtin.support.media_types import media_type
 from handrail.conversation.blocks import Image
 from handrail.conversation.plain import plain
 from handrail.records import record
@@ -17,12 +18,6 @@ MAX_IMAGE_BYTES = 3_750_000
 MAX_COUNTED_BYTES = 200_000_000
 """Counting the lines of more would keep the model waiting."""
 ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_][^\x1b]*\x1b\\|[ -/]*[0-~])")
-MAGIC = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF87a", "image/gif"),
-    (b"GIF89a", "image/gif"),
-)
 DATA_URI = re.compile(r"data:(image/(?:png|jpeg|gif|webp));base64,([A-Za-z0-9+/=\s]+)\Z")
 
 
@@ -66,7 +61,7 @@ def read_output(path: Path, size: int, whole: int, part: int) -> ShownOutput:
                 return ShownOutput(text)
             return ShownOutput(head_and_tail(text, text, part, size), cut=True, size=size, lines=data.count(b"\n"))
         head = file.read(4 * part)
-        if size <= MAX_IMAGE_BYTES and head.startswith(tuple(magic for magic, _ in MAGIC)):
+        if size <= MAX_IMAGE_BYTES and media_type(head):
             return ShownOutput("", image=as_image(head + file.read()))
         file.seek(-min(4 * part, size), os.SEEK_END)
         tail = file.read().lstrip(bytes(range(0x80, 0xC0)))  # the rest of a character that was cut in two
@@ -99,10 +94,7 @@ def readable(text: str) -> str:
 
 def as_image(data: bytes) -> Image | None:
     """The picture that the output is, if it is one."""
-    kind = next((kind for magic, kind in MAGIC if data.startswith(magic)), "")
-    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        kind = "image/webp"
-    if kind:
+    if kind := media_type(data):
         return Image(base64.b64encode(data).decode(), kind) if len(data) <= MAX_IMAGE_BYTES else None
     if not data.startswith(b"data:image/"):
         return None

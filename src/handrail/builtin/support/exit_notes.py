@@ -22,6 +22,11 @@ def exit_notes(end: End, seconds: float | None = None) -> list[str]:
     return found
 
 
+def shell_code(code: int) -> int:
+    """The exit code as a shell reports it: a signal counts from 128."""
+    return code if code >= 0 else 128 - code
+
+
 def signal_name(number: int) -> str:
     try:
         return signal.Signals(number).name

@@ -6,7 +6,9 @@ from typing import Any
 
 from handrail.builtin.services import ToolServices
 from handrail.errors import ToolError
+from handrail.files.copying import Pieces
 from handrail.files.diff import Hunk, count_changes, format_patch, limit_patch, make_hunks, split_lines
+from handrail.files.journal import Note, WriteResult
 from handrail.files.memory import FileMemory
 from handrail.files.paths import FileKind, Place, resolve
 from handrail.files.replace import KINDS, TargetFile
@@ -21,11 +23,6 @@ MAX_ORIGINAL_BYTES = 1024 * 1024
 MAX_SHOWN_LINES = 40
 MAX_SHOWN_CHARS = 500
 MAX_NEWS_LINES = 20
-
-
-def place_of(spelling: str, ctx: ToolContext, services: ToolServices) -> Place:
-    """Where the path led when the call was decided; where it leads now if nobody looked."""
-    return ctx.decided_place(spelling) or resolve(spelling, str(ctx.cwd), services.home)
 
 
 def access_to(spelling: str, run: RunContext, services: ToolServices) -> Access:
@@ -75,10 +72,15 @@ def known_digest(target: TargetFile, files: FileMemory) -> str:
     )
 
 
-def check_wanted(ctx: ToolContext, spelling: str) -> None:
-    """A thread cannot be stopped from outside, so it looks itself before it changes anything."""
-    if ctx.abort.aborted:
-        raise ToolError(f"The call was stopped before {spelling!r} was changed.")
+def write_change(
+    target: TargetFile, pieces: Pieces, digest: str, ctx: ToolContext, services: ToolServices, *, tool: str
+) -> WriteResult:
+    """Write the file, keep its old content for undo, and remember it as read."""
+    if ctx.abort.aborted:  # a thread cannot be stopped from outside
+        raise ToolError(f"The call was stopped before {target.shown!r} was changed.")
+    written = target.write(pieces, digest, services.undo, Note(tool, ctx.use.id))
+    ctx.files.note(Path(target.place.real), written.stat, written.digest)
+    return written
 
 
 def _news(target: TargetFile, before: bytes | None) -> str:

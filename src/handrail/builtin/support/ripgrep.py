@@ -9,7 +9,6 @@ import os
 import re
 import resource
 import selectors
-import signal
 import stat
 import subprocess
 import sys
@@ -19,13 +18,13 @@ from contextlib import suppress
 from functools import lru_cache
 from heapq import nsmallest
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from handrail.builtin.services import ToolServices
+from handrail.builtin.support.exit_notes import signal_name
 from handrail.builtin.support.fifo_check import odd_ignore_file
 from handrail.errors import ToolError
-from handrail.files.paths import FileKind, Place, decided_folder, open_decided
+from handrail.files.paths import FileKind, Place, decided_folder, open_decided, open_subfolder
 from handrail.tools.abort import AbortSignal
 
 CHUNK = 1 << 18
@@ -66,9 +65,7 @@ class Folder:
         """A folder further down, reached without following links; None = there is none. This one is closed."""
         for name in parts:
             try:
-                inner = os.open(
-                    name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self.descriptor
-                )
+                inner = open_subfolder(self.descriptor, name)
             except (OSError, ValueError):
                 return None
             os.close(self.descriptor)
@@ -86,9 +83,9 @@ class Folder:
         *above, last = name.removeprefix(b"./").split(b"/")
         inner = os.dup(self.descriptor)
         for part in above:
-            outer, flags = inner, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+            outer = inner
             try:
-                inner = os.open(part, flags, dir_fd=outer)
+                inner = open_subfolder(outer, part)
             finally:
                 os.close(outer)
         try:
@@ -219,9 +216,7 @@ class RipgrepProcess:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._process.kill()
         for stream in (self._process.stdout, self._process.stderr):
             if stream:
@@ -257,7 +252,7 @@ class RipgrepProcess:
                         self.complaint += data
         if not self._abort.aborted and self._process.wait() < 0:
             self._look_for_odd_ignore_files()
-            raise ToolError(f"The search broke off ({_signal(self._process.returncode)}). Search further down.")
+            raise ToolError(f"The search broke off ({signal_name(-self._process.returncode)}). Search further down.")
 
     def _look_for_odd_ignore_files(self) -> None:
         if odd := odd_ignore_file(self._folder.real, self._env):
@@ -280,13 +275,6 @@ class RipgrepProcess:
     def unreadable(self) -> int:
         """How many files and folders it could not look at."""
         return len(UNREADABLE.findall(self.complaint))
-
-
-def _signal(code: int) -> str:
-    try:
-        return signal.Signals(-code).name
-    except ValueError:
-        return f"signal {-code}"
 
 
 @lru_cache(maxsize=1)
