@@ -226,7 +226,7 @@ def test_a_new_file_never_replaces_one_that_appeared_meanwhile(tmp_path: Path) -
 
     with TargetFile(locate(str(file), "/")) as target:
         file.write_bytes(b"theirs")
-        with pytest.raises(FileChangedError, match="was made by somebody else just now"):
+        with pytest.raises(FileChangedError, match="was created by another program just now"):
             target.write(lambda: iter((b"ours",)), "", None, NOTE)
 
     assert file.read_bytes() == b"theirs"

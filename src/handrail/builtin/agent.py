@@ -49,7 +49,7 @@ class AgentTool(Tool[AgentInput]):
         return self._delegate is not None and self._delegate.kinds().get(args.subagent_type, False)
 
     def access(self, args: AgentInput, run: RunContext) -> Access:
-        """What the sub-agent does is judged call by call."""
+        """Each call of the sub-agent is judged by itself."""
         return Access.bookkeeping(width="shared" if self._only_reads(args) else "exclusive")
 
     async def validate(self, args: AgentInput, ctx: ToolContext) -> Refuse | None:

@@ -1,4 +1,4 @@
-"""Edit: replace text in a file, and not one byte besides."""
+"""Edit: replace text in a file and keep every other byte."""
 
 from pydantic import Field
 
@@ -113,7 +113,7 @@ def encoding_of(source: FileSource, name: str) -> Encoding:
     The encoding of a text file.
 
     Raises:
-        ToolError: it is no text.
+        ToolError: it is not text.
     """
     encoding = detect_encoding(window for _, _, window in source.windows())
     if encoding is None:
@@ -123,10 +123,10 @@ def encoding_of(source: FileSource, name: str) -> Encoding:
 
 def places(source: FileSource, encoding: Encoding, args: EditInput) -> TextMatches:
     """
-    Where the edit goes: one place, or all of them if that is wanted.
+    The place of the edit, or all places with replace_all.
 
     Raises:
-        ToolError: there is none, or it is not clear which is meant.
+        ToolError: there is none, or there are several without replace_all.
     """
     name = args.file_path
     if not args.old_string:
@@ -152,7 +152,7 @@ def places(source: FileSource, encoding: Encoding, args: EditInput) -> TextMatch
 def result(
     args: EditInput, target: TargetFile, edits: TextEdits, found: TextMatches, *, before: str | None, notice: str
 ) -> Output:
-    """What the model, people and programs learn of the edit."""
+    """The result for the model, the user and programs."""
     patch, hidden = edits.patch()
     count = len(edits.spans)
     lines = [f"Edited {args.file_path}{f' at {count:,} places' if count > 1 else ''}."]

@@ -46,7 +46,7 @@ class GlobInput(Input):
 
 @record
 class GlobResult:
-    """The newest files first, how many there are in all, and how many places could not be looked at."""
+    """The newest files first, how many there are in all, and how many folders could not be read."""
 
     names: list[str]
     total: int = 0
@@ -125,7 +125,7 @@ class Glob(Tool[GlobInput]):
             return GlobResult([start + os.fsdecode(name[2:]) for name in newest], total, program.unreadable)
 
     def _arguments(self, globs: list[str], pattern: str) -> list[str]:
-        """Where ignore files count, no glob is handed over: it would bring back what they leave out."""
+        """Where ignore files count, no glob is passed: it would override them."""
         given = [f"--glob={glob}" for glob in globs] if not self._respects_ignore_files else []
         kept = set(pattern.split("/"))
         given += [f"--glob=!{name}" for name in VERSION_CONTROL if name not in kept]
@@ -137,7 +137,7 @@ class Glob(Tool[GlobInput]):
         return self._services.env.get(NO_IGNORE, "").lower() in OFF
 
     def _entries(self, folder: Folder) -> GlobResult:
-        """What lies directly in the folder, folders first and with a slash."""
+        """The entries of the folder, folders first and with a slash."""
         with os.scandir(folder.descriptor) as entries:
             found = sorted((not entry.is_dir(), entry.name) for entry in entries if not _stands_in(entry))
         shown = [(file, name) for file, name in found if self._shows(folder, os.fsencode(name))]
@@ -148,7 +148,7 @@ class Glob(Tool[GlobInput]):
 
 
 def _stands_in(entry: os.DirEntry[str]) -> bool:
-    """Whether it is an empty folder that keeps a name occupied while commands run."""
+    """Whether it is a placeholder that the sandbox creates while commands run."""
     try:
         return entry.is_dir(follow_symlinks=False) and stands_in(entry.stat(follow_symlinks=False).st_mode)
     except OSError:
@@ -156,7 +156,7 @@ def _stands_in(entry: os.DirEntry[str]) -> bool:
 
 
 def place_to_search(args: GlobInput) -> tuple[str, str]:
-    """The folder and the pattern below it. A pattern that leaves the folder brings its own: all before a wildcard."""
+    """The folder to search and the pattern below it. A pattern that leaves the folder names its own start."""
     if not args.pattern.startswith(("/", "~/")) and ".." not in args.pattern.split("/"):
         return args.path, args.pattern
     fixed, rest = fixed_start(args.pattern)
@@ -167,18 +167,18 @@ def place_to_search(args: GlobInput) -> tuple[str, str]:
 
 
 def beyond(pattern: str) -> str:
-    """Where a pattern leaves the folder it is searched in; empty if it does not."""
+    """Where a pattern leaves the searched folder; empty if it does not."""
     if not pattern.startswith(("/", "~")) and ".." not in pattern.split("/"):
         return ""
     parts = pattern.split("/")
     wild = next((at for at, part in enumerate(parts) if set(part) & set("*?[{")), len(parts))
     back = max((at for at, part in enumerate(parts) if part == ".."), default=-1)
-    # What follows a wildcard cannot be looked up, so going back behind one counts as going back from its start.
+    # what a wildcard matches is unknown, so `..` after one counts from the start of the wildcard
     return "/".join(parts[:wild] + [".."] * parts[wild : back + 1].count("..")) or "/"
 
 
 def listing(names: list[str], more: int, unreadable: int) -> str:
-    """One path a line, as Read takes it, with a word about what was left out."""
+    """One path per line, as Read accepts it, with notes about what was left out."""
     lines = [one_line(name) for name in names] or ["No file matches."]
     if more:
         rest = f"{more:,} more files match" if more > 1 else "1 more file matches"

@@ -1,4 +1,4 @@
-"""PowerShell: run a command line with pwsh, where it is installed. What it would do is not known beforehand."""
+"""PowerShell: run a command line with pwsh, where it is installed. Its commands are not analysed."""
 
 import shutil
 
@@ -13,7 +13,7 @@ NOT_ANALYSED = Reason(Verdict.NOT_UNDERSTOOD, "what PowerShell would do is not l
 
 
 class Pwsh(Shell):
-    """PowerShell, without the profile of the user, and with nobody to ask."""
+    """PowerShell, non-interactive and without the user's profile."""
 
     name = "pwsh"
     tells_folder = False

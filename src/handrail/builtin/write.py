@@ -1,4 +1,4 @@
-"""Write: make or replace a whole file."""
+"""Write: create or replace a whole file."""
 
 from pydantic import Field
 
@@ -89,7 +89,7 @@ class Write(Tool[WriteInput]):
 
 
 def with_own_line_ends(content: str, source: FileSource, encoding: Encoding) -> str:
-    """A file whose every line ends with a pair of return and line feed keeps that."""
+    """The content with CRLF line ends if every line of the old file has them."""
     lines = pairs = 0
     half = ""
     for _, _, window in source.windows():
@@ -101,7 +101,7 @@ def with_own_line_ends(content: str, source: FileSource, encoding: Encoding) -> 
 
 
 def compare(source: FileSource, encoding: Encoding, content: str) -> list[Hunk]:
-    """What the new content changes; nothing for files that are too large to be looked at by a person."""
+    """The diff to the new content; empty for files that are too large to read."""
     if max(source.size, len(content)) > MAX_COMPARED_BYTES:
         return []
     return make_hunks(split_lines(encoding.decode(source.read(len(encoding.mark), source.size))), split_lines(content))
@@ -117,7 +117,7 @@ def result(
     update: bool,
     notice: str,
 ) -> Output:
-    """What the model, people and programs learn of it."""
+    """The result for the model, the user and programs."""
     lines = args.content.count("\n") + (not args.content.endswith("\n") and bool(args.content))
     kept = "" if encoding == UTF8 else f" Its encoding, {encoding.shown}, was kept."
     text = f"{'Replaced' if update else 'Made'} {args.file_path} ({several(lines, 'line')}).{kept}"

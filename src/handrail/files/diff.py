@@ -1,4 +1,4 @@
-"""What changed between two texts, line by line, in bounded time: the work never grows with the square of the text."""
+"""Line diffs of two texts in bounded time: the work never grows with the square of the text."""
 
 import difflib
 import re
@@ -44,12 +44,12 @@ class Hunk:
 
 
 def split_lines(text: str) -> list[str]:
-    """The lines of a text, each with its own end. A lone return ends a line only where there are no line feeds."""
+    """Split a text into lines with their ends. A lone carriage return ends a line only if there are no line feeds."""
     return (LINES if "\n" in text else OLD_LINES).findall(text)
 
 
 def make_hunks(old: Sequence[str], new: Sequence[str], old_first: int = 1, new_first: int = 1) -> list[Hunk]:
-    """The regions that differ, with three lines around each; `old_first` and `new_first` number the first lines."""
+    """The regions that differ, with three lines of context; `old_first` and `new_first` number the first lines."""
     changes: list[tuple[int, int, int, int]] = []
     a = b = 0
     for i, j, size in (*_blocks(old, new), (len(old), len(new), 0)):
@@ -66,7 +66,7 @@ def count_changes(patch: Sequence[Hunk]) -> tuple[int, int]:
 
 
 def limit_patch(patch: Sequence[Hunk]) -> list[Hunk]:
-    """As many hunks from the beginning as anybody will look at."""
+    """The first hunks, up to `MAX_PATCH_LINES` lines."""
     kept: list[Hunk] = []
     room = MAX_PATCH_LINES
     for hunk in patch:
@@ -78,7 +78,7 @@ def limit_patch(patch: Sequence[Hunk]) -> list[Hunk]:
 
 
 def format_patch(patch: Sequence[Hunk]) -> str:
-    """The patch as people know it, cut where nobody reads on."""
+    """The patch as a unified diff, cut after `MAX_LINES` lines."""
     lines = [
         line
         for hunk in patch
@@ -102,7 +102,7 @@ def _blocks(old: Sequence[str], new: Sequence[str]) -> Iterator[Block]:
 
 
 def _middle(old: Sequence[str], new: Sequence[str]) -> Iterator[Block]:
-    """Equal blocks; a large middle is cut at the lines that occur once on both sides, and compared between them."""
+    """Equal blocks; a large text is cut at lines that occur once on both sides, and compared between the cuts."""
     a = c = 0
     for i, j in (*(_anchors(old, new) if max(len(old), len(new)) > MAX_COMPARED else ()), (len(old), len(new))):
         if max(i - a, j - c) <= MAX_COMPARED:
@@ -135,7 +135,7 @@ def _anchors(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def _groups(changes: list[tuple[int, int, int, int]]) -> list[list[tuple[int, int, int, int]]]:
-    """Changes whose surroundings touch are one region."""
+    """Group changes whose context lines touch."""
     groups: list[list[tuple[int, int, int, int]]] = []
     for change in changes:
         if groups and change[0] - groups[-1][-1][1] <= 2 * CONTEXT:

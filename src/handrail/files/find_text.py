@@ -1,8 +1,8 @@
 """
-Where a text stands in a file, as spans of bytes.
+Finds a text in a file and returns spans of bytes.
 
-A line end in the wanted text stands for any line end of the file, because nobody can see which one is there. Quotes
-are tried as given first; when that finds nothing, typographic and plain ones count as equal.
+A line end in the wanted text matches any line end of the file, because the model cannot see which one it is. Quotes are
+tried as given first; if nothing matches, typographic and plain quotes count as equal.
 """
 
 import re
@@ -18,7 +18,7 @@ from handrail.records import record
 
 MAX_PLACES = 1_000_000
 MAX_COUNTED = 1_000
-"""Of places that share characters there may be as many as the file has bytes, and each costs a look at the text."""
+"""Overlapping matches can be as many as the file has bytes, and each costs a search."""
 MAX_FLEXIBLE = 10_000
 MAX_DECODED = 256 * 1024 * 1024
 SINGLE_QUOTES = "'\u2018\u2019\u201a\u201b\u2032\u02bc"
@@ -31,24 +31,23 @@ Span = tuple[int, int]
 
 @record
 class TextMatches:
-    """Where it stands. `quotes`: only when quotes of other shapes count as equal."""
+    """The spans of all matches. `quotes`: they match only if quotes of other shapes count as equal."""
 
     spans: list[Span]
     quotes: bool = False
 
 
 def one_line_end(text: str) -> str:
-    """The text as people see it: pairs of carriage return and line feed are one line end."""
+    """The text with CRLF replaced by a line feed."""
     return text.replace("\r\n", "\n")
 
 
 def find_text(source: FileSource, encoding: Encoding, wanted: str, *, overlapping: bool) -> TextMatches:
     """
-    All places of the text. `overlapping`: also places that share characters, which only one of them can be; then the
-    first `MAX_COUNTED`.
+    Find all matches of the text; with `overlapping` also those that share characters, up to `MAX_COUNTED`.
 
     Raises:
-        ToolError: there are more places than anybody can mean, or the file is too large for its encoding.
+        ToolError: there are too many matches, or the file is too large for its encoding.
     """
     wanted = one_line_end(wanted)
     if len(wanted) > source.size:
@@ -112,14 +111,14 @@ def _has_returns(source: FileSource, wanted: str) -> bool:
 
 
 def _flexible(wanted: str, *, quotes: bool) -> int:
-    """How many characters of the text stand for several."""
+    """How many characters of the text match several alternatives."""
     return sum(map(wanted.count, ("\n", *(QUOTES if quotes else ()))))
 
 
 def _pattern(
     wanted: str, encoded: Callable[[str], AnyStr], has: Callable[[str], bool], *, quotes: bool
 ) -> AnyStr | None:
-    """A regular expression for the text; None if it holds a character that the file cannot."""
+    """A regular expression for the text; None if the encoding lacks one of its characters."""
     if _flexible(wanted, quotes=quotes) > MAX_FLEXIBLE:
         raise ToolError(
             f"old_string has more than {MAX_FLEXIBLE:,} lines, which is the most in a file that may have line ends of "

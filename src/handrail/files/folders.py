@@ -1,4 +1,4 @@
-"""Making the folders above a new file, step by step and without following links."""
+"""Makes the folders above a new file without following links."""
 
 import os
 from contextlib import suppress
@@ -9,7 +9,7 @@ from handrail.files.paths import Place, open_subfolder, swapped_error
 
 
 def make_folders(place: Place, journal: UndoJournal | None, note: Note, made: list[str]) -> int:
-    """A descriptor of the place's folder, made with all those above it that are missing; `made` gets their paths."""
+    """Open the place's folder and make it and its missing parents; `made` collects the paths of new folders."""
     folder = os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     path = ""
     for name in Path(place.real).parent.parts[1:]:

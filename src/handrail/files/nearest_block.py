@@ -1,8 +1,8 @@
 """
-Why a text was not found: the nearest block of the file, and exactly what differs.
+Explains why a text was not found: the most similar block of the file, and exactly what differs.
 
-Lines vote for the place where the block would begin, a long line with more weight than a bracket. If no line is the
-same, lines that share the rarest word are compared. The work is bounded by `MAX_LOOKED`, whatever the file.
+Equal lines vote for the start of the block, long lines with more weight. If no line is equal, lines that share the
+rarest word are compared. The work is bounded by `MAX_LOOKED`.
 """
 
 import difflib
@@ -31,7 +31,7 @@ WORD = re.compile(r"\w{3,}")
 
 
 def nearest_block(source: FileSource, encoding: Encoding, wanted: str) -> str:
-    """A paragraph for the model with the block that was probably meant; empty if nothing comes near."""
+    """A paragraph for the model with the block that was probably meant; empty if nothing is similar."""
     text = encoding.decode(source.read(len(encoding.mark), min(source.size, MAX_LOOKED)))
     lines = [line.rstrip("\r\n") for line in split_lines(text)]
     want = [line.rstrip("\r\n") for line in split_lines(one_line_end(wanted[:MAX_LOOKED]))][:MAX_WANTED_LINES]
@@ -57,7 +57,7 @@ def nearest_block(source: FileSource, encoding: Encoding, wanted: str) -> str:
 
 
 def difference(wanted: str, standing: str) -> str:
-    """What keeps one line from being the other; empty if nothing does."""
+    """How two lines differ; empty if they are equal."""
     if wanted == standing:
         return ""
     if (number := NUMBERED.match(wanted)) and wanted[number.end() :] == standing:
@@ -98,7 +98,7 @@ def _describe_hidden(wanted: str, standing: str) -> str:
 
 
 def _blanks(line: str) -> str:
-    """The blanks a line begins with, in words."""
+    """The leading whitespace of a line, in words."""
     found = line[: len(line) - len(line.lstrip())]
     counted = Counter(found)
     names = {" ": "space", "\t": "tab"}
@@ -109,7 +109,7 @@ def _blanks(line: str) -> str:
 
 
 def _key(line: str) -> str:
-    """What of a line is compared at first: neither blanks, case, quotes, accents nor what cannot be seen."""
+    """The line without differences in whitespace, case, quotes, accents and invisible characters."""
     if not line.isascii():
         line = unicodedata.normalize("NFC", line.translate(HIDDEN).translate(PLAIN_QUOTES))
     return " ".join(line.casefold().split())
@@ -131,7 +131,7 @@ def _most_votes(lines: list[str], want: list[str]) -> int | None:
 
 
 def _most_alike(text: str, lines: list[str], want: list[str]) -> int | None:
-    """Where the longest wanted line has its like, among the lines that share its rarest word."""
+    """Where the longest wanted line has its most similar line, among those that share its rarest word."""
     row = max(range(len(want)), key=lambda at: len(want[at].strip()), default=0)
     line = want[row][:MAX_CHARS] if want else ""
     words = sorted(set(WORD.findall(line)), key=len, reverse=True)[:10]

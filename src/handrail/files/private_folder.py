@@ -1,10 +1,10 @@
-"""Folders that nobody but their owner can look into."""
+"""Makes folders that only their owner can read."""
 
 from pathlib import Path
 
 
 def make_private_folder(folder: Path) -> Path:
-    """The folder, made with all those above it that are missing; `mkdir(parents=True)` would leave these open."""
+    """Make a folder and its missing parents, all private; `mkdir(parents=True)` would leave the parents open."""
     try:
         folder.mkdir(0o700, exist_ok=True)
     except FileNotFoundError:

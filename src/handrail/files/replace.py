@@ -1,16 +1,16 @@
 """
-Replacing a file whole or not at all.
+Replaces a file completely or not at all.
 
     decided folder, held open -> file, held open and locked -> old content into the journal -> new content into a file
     beside it, for the owner only -> owner, mode, attributes -> is the old one still what it was? -> renamed over it
 
-No step looks at a path again: all happens by name within the folder that was decided on. A link stays a link, because
-the decided place is where it leads. Some files cannot be exchanged: one with several names (hard links), one whose
-owner we may not give it, one in a folder that we may not write to, a mount point. They are rewritten in place, which
-is not atomic, so only when the old and the new content are both in the journal.
+No step resolves a path again: all work by name inside the folder that was decided on. A link stays a link, because its
+target is replaced. Some files cannot be exchanged: those with hard links, of another owner, in a folder that this user
+may not write, and mount points. They are rewritten in place, which is not atomic and therefore needs the old and the
+new content in the journal.
 
-Nothing is flushed to the disk by force. Killed at any moment, the program leaves the old file or the new one; after a
-power cut that is so where the file system writes the data before the rename, as ext4 and btrfs do.
+Nothing is flushed to disk. A killed program leaves the old file or the new one; after a power cut that holds where the
+file system writes data before a rename, as ext4 and btrfs do.
 """
 
 import errno
@@ -51,7 +51,7 @@ KINDS = {
 
 @record
 class _Replacement:
-    """What shall stand in place of an existing file."""
+    """The new content of an existing file."""
 
     pieces: Pieces
     hashing: PieceHasher
@@ -59,16 +59,16 @@ class _Replacement:
     journal: UndoJournal | None
     key: str
     taken: bool
-    """The journal takes the old file over, instead of a copy that was made before."""
+    """The journal takes over the old file itself, so no copy was made."""
 
 
 class TargetFile:
-    """One file that was decided on: its folder held open, and itself if it is there."""
+    """A file that was decided on: its folder is held open, and the file too if it exists."""
 
     def __init__(self, place: Place) -> None:
         """
         Raises:
-            ToolError: it is no regular file, or cannot be opened.
+            ToolError: it is not a regular file, or cannot be opened.
         """
         self.place = place
         self.shown = place.spelling
@@ -101,7 +101,7 @@ class TargetFile:
         self.close()
 
     def close(self) -> None:
-        """Let go of the file and its folder."""
+        """Close the file and its folder."""
         for descriptor in (self._file, self._folder):
             if descriptor is not None:
                 os.close(descriptor)
@@ -109,7 +109,7 @@ class TargetFile:
 
     @property
     def exists(self) -> bool:
-        """Whether there was a file when it was opened."""
+        """Whether the file existed when it was opened."""
         return self._file is not None
 
     @cached_property
@@ -120,7 +120,7 @@ class TargetFile:
         return FileSource(self._file, self.stat.st_size)
 
     def digest(self) -> str:
-        """The hash of what the file holds now."""
+        """The hash of the present content."""
         assert self._file is not None
         return digest(self._file)
 
@@ -128,12 +128,12 @@ class TargetFile:
         self, pieces: Pieces, old_digest: str, journal: UndoJournal | None, note: Note, mode: int | None = None
     ) -> WriteResult:
         """
-        Put the pieces in place of the file, or make it with all folders above it.
+        Replace the content of the file, or create it with all folders above it.
 
-        `old_digest`: what the pieces were made from. `mode`: for a file that is not there yet.
+        `old_digest`: the content that the pieces are based on. `mode`: of a new file.
 
         Raises:
-            FileChangedError: somebody else changed the file since it was opened.
+            FileChangedError: another program changed the file since it was opened.
             ToolError: it cannot be written. The old file is as it was.
         """
         try:
@@ -182,12 +182,12 @@ class TargetFile:
             raise
 
     def _appear(self, temp: str) -> None:
-        """Give the new file its name, unless somebody else has taken it."""
+        """Give the new file its name, unless another program has taken it."""
         try:
             os.link(temp, self.name, src_dir_fd=self._folder, dst_dir_fd=self._folder, follow_symlinks=False)
         except FileExistsError as error:
             raise FileChangedError(
-                f"{self.shown!r} was made by somebody else just now. Read it, then try again."
+                f"{self.shown!r} was created by another program just now. Read it, then try again."
             ) from error
         except OSError as error:
             if error.errno not in NOT_LINKED:
@@ -240,13 +240,13 @@ class TargetFile:
             raise NotExchangedError(f"cannot be exchanged ({error.strerror})") from error
 
     def _can_be_taken(self, old_digest: str, journal: UndoJournal) -> bool:
-        """A large file of ours goes into the journal as it is: copying it would cost as much as the change itself."""
+        """Whether the journal can take the file itself: copying a large one would cost as much as the change."""
         assert self.stat is not None
         large = self.stat.st_size >= LARGE and self.stat.st_nlink == 1 and self.stat.st_uid == os.geteuid()
         return large and journal.takes(self._state(old_digest), self.stat.st_dev)
 
     def _hand_over(self, change: _Replacement, temp: str) -> bool:
-        """The new file and the old one exchange their names, and the journal takes the old one; False = it cannot."""
+        """Swap the names of the new and the old file and give the old one to the journal; False = not possible."""
         assert self._folder is not None
         assert self._file is not None
         assert change.journal is not None
@@ -269,7 +269,7 @@ class TargetFile:
         return FileState(digest, self.stat.st_size, stat.S_IMODE(self.stat.st_mode))
 
     def _rewrite(self, change: _Replacement, reason: str) -> os.stat_result:
-        """Write over the file's own bytes. If that fails, what was there is put back."""
+        """Overwrite the file in place. If that fails, the old content is put back."""
         assert self.stat is not None
         journal = change.journal
         if journal is None:
@@ -314,7 +314,7 @@ class TargetFile:
 
     @contextmanager
     def _void_on_error(self, journal: UndoJournal | None, key: str) -> Iterator[None]:
-        """What fails inside did not happen, and the journal says so."""
+        """Record in the journal that a change did not happen if the block fails."""
         try:
             yield
         except BaseException:
@@ -325,7 +325,7 @@ class TargetFile:
 
     @contextmanager
     def _temporary(self, temp: str, mode: int) -> Iterator[int]:
-        """A new file beside the target, which is gone afterwards unless it was renamed."""
+        """A new file beside the target; it is removed if the block fails."""
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
             descriptor = os.open(temp, flags, mode, dir_fd=self._folder)
@@ -358,7 +358,7 @@ class TargetFile:
         same_file = (now.st_dev, now.st_ino) == (self.stat.st_dev, self.stat.st_ino)
         if not same_file or self.digest() != old_digest:
             raise FileChangedError(
-                f"{self.shown!r} was changed by somebody else just now and is as they left it. Read it, then try again."
+                f"{self.shown!r} was changed by another program just now and was left alone. Read it, then try again."
             )
 
     def _cannot(self, what: str, error: Exception) -> Exception:

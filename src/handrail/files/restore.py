@@ -1,8 +1,8 @@
 """
-Going back to a point of an undo journal.
+Restores files to a point of an undo journal.
 
-Each file gets what it held before the first change since then. A file that somebody else changed meanwhile is left
-alone, and nothing at all is done, unless that is forced. Going back is itself a change in the journal.
+Each file gets its content from before the first change since that point. If another program changed one of the files
+meanwhile, nothing is restored unless it is forced. Restoring is itself recorded in the journal.
 """
 
 import os
@@ -24,18 +24,18 @@ BY_UNDO = Note("undo")
 
 @record
 class RestoreStep:
-    """One file and what it shall hold again. `known`: the hashes that are the work of the journal; "" = no file."""
+    """One file and its wanted state. `known`: hashes of states that the journal recorded; "" = no file."""
 
     path: str
     want: FileState | None
     known: frozenset[str]
     torn: bool = False
-    """The last change may have stopped half-way, so that it may hold anything."""
+    """The last change may have stopped half-way, so the content is unknown."""
 
 
 @record
 class RestoreResult:
-    """What was done: files with their old content, files and folders that were removed."""
+    """The restored files, and the files and folders that were removed."""
 
     to: int
     restored: tuple[str, ...]
@@ -43,7 +43,7 @@ class RestoreResult:
 
 
 def plan(history: UndoHistory, to: int) -> list[RestoreStep]:
-    """What each file held before change number `to`."""
+    """The state of each file before change number `to`."""
     first: dict[str, UndoEntry] = {}
     last: dict[str, UndoEntry] = {}
     for entry in history.changes:
@@ -67,7 +67,7 @@ def number_of(history: UndoHistory, name: str) -> int:
 
 
 def latest(history: UndoHistory) -> int:
-    """Where a plain undo goes back to: before the last prompt's changes that are not undone yet. 0 = nowhere."""
+    """The point of a plain undo: before the last prompt whose changes are not undone yet. 0 = none."""
     number = len(history.entries)
     while number and (history.entries[number - 1].back or history.entries[number - 1] not in history.changes):
         entry = history.entries[number - 1]
@@ -86,10 +86,10 @@ def _group(entry: UndoEntry) -> tuple[str, str]:
 
 def go_back(folder: Path, to: int, *, force: bool = False) -> RestoreResult:
     """
-    Bring back what all files held before change number `to`.
+    Restore all files to their state before change number `to`.
 
     Raises:
-        UndoError: a file was changed by somebody else since, or its content is not kept. Nothing was done.
+        UndoError: another program changed a file since, or its content is not kept. Nothing was restored.
         ToolError: a file cannot be written. Those before it are restored; going back again does the rest.
     """
     history = read(folder)
@@ -129,7 +129,7 @@ def _place(path: str) -> Place:
 
 
 def _present(path: str) -> tuple[str, str]:
-    """(the hash of what is there, "" if there is nothing; why it cannot be told)"""
+    """(hash of the present content, "" if there is no file; why it is unknown)"""
     try:
         with TargetFile(_place(path)) as target:
             return (target.digest() if target.exists else ""), ""
@@ -162,7 +162,7 @@ def _apply(step: RestoreStep, present: str, undo: Undo) -> None:
 
 
 def _remove_folders(history: UndoHistory, to: int, undo: Undo) -> Iterable[str]:
-    """The folders that were made since, if nothing is in them."""
+    """Remove the empty folders that were created since."""
     for entry in reversed(history.changes):
         if entry.number >= to and entry.folder:
             with suppress(OSError):
@@ -175,9 +175,9 @@ def _remove_folders(history: UndoHistory, to: int, undo: Undo) -> Iterable[str]:
 
 def sweep(folder: Path, history: UndoHistory) -> None:
     """
-    Remove the files that a killed process left beside those it was about to replace.
+    Remove the temporary files that a killed process left.
 
-    One that holds what the file held before is the old file itself, on its way into the journal, and gets there.
+    A temporary file with the old content is the old file itself, on its way into the journal; it is moved there.
     """
     for entry in history.entries:
         ours = entry.temp.endswith(TEMP_END) and "/" not in entry.temp

@@ -1,18 +1,17 @@
 """
-The undo journal of a session: what every change did away with, kept before the change happens.
+The undo journal of a session: it keeps the old content of every file before the file changes.
 
     index.jsonl     a header, then lines that are only ever added
-                      point     a place in the journal that has a name, such as the id of a user's message
-                      begin     a change of a file begins: its path, what it held, the name of the file beside it
+                      point     a named place in the journal, such as the id of a user's message
+                      begin     a change of a file begins: its path, its old state, the name of the temporary file
                       ready     the new content is complete; the change itself follows
-                      finished  a change that could have stopped half-way has not
+                      finished  a change in place is complete
                       void      the change did not happen
                       folder    a folder is about to be made or removed
-    content/<hash>  what files held, each content once
+    content/<hash>  old contents, each stored once
 
-Nothing is on disk before the first change. The folder is for its owner only, never inside a project, and no git is
-involved. Killed at any moment, the journal knows every change that may have happened; what a file holds now tells
-whether it did.
+Nothing is on disk before the first change. The folder is private, never inside a project, and does not use git. If the
+process is killed, the journal knows every change that may have happened; the content of a file shows whether it did.
 """
 
 import json
@@ -53,37 +52,37 @@ class UndoEntry:
     call: str
     point: str
     back: int
-    """The number that a restoring change goes back to; 0 = it is an ordinary one."""
+    """The number that a restoring change goes back to; 0 = an ordinary change."""
     folder: bool = False
     ready: bool = False
     void: bool = False
     torn: bool = False
-    """It was being written in place, and may have stopped half-way."""
+    """It was written in place and may have stopped half-way."""
     temp: str = ""
     process: int = 0
 
 
 @record
 class UndoHistory:
-    """A journal as it was read."""
+    """The content of a journal."""
 
     session: str
     cwd: str
     entries: tuple[UndoEntry, ...]
     points: dict[str, int]
-    """The name of each point and the number of the first change after it."""
+    """The number of the first change after each named point."""
 
     @property
     def changes(self) -> tuple[UndoEntry, ...]:
-        """What may have happened."""
+        """The changes that may have happened."""
         return tuple(entry for entry in self.entries if entry.ready and not entry.void)
 
 
 class Undo:
     """
-    Keeps what changes do away with, for one session. Tools use it from several threads.
+    Keeps the old content of files that one session changes. Tools use it from several threads.
 
-    `limit`: bytes of content; beyond it the oldest goes. Journals beside this one that nobody used for a month go too.
+    `limit`: bytes of content; beyond it the oldest is dropped. Journals not used for a month are removed.
     """
 
     def __init__(
@@ -99,10 +98,10 @@ class Undo:
         self._lock = Lock()
 
     def point(self, name: str) -> None:
-        """Name the present moment; it is written down with the next change."""
+        """Set a named point; it is written with the next change."""
         self._point = name
 
-    # What `handrail.files.replace` asks of a journal
+    # The methods of UndoJournal
 
     def begin(self, path: str, old: FileState | None, source: int | None, temp: str, note: Note) -> tuple[str, str]:
         key = secrets.token_hex(8)
@@ -144,7 +143,7 @@ class Undo:
             content = self.folder / "content"
             if old.size > self._limit or content.stat().st_dev != device or self._content(old.digest).exists():
                 return False
-            return not self._make_room(old.size)  # whoever copies says that something went
+            return not self._make_room(old.size)  # a copy reports what was dropped
 
     def take(self, old: FileState, folder: int, name: str) -> None:
         place = self._content(old.digest)
@@ -175,7 +174,7 @@ class Undo:
     def open_content(self, digest: str) -> int:
         return os.open(self._content(digest), os.O_RDONLY | os.O_CLOEXEC)
 
-    # How it is done
+    # Internals
 
     def _content(self, digest: str) -> Path:
         return self.folder / "content" / digest
@@ -185,7 +184,7 @@ class Undo:
         return about | {"back": self._back} if self._back else about
 
     def _prepare(self) -> None:
-        """Make the folder with its first line, or go on with what is there."""
+        """Create the folder and its first line, or continue an existing journal."""
         if not self._open:
             make_private_folder(self.folder / "content")
             for folder in (self.folder.parent, self.folder):
@@ -197,7 +196,7 @@ class Undo:
             self._add({"point": point})
 
     def _start(self) -> None:
-        """The first line of a new journal; after a kill, an end for the line that was cut off."""
+        """Write the first line of a new journal, or end a line that a kill cut off."""
         index = self.folder / INDEX
         data = index.read_bytes() if index.exists() else b""
         if data and not data.endswith(b"\n"):
@@ -213,7 +212,7 @@ class Undo:
         self._append(json.dumps(line, separators=(",", ":")).encode() + b"\n")
 
     def _append(self, data: bytes) -> None:
-        """One call of the system for a line, so that lines of several processes do not mix."""
+        """Write a line by one system call, so that lines of several processes do not mix."""
         descriptor = os.open(self.folder / INDEX, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             os.write(descriptor, data)
@@ -221,7 +220,7 @@ class Undo:
             os.close(descriptor)
 
     def _make_room(self, size: int) -> int:
-        """Drop the oldest contents until there is room; how many went."""
+        """Drop the oldest contents until there is room, and return how many."""
         stats = [(path, path.stat()) for path in (self.folder / "content").iterdir()]
         found = sorted((stat.st_ctime_ns, stat.st_size, path) for path, stat in stats)
         used = sum(each for _, each, _ in found)
@@ -236,7 +235,7 @@ class Undo:
 
 
 def forget_old(parent: Path, seconds: float) -> None:
-    """Remove the journals that nobody has used for so long."""
+    """Remove journals that were not used for `seconds`."""
     for folder in parent.iterdir():
         with suppress(OSError):
             if (folder / INDEX).stat().st_mtime < time.time() - seconds:
@@ -245,7 +244,7 @@ def forget_old(parent: Path, seconds: float) -> None:
 
 def read(folder: Path) -> UndoHistory:
     """
-    What a journal holds. A line that was cut off by a kill is left out.
+    Read a journal. A line that a kill cut off is skipped.
 
     Raises:
         UndoError: there is none, or a newer handrail wrote it.

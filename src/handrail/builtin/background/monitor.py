@@ -50,7 +50,7 @@ class Monitor(Tool[MonitorInput]):
         return Access.of(runs=args.command or "")
 
     def permission_matcher(self, args: MonitorInput) -> Callable[[str], bool]:
-        """Rules look at the programs of a command line, never at its text as a whole."""
+        """Rules match the programs of a command line, never its whole text."""
         return lambda _content: False
 
     async def validate(self, args: MonitorInput, ctx: ToolContext) -> Refuse | None:

@@ -1,4 +1,4 @@
-"""TaskOutput: how a background task is doing, and what it said."""
+"""TaskOutput: the status and output of a background task."""
 
 from typing import Any
 
@@ -71,7 +71,7 @@ def retrieval_status(status: str, args: TaskOutputInput) -> str:
 
 
 def task_data(task: BackgroundTask, output: str) -> dict[str, Any]:
-    """The task for programs."""
+    """The task as programs expect it."""
     return {
         "task_id": task.id,
         "task_type": task.kind,
@@ -84,10 +84,10 @@ def task_data(task: BackgroundTask, output: str) -> dict[str, Any]:
 
 def find_task(tasks: BackgroundTasks, id: str) -> BackgroundTask:  # noqa: A002
     """
-    The task of that id.
+    The task with that id.
 
     Raises:
-        ToolError: there is none; the message names those that there are.
+        ToolError: there is none; the message lists the known tasks.
     """
     if (task := tasks.get(id)) is not None:
         return task

@@ -1,4 +1,4 @@
-"""Starting a command line in the background, for Bash and Monitor."""
+"""Starts command lines in the background, for Bash and Monitor."""
 
 from handrail.builtin.bash.permission import confirm_standing
 from handrail.builtin.bash.shell import Shell
@@ -19,7 +19,7 @@ async def start_background(
     seconds: float | None = None,
     wants_out: bool = False,
 ) -> BackgroundTask:
-    """The task that runs the command line from now on."""
+    """Start the command line and return its task."""
     standing = await confirm_standing(shell, text, ctx, wants_out=wants_out)
     inside = standing.where is Where.INSIDE
     prepared = shell.prepare(text, str(shell.start_folder(ctx.cwd)), seconds, inside=inside)

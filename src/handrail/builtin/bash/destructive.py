@@ -1,4 +1,4 @@
-"""Commands that destroy what cannot be brought back."""
+"""Tells which commands destroy data for good."""
 
 from handrail.shell.model import Analysis
 
@@ -18,7 +18,7 @@ OF_GIT = {
 
 
 def is_destructive(analysis: Analysis) -> bool:
-    """Whether a part of the command line removes or overwrites for good. What is not understood may."""
+    """Whether a part of the command line removes or overwrites data for good."""
     lines = [tuple(word.literal or str(word) for word in segment.argv) for segment in analysis.segments]
     return any(destroys_words(words) for words in (*lines, *analysis.suspects))
 

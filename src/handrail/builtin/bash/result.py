@@ -1,4 +1,4 @@
-"""How a command ended, told to the model, to programs and to people."""
+"""The result of a command for the model, programs and the user."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,16 +17,16 @@ SILENT = "(The command said nothing.)"
 
 @record
 class FinishedCommand:
-    """A command that is over."""
+    """A command that has ended."""
 
     tool: str
     command: str
     end: End
     said: ShownOutput
     path: Path | None
-    """Where its whole output is, if that is more than what is shown."""
+    """The file with the whole output, if only a part is shown."""
     meaning: str = ""
-    """What its exit code means, if it is no failure."""
+    """The meaning of its exit code, if it is not a failure."""
     seconds: float | None = None
     notices: Sequence[str] = ()
 
@@ -55,7 +55,7 @@ def command_output(done: FinishedCommand, change: ContextChange | None) -> Outpu
 
 
 def result_data(done: FinishedCommand) -> dict[str, Any]:
-    """The result for programs, with the names that they know."""
+    """The result as programs expect it."""
     found: dict[str, Any] = {
         "stdout": done.said.text,
         "stderr": "",
@@ -71,7 +71,7 @@ def result_data(done: FinishedCommand) -> dict[str, Any]:
 
 
 def result_card(done: FinishedCommand, code: int, *, failed: bool) -> Card:
-    """What a person sees."""
+    """The card that the user sees."""
     detail = f"exit code {code}" if failed else done.meaning
     return Card(
         title=f"{done.tool} {first_line(done.command)}",

@@ -1,4 +1,4 @@
-"""A command line on its way to bash: which program, where, with which environment, in which sandbox."""
+"""Prepares a command line for the shell: program, folder, environment and sandbox."""
 
 import os
 from collections.abc import Callable
@@ -22,7 +22,7 @@ SECOND = 1000
 
 @record
 class PreparedCommand:
-    """What is started, and what to do when it has ended."""
+    """A command that is ready to start; `close` is called when it has ended."""
 
     command: Command
     sandboxed: bool
@@ -34,18 +34,18 @@ class Shell:
 
     name: ClassVar[str] = "bash"
     tells_folder: ClassVar[bool] = True
-    """Whether it can report the folder that a command line ends in."""
+    """Whether it can report its last working folder."""
 
     def __init__(self, services: ToolServices) -> None:
         self._services = services
         self.program = self.find_program()
 
     def find_program(self) -> str:
-        """Where the shell is; empty if there is none."""
+        """The path of the shell; empty if there is none."""
         return next((place for place in PLACES if os.access(place, os.X_OK)), "")
 
     def analyse(self, text: str) -> Analysis:
-        """What the command line would do, as far as that is known."""
+        """Analyse what the command line would do."""
         return analyse(text)
 
     def argv(self, text: str, report: int | None) -> list[str]:
@@ -61,7 +61,7 @@ class Shell:
         self, text: str, cwd: str, seconds: float | None, *, report: int | None = None, inside: bool
     ) -> PreparedCommand:
         """
-        The command line ready to start; `report` is a descriptor that is told the last working folder.
+        Prepare the command line; the shell writes its last working folder to the descriptor `report`.
 
         Raises:
             ToolError: there is no shell, or the command cannot be confined.
@@ -76,7 +76,7 @@ class Shell:
         return wrap_in_sandbox(command, self._services.sandbox if inside else None)
 
     def start_folder(self, cwd: Path) -> Path:
-        """Where a command starts: the working folder, or the project if that is wanted or the folder is gone."""
+        """The start folder: the working folder, or the project if that is configured or the folder is gone."""
         if self.stays or not cwd.is_dir():
             return Path(self._services.working_dirs()[0])
         return cwd
@@ -117,17 +117,17 @@ def wrap_in_sandbox(command: Command, sandbox: Sandbox | None) -> PreparedComman
 
 
 def only_reads(analysis: Analysis) -> bool:
-    """Whether the command line surely changes nothing."""
+    """Whether the command line certainly changes nothing."""
     return analysis.verdict is Verdict.READ_ONLY and bool(analysis.segments)
 
 
 def programs(analysis: Analysis) -> list[list[str]] | None:
-    """The words of each program that the line would start; None if it is not fully understood."""
+    """The words of each program that the line starts; None if the line is not fully understood."""
     if analysis.problems:
         return None
     return [[word.literal or str(word) for word in segment.argv] for segment in analysis.segments]
 
 
 def may_change_folder(analysis: Analysis) -> bool:
-    """Whether the command line may end in another folder than it began in."""
+    """Whether the command line may change the working folder."""
     return not only_reads(analysis) or any(segment.name in MOVERS for segment in analysis.segments)

@@ -1,4 +1,4 @@
-"""Bash: run a command line, and leave nothing of it behind."""
+"""Bash: run a command line and leave no process behind."""
 
 import asyncio
 import os
@@ -88,7 +88,7 @@ class Bash(Tool[BashInput]):
         return Access.of(runs=args.command, shell=self.language, width=width)
 
     def permission_matcher(self, args: BashInput) -> Callable[[str], bool]:
-        """Rules look at the programs of a command line, never at its text as a whole."""
+        """Rules match the programs of a command line, never its whole text."""
         return lambda _content: False
 
     async def validate(self, args: BashInput, ctx: ToolContext) -> Refuse | None:
@@ -168,7 +168,7 @@ class Bash(Tool[BashInput]):
             prepared.close()
 
     def _folder_change(self, before: Path, start: Path, report: str) -> tuple[ContextChange | None, list[str]]:
-        """The folder that later calls start in, and what is to be said about it."""
+        """The folder where later calls start, and notices about it."""
         if self._shell.stays or (before == start and not report):
             return None, []
         now = report.removesuffix("\n") or str(start)
@@ -225,7 +225,7 @@ class Bash(Tool[BashInput]):
 
 
 class _FolderPipe:
-    """A pipe on which the shell tells the folder that it ended in."""
+    """A pipe on which the shell reports its last working folder."""
 
     def __init__(self) -> None:
         self._ours, self.fd = os.pipe()

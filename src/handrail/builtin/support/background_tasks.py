@@ -1,9 +1,9 @@
 """
-Background tasks of a session: started by Bash or Monitor, looked at by TaskOutput, ended by TaskStop.
+The background tasks of a session: started by Bash or Monitor, read by TaskOutput, stopped by TaskStop.
 
-Each has two files in the session's folder: `<id>.output` with all it said, and `<id>.json` with what it is and how it
-ended. A resumed session finds them there; a task that ran when its program went away is listed as unknown, and does
-not run any more. All tasks end with their session.
+Each has two files in the session's folder: `<id>.output` with its output, and `<id>.json` with its state. A resumed
+session loads them; a task that was running when handrail was killed is listed as unknown and does not run any more. All
+tasks end with their session.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ class BackgroundTask:
         """`running`, `completed`, `failed`, `killed` or `unknown`."""
         self.code: int | None = None
         self.note = ""
-        """Why it did not end by itself, and what was lost of its output."""
+        """Why it was stopped, and how much output was lost."""
         self.output = folder / f"{id}.output"
         self._record = folder / f"{id}.json"
         self._running: Running | None = None
@@ -58,12 +58,12 @@ class BackgroundTask:
         self._seconds: float | None = None
         self._stopped = False
         self.told = False
-        """Whether the model knows that it ended."""
+        """Whether the model was told that it ended."""
         self.seen = 0
-        """How many bytes of output were handed out as events."""
+        """How many bytes of output were sent as events."""
 
     def attend(self, running: Running, closing: Callable[[], None], seconds: float | None) -> None:
-        """It runs now, for as long as it may."""
+        """Record that it runs; `closing` is called at its end, `seconds` is its time limit."""
         self._running, self._closing, self._seconds = running, closing, seconds
         self.save()
 
@@ -74,7 +74,7 @@ class BackgroundTask:
         return self.status
 
     async def wait(self, seconds: float) -> str:
-        """Its status when it has ended, or when the time is over."""
+        """Wait until it ends or the time is up, and return its status."""
         if self._running is not None:
             try:
                 async with asyncio.timeout(seconds):
@@ -84,7 +84,7 @@ class BackgroundTask:
         return self.look()
 
     async def stop(self) -> None:
-        """End it, and everything it started."""
+        """Stop it and everything it started."""
         if self._running is not None:
             self._stopped = True
             await self._running.gone()
@@ -100,13 +100,13 @@ class BackgroundTask:
         self.save()
 
     def tell(self) -> None:
-        """The model knows that it ended, also when the session is resumed."""
+        """Record that the model was told that it ended."""
         if not self.told:
             self.told = True
             self.save()
 
     def save(self) -> None:
-        """Write down what it is; a reader sees the old text or the new one."""
+        """Save its state; a reader sees the old file or the new one."""
         text = json.dumps({"version": VERSION} | {name: getattr(self, name) for name in KEPT_FIELDS})
         draft = self._record.with_suffix(f".{secrets.token_hex(4)}")
         draft.touch(0o600)
@@ -114,7 +114,7 @@ class BackgroundTask:
         draft.replace(self._record)
 
     def news(self) -> list[str]:
-        """Whole lines that it said since the last time; the last line counts as whole once it has ended."""
+        """The complete lines since the last call; the last line counts as complete once the task has ended."""
         try:
             with self.output.open("rb") as file:
                 file.seek(self.seen)
@@ -169,13 +169,13 @@ class BackgroundTasks:
         return tuple(sorted(self._tasks.values(), key=lambda task: task.started))
 
     def attachments(self) -> Iterable[Attachment]:
-        """What the model should learn with the next turn: lines of monitors, and tasks that ended."""
+        """Notifications for the next turn: lines of monitors, and tasks that ended."""
         lines = [line for task in self.all() for line in _notices(task)]
         if lines:
             yield Attachment("task_notification", (Text("\n".join(lines)),))
 
     async def aclose(self) -> None:
-        """The session is over: end whatever still runs."""
+        """Stop all tasks that still run."""
         await asyncio.gather(*(task.stop() for task in self._tasks.values()))
 
 
@@ -197,7 +197,7 @@ def _notices(task: BackgroundTask) -> list[str]:
 
 
 def _load_tasks(folder: Path) -> list[BackgroundTask]:
-    """Tasks of an earlier run of the session."""
+    """Load the tasks of an earlier run of the session."""
     found: list[BackgroundTask] = []
     for path in sorted(folder.glob("*.json")):
         kept: dict[str, Any] = json.loads(path.read_text("utf-8"))
@@ -215,12 +215,12 @@ _OF_SESSIONS: dict[Path, BackgroundTasks] = {}
 
 
 def tasks_of(services: ToolServices) -> BackgroundTasks:
-    """The one list of a session, shared by its tools and by the program that runs it."""
+    """The tasks of a session, shared by its tools and the session itself."""
     return _OF_SESSIONS.setdefault(services.state, BackgroundTasks(services.state, services.output_quota))
 
 
 async def close_tasks(services: ToolServices) -> None:
-    """End the background tasks of a session that is over, and its sandbox."""
+    """Stop the background tasks of a session and close its sandbox."""
     if (tasks := _OF_SESSIONS.pop(services.state, None)) is not None:
         await tasks.aclose()
     if services.sandbox is not None:

@@ -1,4 +1,4 @@
-"""What a command said, made fit for the model: bounded, readable, harmless."""
+"""Prepares the output of a command for the model: bounded and readable."""
 
 import base64
 import binascii
@@ -16,14 +16,14 @@ DEFAULT_CHARS = 30_000
 MOST_CHARS = 150_000
 MAX_IMAGE_BYTES = 3_750_000
 MAX_COUNTED_BYTES = 200_000_000
-"""Counting the lines of more would keep the model waiting."""
+"""Counting the lines of larger output would take too long."""
 ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_][^\x1b]*\x1b\\|[ -/]*[0-~])")
 DATA_URI = re.compile(r"data:(image/(?:png|jpeg|gif|webp));base64,([A-Za-z0-9+/=\s]+)\Z")
 
 
 @record
 class ShownOutput:
-    """The output as the model gets it. `cut`: not all of it is shown; `size` and `lines` are those of all of it."""
+    """The output as the model gets it. `cut`: only a part is shown; `size` and `lines` are of the whole output."""
 
     text: str
     cut: bool = False
@@ -32,7 +32,7 @@ class ShownOutput:
     lines: int = 0
 
     def notice(self, path: str) -> str:
-        """What stands before output that is not shown whole: how much there is, and how to read on."""
+        """The notice above a part of the output: how much there is, and how to read on."""
         counted = f"{self.size:,} bytes in {self.lines:,} lines" if self.lines else f"{self.size:,} bytes"
         return (
             f"The output is too large: {counted}. All of it is in {path}. Use Read with offset and limit, or Grep, for "
@@ -41,15 +41,15 @@ class ShownOutput:
 
 
 def output_limit(value: str) -> int:
-    """How many characters are shown, from a setting."""
+    """The limit in characters, from a setting."""
     return min(int(value), MOST_CHARS) if value.isdecimal() and int(value) else DEFAULT_CHARS
 
 
 def read_output(path: Path, size: int, whole: int, part: int) -> ShownOutput:
     """
-    The output in a file of `size` bytes.
+    Read the output from a file of `size` bytes.
 
-    Up to `whole` characters it is shown in full, else `part` characters of its beginning and end.
+    Up to `whole` characters are shown in full, otherwise `part` characters of the beginning and the end.
     """
     with path.open("rb") as file:
         if size <= 4 * whole:
@@ -83,7 +83,7 @@ def head_and_tail(first: str, last: str, chars: int, size: int) -> str:
 
 
 def readable(text: str) -> str:
-    """The text without what only a terminal understands; what was drawn over is left out."""
+    """The text without terminal escapes and without overwritten parts of lines."""
     if text.isprintable():
         return text
     text = ESCAPES.sub("", text).replace("\r\n", "\n")
@@ -93,7 +93,7 @@ def readable(text: str) -> str:
 
 
 def as_image(data: bytes) -> Image | None:
-    """The picture that the output is, if it is one."""
+    """The output as an image, if it is one."""
     if kind := media_type(data):
         return Image(base64.b64encode(data).decode(), kind) if len(data) <= MAX_IMAGE_BYTES else None
     if not data.startswith(b"data:image/"):

