@@ -51,7 +51,7 @@ class TaskOutput(Tool[TaskOutputInput]):
         size = task.output.stat().st_size if task.output.exists() else 0
         spoken = read_output(task.output, size, limit, limit // 3) if size else EMPTY
         if status != "running":
-            task.tell()
+            task.mark_reported()
         code = "" if task.code is None else f", exit code {task.code}"
         notice = spoken.notice(str(task.output)) if spoken.cut else ""
         note = f"({task.note})" if task.note else ""

@@ -1,8 +1,8 @@
 """
 Checks the preconditions of a command line that its text cannot show; `shell.analyse` names them.
 
-Some hold because of the environment that the command gets (`clean_environment`). The others depend on the repository, the
-folders or the search path. A precondition that is unknown here does not hold, so the user is asked.
+Some hold because of the environment that the command gets (`clean_environment`). The others depend on the repository,
+the folders or the search path. A precondition that is unknown here does not hold, so the user is asked.
 """
 
 import asyncio

@@ -1,9 +1,9 @@
 """
 Grep: find text in files, newest files first.
 
-Ripgrep is asked twice: first which files match, which it says without reading them to the end; then, for the page that
-is wanted, what stands in them. So nothing unbounded is held, and what a rule hides is never shown. The second time
-the files are opened here, without following links: a file that was swapped for one since is not looked into.
+Ripgrep runs twice: first it lists the matching files, then it prints the matches of the wanted page. So memory is
+bounded, and files that a rule hides are never shown. For the second run the files are opened here without following
+links, so a file that was swapped for a link is not searched.
 """
 
 import os
@@ -31,7 +31,7 @@ FILES_AT_ONCE = 50
 
 @record
 class Page:
-    """The entries that are shown, and whether there are more behind them."""
+    """The entries that are shown, and whether more follow."""
 
     entries: list[str]
     more: bool
@@ -39,7 +39,7 @@ class Page:
 
 @record
 class Search:
-    """One call: what is asked, where, and how the files that are found are told."""
+    """One call: its input, its folder, and how file names are shown."""
 
     args: GrepInput
     folder: Folder
@@ -49,12 +49,12 @@ class Search:
     ctx: ToolContext
 
     def path(self, name: bytes) -> str:
-        """A file from the working folder."""
+        """The path of a file, relative to the working folder."""
         path = os.fsdecode(name.removeprefix(b"./"))
         return f"{self.base.rstrip('/')}/{path}" if self.base else path
 
     def display_name(self, name: bytes) -> str:
-        """A file as the model can read it."""
+        """The path of a file on one line."""
         return one_line(self.path(name))
 
     def shows(self, name: bytes) -> bool:
@@ -62,16 +62,16 @@ class Search:
         return not self.services.hidden(f"{self.folder.real.rstrip('/')}/{os.fsdecode(name.removeprefix(b'./'))}")
 
     def visible(self, names: Iterable[bytes]) -> Iterable[bytes]:
-        """The names that may be seen."""
+        """The names that no rule hides."""
         return names if self.services.hidden is nothing_hidden else filter(self.shows, names)
 
     def program(self, how: list[str]) -> RipgrepProcess:
-        """A run over the whole place."""
+        """Search the whole place."""
         words = [*how, *pattern_arguments(self.args), *file_arguments(self.args), "--", self.target]
         return RipgrepProcess(words, self.folder, self.services, self.ctx.abort)
 
     def program_for(self, how: list[str], files: OpenFiles) -> RipgrepProcess:
-        """A run over some files of it."""
+        """Search some files of it."""
         words = [*how, *pattern_arguments(self.args), "--", *map(os.fsdecode, files.names)]
         return RipgrepProcess(words, self.folder, self.services, self.ctx.abort, files.descriptors)
 
@@ -120,21 +120,21 @@ def _search(args: GrepInput, folder: Folder, place: Place, services: ToolService
 
 
 def matching_files(search: Search) -> tuple[list[bytes], list[str]]:
-    """The files that match, newest first, and what is to be said about those that could not be looked at."""
+    """The matching files, newest first, and notes about files that could not be read."""
     with search.program(["--files-with-matches", "--null"]) as program:
         names, _ = newest_first(search.folder, search.visible(chain.from_iterable(program.pieces(b"\0"))))
         return names, _check_complaints(search, program)
 
 
 def _check_complaints(search: Search, program: RipgrepProcess) -> list[str]:
-    """Ripgrep complains about its arguments before it looks at any file, and about files one by one."""
+    """Raise complaints about arguments; return notes about files that could not be read."""
     if program.complaint and not program.unreadable:
         raise refusal(search.args, program.complaint)
     return [f"({several(program.unreadable, 'place')} could not be read.)"] if program.unreadable else []
 
 
 def list_files(search: Search, files: list[bytes], notes: list[str]) -> Output:
-    """The files alone."""
+    """The result with file names only."""
     page = take_page(search.args, map(search.display_name, files))
     files_word = f"Found {several(len(files), 'file')}"
     found = [files_word, *page.entries, *paging_note(search.args, page)] if files else ["No file matches."]
@@ -146,7 +146,7 @@ def list_files(search: Search, files: list[bytes], notes: list[str]) -> Output:
 
 
 def count_lines(search: Search) -> Output:
-    """How many lines match in each file, and in all."""
+    """The result with the number of matching lines per file and in total."""
     with search.program(["--count", "--null", "--with-filename"]) as program:
         counts = dict(parse_counts(program.pieces(b"\n")))
         notes = _check_complaints(search, program)
@@ -167,7 +167,7 @@ def count_lines(search: Search) -> Output:
 
 
 def parse_counts(pieces: Iterable[list[bytes]]) -> Iterator[tuple[bytes, int]]:
-    """Name and number from `name NUL number`, where a name may hold line breaks."""
+    """Parse `name NUL number` lines, where a name may hold line breaks."""
     name = b""
     for piece in chain.from_iterable(pieces):
         before, found, number = piece.partition(b"\0")
@@ -179,7 +179,7 @@ def parse_counts(pieces: Iterable[list[bytes]]) -> Iterator[tuple[bytes, int]]:
 
 
 def lines_of(search: Search, files: list[bytes], notes: list[str]) -> Output:
-    """The lines that match, with what was asked for around them."""
+    """The result with matching lines and their context."""
     with closing(_lines(search, files)) as lines:
         page = take_page(search.args, lines)
     found = [*page.entries, *paging_note(search.args, page)] or ["No match."]
@@ -212,7 +212,7 @@ def _lines(search: Search, files: list[bytes]) -> Generator[str]:
 
 
 def take_page(args: GrepInput, entries: Iterable[str]) -> Page:
-    """The asked part of the entries, as far as it fits."""
+    """The wanted entries, as many as fit."""
     room = args.max_chars
     shown: list[str] = []
     rest = islice(entries, args.offset, None)
@@ -225,7 +225,7 @@ def take_page(args: GrepInput, entries: Iterable[str]) -> Page:
 
 
 def paging_note(args: GrepInput, page: Page) -> list[str]:
-    """What to do about the rest."""
+    """A note how to read on."""
     if page.more:
         upto = args.offset + len(page.entries)
         return [f"(Entries {args.offset + 1:,} to {upto:,} are shown, more follow. Go on with offset={upto}.)"]

@@ -1,4 +1,4 @@
-"""A notebook as text: one cell of it changed, every other character kept."""
+"""Changes one cell of a notebook and keeps every other character."""
 
 import json
 import secrets
@@ -18,7 +18,7 @@ ORDER = ("cell_type", "execution_count", "id", "metadata", "outputs", "source")
 
 @record
 class EditedNotebook:
-    """The new text, and the id of the cell that it is about."""
+    """The new text, and the id and type of the changed cell."""
 
     text: str
     cell: str
@@ -26,7 +26,7 @@ class EditedNotebook:
 
 
 class NotebookText:
-    """The text of a notebook, which is known to be one, with the places of its cells."""
+    """The text of a valid notebook with the positions of its cells."""
 
     def __init__(self, text: str, name: str) -> None:
         self.text = text
@@ -61,7 +61,7 @@ class NotebookText:
         )
 
     def replace(self, index: int, source: str, cell_type: CellType | None) -> EditedNotebook:
-        """Another source for a cell; what it had put out is no longer true and goes."""
+        """Replace the source of a cell and clear its outputs."""
         cell = self.cells[index]
         kind = str(cell.value.get("cell_type"))
         name = cell_id(cell.value, index)
@@ -77,24 +77,24 @@ class NotebookText:
         return EditedNotebook(self._splice([change for change in changes if change]), name, kind)
 
     def insert(self, after: int | None, source: str, cell_type: CellType) -> EditedNotebook:
-        """A new cell behind another one, or before all."""
+        """Insert a cell after another one, or at the beginning."""
         cell = self._new(source, cell_type)
-        made = self._whole_cell(cell)
+        text = self._whole_cell(cell)
         place = 0 if after is None else after + 1
         name = cell_id(cell, place)
         if not self.cells:
             tail = self._lead[: len(self._lead) - len(self._unit)] if "\n" in self._lead else ""
-            change = (self._list.start, self._list.end, f"[{self._lead}{made}{tail}]")
+            change = (self._list.start, self._list.end, f"[{self._lead}{text}{tail}]")
         elif after is None:
             at = self.cells[0].start
-            change = (at, at, f"{made},{self._gap}")
+            change = (at, at, f"{text},{self._gap}")
         else:
             at = self.cells[after].end
-            change = (at, at, f",{self._gap}{made}")
+            change = (at, at, f",{self._gap}{text}")
         return EditedNotebook(self._splice([change]), name, cell_type)
 
     def delete(self, index: int) -> EditedNotebook:
-        """The notebook without a cell."""
+        """Delete a cell."""
         cell = self.cells[index]
         if len(self.cells) == 1:
             change = (self._list.start, self._list.end, "[]")
@@ -120,7 +120,7 @@ class NotebookText:
         return new
 
     def _member(self, cell: JsonSpan, found: dict[str, JsonSpan], key: str, value: Any) -> Change | None:
-        """The change that gives a member of a cell another value; None if it has that already."""
+        """The change that sets a member of a cell; None if it has that value already."""
         if key in found:
             old = found[key]
             if old.value == value:
@@ -139,12 +139,12 @@ class NotebookText:
         return self._pretty(cell, self._lead.rpartition("\n")[2])
 
     def _format_value(self, value: Any, container: int, at: int) -> str:
-        """A value in the manner of the text around it."""
+        """Format a value like the text around it."""
         lead = self._between(container + 1, at)
         return self._pretty(value, lead.rpartition("\n")[2]) if "\n" in lead else self._compact(value)
 
     def _between(self, start: int, end: int) -> str:
-        """The blanks right before a place."""
+        """The whitespace right before a position."""
         part = self.text[start:end]
         return part[len(part.rstrip(" \t\r\n")) :]
 
@@ -158,14 +158,14 @@ class NotebookText:
         return json.dumps(value, separators=separators, ensure_ascii=self._ascii)
 
     def _before_cells(self) -> str:
-        """What stands before each cell; where there is none, two steps of what the file uses."""
+        """The whitespace before each cell; without cells, two indents of the file."""
         if self.cells:
             return self.text[self._list.start + 1 : self.cells[0].start]
         step = self._between(0, self._list.key_start)
         return step + step.rpartition("\n")[2] if "\n" in step else ""
 
     def _between_cells(self) -> str:
-        """What stands between the comma behind a cell and the next cell."""
+        """The whitespace between the comma after a cell and the next cell."""
         if len(self.cells) > 1:
             return self._between(self.cells[0].end, self.cells[1].start)
         return self._lead if "\n" in self._lead else " " if '": ' in self.text else ""
@@ -179,6 +179,6 @@ class NotebookText:
 
 
 def _like(found: dict[str, JsonSpan], source: str) -> str | list[str]:
-    """The source as the cell has it: one string, or a list of lines."""
+    """The source in the form that the cell uses: one string or a list of lines."""
     old = found["source"].value if "source" in found else []
     return source if isinstance(old, str) else source.splitlines(keepends=True)

@@ -1,4 +1,4 @@
-"""Where the values of a JSON text stand in it, so that one of them can be changed and no other character is."""
+"""Finds the positions of values in a JSON text, so that one can be changed without touching the rest."""
 
 import json
 import re
@@ -12,7 +12,7 @@ DECODER = json.JSONDecoder()
 
 @record
 class JsonSpan:
-    """A value, and from where to where it is written."""
+    """A value and its position in the text."""
 
     value: Any
     start: int
@@ -22,14 +22,14 @@ class JsonSpan:
 
 
 def value_at(text: str, at: int) -> JsonSpan:
-    """The value that begins at the next character that is not blank."""
+    """The value that begins at the next character that is not whitespace."""
     start = _skip(text, at)
     value, end = DECODER.raw_decode(text, start)
     return JsonSpan(value, start, end)
 
 
 def members(text: str, start: int) -> dict[str, JsonSpan]:
-    """The members of the object that begins there; of a key that occurs twice the last one, as everybody does."""
+    """The members of the object that begins there; of a repeated key the last one, as JSON parsers do."""
     found: dict[str, JsonSpan] = {}
     at = _skip(text, start + 1)
     while text[at] != "}":
@@ -51,7 +51,7 @@ def elements(text: str, start: int) -> list[JsonSpan]:
 
 
 def _next(text: str, end: int) -> int:
-    """Where the next item begins, or the closing bracket stands."""
+    """The position of the next item or of the closing bracket."""
     at = _skip(text, end)
     return _skip(text, at + 1) if text[at] == "," else at
 

@@ -1,4 +1,4 @@
-"""NotebookEdit: change one cell of a notebook, and not one character besides."""
+"""NotebookEdit: change one cell of a notebook and keep every other character."""
 
 from typing import Literal
 
@@ -104,7 +104,7 @@ def _content(target: TargetFile) -> bytes:
 
 def apply_edit(sheet: NotebookText, args: NotebookEditInput) -> EditedNotebook:
     """
-    The notebook after the edit.
+    Apply the edit to the notebook.
 
     Raises:
         ToolError: there is no such cell.
@@ -121,7 +121,7 @@ def apply_edit(sheet: NotebookText, args: NotebookEditInput) -> EditedNotebook:
 def result(
     args: NotebookEditInput, target: TargetFile, old: tuple[str, str], done: EditedNotebook, notice: str
 ) -> Output:
-    """What the model, people and programs learn of it. `old`: the text before, and the language of its code."""
+    """The result for the model, the user and programs. `old`: the text before, and the language of its code."""
     before, language = old
     patch = make_hunks(split_lines(before), split_lines(done.text))
     text = f"{DONE[args.edit_mode]} cell {done.cell} ({done.cell_type}) of {args.notebook_path}."

@@ -6,7 +6,7 @@ HEAD = 16
 
 
 def kind_of(name: str, head: bytes) -> str:
-    """How a file is read: as an image, a PDF, a notebook or text. Notebooks are JSON, so their name tells."""
+    """The format of a file: image, pdf, notebook or text. Notebooks are JSON, so the name decides."""
     if head.startswith(b"%PDF-"):
         return "pdf"
     if name.lower().endswith(".ipynb"):

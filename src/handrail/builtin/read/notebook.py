@@ -1,4 +1,4 @@
-"""Jupyter notebooks as a model reads them: cells under their ids, with what they put out."""
+"""Shows Jupyter notebooks to the model: cells with their ids and outputs."""
 
 import binascii
 import json
@@ -24,7 +24,7 @@ def cells_of(data: bytes, name: str) -> tuple[dict[str, Any], list[dict[str, Any
     The notebook and its cells.
 
     Raises:
-        ToolError: it is none.
+        ToolError: it is not a notebook.
     """
     try:
         notebook = json.loads(data.decode("utf-8-sig"))
@@ -37,35 +37,35 @@ def cells_of(data: bytes, name: str) -> tuple[dict[str, Any], list[dict[str, Any
 
 
 def cell_id(cell: dict[str, Any], index: int) -> str:
-    """The name that a cell is addressed by; older formats give none, so it is counted."""
+    """The id of a cell; older formats have none, so cells are numbered."""
     own = cell.get("id")
     return own if isinstance(own, str) and own else f"cell-{index}"
 
 
 def join_lines(value: Any) -> str:
-    """Text that the format allows as one string or a list of lines."""
+    """Join a text that the format stores as one string or a list of lines."""
     if isinstance(value, list):
         return "".join(part for part in value if isinstance(part, str))
     return value if isinstance(value, str) else ""
 
 
 def show_notebook(data: bytes, wanted: LineRange, name: str) -> tuple[tuple[ResultBlock, ...], int, int]:
-    """The blocks of the asked cells, how many these are, and how many there are. `wanted` counts cells."""
+    """The blocks of the wanted cells, how many cells these are, and how many there are."""
     notebook, cells = cells_of(data, name)
     language = language_of(notebook)
     asked = list(enumerate(cells))[wanted.first - 1 :][: wanted.limit]
     blocks: list[ResultBlock] = []
     room, pictures, shown = MAX_BYTES, MAX_PICTURES, 0
     for index, cell in asked:
-        made = list(_cell(cell, index, language))
-        needed = sum(size(block.text) for block in made if isinstance(block, Text))
+        parts = list(_cell(cell, index, language))
+        needed = sum(size(block.text) for block in parts if isinstance(block, Text))
         if needed > room and shown:
             break
         if needed > room:
-            made = [Text(f"{made[0].text[: MAX_BYTES // 4]}\n[cut]")] if isinstance(made[0], Text) else []
+            parts = [Text(f"{parts[0].text[: MAX_BYTES // 4]}\n[cut]")] if isinstance(parts[0], Text) else []
         room -= needed
         shown += 1
-        for block in made:
+        for block in parts:
             pictures -= isinstance(block, Image)
             if pictures >= 0 or isinstance(block, Text):
                 blocks.append(block)
@@ -79,7 +79,7 @@ def show_notebook(data: bytes, wanted: LineRange, name: str) -> tuple[tuple[Resu
 
 
 def merge_texts(blocks: list[ResultBlock]) -> tuple[ResultBlock, ...]:
-    """The same with neighbouring texts as one."""
+    """Merge neighbouring texts."""
     out: list[ResultBlock] = []
     for block in blocks:
         if isinstance(block, Text) and out and isinstance(out[-1], Text):

@@ -1,4 +1,4 @@
-"""Opening what was decided on, and saying what is wrong when that cannot be read."""
+"""Opens the file of a Read call, or says why it cannot be read."""
 
 import difflib
 import os
@@ -25,7 +25,7 @@ NO_FILE = {
 
 
 class OpenFile:
-    """A regular file, held open: how it looked before it was read, and its bytes."""
+    """A regular file, held open, with its stat from before reading and its bytes."""
 
     def __init__(self, descriptor: int, place: Place) -> None:
         self._descriptor = descriptor
@@ -39,7 +39,7 @@ class OpenFile:
         self.source = FileSource(descriptor, self.stat.st_size) if self.stat.st_size else self._without_size()
 
     def _without_size(self) -> FileSource:
-        """Files of the kernel say that they are empty and are not."""
+        """Read a file that reports no size, as files of the kernel do."""
         parts: list[bytes] = []
         while part := os.read(self._descriptor, 1 << 20):
             parts.append(part)
@@ -50,10 +50,10 @@ class OpenFile:
     @classmethod
     def of_call(cls, spelling: str, ctx: ToolContext, services: ToolServices) -> "OpenFile":
         """
-        The file of a call.
+        Open the file of a call.
 
         Raises:
-            ToolError: with what is there instead, and what was perhaps meant.
+            ToolError: it cannot be read; the message suggests similar names.
         """
         if "\0" in spelling:
             raise ToolError(
@@ -65,7 +65,7 @@ class OpenFile:
         if place.kind is not FileKind.FILE:
             missing(place, services)
         try:
-            # somebody may put a pipe in its place now: opening it would wait for a writer
+            # if it was replaced by a pipe, opening it would wait for a writer
             descriptor = open_decided(place, os.O_RDONLY | os.O_NONBLOCK)
         except FileNotFoundError:
             missing(place, services)
@@ -81,7 +81,7 @@ class OpenFile:
             raise
 
     def digest(self) -> str:
-        """The hash of everything in it."""
+        """The hash of its content."""
         return digest(self._descriptor)
 
     def __enter__(self) -> Self:
@@ -96,7 +96,7 @@ def unreadable(spelling: str, problem: str, error: OSError) -> NoReturn:
 
 
 def missing(place: Place, services: ToolServices) -> NoReturn:
-    """There is no such file; perhaps one of a similar name."""
+    """Raise that the file does not exist, with similar names."""
     if place.problem.startswith("cannot be looked at: "):
         problem = place.problem.partition("] ")[2].partition(": '")[0]
         raise ToolError(f"{place.spelling!r} cannot be read: {problem}. Read another file, or ask the user.")
@@ -108,7 +108,7 @@ def missing(place: Place, services: ToolServices) -> NoReturn:
 
 
 def _neighbours(folder: Path, services: ToolServices) -> list[str]:
-    """Names in a folder of the work that no rule hides; of other folders nothing is told."""
+    """Names in a working folder that no rule hides; names of other folders stay secret."""
     if not any(folder == Path(inside) or folder.is_relative_to(inside) for inside in services.working_dirs()):
         return []
     try:

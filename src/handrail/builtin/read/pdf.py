@@ -1,4 +1,4 @@
-"""PDFs page by page: the text of each page and a picture of it."""
+"""Shows PDFs page by page: the text of each page and a picture of it."""
 
 import re
 from base64 import b64encode
@@ -21,13 +21,13 @@ MAX_UNASKED = 10
 MAX_AT_ONCE = 20
 MAX_PICTURES = 10_000_000
 SIDE = 1_100
-"""Pixels of the longer side of a page: fine print can be read, and a page costs about 1,200 tokens."""
+"""Pixels of the longer side of a page: fine print is readable, and a page costs about 1,200 tokens."""
 RANGE = re.compile(r"\s*(\d+)\s*(?:(-)\s*(\d*))?\s*")
 
 
 def wanted_pages(pages: str, count: int, name: str) -> range:
     """
-    The pages that are asked for, counted from 0.
+    The wanted pages, counted from 0.
 
     Raises:
         ToolError: there are too many, or no such pages.
@@ -53,10 +53,10 @@ def wanted_pages(pages: str, count: int, name: str) -> range:
 
 def show_pdf(data: bytes, pages: str, name: str) -> tuple[tuple[ResultBlock, ...], int, int]:
     """
-    The blocks of the asked pages, how many these are, and how many there are. Not for two threads at once.
+    The blocks of the wanted pages, how many pages these are, and how many there are. Not thread-safe.
 
     Raises:
-        ToolError: it is broken or locked, or there are no such pages.
+        ToolError: it is broken or encrypted, or there are no such pages.
     """
     if not WITH_PDFIUM:
         raise ToolError(f"{name!r} is a PDF. Ask the user to install handrail[pdf], or use a program like pdftotext.")
@@ -109,7 +109,7 @@ def _text(page: Any) -> str:
 
 
 def _picture(page: Any) -> Image | None:
-    """The page as people see it; None without Pillow."""
+    """The rendered page; None without Pillow."""
     if not images.WITH_PILLOW:
         return None
     longer = max(*page.get_size(), 1.0)

@@ -23,10 +23,10 @@ START = (sys.executable, "-I", "-m", "handrail.builtin.read.pdf_process")
 
 def show_in_process(data: bytes, pages: str, name: str, abort: AbortSignal) -> tuple[tuple[ResultBlock, ...], int, int]:
     """
-    The blocks of the asked pages, how many these are, and how many there are. An abort ends it at once.
+    The blocks of the wanted pages, how many pages these are, and how many there are. An abort ends it at once.
 
     Raises:
-        ToolError: it is broken, locked, or takes too much time or memory; or there are no such pages.
+        ToolError: it is broken or encrypted, takes too much time or memory, or there are no such pages.
     """
     with subprocess.Popen(  # noqa: S603  # no shell, and only our own arguments
         [*START, pages, name],

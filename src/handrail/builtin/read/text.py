@@ -1,4 +1,4 @@
-"""Lines of a text of any size and encoding, in bounded memory."""
+"""Shows lines of a text of any size and encoding, in bounded memory."""
 
 from collections.abc import Iterator
 from typing import AnyStr
@@ -13,12 +13,12 @@ MAX_TOKENS = 25_000
 BYTES_A_TOKEN = 4
 MAX_BYTES = MAX_TOKENS * BYTES_A_TOKEN
 WINDOW = 4 * MAX_BYTES + 64
-"""So many bytes of any encoding hold at least as much text as may be shown."""
+"""This many bytes of any encoding hold at least as much text as may be shown."""
 
 
 @record
 class LineRange:
-    """Which lines are asked for. `limit` None = as many as fit."""
+    """The wanted lines. `limit` None = as many as fit."""
 
     offset: int = 1
     limit: int | None = None
@@ -30,7 +30,7 @@ class LineRange:
 
 @record
 class TextPart:
-    """Lines with their numbers, as they are shown, and as they are."""
+    """A range of lines: with numbers as shown, and as they are."""
 
     text: str
     lines: int
@@ -40,10 +40,10 @@ class TextPart:
 
 def show_lines(source: FileSource, encoding: Encoding, wanted: LineRange, name: str) -> TextPart:
     """
-    `N<TAB>line` for the asked part, cut where it is too much for one result, with a notice that comes first.
+    `N<TAB>line` for the wanted lines, cut if they are too long for one result, with a notice at the top.
 
     Raises:
-        ToolError: a range was given, and it is too much.
+        ToolError: a limit was given, and the lines are too long.
     """
     lines = TextLines(source, encoding)
     total = lines.total
@@ -72,7 +72,7 @@ def show_lines(source: FileSource, encoding: Encoding, wanted: LineRange, name: 
 
 
 def fitting(entries: list[str]) -> list[str]:
-    """As many entries as may be shown."""
+    """The first entries, as many as may be shown."""
     room = MAX_BYTES
     for at, entry in enumerate(entries):
         room -= size(entry) + 1
@@ -94,7 +94,7 @@ def _one_long_line(line: str, number: int, lines: "TextLines") -> TextPart:
 
 
 class TextLines:
-    """The lines of a source. Line feeds end them; a lone return does where there is no line feed."""
+    """The lines of a source. They end with a line feed, or with a carriage return if there are no line feeds."""
 
     def __init__(self, source: FileSource, encoding: Encoding) -> None:
         self._source = source
@@ -109,7 +109,7 @@ class TextLines:
         self.total = sum(self._counts) + unfinished
 
     def window(self, first: int, count: int) -> tuple[list[str], str]:
-        """The lines from `first` on that lie in one window as a whole, at most `count`, and what follows them there."""
+        """At most `count` complete lines from `first` on, within one window, and the rest of the window."""
         start = self._start_of(first)
         text = self._text(start, start + WINDOW)
         lines = text.split(self._end)
@@ -120,7 +120,7 @@ class TextLines:
         return ([line.removesuffix("\r") for line in chosen] if "\r" in text else chosen), rest
 
     def _windows(self) -> Iterator[tuple[int, bytes]]:
-        """The bytes behind the mark, and where they begin."""
+        """The bytes after the mark, with their positions."""
         for start, _, data in self._source.windows():
             yield (start, data) if start or not self._mark else (self._mark, data[self._mark :])
 
@@ -133,7 +133,7 @@ class TextLines:
         return self._encoding.decode(self._source.read(max(start, self._mark), end))
 
     def _start_of(self, line: int) -> int:
-        """Where a line begins: behind the end of the one before it."""
+        """The position where a line begins."""
         before = line - 1
         for count, (start, data) in zip(self._counts, self._windows(), strict=True):
             if before <= count:
@@ -142,7 +142,7 @@ class TextLines:
         return self._source.size
 
     def _behind(self, data: bytes, number: int) -> int:
-        """The place behind the given line end of a window."""
+        """The position after the given line end of a window."""
         if self._encoding.name in UNITS:
             text = self._encoding.decode(data)
             return len(text[: behind(text, self._end, number)].encode(self._encoding.name, "surrogatepass"))
@@ -150,7 +150,7 @@ class TextLines:
 
 
 def behind(text: AnyStr, sign: AnyStr, number: int) -> int:
-    """The place behind the given occurrence of a sign; the beginning for none."""
+    """The position after the given occurrence of a sign; 0 for none."""
     at = -1
     for _ in range(number):
         at = text.index(sign, at + 1)

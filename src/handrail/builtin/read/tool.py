@@ -1,4 +1,4 @@
-"""Read: what a file holds, in a form that a model can take in."""
+"""Read: show the content of a file to the model."""
 
 import os
 from collections.abc import Sequence
@@ -71,7 +71,7 @@ class Read(Tool[ReadInput]):
         return Card(title="Read", detail=several(len(inputs), "file"), body="\n".join(map(path_of, inputs)))
 
     def is_quick(self, args: ReadInput, ctx: ToolContext) -> bool:
-        """A small text: threads that take turns with the event loop cost more than reading it."""
+        """Whether it is a small text: starting a thread costs more than reading it."""
         place = ctx.decided_place(args.file_path)
         if place is None or place.kind is not FileKind.FILE or place.real.lower().endswith(SLOW):
             return False
@@ -91,7 +91,7 @@ class Read(Tool[ReadInput]):
 
 
 def path_of(raw: Json) -> str:
-    """The file of a call, as far as it is known."""
+    """The file of a call, if it is known yet."""
     return str(raw.get("file_path", "?"))
 
 
@@ -124,7 +124,7 @@ def _show(file: OpenFile, args: ReadInput, ctx: ToolContext) -> Output:
 
 
 def _show_text(file: OpenFile, wanted: LineRange) -> "rich_formats.Shown":
-    if file.source.size > MAX_TEXT_BYTES:  # all of it is looked at, to number its lines
+    if file.source.size > MAX_TEXT_BYTES:  # numbering lines reads all of it
         raise ToolError(
             f"{file.name!r} has {file.source.size:,} bytes; {MAX_TEXT_BYTES:,} is the most. Use a program such as "
             "head, tail or sed."

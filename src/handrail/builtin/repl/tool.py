@@ -113,7 +113,7 @@ class REPL(Tool[ReplInput]):
 
 
 def result_data(answer: CodeResult, shown: ShownOutput, path: str) -> dict[str, Any]:
-    """The result for programs."""
+    """The result as programs expect it."""
     found: dict[str, Any] = {
         "output": shown.text,
         "result": answer.value or None,

@@ -29,7 +29,7 @@ VERSION = 1
 MAX_EVENTS = 50
 MAX_EVENT_CHARS = 500
 MAX_NEWS_BYTES = 65_536
-KEPT_FIELDS = ("id", "kind", "text", "description", "cwd", "started", "status", "code", "ended", "told", "note")
+SAVED_FIELDS = ("id", "kind", "text", "description", "cwd", "started", "status", "code", "ended", "told", "note")
 
 ENDED_WITH_US = "does not run any more: it was ended when the session broke off, how far it got is not known"
 
@@ -99,7 +99,7 @@ class BackgroundTask:
         self.note = "" if self._stopped else "; ".join(exit_notes(end, self._seconds))
         self.save()
 
-    def tell(self) -> None:
+    def mark_reported(self) -> None:
         """Record that the model was told that it ended."""
         if not self.told:
             self.told = True
@@ -107,7 +107,7 @@ class BackgroundTask:
 
     def save(self) -> None:
         """Save its state; a reader sees the old file or the new one."""
-        text = json.dumps({"version": VERSION} | {name: getattr(self, name) for name in KEPT_FIELDS})
+        text = json.dumps({"version": VERSION} | {name: getattr(self, name) for name in SAVED_FIELDS})
         draft = self._record.with_suffix(f".{secrets.token_hex(4)}")
         draft.touch(0o600)
         draft.write_text(text, "utf-8")
@@ -187,7 +187,7 @@ def _notices(task: BackgroundTask) -> list[str]:
         if len(events) > MAX_EVENTS:
             lines.insert(0, f"({len(events) - MAX_EVENTS} earlier lines of monitor {task.id} are in {task.output}.)")
     if task.status != "running" and not task.told:
-        task.tell()
+        task.mark_reported()
         note = f" ({task.note})" if task.note else ""
         how = ENDED_WITH_US if task.status == "unknown" else f"has ended: {task.status}, exit code {task.code}{note}"
         lines.append(

@@ -1,4 +1,4 @@
-"""Lists of steps as people see them: a checklist."""
+"""Shows task lists to the user as a checklist."""
 
 from collections.abc import Iterable, Sequence
 
@@ -12,7 +12,7 @@ MAX_LINES = 40
 
 @record
 class ChecklistLine:
-    """One step: its status and what is said of it."""
+    """One line of a checklist."""
 
     status: str
     text: str
@@ -22,7 +22,7 @@ class ChecklistLine:
 
 
 def checklist(title: str, lines: Sequence[ChecklistLine]) -> Card:
-    """The steps with their marks; of very many, those that are not done yet."""
+    """A card with all lines; of very many, only those that are not done yet."""
     open_lines = [line for line in lines if line.status != "completed"]
     done = len(lines) - len(open_lines)
     shown = [str(line) for line in (lines if len(lines) <= MAX_LINES else open_lines[:MAX_LINES])]

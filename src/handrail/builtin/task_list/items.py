@@ -1,8 +1,8 @@
 """
-The task list as data: what a task is, and what may become of it.
+The task list as data: tasks and the changes of them.
 
-Who waits for whom is kept once, with the one that waits; what a task blocks is looked up. So both sides always agree,
-and a task that is deleted leaves nothing behind. Nobody waits for himself, not even by way of others.
+A dependency is stored once, with the task that waits; what a task blocks is looked up. So both sides always agree, and
+a deleted task leaves nothing behind. A task never waits for itself, not even through other tasks.
 """
 
 import json
@@ -37,7 +37,7 @@ class TaskItem:
 
 @record
 class TaskItems:
-    """All tasks by id, oldest first. `last` is the newest id ever given: none is given twice."""
+    """All tasks by id, oldest first. `last` is the newest id; ids are never reused."""
 
     by_id: Mapping[str, TaskItem] = field(default_factory=dict)
     last: int = 0
@@ -53,7 +53,7 @@ class TaskItems:
 
 @record
 class TaskChange:
-    """What is to be different. None = as it was; of `metadata` a key with None goes."""
+    """The fields to change. None = unchanged; a metadata key with None is deleted."""
 
     subject: str | None = None
     description: str | None = None
@@ -67,13 +67,13 @@ class TaskChange:
 
 PLAIN = ("subject", "description", "active_form", "owner", "status")
 NAMES = {name: name for name in (*PLAIN, "metadata")} | {"active_form": "activeForm", "blocked_by": "blockedBy"}
-"""What programs call the fields."""
+"""The names of the fields for programs."""
 
 
 def add_task(
     items: TaskItems, subject: str, description: str, active_form: str, metadata: Mapping[str, Any]
 ) -> TaskItems:
-    """The list with one more task."""
+    """Add a task."""
     if len(items.by_id) >= MAX_ITEMS:
         raise TaskListError(f"There are {MAX_ITEMS} tasks already. Delete some with TaskUpdate (status deleted) first.")
     last = items.last + 1
@@ -83,16 +83,16 @@ def add_task(
 
 def change_task(items: TaskItems, which: str, change: TaskChange) -> tuple[TaskItems, tuple[str, ...]]:
     """
-    The list after a change, and the names of the fields that are different now.
+    Change a task; returns the list and the names of the changed fields.
 
     Raises:
-        TaskListError: a task is not there, or two would wait for each other.
+        TaskListError: a task does not exist, or two would wait for each other.
     """
     before, blocked_before = get_task(items, which), items.blocks(which)
     if change.status == DELETED:
         return remove_task(items, which), ("status",)
-    wishes = {name: getattr(change, name) for name in PLAIN}
-    after = replace(before, **{name: value for name, value in wishes.items() if value is not None})
+    values = {name: getattr(change, name) for name in PLAIN}
+    after = replace(before, **{name: value for name, value in values.items() if value is not None})
     after = replace(after, metadata=clean_metadata({**before.metadata, **change.metadata}))
     items = TaskItems({**items.by_id, which: after}, items.last)
     for blocked in change.add_blocks:
@@ -105,7 +105,7 @@ def change_task(items: TaskItems, which: str, change: TaskChange) -> tuple[TaskI
 
 
 def add_blocker(items: TaskItems, blocked: str, blocker: str) -> TaskItems:
-    """The list in which one task waits for another."""
+    """Let one task wait for another."""
     item, _ = get_task(items, blocked), get_task(items, blocker)
     if blocked == blocker:
         raise TaskListError(f"Task {blocked} cannot wait for itself. Nothing was changed.")
@@ -118,10 +118,10 @@ def add_blocker(items: TaskItems, blocked: str, blocker: str) -> TaskItems:
 
 
 def find_chain(items: TaskItems, start: str, end: str) -> tuple[str, ...]:
-    """How one task waits for another, by way of which ones; empty if it does not."""
+    """The chain of tasks through which one waits for another; empty if it does not."""
     ways: dict[str, tuple[str, ...]] = {start: (start,)}
     ahead = [start]
-    for one in ahead:  # it grows while it is walked
+    for one in ahead:  # it grows during the loop
         for blocker in items.by_id[one].blocked_by:
             if blocker not in ways:
                 ways[blocker] = (*ways[one], blocker)
@@ -130,7 +130,7 @@ def find_chain(items: TaskItems, start: str, end: str) -> tuple[str, ...]:
 
 
 def remove_task(items: TaskItems, which: str) -> TaskItems:
-    """The list without a task; nobody waits for it any more."""
+    """Remove a task, also from the dependencies of others."""
     remaining = (item for item in items.by_id.values() if item.id != which)
     return TaskItems({item.id: _unblock(item, which) for item in remaining}, items.last)
 
@@ -141,7 +141,7 @@ def _unblock(item: TaskItem, blocker: str) -> TaskItem:
 
 def get_task(items: TaskItems, which: str) -> TaskItem:
     """
-    The task of that id.
+    The task with that id.
 
     Raises:
         TaskListError: there is none.
@@ -152,7 +152,7 @@ def get_task(items: TaskItems, which: str) -> TaskItem:
 
 
 def clean_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """What is kept of it: nothing stands for no key."""
+    """The metadata without keys whose value is None."""
     found = {key: value for key, value in metadata.items() if value is not None}
     if (size := len(json.dumps(found))) > MAX_METADATA:
         raise TaskListError(f"The metadata takes {size:,} characters, {MAX_METADATA:,} are kept. Write it to a file.")

@@ -1,4 +1,4 @@
-"""TaskGet: one task of the list with everything that is known of it."""
+"""TaskGet: show one task of the list with all its details."""
 
 from pydantic import Field
 

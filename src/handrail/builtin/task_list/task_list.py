@@ -1,4 +1,4 @@
-"""TaskList: all tasks of the session, one line each."""
+"""TaskList: list all tasks of the session, one line each."""
 
 from typing import Any
 

@@ -35,7 +35,7 @@ class TaskUpdateInput(Input):
 
 @record
 class TaskUpdateResult:
-    """What a change did."""
+    """The list after a change, the changed fields, and the status before and after."""
 
     items: TaskItems
     names: tuple[str, ...]

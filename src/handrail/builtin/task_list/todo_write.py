@@ -1,4 +1,4 @@
-"""TodoWrite: the steps of an agent, written anew each time."""
+"""TodoWrite: replace the list of steps of an agent."""
 
 from typing import Any, Literal
 
@@ -34,7 +34,7 @@ class TodoWrite(Tool[TodoWriteInput]):
     input_model = TodoWriteInput
 
     def __init__(self, services: ToolServices) -> None:
-        self._shelf = todo_store(services)
+        self._file = todo_store(services)
 
     def summary(self, args: TodoWriteInput) -> str:
         return f"TodoWrite({len(args.todos)} steps)"
@@ -49,7 +49,7 @@ class TodoWrite(Tool[TodoWriteInput]):
             agents = content.get("agents", {})
             return {"agents": {**agents, ctx.agent.id: steps}}, agents.get(ctx.agent.id, [])
 
-        before = await self._shelf.change(replace_steps)
+        before = await self._file.change(replace_steps)
         lines = [ChecklistLine(s.status, s.activeForm if s.status == "in_progress" else s.content) for s in args.todos]
         return Output(
             text=f"The list was written: {len(lines)} steps, {sum(s.status == 'completed' for s in args.todos)} done.",
