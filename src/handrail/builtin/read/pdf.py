@@ -1,6 +1,12 @@
-"""Shows PDFs page by page: the text of each page and a picture of it."""
+"""
+Shows PDFs page by page: the text of each page and a picture of it.
 
+    python -m handrail.builtin.read.pdf PAGES NAME < document.pdf
+"""
+
+import json
 import re
+import sys
 from base64 import b64encode
 from typing import Any
 
@@ -119,3 +125,25 @@ def _picture(page: Any) -> Image | None:
         return None
     data, _, kind = images.encode_image(bitmap.to_pil().convert("RGB"))
     return Image(b64encode(data).decode(), kind)
+
+
+def _block_to_json(block: ResultBlock) -> dict[str, str]:
+    if isinstance(block, Text):
+        return {"text": block.text}
+    assert isinstance(block, Image)
+    return {"data": block.data, "media_type": block.media_type}
+
+
+def main() -> None:
+    """Read a PDF from standard input and print its blocks as JSON."""
+    answer: dict[str, Any]
+    try:
+        blocks, shown, total = show_pdf(sys.stdin.buffer.read(), sys.argv[1], sys.argv[2])
+        answer = {"blocks": [_block_to_json(block) for block in blocks], "shown": shown, "total": total}
+    except ToolError as error:
+        answer = {"problem": str(error)}
+    print(json.dumps(answer))  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()

@@ -1,24 +1,18 @@
-"""
-Reads PDFs in a separate process: a document can make the library hang, take all memory or crash.
-
-    python -m handrail.builtin.read.pdf_process PAGES NAME < document.pdf
-"""
+"""Reads PDFs in a separate process: a document can make the library hang, take all memory or crash."""
 
 import json
 import resource
 import subprocess
 import sys
 from contextlib import suppress
-from typing import Any
 
-from handrail.builtin.read.pdf import show_pdf
 from handrail.conversation.blocks import Image, ResultBlock, Text
 from handrail.errors import ToolError
 from handrail.tools.abort import AbortSignal
 
 MAX_SECONDS = 30.0
 MAX_HEAP = 2 << 30
-START = (sys.executable, "-I", "-m", "handrail.builtin.read.pdf_process")
+START = (sys.executable, "-I", "-m", "handrail.builtin.read.pdf")
 
 
 def show_in_process(data: bytes, pages: str, name: str, abort: AbortSignal) -> tuple[tuple[ResultBlock, ...], int, int]:
@@ -64,25 +58,3 @@ def _bound_memory(process: int) -> None:
 
 def _block_from_json(value: dict[str, str]) -> ResultBlock:
     return Text(value["text"]) if "text" in value else Image(value["data"], value["media_type"])
-
-
-def _block_to_json(block: ResultBlock) -> dict[str, str]:
-    if isinstance(block, Text):
-        return {"text": block.text}
-    assert isinstance(block, Image)
-    return {"data": block.data, "media_type": block.media_type}
-
-
-def main() -> None:
-    """Read a PDF from standard input and print its blocks as JSON."""
-    answer: dict[str, Any]
-    try:
-        blocks, shown, total = show_pdf(sys.stdin.buffer.read(), sys.argv[1], sys.argv[2])
-        answer = {"blocks": [_block_to_json(block) for block in blocks], "shown": shown, "total": total}
-    except ToolError as error:
-        answer = {"problem": str(error)}
-    print(json.dumps(answer))  # noqa: T201
-
-
-if __name__ == "__main__":
-    main()
