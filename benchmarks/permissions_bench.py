@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from handrail.builtin.read import Read
+from handrail.builtin.read.tool import Read
 from handrail.cli.permissions.calls import tool_called
 from handrail.conversation.blocks import ToolUse
 from handrail.conversation.redact import build_redactor
@@ -25,7 +25,7 @@ from handrail.dispatch.approval.decide import facts_of, hypothetical_request
 from handrail.dispatch.approval.gate import PolicyGate
 from handrail.dispatch.approval.live import LivePolicy
 from handrail.dispatch.gate import NOTHING_SAID, CallRequest
-from handrail.files.paths import beneath, exists, expand, locate, resolve
+from handrail.files.paths import list_folder, exists, expand, locate, resolve
 from handrail.permissions.case import Case, make_case
 from handrail.permissions.file_access import Lookup
 from handrail.permissions.hidden_files import hidden
@@ -37,7 +37,7 @@ from handrail.tools.abort import AbortSignal
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.permission import Decision
 
-LOOKUP = Lookup(resolve, locate, expand, exists, beneath)
+LOOKUP = Lookup(resolve, locate, expand, exists, list_folder)
 ROUNDS = 3_000
 USES = {
     "Read, inside": ToolUse("1", "Read", {"file_path": "src/app.py"}),

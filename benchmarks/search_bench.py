@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from handrail.builtin.support.ripgrep import searcher
+from handrail.builtin.support.ripgrep import ripgrep_path
 from handrail.conversation.blocks import Json
 from handrail.session.single_call import call_once
 from handrail.session.state_folder import default_services
@@ -82,7 +82,7 @@ def main() -> None:
         root = Path(os.path.realpath(sys.argv[1] if sys.argv[1:] else folder))
         print(f"{grow(root):,} files" if not sys.argv[1:] else root)
         env = dict(os.environ)
-        rg = searcher(default_services(env, root))
+        rg = ripgrep_path(default_services(env, root))
         catalog = make_catalog(variables=env, services=lambda: default_services(env, root))
 
         def tool(name: str, raw: Json) -> Callable[[], object]:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.agents.definitions import BUILT_IN, AgentDefinition, from_file, from_json
-from handrail.files.frontmatter import Headed, read_head
+from handrail.files.frontmatter import MarkdownFile, parse_frontmatter
 
 REVIEWER = """---
 name: reviewer
@@ -83,13 +83,13 @@ def test_only_an_agent_whose_tools_all_read_counts_as_reading() -> None:
     ],
 )
 def test_heads_are_read_as_people_write_them(head: str, values: dict[str, object]) -> None:
-    assert read_head(f"---\n{head}\n---\nbody").values == values
+    assert parse_frontmatter(f"---\n{head}\n---\nbody").values == values
 
 
 @given(st.text())
 def test_every_text_has_a_head_and_a_body(text: str) -> None:
-    assert isinstance(read_head(text), Headed)
-    assert isinstance(read_head(f"---\n{text}\n---\nrest"), Headed)
+    assert isinstance(parse_frontmatter(text), MarkdownFile)
+    assert isinstance(parse_frontmatter(f"---\n{text}\n---\nrest"), MarkdownFile)
     assert isinstance(from_file(f"---\n{text}\n---\nrest", "x"), AgentDefinition | str)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from handrail.builtin.edit import Edit
-from handrail.builtin.read import Read
+from handrail.builtin.read.tool import Read
 from handrail.conversation.blocks import Text, ToolUse
 from handrail.dispatch.executor import ToolExecutor
 from handrail.dispatch.footprint import WRITES_WORLD, footprint
@@ -443,7 +443,7 @@ def test_a_call_that_was_stopped_changes_nothing_any_more(tool: Edit, ctx: ToolC
 
 def test_large_files_are_edited_in_pieces(tool: Edit, ctx: ToolContext, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("handrail.files.source.WHOLE", 1000)
-    monkeypatch.setattr("handrail.files.source.Source.__init__.__defaults__", (1000, 512))
+    monkeypatch.setattr("handrail.files.source.FileSource.__init__.__defaults__", (1000, 512))
     lines = [f"line {number}\n" for number in range(1000)]
     path = put(ctx, "".join(lines))
 
@@ -468,7 +468,7 @@ def test_the_card_of_a_call_shows_what_it_wants_to_change(tool: Edit) -> None:
 def test_a_miss_in_a_large_file_looks_at_a_bounded_part(
     tool: Edit, ctx: ToolContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("handrail.files.nearest.MAX_LOOKED", 100)
+    monkeypatch.setattr("handrail.files.nearest_block.MAX_LOOKED", 100)
     put(ctx, "x = 1\n" * 100 + "the place  to change\n")
 
     with pytest.raises(ToolError, match=r"Read the file again\.$"):

@@ -70,7 +70,7 @@ def test_without_it_a_call_would_say_so(tmp_path: Path) -> None:
     session = Session(tmp_path, {"PATH": "/nowhere"})
 
     with pytest.raises(ToolError, match="pwsh is not installed here"):
-        Pwsh(session.services).prepared("Get-Date", str(session.project), None, inside=False)
+        Pwsh(session.services).prepare("Get-Date", str(session.project), None, inside=False)
 
 
 @pytest.mark.needs("pwsh")

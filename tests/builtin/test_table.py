@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from handrail.builtin.definitions import FILE, is_fixed, written
+from handrail.builtin.definitions import FILE, is_fixed, render_definitions
 from handrail.builtin.table import USUAL_FEATURES, base_tools
 from handrail.config.execution import DEFAULT_FEATURES
 from handrail.session.state_folder import default_services
@@ -80,7 +80,7 @@ def test_the_list_names_every_built_in_tool_and_there_is_no_other() -> None:
 @pytest.mark.proves("A8", "R5")
 def test_the_definitions_are_those_that_were_written_down() -> None:
     """A change here costs every user's prompt cache: make it on purpose, and look at the difference."""
-    assert FILE.read_text("utf-8") == written(everything()), "if the change is meant, run: make definitions"
+    assert FILE.read_text("utf-8") == render_definitions(everything()), "if the change is meant, run: make definitions"
 
 
 @pytest.mark.proves("R5")
@@ -117,7 +117,7 @@ class Renamed(Shown):
 @pytest.mark.parametrize("tool", [Speaking(), Conditional(), Renamed()], ids=lambda tool: type(tool).__name__)
 def test_a_tool_that_says_more_than_its_class_does_is_not_written_down(tool: AnyTool) -> None:
     assert is_fixed(Shown())
-    assert written([tool]) == "{}\n"
+    assert render_definitions([tool]) == "{}\n"
 
 
 @pytest.mark.parametrize("tool", everything(), ids=lambda tool: tool.name)

@@ -14,7 +14,7 @@ from handrail.conversation.messages import UserMessage
 from handrail.conversation.redact import Redactor
 from handrail.files.journal import Note
 from handrail.files.paths import locate
-from handrail.files.replace import Target
+from handrail.files.replace import TargetFile
 from handrail.files.undo import Undo
 from handrail.transcripts.store import TranscriptStore
 
@@ -42,7 +42,7 @@ def session(project: Path, name: str, cwd: Path | None = None) -> Undo:
 
 
 def put(path: Path, content: bytes, undo: Undo) -> None:
-    with Target(locate(str(path), "/")) as target:
+    with TargetFile(locate(str(path), "/")) as target:
         old = target.digest() if target.exists else ""
         target.write(lambda: iter((content,)), old, undo, Note("Write", "call-1"))
 

@@ -19,7 +19,7 @@ from typing import Any
 from handrail.files import replace
 from handrail.files.journal import Note
 from handrail.files.paths import locate
-from handrail.files.replace import Target
+from handrail.files.replace import TargetFile
 from handrail.files.restore import go_back
 from handrail.files.undo import INDEX, Undo, read
 
@@ -27,7 +27,7 @@ OLD, NEW = b"old content\n" * 50, b"the new content\n" * 80
 
 
 def write(path: Path, undo: Undo) -> None:
-    with Target(locate(str(path), "/")) as target:
+    with TargetFile(locate(str(path), "/")) as target:
         old = hashlib.sha256(OLD).hexdigest() if target.exists else ""
         target.write(lambda: iter((NEW[:100], NEW[100:])), old, undo, Note("Write", "call-1"))
 

@@ -2,12 +2,11 @@
 
 import hashlib
 import os
-import time
 from pathlib import Path
 
 import pytest
 
-from handrail.files.memory import FileMemory, ReadRecord, settled
+from handrail.files.memory import FileMemory, ReadRecord, is_settled
 
 
 def aged(path: Path, content: bytes) -> Path:
@@ -48,15 +47,15 @@ def test_equal_size_and_times_are_proof_and_anything_else_is_left_to_the_hash(tm
     stat = old(path)
     memory.record(path, stat, b"one")
 
-    assert memory.unchanged(path, stat)
-    assert not memory.unchanged(path, path.stat()), "touched"
-    assert not memory.unchanged(tmp_path / "b", stat), "never read"
+    assert memory.is_unchanged(path, stat)
+    assert not memory.is_unchanged(path, path.stat()), "touched"
+    assert not memory.is_unchanged(tmp_path / "b", stat), "never read"
 
     digest = hashlib.sha256(b"one").hexdigest()
     assert not memory.confirm(path, path.stat(), hashlib.sha256(b"two").hexdigest())
     assert memory.confirm(path, path.stat(), digest)
     assert memory.get(path) == ReadRecord(
-        path, 3, path.stat().st_mtime_ns, digest, path.stat().st_ctime_ns, settled(path.stat())
+        path, 3, path.stat().st_mtime_ns, digest, path.stat().st_ctime_ns, is_settled(path.stat())
     )
 
 
@@ -67,7 +66,7 @@ def test_a_file_that_was_read_in_the_moment_it_was_written_has_to_be_hashed(tmp_
 
     memory.record(path, found, b"one")
 
-    assert not memory.unchanged(path, found)
+    assert not memory.is_unchanged(path, found)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +82,7 @@ def test_a_file_that_was_read_in_the_moment_it_was_written_has_to_be_hashed(tmp_
 def test_how_long_a_time_proves_nothing(tmp_path: Path, newest: int, after: int, proof: bool) -> None:
     stat = os.stat_result(list(tmp_path.stat()), {"st_mtime_ns": newest, "st_ctime_ns": newest})
 
-    assert settled(stat, newest + after) is proof
+    assert is_settled(stat, newest + after) is proof
 
 
 @pytest.mark.proves("J7")
@@ -108,46 +107,22 @@ def test_contents_are_forgotten_when_there_are_too_many_but_not_that_they_were_r
 def test_a_write_replaces_what_was_remembered(tmp_path: Path) -> None:
     memory, path = FileMemory(), aged(tmp_path / "a", b"one")
     memory.record(path, path.stat(), b"one")
-    memory.show(path, (1, None))
 
     path.write_bytes(b"two")
     memory.note(path, path.stat(), hashlib.sha256(b"two").hexdigest())
 
     assert memory.content(path) is None
-    assert not memory.shown(path, (1, None))
     assert memory.confirm(path, path.stat(), hashlib.sha256(b"two").hexdigest())
-
-
-def test_what_was_shown_is_kept_by_part_until_the_content_changes_or_the_conversation_is_shortened(
-    tmp_path: Path,
-) -> None:
-    memory, path = FileMemory(), aged(tmp_path / "a", b"one")
-    memory.record(path, path.stat(), b"one")
-    assert not memory.shown(path, (1, None))
-
-    memory.show(path, (1, None))
-    assert memory.shown(path, (1, None))
-    assert not memory.shown(path, (5, 10))
-
-    os.utime(path, ns=(time.time_ns(), time.time_ns()))
-    memory.record(path, path.stat(), b"one")
-    assert memory.shown(path, (1, None)), "a touch is not a change"
-
-    memory.forget_shown()
-    assert not memory.shown(path, (1, None))
-    assert memory.get(path)
 
 
 @pytest.mark.proves("J3")
 def test_a_sub_agent_starts_with_what_is_known_and_its_own_reads_stay_its_own(tmp_path: Path) -> None:
     memory, path, other = FileMemory(), aged(tmp_path / "a", b"one"), aged(tmp_path / "b", b"two")
     memory.record(path, path.stat(), b"one")
-    memory.show(path, (1, None))
 
     clone = memory.clone()
     clone.record(other, other.stat(), b"two")
 
     assert clone.get(path) == memory.get(path)
     assert clone.content(path) == b"one"
-    assert not clone.shown(path, (1, None)), "its own conversation has not seen it"
     assert memory.get(other) is None

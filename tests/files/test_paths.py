@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.errors import ToolError
-from handrail.files.paths import Kind, Place, expand, locate, open_decided, real_path, resolve
+from handrail.files.paths import FileKind, Place, expand, locate, open_decided, real_path, resolve
 
 
 @pytest.fixture
@@ -55,12 +55,12 @@ def test_each_kind_is_told(folder: Path) -> None:
     }
 
     assert kinds == {
-        "src": Kind.FOLDER,
-        "src/a.py": Kind.FILE,
-        "pipe": Kind.PIPE,
-        "gone": Kind.LINK,
-        "none": Kind.MISSING,
-        "/dev/null": Kind.DEVICE,
+        "src": FileKind.FOLDER,
+        "src/a.py": FileKind.FILE,
+        "pipe": FileKind.PIPE,
+        "gone": FileKind.LINK,
+        "none": FileKind.MISSING,
+        "/dev/null": FileKind.DEVICE,
     }
     assert "cannot be looked at" in resolve("round", str(folder), "/").problem
     assert "cannot be looked at" in locate("a\0b", str(folder)).problem

@@ -17,8 +17,8 @@ from handrail.errors import FileChangedError, ToolError
 from handrail.files import replace
 from handrail.files.journal import Note
 from handrail.files.paths import locate
-from handrail.files.replace import Target
-from handrail.files.source import Source
+from handrail.files.replace import TargetFile
+from handrail.files.source import FileSource
 from handrail.files.undo import Undo, read
 
 NOTE = Note("Test", "call-1")
@@ -29,7 +29,7 @@ def sha(content: bytes) -> str:
 
 
 def put(path: Path | str, content: bytes, journal: Undo | None = None) -> Path:
-    with Target(locate(str(path), "/")) as target:
+    with TargetFile(locate(str(path), "/")) as target:
         old = target.digest() if target.exists else ""
         written = target.write(lambda: iter((content,)), old, journal, NOTE)
     assert (written.digest, written.stat.st_size) == (sha(content), len(content))
@@ -192,7 +192,7 @@ def test_a_change_by_somebody_else_between_reading_and_writing_is_not_overwritte
     file = tmp_path / "file"
     file.write_bytes(b"old")
 
-    with Target(locate(str(file), "/")) as target:
+    with TargetFile(locate(str(file), "/")) as target:
         if how == "written":
             file.write_bytes(b"NEW")  # the same size, within the same moment
         elif how == "exchanged":
@@ -213,7 +213,7 @@ def test_a_touch_between_reading_and_writing_is_no_change(tmp_path: Path) -> Non
     file = tmp_path / "file"
     file.write_bytes(b"old")
 
-    with Target(locate(str(file), "/")) as target:
+    with TargetFile(locate(str(file), "/")) as target:
         os.utime(file, (1, 1))
         file.chmod(0o600)
         target.write(lambda: iter((b"ours",)), sha(b"old"), None, NOTE)
@@ -224,9 +224,9 @@ def test_a_touch_between_reading_and_writing_is_no_change(tmp_path: Path) -> Non
 def test_a_new_file_never_replaces_one_that_appeared_meanwhile(tmp_path: Path) -> None:
     file = tmp_path / "file"
 
-    with Target(locate(str(file), "/")) as target:
+    with TargetFile(locate(str(file), "/")) as target:
         file.write_bytes(b"theirs")
-        with pytest.raises(FileChangedError, match="was made by somebody else just now"):
+        with pytest.raises(FileChangedError, match="was created by another program just now"):
             target.write(lambda: iter((b"ours",)), "", None, NOTE)
 
     assert file.read_bytes() == b"theirs"
@@ -240,7 +240,7 @@ def test_a_folder_that_became_a_link_since_the_decision_is_refused(tmp_path: Pat
     (tmp_path / "in").rmdir()
     (tmp_path / "in").symlink_to("out")
 
-    with pytest.raises(ToolError, match="is a link now"), Target(place) as target:
+    with pytest.raises(ToolError, match="is a link now"), TargetFile(place) as target:
         target.write(lambda: iter((b"new",)), "", None, NOTE)
     assert names_in(tmp_path / "out") == []
 
@@ -271,7 +271,7 @@ def test_only_files_are_written(tmp_path: Path, kind: str) -> None:
             path = Path("/dev/null")
 
     with pytest.raises(ToolError, match=rf"is a {kind}, not a file\. Name a file\."):
-        Target(locate(str(path), "/"))
+        TargetFile(locate(str(path), "/"))
 
 
 @pytest.mark.proves("R7", "R12")
@@ -335,7 +335,7 @@ def test_folders_that_were_made_for_a_file_that_failed_are_removed(tmp_path: Pat
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with (
-        Target(locate(str(tmp_path / "a" / "b" / "c"), "/")) as target,
+        TargetFile(locate(str(tmp_path / "a" / "b" / "c"), "/")) as target,
         pytest.raises(ToolError, match=r"No space left on device\. Nothing was changed\. Ask the user to make room\."),
     ):
         target.write(broken, "", None, NOTE)
@@ -347,7 +347,7 @@ def test_a_source_that_becomes_shorter_is_an_error_and_not_a_crash(tmp_path: Pat
     file = tmp_path / "file"
     file.write_bytes(b"x" * 100)
     with file.open("rb") as opened:
-        source = Source(opened.fileno(), 100, whole=-1)
+        source = FileSource(opened.fileno(), 100, whole=-1)
         os.truncate(file, 10)
         with pytest.raises(ToolError, match="became shorter"):
             source.read(0, 100)

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.errors import ToolError
-from handrail.files import guess
-from handrail.files.text import UTF8, Encoding, detect
+from handrail.files import guess_encoding
+from handrail.files.text import UTF8, Encoding, detect_encoding
 
 JAPANESE = "これは日本語のテキストです。\nコードを書くのはとても楽しい。\n"
 CHINESE = "这是一个中文的文件，我们可以在这里编辑。\n说明：不要改变其他的字。\n"
@@ -56,23 +56,23 @@ RUSSIAN = "Привет, мир. Это обычный текст на русс�
     ],
 )
 def test_the_encoding_of_a_text_is_found(data: bytes, expected: Encoding | None) -> None:
-    assert detect([data]) == expected
+    assert detect_encoding([data]) == expected
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7])
 def test_pieces_may_end_within_a_character(size: int) -> None:
     data = (GERMAN * 3).encode()
 
-    assert detect([data[at : at + size] for at in range(0, len(data), size)]) == UTF8
+    assert detect_encoding([data[at : at + size] for at in range(0, len(data), size)]) == UTF8
 
 
 def test_without_charset_normalizer_rare_encodings_are_taken_as_western(monkeypatch: pytest.MonkeyPatch) -> None:
     data = RUSSIAN.encode("koi8_r")
-    assert detect([data]) == Encoding("koi8_r")
+    assert detect_encoding([data]) == Encoding("koi8_r")
 
-    monkeypatch.setattr(guess, "find_spec", lambda name: None)
-    assert detect([data]) == Encoding("cp1252")
-    assert detect([b"\x81\x8d" + data]) == Encoding("iso8859_1")
+    monkeypatch.setattr(guess_encoding, "find_spec", lambda name: None)
+    assert detect_encoding([data]) == Encoding("cp1252")
+    assert detect_encoding([b"\x81\x8d" + data]) == Encoding("iso8859_1")
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from handrail.errors import UndoError
 from handrail.files.journal import Note
 from handrail.files.paths import locate
-from handrail.files.replace import Target
+from handrail.files.replace import TargetFile
 from handrail.files.restore import go_back, latest, number_of
 from handrail.files.undo import INDEX, Undo, read
 
@@ -25,13 +25,13 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def put(path: Path, content: bytes, undo: Undo, call: str = "call-1") -> str:
-    with Target(locate(str(path), "/")) as target:
+    with TargetFile(locate(str(path), "/")) as target:
         old = target.digest() if target.exists else ""
         return target.write(lambda: iter((content,)), old, undo, Note("Write", call)).notice
 
 
 def remove(path: Path, undo: Undo) -> None:
-    with Target(locate(str(path), "/")) as target:
+    with TargetFile(locate(str(path), "/")) as target:
         target.remove(target.digest(), undo, Note("Write", "call-1"))
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from handrail.dispatch.approval.decide import facts_of
 from handrail.dispatch.gate import Approver, CallRequest, Evidence, WithoutPolicy
-from handrail.files.paths import beneath, exists, expand, locate, resolve
+from handrail.files.paths import list_folder, exists, expand, locate, resolve
 from handrail.permissions.case import make_case
 from handrail.permissions.file_access import Lookup
 from handrail.permissions.layers import decide
@@ -14,7 +14,7 @@ from handrail.permissions.policy import Policy
 from handrail.permissions.rules import Behaviour, RuleSource
 from handrail.tools.permission import Decision, Verdict
 
-LOOKUP = Lookup(resolve, locate, expand, exists, beneath)
+LOOKUP = Lookup(resolve, locate, expand, exists, list_folder)
 
 
 class RuleGate(WithoutPolicy):

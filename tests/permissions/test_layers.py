@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.conversation.blocks import ToolUse
-from handrail.files.paths import Beneath, Place
+from handrail.files.paths import FolderContents, Place
 from handrail.permissions.case import Facts, make_case
 from handrail.permissions.file_access import Lookup
 from handrail.permissions.layers import decide, outcome
@@ -290,7 +290,7 @@ PURE = Lookup(
     locate=nowhere,
     expand=lambda path, cwd, _hidden: (nowhere(path, cwd),),
     exists=lambda _path, _cwd: True,
-    beneath=lambda _folder, _hidden: Beneath((), ()),
+    beneath=lambda _folder, _hidden: FolderContents((), ()),
 )
 TEXTS = (
     "Bash", "Bash(ls:*)", "Bash(rm:*)", "Bash(make *)", "Bash(git push:*)", "Bash(* --version)", "Read", "Read(.env)",

@@ -12,7 +12,7 @@ from handrail.cli.permissions.calls import tool_called
 from handrail.conversation.blocks import ToolUse
 from handrail.dispatch.approval.decide import facts_of, hypothetical_request
 from handrail.dispatch.gate import NOTHING_SAID
-from handrail.files.paths import beneath, exists, expand, locate, resolve
+from handrail.files.paths import exists, expand, list_folder, locate, resolve
 from handrail.permissions.case import Case, Facts, make_case
 from handrail.permissions.file_access import Lookup
 from handrail.permissions.layers import decide, outcome
@@ -23,7 +23,7 @@ from handrail.tools.context import RunContext
 from handrail.tools.permission import Decision
 from handrail.tools.raw import RawTool
 
-LOOKUP = Lookup(resolve, locate, expand, exists, beneath)
+LOOKUP = Lookup(resolve, locate, expand, exists, list_folder)
 CORPUS = Path(__file__).parent / "corpus"
 HOME = "/home/dev"
 PROJECT = "/home/dev/proj"

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from handrail.files.frontmatter import read_head, split_names
+from handrail.files.frontmatter import parse_frontmatter, split_names
 from handrail.records import record
 
 NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*", re.IGNORECASE)
@@ -62,7 +62,7 @@ BUILT_IN = (
 
 def from_file(text: str, source: str) -> AgentDefinition | str:
     """A definition from a Markdown file, or why it is none."""
-    headed = read_head(text)
+    headed = parse_frontmatter(text)
     name, description = headed.text("name"), headed.text("description")
     mode = headed.text("permissionMode")
     if problem := _problem(name, description, mode):

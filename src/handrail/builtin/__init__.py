@@ -1,1 +1,1 @@
-"""The tools that come with handrail: one file each, its prompt beside it."""
+"""The built-in tools: one file or folder each, with its prompt beside it."""

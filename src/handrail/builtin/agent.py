@@ -24,7 +24,7 @@ class AgentInput(Input):
     model: str = Field(default="", description="Another model than yours.")
 
 
-class Agent(Tool[AgentInput]):
+class AgentTool(Tool[AgentInput]):
     name = "Agent"
     aliases = ("Task",)
     search_hint = "delegate subtask parallel helper worker"
@@ -49,7 +49,7 @@ class Agent(Tool[AgentInput]):
         return self._delegate is not None and self._delegate.agent_types().get(args.subagent_type, False)
 
     def access(self, args: AgentInput, run: RunContext) -> Access:
-        """What the sub-agent does is judged call by call."""
+        """Each call of the sub-agent is judged by itself."""
         return Access.bookkeeping(width="shared" if self._only_reads(args) else "exclusive")
 
     async def validate(self, args: AgentInput, ctx: ToolContext) -> Refuse | None:

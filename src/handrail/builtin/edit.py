@@ -1,32 +1,29 @@
-"""Edit: replace text in a file, and not one byte besides."""
-
-from pathlib import Path
+"""Edit: replace text in a file and keep every other byte."""
 
 from pydantic import Field
 
 from handrail.builtin.services import ToolServices
 from handrail.builtin.support.file_changes import (
     access_to,
-    check_wanted,
     diff_card,
     diff_text,
     known_digest,
     original,
     patch_data,
-    place_of,
     refusal,
+    write_change,
 )
+from handrail.builtin.support.places import place_of
 from handrail.conversation.blocks import Json
 from handrail.errors import ToolError
-from handrail.files.diff import hunks, split, unified
-from handrail.files.edits import Edits, make_edits
-from handrail.files.find import MAX_COUNTED, Found, find, one_line_end
-from handrail.files.journal import Note
-from handrail.files.nearest import nearest
-from handrail.files.paths import Kind
-from handrail.files.replace import Target
-from handrail.files.source import Source
-from handrail.files.text import UTF8, Encoding, detect
+from handrail.files.diff import format_patch, make_hunks, split_lines
+from handrail.files.find_text import MAX_COUNTED, TextMatches, find_text, one_line_end
+from handrail.files.nearest_block import nearest_block
+from handrail.files.paths import FileKind
+from handrail.files.replace import TargetFile
+from handrail.files.source import FileSource
+from handrail.files.text import UTF8, Encoding, detect_encoding
+from handrail.files.text_edits import TextEdits, make_edits
 from handrail.tools.access import Access
 from handrail.tools.cards import Card
 from handrail.tools.context import RunContext, ToolContext
@@ -72,7 +69,7 @@ class Edit(Tool[EditInput]):
         path, old, new = (partial.get(name) for name in ("file_path", "old_string", "new_string"))
         body = ""
         if isinstance(old, str) and isinstance(new, str) and len(old) + len(new) <= MAX_PREVIEW:
-            body = unified(hunks(split(old), split(new)))
+            body = format_patch(make_hunks(split_lines(old), split_lines(new)))
         return Card(title="Edit", detail=path if isinstance(path, str) else "", body=body, body_kind="diff")
 
     async def validate(self, args: EditInput, ctx: ToolContext) -> Refuse | None:
@@ -80,7 +77,7 @@ class Edit(Tool[EditInput]):
         if one_line_end(args.old_string) == one_line_end(args.new_string):
             only = "" if args.old_string == args.new_string else " but for line ends, which Edit keeps as they are"
             return Refuse(f"old_string and new_string are equal{only}. Nothing would change in {args.file_path!r}.")
-        if place.kind in (Kind.MISSING, Kind.LINK) and args.old_string:
+        if place.kind in (FileKind.MISSING, FileKind.LINK) and args.old_string:
             return Refuse(
                 f"{args.file_path!r} does not exist, so there is nothing to replace. Look for it with Glob, or make it "
                 "with Write."
@@ -88,66 +85,61 @@ class Edit(Tool[EditInput]):
         return refusal(place, ctx.files)
 
     def call_blocking(self, args: EditInput, ctx: ToolContext) -> Output:
-        note = Note(self.name, ctx.use.id)
-        with Target(place_of(args.file_path, ctx, self._services)) as target:
+        with TargetFile(place_of(args.file_path, ctx, self._services)) as target:
             if not target.exists:
-                return self._create(args, ctx, target, note)
+                return self._create(args, ctx, target)
             digest = known_digest(target, ctx.files)
             source = target.source
             encoding = encoding_of(source, args.file_path)
             found = places(source, encoding, args)
             edits = make_edits(source, encoding, found, (args.old_string, args.new_string), args.file_path)
             before = original(target, encoding)
-            check_wanted(ctx, args.file_path)
-            written = target.write(edits.pieces, digest, self._services.undo, note)
-            ctx.files.note(Path(target.place.real), written.stat, written.digest)
+            written = write_change(target, edits.pieces, digest, ctx, self._services, tool=self.name)
             return result(args, target, edits, found, before=before, notice=written.notice)
 
-    def _create(self, args: EditInput, ctx: ToolContext, target: Target, note: Note) -> Output:
+    def _create(self, args: EditInput, ctx: ToolContext, target: TargetFile) -> Output:
         if args.old_string:
             raise ToolError(
                 f"{args.file_path!r} was removed just now. Make it anew with Write, or look for it with Glob."
             )
         content = UTF8.encode(args.new_string, args.file_path)
-        edits = Edits(Source.of(b""), UTF8, [(0, 0)], [content])
-        check_wanted(ctx, args.file_path)
-        written = target.write(edits.pieces, "", self._services.undo, note)
-        ctx.files.note(Path(target.place.real), written.stat, written.digest)
-        return result(args, target, edits, Found([(0, 0)]), before=None, notice=written.notice)
+        edits = TextEdits(FileSource.of(b""), UTF8, [(0, 0)], [content])
+        written = write_change(target, edits.pieces, "", ctx, self._services, tool=self.name)
+        return result(args, target, edits, TextMatches([(0, 0)]), before=None, notice=written.notice)
 
 
-def encoding_of(source: Source, name: str) -> Encoding:
+def encoding_of(source: FileSource, name: str) -> Encoding:
     """
     The encoding of a text file.
 
     Raises:
-        ToolError: it is no text.
+        ToolError: it is not text.
     """
-    encoding = detect(window for _, _, window in source.windows())
+    encoding = detect_encoding(window for _, _, window in source.windows())
     if encoding is None:
         raise ToolError(f"{name!r} is a binary file of {source.size:,} bytes, and Edit changes text. Use a program.")
     return encoding
 
 
-def places(source: Source, encoding: Encoding, args: EditInput) -> Found:
+def places(source: FileSource, encoding: Encoding, args: EditInput) -> TextMatches:
     """
-    Where the edit goes: one place, or all of them if that is wanted.
+    The place of the edit, or all places with replace_all.
 
     Raises:
-        ToolError: there is none, or it is not clear which is meant.
+        ToolError: there is none, or there are several without replace_all.
     """
     name = args.file_path
     if not args.old_string:
         if source.size > len(encoding.mark):
             raise ToolError(f"{name!r} is not empty, but old_string is. Give the text to replace, or use Write.")
-        return Found([(source.size, source.size)])
-    found = find(source, encoding, args.old_string, overlapping=not args.replace_all)
+        return TextMatches([(source.size, source.size)])
+    found = find_text(source, encoding, args.old_string, overlapping=not args.replace_all)
     if not found.spans:
-        hint = nearest(source, encoding, args.old_string)
+        hint = nearest_block(source, encoding, args.old_string)
         move = "Correct old_string." if hint else "Read the file again."
         raise ToolError("\n".join(filter(None, [f"old_string does not occur in {name!r}. {move}", hint])))
     if len(found.spans) > 1 and not args.replace_all:
-        lines = ", ".join(map(str, Edits(source, encoding, found.spans, []).lines(NAMED_LINES)))
+        lines = ", ".join(map(str, TextEdits(source, encoding, found.spans, []).lines(NAMED_LINES)))
         more = ", ..." if len(found.spans) > NAMED_LINES else ""
         least = "at least " if len(found.spans) == MAX_COUNTED else ""
         raise ToolError(
@@ -157,8 +149,10 @@ def places(source: Source, encoding: Encoding, args: EditInput) -> Found:
     return found
 
 
-def result(args: EditInput, target: Target, edits: Edits, found: Found, *, before: str | None, notice: str) -> Output:
-    """What the model, people and programs learn of the edit."""
+def result(
+    args: EditInput, target: TargetFile, edits: TextEdits, found: TextMatches, *, before: str | None, notice: str
+) -> Output:
+    """The result for the model, the user and programs."""
     patch, hidden = edits.patch()
     count = len(edits.spans)
     lines = [f"Edited {args.file_path}{f' at {count:,} places' if count > 1 else ''}."]

@@ -11,9 +11,16 @@ from pydantic import Field
 
 from handrail.builtin.services import ToolServices, nothing_hidden
 from handrail.builtin.support.name_patterns import fixed_start, for_ripgrep, matcher
-from handrail.builtin.support.ripgrep import VERSION_CONTROL, Folder, Program, newest_first, one_line, seen_from
+from handrail.builtin.support.places import place_of
+from handrail.builtin.support.ripgrep import (
+    VERSION_CONTROL,
+    Folder,
+    RipgrepProcess,
+    newest_first,
+    one_line,
+    relative_name,
+)
 from handrail.errors import ToolError
-from handrail.files.paths import resolve
 from handrail.processes.sandbox.placeholder_marks import stands_in
 from handrail.records import record
 from handrail.tools.access import Access
@@ -38,8 +45,8 @@ class GlobInput(Input):
 
 
 @record
-class Found:
-    """The newest files first, how many there are in all, and how many places could not be looked at."""
+class GlobResult:
+    """The newest files first, how many there are in all, and how many folders could not be read."""
 
     names: list[str]
     total: int = 0
@@ -76,13 +83,13 @@ class Glob(Tool[GlobInput]):
     def call_blocking(self, args: GlobInput, ctx: ToolContext) -> Output:
         began = time.monotonic()
         spelling, pattern = place_to_search(args)
-        place = ctx.decided_place(spelling) or resolve(spelling, str(ctx.cwd), self._services.home)
+        place = place_of(spelling, ctx, self._services)
         folder = Folder.at(place)
         if folder.real != place.real:
             folder.close()
             raise ToolError(f"{spelling!r} cannot be searched: Not a directory. Give another folder as path.")
         with folder:
-            base = seen_from(ctx.cwd, place)
+            base = relative_name(ctx.cwd, place)
             found = self._matching(folder, pattern, ctx) if pattern else self._entries(folder)
         names = [f"{base.rstrip('/')}/{name}" if base else name for name in found.names]
         data = {
@@ -97,14 +104,14 @@ class Glob(Tool[GlobInput]):
         card = Card(title=f"{self.name} {args.pattern or args.path}", detail=several(found.total, "file"))
         return Output(text=text, data=data, card=card)
 
-    def _matching(self, folder: Folder, pattern: str, ctx: ToolContext) -> Found:
+    def _matching(self, folder: Folder, pattern: str, ctx: ToolContext) -> GlobResult:
         before, rest = fixed_start(pattern)
         if folder.below(before) is None:
-            return Found([])
+            return GlobResult([])
         globs, exact = for_ripgrep(rest)
         if not globs:
-            return Found([])
-        with Program(self._arguments(globs, rest), folder, self._services, ctx.abort) as program:
+            return GlobResult([])
+        with RipgrepProcess(self._arguments(globs, rest), folder, self._services, ctx.abort) as program:
             names: Iterator[bytes] = chain.from_iterable(program.pieces(b"\0"))
             if not exact or self._respects_ignore_files:
                 fits = matcher(rest)
@@ -115,10 +122,10 @@ class Glob(Tool[GlobInput]):
             if program.complaint and not program.unreadable:
                 raise ToolError(f"{pattern!r} cannot be searched for: {program.complaint.decode(errors='replace')}")
             start = "".join(f"{part}/" for part in before)
-            return Found([start + os.fsdecode(name[2:]) for name in newest], total, program.unreadable)
+            return GlobResult([start + os.fsdecode(name[2:]) for name in newest], total, program.unreadable)
 
     def _arguments(self, globs: list[str], pattern: str) -> list[str]:
-        """Where ignore files count, no glob is handed over: it would bring back what they leave out."""
+        """Where ignore files count, no glob is passed: it would override them."""
         given = [f"--glob={glob}" for glob in globs] if not self._respects_ignore_files else []
         kept = set(pattern.split("/"))
         given += [f"--glob=!{name}" for name in VERSION_CONTROL if name not in kept]
@@ -129,19 +136,19 @@ class Glob(Tool[GlobInput]):
     def _respects_ignore_files(self) -> bool:
         return self._services.env.get(NO_IGNORE, "").lower() in OFF
 
-    def _entries(self, folder: Folder) -> Found:
-        """What lies directly in the folder, folders first and with a slash."""
+    def _entries(self, folder: Folder) -> GlobResult:
+        """The entries of the folder, folders first and with a slash."""
         with os.scandir(folder.descriptor) as entries:
             found = sorted((not entry.is_dir(), entry.name) for entry in entries if not _stands_in(entry))
         shown = [(file, name) for file, name in found if self._shows(folder, os.fsencode(name))]
-        return Found([name if file else f"{name}/" for file, name in shown[:MAX_ENTRIES]], len(shown))
+        return GlobResult([name if file else f"{name}/" for file, name in shown[:MAX_ENTRIES]], len(shown))
 
     def _shows(self, folder: Folder, name: bytes) -> bool:
         return not self._services.hidden(f"{folder.real.rstrip('/')}/{os.fsdecode(name.removeprefix(b'./'))}")
 
 
 def _stands_in(entry: os.DirEntry[str]) -> bool:
-    """Whether it is an empty folder that keeps a name occupied while commands run."""
+    """Whether it is a placeholder that the sandbox creates while commands run."""
     try:
         return entry.is_dir(follow_symlinks=False) and stands_in(entry.stat(follow_symlinks=False).st_mode)
     except OSError:
@@ -149,7 +156,7 @@ def _stands_in(entry: os.DirEntry[str]) -> bool:
 
 
 def place_to_search(args: GlobInput) -> tuple[str, str]:
-    """The folder and the pattern below it. A pattern that leaves the folder brings its own: all before a wildcard."""
+    """The folder to search and the pattern below it. A pattern that leaves the folder names its own start."""
     if not args.pattern.startswith(("/", "~/")) and ".." not in args.pattern.split("/"):
         return args.path, args.pattern
     fixed, rest = fixed_start(args.pattern)
@@ -160,18 +167,18 @@ def place_to_search(args: GlobInput) -> tuple[str, str]:
 
 
 def beyond(pattern: str) -> str:
-    """Where a pattern leaves the folder it is searched in; empty if it does not."""
+    """Where a pattern leaves the searched folder; empty if it does not."""
     if not pattern.startswith(("/", "~")) and ".." not in pattern.split("/"):
         return ""
     parts = pattern.split("/")
     wild = next((at for at, part in enumerate(parts) if set(part) & set("*?[{")), len(parts))
     back = max((at for at, part in enumerate(parts) if part == ".."), default=-1)
-    # What follows a wildcard cannot be looked up, so going back behind one counts as going back from its start.
+    # what a wildcard matches is unknown, so `..` after one counts from the start of the wildcard
     return "/".join(parts[:wild] + [".."] * parts[wild : back + 1].count("..")) or "/"
 
 
 def listing(names: list[str], more: int, unreadable: int) -> str:
-    """One path a line, as Read takes it, with a word about what was left out."""
+    """One path per line, as Read accepts it, with notes about what was left out."""
     lines = [one_line(name) for name in names] or ["No file matches."]
     if more:
         rest = f"{more:,} more files match" if more > 1 else "1 more file matches"

@@ -1,4 +1,4 @@
-"""PowerShell: run a command line with pwsh, where it is installed. What it would do is not known beforehand."""
+"""PowerShell: run a command line with pwsh, where it is installed. Its commands are not analysed."""
 
 import shutil
 
@@ -13,15 +13,15 @@ NOT_ANALYSED = Reason(CommandVerdict.NOT_UNDERSTOOD, "what PowerShell would do i
 
 
 class Pwsh(Shell):
-    """PowerShell, without the profile of the user, and with nobody to ask."""
+    """PowerShell, non-interactive and without the user's profile."""
 
     name = "pwsh"
     tells_folder = False
 
-    def found(self) -> str:
+    def find_program(self) -> str:
         return shutil.which("pwsh", path=self._services.env.get("PATH")) or ""
 
-    def analysed(self, text: str) -> Analysis:
+    def analyse(self, text: str) -> Analysis:
         return Analysis(text, text, problems=(NOT_ANALYSED,))
 
     def argv(self, text: str, report: int | None) -> list[str]:

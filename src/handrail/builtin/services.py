@@ -1,4 +1,4 @@
-"""What the tools of one session are handed by the program that runs them."""
+"""What a session gives to its tools."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -24,21 +24,21 @@ def usual_quota() -> int:
 
 @record
 class ToolServices:
-    """The surroundings of a session's tools. Nothing in it has touched the disk yet."""
+    """What the tools of a session share. Creating it does not touch the disk."""
 
     env: Mapping[str, str]
     home: str
     working_dirs: Callable[[], tuple[str, ...]]
-    """Real paths of the folders that the agent may work in; the first is the project."""
+    """Real paths of the folders where the agent may work; the first is the project."""
     state: Path
-    """A folder of this session alone, for its owner only. Whoever writes first makes it."""
+    """A private folder of this session. The first tool that writes there creates it."""
     hidden: Callable[[str], bool] = nothing_hidden
-    """Whether a rule keeps the file at this real path from being read, so that searches leave it out."""
+    """Whether a rule forbids reading this real path, so that searches leave it out."""
     delegate: Delegate | None = None
-    """Who runs sub-agents; None = there are none."""
+    """Runs sub-agents; None = there are none."""
     sandbox: Sandbox | None = None
-    """Where commands run. None = they are not sandboxed."""
+    """The sandbox of commands; None = they are not sandboxed."""
     undo: "Undo | None" = None
-    """Where changes of files are kept so that they can be undone."""
+    """The undo journal of file changes."""
     output_quota: Callable[[], int] = usual_quota
-    """How many bytes of output a command may write now, before it is stopped."""
+    """How many bytes of output a command may write before it is stopped."""

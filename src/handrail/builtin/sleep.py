@@ -1,4 +1,4 @@
-"""Sleep: wait for a while, and let the user end it at any moment."""
+"""Sleep: wait for a while; the user can end it at any moment."""
 
 import asyncio
 

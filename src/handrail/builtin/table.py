@@ -1,4 +1,4 @@
-"""All tools that come with handrail: the one list of them. A tool costs no import until it is called."""
+"""The table of all built-in tools. A tool is imported when it is first called."""
 
 import os
 from collections.abc import Callable
@@ -9,62 +9,41 @@ from handrail.builtin.definitions import stand_in
 from handrail.builtin.services import ToolServices
 from handrail.tools.pool import AnyTool, Environment, ToolEntry
 from handrail.tools.search import Searching
-from handrail.tools.stub import ListedTool, fetch
+from handrail.tools.stub import fetch
 
 USUAL_FEATURES = frozenset({"background", "task-list"})
-"""The families of tools that need nothing but what every program has; sub-agents need somebody who runs them."""
+"""The tool families that work everywhere; sub-agents need a session that runs them."""
 
 
-def base_tools(
-    catalog: Callable[[], Searching],
-    services: Callable[[], ToolServices],
-) -> tuple[ToolEntry, ...]:
+def base_tools(catalog: Callable[[], Searching], services: Callable[[], ToolServices]) -> tuple[ToolEntry, ...]:
     """
-    Every tool there is, gated or not; the pool decides which of them a request gets.
+    Every tool, enabled or not; the pool decides which of them a request gets.
 
-    What tools are handed is asked for late: the catalog is made from this list, and making it may cost something.
-    After adding or changing a tool run `make definitions`; one that is not in that file is loaded with the pool.
+    Both arguments are called late: the catalog is built from this table, and building services may take time.
+    Run `make definitions` after adding or changing a tool; a tool that is not in that file is imported with the pool.
     """
     services = cache(services)  # the tools of a session share it
     return (
-        ToolEntry("Agent", _made("agent", "Agent", services), feature="agents"),
-        ToolEntry("Bash", _made("bash.tool", "Bash", services), simple=True, when=_not_by_repl),
-        ToolEntry("Edit", _made("edit", "Edit", services), simple=True),
-        ToolEntry("Glob", _made("glob", "Glob", services), simple=True, when=_has_search),
-        ToolEntry("Grep", _made("grep.tool", "Grep", services), simple=True, when=_has_search),
-        ToolEntry(
-            "Monitor", _made("background.monitor", "Monitor", services), feature="background", when=_has_background
-        ),
-        ToolEntry("NotebookEdit", _made("notebook_edit.tool", "NotebookEdit", services)),
-        ToolEntry("PowerShell", _made("powershell", "PowerShell", services), when=_has_pwsh),
-        ToolEntry("REPL", _made("repl.tool", "REPL", services), simple=True, when=_has_repl),
-        ToolEntry("Read", _made("read.tool", "Read", services), simple=True),
-        ToolEntry("Sleep", _made("sleep", "Sleep")),
-        ToolEntry(
-            "TaskCreate",
-            _made("task_list.task_create", "TaskCreate", services),
-            feature="task-list",
-            when=_has_task_list,
-        ),
-        ToolEntry(
-            "TaskGet", _made("task_list.task_get", "TaskGet", services), feature="task-list", when=_has_task_list
-        ),
-        ToolEntry(
-            "TaskList", _made("task_list.task_list", "TaskList", services), feature="task-list", when=_has_task_list
-        ),
-        ToolEntry("TaskOutput", _made("background.task_output", "TaskOutput", services), feature="background"),
-        ToolEntry("TaskStop", _made("background.task_stop", "TaskStop", services), feature="background"),
-        ToolEntry(
-            "TaskUpdate",
-            _made("task_list.task_update", "TaskUpdate", services),
-            feature="task-list",
-            when=_has_task_list,
-        ),
-        ToolEntry(
-            "TodoWrite", _made("task_list.todo_write", "TodoWrite", services), feature="task-list", when=_has_todo_list
-        ),
-        ToolEntry("ToolSearch", _made("tool_search", "ToolSearch", catalog)),
-        ToolEntry("Write", _made("write", "Write", services), simple=True),
+        _entry("Agent", "agent.AgentTool", services, feature="agents"),
+        _entry("Bash", "bash.tool.Bash", services, simple=True, when=_not_by_repl),
+        _entry("Edit", "edit.Edit", services, simple=True),
+        _entry("Glob", "glob.Glob", services, simple=True, when=_has_search),
+        _entry("Grep", "grep.tool.Grep", services, simple=True, when=_has_search),
+        _entry("Monitor", "background.monitor.Monitor", services, feature="background", when=_has_background),
+        _entry("NotebookEdit", "notebook_edit.tool.NotebookEdit", services),
+        _entry("PowerShell", "powershell.PowerShell", services, when=_has_pwsh),
+        _entry("REPL", "repl.tool.REPL", services, simple=True, when=_has_repl),
+        _entry("Read", "read.tool.Read", services, simple=True),
+        _entry("Sleep", "sleep.Sleep"),
+        _entry("TaskCreate", "task_list.task_create.TaskCreate", services, feature="task-list", when=_has_task_list),
+        _entry("TaskGet", "task_list.task_get.TaskGet", services, feature="task-list", when=_has_task_list),
+        _entry("TaskList", "task_list.task_list.TaskList", services, feature="task-list", when=_has_task_list),
+        _entry("TaskOutput", "background.task_output.TaskOutput", services, feature="background"),
+        _entry("TaskStop", "background.task_stop.TaskStop", services, feature="background"),
+        _entry("TaskUpdate", "task_list.task_update.TaskUpdate", services, feature="task-list", when=_has_task_list),
+        _entry("TodoWrite", "task_list.todo_write.TodoWrite", services, feature="task-list", when=_has_todo_list),
+        _entry("ToolSearch", "tool_search.ToolSearch", catalog),
+        _entry("Write", "write.Write", services, simple=True),
     )
 
 
@@ -73,13 +52,13 @@ def _has_background(environment: Environment) -> bool:
 
 
 def _has_search(environment: Environment) -> bool:
-    """Where the shell brings a search of its own, ours would say the same thing twice."""
+    """Our search tools are redundant where the shell has its own."""
     embedded = environment.variables.get("HANDRAIL_EMBEDDED_SEARCH", "") in {"1", "true"}
     return not embedded and _not_by_repl(environment)
 
 
 def _has_task_list(environment: Environment) -> bool:
-    """One list or the other: two would say different things."""
+    """Either the task list or the todo list is offered, because two lists would contradict each other."""
     return environment.variables.get("CLAUDE_CODE_ENABLE_TASKS", "") not in {"0", "false"}
 
 
@@ -92,7 +71,7 @@ def _has_repl(environment: Environment) -> bool:
 
 
 def _not_by_repl(environment: Environment) -> bool:
-    """In the small set, Python code takes the place of tools that run programs and look for files."""
+    """In simple mode, the REPL replaces the tools that run programs and search files."""
     return not (environment.simple and _has_repl(environment))
 
 
@@ -101,13 +80,20 @@ def _has_pwsh(environment: Environment) -> bool:
     return any(folder.startswith("/") and os.access(f"{folder}/pwsh", os.X_OK) for folder in folders)
 
 
-def _made(module: str, name: str, *needs: Callable[[], Any]) -> Callable[[], ListedTool]:
-    """The tool's stand-in, if it has one; it makes the tool the first time it is called, from what it needs."""
-    place = f"handrail.builtin.{module}"
+def _entry(
+    name: str,
+    path: str,
+    *needs: Callable[[], Any],
+    feature: str = "",
+    simple: bool = False,
+    when: Callable[[Environment], bool] = lambda _environment: True,
+) -> ToolEntry:
+    """A line of the table: `path` is the tool's class below `handrail.builtin`, `needs` give its arguments."""
+    module, _, kind = f"handrail.builtin.{path}".rpartition(".")
 
     @cache
-    def make() -> AnyTool:
-        tool: AnyTool = getattr(fetch(place), name)(*(need() for need in needs))
+    def build() -> AnyTool:
+        tool: AnyTool = getattr(fetch(module), kind)(*(need() for need in needs))
         return tool
 
-    return lambda: stand_in(name, place, make) or make()
+    return ToolEntry(name, lambda: stand_in(name, module, build) or build(), feature, when, simple)

@@ -1,4 +1,4 @@
-"""ToolSearch: load the definitions of tools that were held back."""
+"""ToolSearch: load the definitions of deferred tools."""
 
 from pydantic import Field
 

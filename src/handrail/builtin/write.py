@@ -1,26 +1,23 @@
-"""Write: make or replace a whole file."""
-
-from pathlib import Path
+"""Write: create or replace a whole file."""
 
 from pydantic import Field
 
 from handrail.builtin.services import ToolServices
 from handrail.builtin.support.file_changes import (
     access_to,
-    check_wanted,
     diff_card,
     known_digest,
     original,
     patch_data,
-    place_of,
     refusal,
+    write_change,
 )
+from handrail.builtin.support.places import place_of
 from handrail.conversation.blocks import Json
-from handrail.files.diff import Hunk, hunks, split
-from handrail.files.journal import Note
-from handrail.files.replace import Target
-from handrail.files.source import Source
-from handrail.files.text import UTF8, Encoding, detect
+from handrail.files.diff import Hunk, make_hunks, split_lines
+from handrail.files.replace import TargetFile
+from handrail.files.source import FileSource
+from handrail.files.text import UTF8, Encoding, detect_encoding
 from handrail.tools.access import Access
 from handrail.tools.cards import Card
 from handrail.tools.context import RunContext, ToolContext
@@ -74,28 +71,25 @@ class Write(Tool[WriteInput]):
         return refusal(place_of(args.file_path, ctx, self._services), ctx.files)
 
     def call_blocking(self, args: WriteInput, ctx: ToolContext) -> Output:
-        note = Note(self.name, ctx.use.id)
-        with Target(place_of(args.file_path, ctx, self._services)) as target:
+        with TargetFile(place_of(args.file_path, ctx, self._services)) as target:
             digest, encoding, before, content = "", UTF8, None, args.content
             patch: list[Hunk] = []
             if target.exists:
                 digest = known_digest(target, ctx.files)
                 source = target.source
-                encoding = detect(window for _, _, window in source.windows()) or UTF8
+                encoding = detect_encoding(window for _, _, window in source.windows()) or UTF8
                 content = with_own_line_ends(content, source, encoding)
                 before = original(target, encoding)
-                patch = compared(source, encoding, content)
+                patch = compare(source, encoding, content)
             else:
-                patch = hunks([], split(content))
+                patch = make_hunks([], split_lines(content))
             data = encoding.mark + encoding.encode(content.removeprefix("\ufeff"), args.file_path)
-            check_wanted(ctx, args.file_path)
-            written = target.write(lambda: iter((data,)), digest, self._services.undo, note)
-            ctx.files.note(Path(target.place.real), written.stat, written.digest)
+            written = write_change(target, lambda: iter((data,)), digest, ctx, self._services, tool=self.name)
         return result(args, target, patch, before, encoding, update=bool(digest), notice=written.notice)
 
 
-def with_own_line_ends(content: str, source: Source, encoding: Encoding) -> str:
-    """A file whose every line ends with a pair of return and line feed keeps that."""
+def with_own_line_ends(content: str, source: FileSource, encoding: Encoding) -> str:
+    """The content with CRLF line ends if every line of the old file has them."""
     lines = pairs = 0
     half = ""
     for _, _, window in source.windows():
@@ -106,16 +100,16 @@ def with_own_line_ends(content: str, source: Source, encoding: Encoding) -> str:
     return content.replace("\r\n", "\n").replace("\n", "\r\n") if pairs and lines == pairs else content
 
 
-def compared(source: Source, encoding: Encoding, content: str) -> list[Hunk]:
-    """What the new content changes; nothing for files that are too large to be looked at by a person."""
+def compare(source: FileSource, encoding: Encoding, content: str) -> list[Hunk]:
+    """The diff to the new content; empty for files that are too large to read."""
     if max(source.size, len(content)) > MAX_COMPARED_BYTES:
         return []
-    return hunks(split(encoding.decode(source.read(len(encoding.mark), source.size))), split(content))
+    return make_hunks(split_lines(encoding.decode(source.read(len(encoding.mark), source.size))), split_lines(content))
 
 
 def result(
     args: WriteInput,
-    target: Target,
+    target: TargetFile,
     patch: list[Hunk],
     before: str | None,
     encoding: Encoding,
@@ -123,7 +117,7 @@ def result(
     update: bool,
     notice: str,
 ) -> Output:
-    """What the model, people and programs learn of it."""
+    """The result for the model, the user and programs."""
     lines = args.content.count("\n") + (not args.content.endswith("\n") and bool(args.content))
     kept = "" if encoding == UTF8 else f" Its encoding, {encoding.shown}, was kept."
     text = f"{'Replaced' if update else 'Made'} {args.file_path} ({several(lines, 'line')}).{kept}"

@@ -12,7 +12,7 @@ from typing import Any
 from handrail.conversation.plain import plain
 from handrail.errors import SessionError, UndoError
 from handrail.files.restore import go_back, latest, number_of
-from handrail.files.undo import INDEX, Entry, History, read
+from handrail.files.undo import INDEX, UndoEntry, UndoHistory, read
 from handrail.session.state_folder import session_store, undo_folder
 
 
@@ -57,7 +57,7 @@ def _of_sessions(wanted: str, parent: Path, cwd: str) -> Iterator[Path]:
         yield parent / session_store(os.environ).find(wanted, cwd).stem
 
 
-def table(history: History) -> str:
+def table(history: UndoHistory) -> str:
     """One line per change; a line for each named point before it."""
     named: dict[int, list[str]] = {}
     for name, number in history.points.items():
@@ -71,7 +71,7 @@ def table(history: History) -> str:
     return "\n".join(lines)
 
 
-def kind(entry: Entry) -> str:
+def kind(entry: UndoEntry) -> str:
     """What a change did, in a word."""
     if entry.folder:
         return "folder"
@@ -80,7 +80,7 @@ def kind(entry: Entry) -> str:
     return "removed" if entry.new is None else "changed"
 
 
-def as_json(history: History) -> dict[str, Any]:
+def as_json(history: UndoHistory) -> dict[str, Any]:
     """Everything that a program may want to know."""
     return {
         "session": history.session,

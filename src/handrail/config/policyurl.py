@@ -21,7 +21,7 @@ from handrail.config.files import own_bytes, replace_file
 from handrail.config.places import Spot
 from handrail.config.problems import Problem
 from handrail.errors import SettingsError, TransportError, UrlError
-from handrail.files.owned import owned_folder
+from handrail.files.private_folder import make_private_folder
 from handrail.hooks.urls import url_problem
 from handrail.http.client import HttpClient
 from handrail.http.transport import HttpRequest
@@ -54,7 +54,7 @@ def policy_from(
     except OSError as error:
         return _last(spot, kept, news, f"{url} gave no policy: {error}")
     try:
-        owned_folder(kept.parent)
+        make_private_folder(kept.parent)
         copy = {"version": VERSION, "url": url, "at": time.time(), "policy": data.decode("utf-8")}
         replace_file(kept, json.dumps(copy).encode(), mode=0o600)
     except OSError as error:

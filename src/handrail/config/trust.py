@@ -18,7 +18,7 @@ from handrail.config.files import locked, own_bytes, replace_file
 from handrail.config.needs_trust import Item, fingerprint
 from handrail.config.places import trust_file
 from handrail.errors import SettingsError
-from handrail.files.owned import owned_folder
+from handrail.files.private_folder import make_private_folder
 from handrail.records import record
 
 VERSION = 1
@@ -96,7 +96,7 @@ class TrustStore:
         return tuple(sorted(filter(None, map(_read, files)), key=lambda known: known.folder))
 
     def _locked(self) -> AbstractContextManager[None]:
-        return locked(owned_folder(self._folder))
+        return locked(make_private_folder(self._folder))
 
     def _write(self, made: Record) -> None:
         content = {

@@ -10,7 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from handrail.conversation.blocks import ResultBlock, Text
-from handrail.files.owned import owned_folder
+from handrail.files.private_folder import make_private_folder
 from handrail.records import record
 
 HEAD_CHARS, TAIL_CHARS = 1_200, 800
@@ -85,7 +85,7 @@ class ResultStore:
         """The file that holds the text, or why it could not be written."""
         path = self.folder / name
         try:
-            owned_folder(self.folder)
+            make_private_folder(self.folder)
             self.folder.chmod(0o700)  # an existing folder may be open to other users
             used = self._tidy()
             if used + len(data) > self._limits.quota_bytes:

@@ -1,1 +1,1 @@
-"""Files: what was read, text byte by byte, replacing files whole, and taking changes back."""
+"""Files: read memory, encodings, byte-exact edits, atomic replacement, undo and path resolution."""

@@ -1,4 +1,4 @@
-"""What a new file takes over from the one whose place it takes, besides its name."""
+"""Copies owner, mode and extended attributes to the file that replaces another."""
 
 import os
 import stat
@@ -10,10 +10,10 @@ LEFT_BEHIND = ("security.capability", "security.ima", "security.evm")
 
 
 def keep_attributes(source: int, found: os.stat_result, target: int) -> None:
-    """Owner, mode and extended attributes of the old file, for the new one."""
-    made = os.fstat(target)
+    """Give the new file the owner, mode and extended attributes of the old one."""
+    new = os.fstat(target)
     try:
-        if (made.st_uid, made.st_gid) != (found.st_uid, found.st_gid):
+        if (new.st_uid, new.st_gid) != (found.st_uid, found.st_gid):
             os.fchown(target, found.st_uid, found.st_gid)
     except OSError as error:
         raise NotExchangedError(f"belongs to another user or group ({found.st_uid}:{found.st_gid})") from error

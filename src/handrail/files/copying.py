@@ -1,4 +1,4 @@
-"""Moving bytes: written to files, hashed beside that, or copied without passing through the program."""
+"""Writes, hashes and copies bytes of files."""
 
 import errno
 import fcntl
@@ -13,7 +13,7 @@ from handrail.errors import HandrailError
 
 Piece: TypeAlias = bytes | memoryview
 Pieces: TypeAlias = Callable[[], Iterator[Piece]]
-"""The same pieces each time it is called."""
+"""Returns the same pieces at every call."""
 
 TOGETHER = 1024 * 1024
 STEP = 4 * 1024 * 1024
@@ -22,8 +22,8 @@ CLONE = 0x40049409
 NOT_COPIED_HERE = (errno.ENOSYS, errno.EXDEV, errno.EINVAL, errno.EOPNOTSUPP, errno.EBADF, errno.EPERM, errno.EIO)
 
 
-class Hashing:
-    """The SHA-256 of pieces; many of them are hashed in a thread, beside whatever the caller does meanwhile."""
+class PieceHasher:
+    """The SHA-256 of pieces; large contents are hashed in a thread while the caller goes on."""
 
     def __init__(self, pieces: Pieces, size: int) -> None:
         self._pieces = pieces
@@ -36,7 +36,7 @@ class Hashing:
             self._thread.start()
 
     def digest(self) -> str:
-        """Waits for the end; raises what reading the pieces raised."""
+        """Wait for the hash; raises what reading the pieces raised."""
         if self._thread is None:
             if not self._done:
                 self._run()
@@ -48,17 +48,17 @@ class Hashing:
 
     def _run(self) -> None:
         try:
-            for piece in gathered(self._pieces()):
+            for piece in join_small(self._pieces()):
                 self._sha.update(piece)
         except (OSError, HandrailError) as error:
             self._error = error
         self._done = True
 
 
-def fill(descriptor: int, pieces: Pieces) -> int:
-    """Write all pieces; how many bytes that were."""
+def write_pieces(descriptor: int, pieces: Pieces) -> int:
+    """Write all pieces and return the number of bytes."""
     size = 0
-    for piece in gathered(pieces()):
+    for piece in join_small(pieces()):
         view = memoryview(piece)
         size += len(view)
         while view:
@@ -100,8 +100,8 @@ def copy(source: int, target: int, size: int) -> None:
         at += os.pwrite(target, piece, at)
 
 
-def gathered(pieces: Iterable[Piece]) -> Iterator[Piece]:
-    """Small pieces joined, large ones as they are."""
+def join_small(pieces: Iterable[Piece]) -> Iterator[Piece]:
+    """Join small pieces and keep large ones as they are."""
     small: list[Piece] = []
     size = 0
     for piece in pieces:

@@ -1,4 +1,4 @@
-"""What changed between two texts, line by line, in bounded time: the work never grows with the square of the text."""
+"""Line diffs of two texts in bounded time: the work never grows with the square of the text."""
 
 import difflib
 import re
@@ -43,13 +43,13 @@ class Hunk:
         }
 
 
-def split(text: str) -> list[str]:
-    """The lines of a text, each with its own end. A lone return ends a line only where there are no line feeds."""
+def split_lines(text: str) -> list[str]:
+    """Split a text into lines with their ends. A lone carriage return ends a line only if there are no line feeds."""
     return (LINES if "\n" in text else OLD_LINES).findall(text)
 
 
-def hunks(old: Sequence[str], new: Sequence[str], old_first: int = 1, new_first: int = 1) -> list[Hunk]:
-    """The regions that differ, with three lines around each; `old_first` and `new_first` number the first lines."""
+def make_hunks(old: Sequence[str], new: Sequence[str], old_first: int = 1, new_first: int = 1) -> list[Hunk]:
+    """The regions that differ, with three lines of context; `old_first` and `new_first` number the first lines."""
     changes: list[tuple[int, int, int, int]] = []
     a = b = 0
     for i, j, size in (*_blocks(old, new), (len(old), len(new), 0)):
@@ -59,14 +59,14 @@ def hunks(old: Sequence[str], new: Sequence[str], old_first: int = 1, new_first:
     return [_hunk(group, old, new, old_first, new_first) for group in _groups(changes)]
 
 
-def counts(patch: Sequence[Hunk]) -> tuple[int, int]:
+def count_changes(patch: Sequence[Hunk]) -> tuple[int, int]:
     """How many lines were added and removed."""
     signs = Counter(line[0] for hunk in patch for line in hunk.lines)
     return signs["+"], signs["-"]
 
 
-def bounded(patch: Sequence[Hunk]) -> list[Hunk]:
-    """As many hunks from the beginning as anybody will look at."""
+def limit_patch(patch: Sequence[Hunk]) -> list[Hunk]:
+    """The first hunks, up to `MAX_PATCH_LINES` lines."""
     kept: list[Hunk] = []
     room = MAX_PATCH_LINES
     for hunk in patch:
@@ -77,8 +77,8 @@ def bounded(patch: Sequence[Hunk]) -> list[Hunk]:
     return kept
 
 
-def unified(patch: Sequence[Hunk]) -> str:
-    """The patch as people know it, cut where nobody reads on."""
+def format_patch(patch: Sequence[Hunk]) -> str:
+    """The patch as a unified diff, cut after `MAX_LINES` lines."""
     lines = [
         line
         for hunk in patch
@@ -102,7 +102,7 @@ def _blocks(old: Sequence[str], new: Sequence[str]) -> Iterator[Block]:
 
 
 def _middle(old: Sequence[str], new: Sequence[str]) -> Iterator[Block]:
-    """Equal blocks; a large middle is cut at the lines that occur once on both sides, and compared between them."""
+    """Equal blocks; a large text is cut at lines that occur once on both sides, and compared between the cuts."""
     a = c = 0
     for i, j in (*(_anchors(old, new) if max(len(old), len(new)) > MAX_COMPARED else ()), (len(old), len(new))):
         if max(i - a, j - c) <= MAX_COMPARED:
@@ -135,7 +135,7 @@ def _anchors(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def _groups(changes: list[tuple[int, int, int, int]]) -> list[list[tuple[int, int, int, int]]]:
-    """Changes whose surroundings touch are one region."""
+    """Group changes whose context lines touch."""
     groups: list[list[tuple[int, int, int, int]]] = []
     for change in changes:
         if groups and change[0] - groups[-1][-1][1] <= 2 * CONTEXT:
@@ -153,11 +153,11 @@ def _hunk(
     lines: list[str] = []
     at = start
     for a, b, c, d in group:
-        lines += _signed(" ", old[at:a])
-        lines += _signed("-", old[a:b])
-        lines += _signed("+", new[c:d])
+        lines += _sign_lines(" ", old[at:a])
+        lines += _sign_lines("-", old[a:b])
+        lines += _sign_lines("+", new[c:d])
         at = b
-    lines += _signed(" ", old[at:end])
+    lines += _sign_lines(" ", old[at:end])
     new_lines = group[-1][3] + (end - group[-1][1]) - new_start
     return Hunk(
         start + old_first - (end == start), end - start, new_start + new_first - (not new_lines), new_lines,
@@ -165,7 +165,7 @@ def _hunk(
     )  # fmt: skip
 
 
-def _signed(sign: str, lines: Sequence[str]) -> Iterator[str]:
+def _sign_lines(sign: str, lines: Sequence[str]) -> Iterator[str]:
     for line in lines:
         text = line.rstrip("\r\n")
         yield sign + (text if len(text) <= MAX_LINE_CHARS else f"{text[:MAX_LINE_CHARS]}... ({len(text):,} characters)")

@@ -1,4 +1,4 @@
-"""Two files of a folder exchange their names, in one step. Linux only; elsewhere callers copy."""
+"""Swaps the names of two files in one atomic step. Linux only; elsewhere callers copy."""
 
 import ctypes
 import errno
@@ -11,8 +11,10 @@ EXCHANGE = 2
 
 def exchange(folder: int, one: str, other: str) -> None:
     """
+    Swap the names of two files in a folder.
+
     Raises:
-        OSError: they did not; ENOSYS or EINVAL where system or file system cannot do it.
+        OSError: it failed; ENOSYS or EINVAL where the system or file system does not support it.
     """
     call = _renameat2()
     if call is None:

@@ -1,8 +1,8 @@
 """
-The head of a Markdown file: `name: value` lines between two lines of three dashes.
+Parses the frontmatter of a Markdown file: `name: value` lines between two lines of three dashes.
 
-Understands what such heads hold in practice: plain and quoted texts, lists in brackets, lists with dashes, texts over
-several lines (`|` and `>`). It is no YAML, and says so where it meets more.
+It supports what such files use in practice: plain and quoted texts, lists in brackets, lists with dashes, texts over
+several lines (`|` and `>`). It is not a YAML parser, and reports lines that it does not understand.
 """
 
 import json
@@ -18,8 +18,8 @@ YES, NO = frozenset({"true", "yes", "on", "1"}), frozenset({"false", "no", "off"
 
 
 @record
-class Headed:
-    """A file's head and body. `problem` says what of the head is not understood; what is, counts."""
+class MarkdownFile:
+    """A file's frontmatter and body. `problem` names a line that is not understood; the other lines count."""
 
     values: dict[str, Value]
     body: str
@@ -38,21 +38,21 @@ class Headed:
         return split_names(value) if isinstance(value, str) else value
 
     def flag(self, name: str, *, default: bool = False) -> bool:
-        """A value that is a yes or a no."""
+        """A value as true or false."""
         word = self.text(name).lower()
         return True if word in YES else False if word in NO else default
 
 
-def read_head(text: str) -> Headed:
-    """Take a file apart. One without a head is all body."""
+def parse_frontmatter(text: str) -> MarkdownFile:
+    """Split a file into frontmatter and body. A file without frontmatter is all body."""
     lines = text.removeprefix("\ufeff").splitlines()
     if not lines or lines[0].strip() != "---":
-        return Headed({}, text)
+        return MarkdownFile({}, text)
     end = next((number for number, line in enumerate(lines[1:], 1) if line.strip() == "---"), None)
     if end is None:
-        return Headed({}, text, "the head does not end: a line of three dashes is missing")
+        return MarkdownFile({}, text, "the head does not end: a line of three dashes is missing")
     values, problem = _values(lines[1:end])
-    return Headed(values, "\n".join(lines[end + 1 :]).strip("\n"), problem)
+    return MarkdownFile(values, "\n".join(lines[end + 1 :]).strip("\n"), problem)
 
 
 def split_names(text: str) -> tuple[str, ...]:
@@ -99,7 +99,7 @@ def _value(first: str, inner: list[str]) -> Value:
 
 
 def _plain(text: str) -> str:
-    """A text without its quotes and without a comment behind it."""
+    """A text without quotes and without a trailing comment."""
     text = text.strip()
     if text[:1] == '"' and text.endswith('"') and len(text) > 1:
         try:

@@ -1,4 +1,4 @@
-"""Writing over a file's own bytes, for a file that cannot be exchanged. If that fails, what was there is put back."""
+"""Overwrites a file in place, for files that cannot be exchanged. If that fails, the old content is put back."""
 
 import errno
 import os
@@ -9,10 +9,10 @@ from handrail.files.copying import copy
 
 def rewrite(descriptor: int, source: int, old_size: int, new_size: int, kept: Callable[[], int]) -> os.stat_result:
     """
-    Put the bytes of the source in place of those of the file. `kept` opens a copy of what it holds now.
+    Replace the bytes of the file by those of the source. `kept` opens a copy of the old content.
 
     Raises:
-        OSError: it cannot be written; it holds what it held.
+        OSError: it cannot be written; it has its old content.
     """
     try:
         _reserve(descriptor, old_size, new_size)
@@ -30,7 +30,7 @@ def rewrite(descriptor: int, source: int, old_size: int, new_size: int, kept: Ca
 
 
 def _reserve(descriptor: int, old: int, new: int) -> None:
-    """Get the room for what is added before anything is written over."""
+    """Reserve disk space before anything is overwritten."""
     if new <= old or not hasattr(os, "posix_fallocate"):
         return
     try:

@@ -1,4 +1,4 @@
-"""What a change of a file is, and who keeps what it does away with."""
+"""The interface between file changes and the undo journal."""
 
 import os
 from typing import Protocol
@@ -7,8 +7,8 @@ from handrail.records import record
 
 
 @record
-class State:
-    """What a file holds, by hash, and its permission bits."""
+class FileState:
+    """The content of a file by hash, and its permission bits."""
 
     digest: str
     size: int
@@ -17,54 +17,54 @@ class State:
 
 @record
 class Note:
-    """Who changes something: a tool and the call, or a command of a person."""
+    """Who changes a file: a tool and its call, or a command of the user."""
 
     tool: str = ""
     call: str = ""
 
 
 @record
-class Written:
-    """How a file is after it was written, and what people should know about it."""
+class WriteResult:
+    """A file after it was written, and a notice for the user."""
 
     stat: os.stat_result
     digest: str
     notice: str = ""
 
 
-class Journal(Protocol):
-    """Keeps what a change does away with, before the change happens. Its methods raise OSError when they cannot."""
+class UndoJournal(Protocol):
+    """Keeps old content before a change happens. Its methods raise OSError on failure."""
 
-    def begin(self, path: str, old: State | None, source: int | None, temp: str, note: Note) -> tuple[str, str]:
+    def begin(self, path: str, old: FileState | None, source: int | None, temp: str, note: Note) -> tuple[str, str]:
         """
-        Keep the old content; the key of the change, and what people should know.
+        Record a change and keep the old content; returns the key of the change and a notice for the user.
 
-        Without a source the content comes with `take`: it will have the name `temp` when the change has happened.
+        Without a source, `take` brings the content later: the old file has the name `temp` after the change.
         """
 
-    def keep(self, old: State, source: int) -> str:
-        """Keep content by copying it; what people should know."""
+    def keep(self, old: FileState, source: int) -> str:
+        """Keep content by copying it; returns a notice for the user."""
 
-    def takes(self, old: State, device: int) -> bool:
-        """Whether a file of this size on this device can be taken over instead of being copied."""
+    def takes(self, old: FileState, device: int) -> bool:
+        """Whether the journal can take over the file on this device instead of copying it."""
 
-    def take(self, old: State, folder: int, name: str) -> None:
-        """Take over the file of this name, with the content that a change did away with."""
+    def take(self, old: FileState, folder: int, name: str) -> None:
+        """Take over the file of this name, which has the old content."""
 
-    def ready(self, key: str, new: State | None, *, in_place: bool = False) -> None:
-        """The new content is complete; what follows is the change itself. None = the file goes."""
+    def ready(self, key: str, new: FileState | None, *, in_place: bool = False) -> None:
+        """The new content is complete and the change follows. None = the file is removed."""
 
-    def finished(self, key: str) -> None:
-        """A change that could have stopped half-way has not."""
+    def finish(self, key: str) -> None:
+        """A change in place is complete."""
 
     def void(self, key: str) -> None:
         """The change did not happen."""
 
     def folder_changed(self, path: str, note: Note, *, made: bool) -> None:
-        """A folder is about to be made, or removed."""
+        """A folder is about to be created or removed."""
 
     def spool(self) -> int:
-        """A file without a name, for as long as its descriptor is open."""
+        """A nameless temporary file."""
 
-    def kept(self, digest: str) -> int:
-        """A descriptor of kept content."""
+    def open_content(self, digest: str) -> int:
+        """Open kept content."""

@@ -1,4 +1,4 @@
-"""Two of us never replace one file at once: the second finds that the first has changed it."""
+"""A lock that keeps two handrail processes from replacing one file at once."""
 
 import errno
 import fcntl
@@ -13,12 +13,12 @@ STEP = 0.02
 
 
 @contextmanager
-def locked(descriptor: int, shown: str) -> Iterator[None]:
+def file_lock(descriptor: int, shown: str) -> Iterator[None]:
     """
-    Hold the lock of an open file, where its file system has locks.
+    Hold the lock of an open file, if its file system supports locks.
 
     Raises:
-        ToolError: another program has it.
+        ToolError: another program holds it.
     """
     until = time.monotonic() + SECONDS
     while True:

@@ -1,14 +1,13 @@
 """
-What an agent has read. Having read a file is never forgotten; contents are, when there are too many.
+Remembers which files an agent has read. Reads are never forgotten; contents are dropped when they take too much memory.
 
-A record is about the whole file, also when only some lines of it were shown: its hash tells whether anything in the
-file changed since. Reading a part therefore counts as having read the file.
+A record is about the whole file, even if only some lines were shown: its hash shows whether the file has changed since.
+So reading a part counts as having read the file.
 """
 
 import hashlib
 import time
 from collections import OrderedDict
-from collections.abc import Hashable
 from os import stat_result
 from pathlib import Path
 from threading import Lock
@@ -37,15 +36,14 @@ class FileMemory:
 
     def __init__(self, max_content_bytes: int = MAX_CONTENT_BYTES) -> None:
         self._records: dict[Path, ReadRecord] = {}
-        self._shown: dict[Path, set[Hashable]] = {}
         self._contents: OrderedDict[Path, bytes] = OrderedDict()
         self._room = max_content_bytes
         self._max = max_content_bytes
         self._lock = Lock()
 
     def record(self, path: Path, stat: stat_result, content: bytes) -> ReadRecord:
-        """Remember that this content was seen at this path. The stat must be from before the content was read."""
-        made = self.note(path, stat, hashlib.sha256(content).hexdigest())
+        """Remember a file with its content. The stat must be from before the content was read."""
+        known = self.note(path, stat, hashlib.sha256(content).hexdigest())
         with self._lock:
             self._forget_content(path)
             if len(content) <= self._max:
@@ -53,33 +51,32 @@ class FileMemory:
                 self._room -= len(content)
             while self._room < 0:
                 self._room += len(self._contents.popitem(last=False)[1])
-        return made
+        return known
 
     def note(self, path: Path, stat: stat_result, digest: str) -> ReadRecord:
-        """Remember a file by its hash alone, for example one that was too big to hold, or that was just written."""
-        made = ReadRecord(path, stat.st_size, stat.st_mtime_ns, digest, stat.st_ctime_ns, settled(stat))
+        """Remember a file by its hash only, for example one that is too big to hold or was just written."""
+        known = ReadRecord(path, stat.st_size, stat.st_mtime_ns, digest, stat.st_ctime_ns, is_settled(stat))
         with self._lock:
             before = self._records.get(path)
             if before is None or before.digest != digest:
-                self._shown.pop(path, None)
                 self._forget_content(path)
-            self._records[path] = made
-        return made
+            self._records[path] = known
+        return known
 
     def get(self, path: Path) -> ReadRecord | None:
         """The last read of a path by this agent."""
         return self._records.get(path)
 
     def content(self, path: Path) -> bytes | None:
-        """What was read there, if it is still held."""
+        """The content that was read, if it is still held."""
         with self._lock:
             held = self._contents.get(path)
             if held is not None:
                 self._contents.move_to_end(path)
             return held
 
-    def unchanged(self, path: Path, stat: stat_result) -> bool:
-        """Whether size and times alone prove that the file is as it was read. False = its hash has to decide."""
+    def is_unchanged(self, path: Path, stat: stat_result) -> bool:
+        """Whether size and times prove that the file has not changed since it was read. False = compare its hash."""
         known = self._records.get(path)
         return (
             known is not None
@@ -88,47 +85,32 @@ class FileMemory:
         )
 
     def confirm(self, path: Path, stat: stat_result, digest: str) -> bool:
-        """Whether the file has the content that was read. If so, its present times are taken over."""
+        """Whether the file still has the content that was read; if so, its new times are recorded."""
         known = self._records.get(path)
         if known is None or known.digest != digest:
             return False
         self.note(path, stat, digest)
         return True
 
-    def show(self, path: Path, view: Hashable) -> None:
-        """Remember that the model was shown this part of the file's present content, for example (offset, limit)."""
-        with self._lock:
-            self._shown.setdefault(path, set()).add(view)
-
-    def shown(self, path: Path, view: Hashable) -> bool:
-        """Whether the model has this part before its eyes, as the record describes it."""
-        with self._lock:
-            return view in self._shown.get(path, ())
-
-    def forget_shown(self) -> None:
-        """The conversation was shortened: what was shown may be gone from it. What was read stays read."""
-        with self._lock:
-            self._shown.clear()
-
     def clone(self) -> "FileMemory":
-        """A memory for a sub-agent, which starts with what is known here and has been shown nothing."""
-        made = FileMemory(self._max)
+        """A copy for a sub-agent."""
+        copy = FileMemory(self._max)
         with self._lock:
-            made._records = dict(self._records)
-            made._contents = OrderedDict(self._contents)
-            made._room = self._room
-        return made
+            copy._records = dict(self._records)
+            copy._contents = OrderedDict(self._contents)
+            copy._room = self._room
+        return copy
 
     def _forget_content(self, path: Path) -> None:
         self._room += len(self._contents.pop(path, b""))
 
 
-def settled(stat: stat_result, now_ns: int | None = None) -> bool:
+def is_settled(stat: stat_result, now_ns: int | None = None) -> bool:
     """
-    Whether a change from now on would be seen by its time.
+    Whether a later change would show in the file's times.
 
-    Times of files have steps: some milliseconds on Linux, one or two seconds on old file systems. A file that was
-    changed within the present step can change again without another time.
+    File times have a resolution: some milliseconds on Linux, one or two seconds on old file systems. A file that
+    changed within the present step can change again without a new time.
     """
     newest = max(stat.st_mtime_ns, stat.st_ctime_ns)
     step = FINE_STEP_NS if newest % 1_000_000 else COARSE_STEP_NS

@@ -1,8 +1,8 @@
 """
-Where a spelling leads: the one place that asks the file system about paths before anything is decided.
+Resolves paths: the only module that asks the file system about a path before permission is decided.
 
-A `Place` keeps both the path as spelled and the path with every link followed; deciding looks at both.
-`open_decided` opens the second one step by step and refuses links, so what was decided is what is opened.
+A `Place` holds the path as spelled and the path with every link followed; permission checks look at both.
+`open_decided` opens the resolved path step by step and refuses links, so the decided file is the one opened.
 """
 
 import errno
@@ -21,12 +21,12 @@ from handrail.errors import ToolError
 from handrail.records import record
 
 
-class Kind(Enum):
-    """What is found at the end of all links."""
+class FileKind(Enum):
+    """What a path leads to after all links."""
 
     FILE = "file"
     FOLDER = "folder"
-    LINK = "link"  # it leads nowhere
+    LINK = "link"  # broken
     DEVICE = "device"
     PIPE = "pipe"
     SOCKET = "socket"
@@ -35,18 +35,18 @@ class Kind(Enum):
 
 @record
 class Place:
-    """A path as it was spelled and as it really is. `problem` says why the spelling is not taken at its word."""
+    """A path as spelled and as resolved. `problem` says why the spelling is probably not a literal path."""
 
     spelling: str
     absolute: str
-    """Home and working folder put in, `.` and `..` taken away by text; links are kept."""
+    """Home and working folder filled in, `.` and `..` removed textually; links are kept."""
     real: str
-    """All links followed, in parents too; the end may be missing."""
+    """All links followed, in parents too; the last part may not exist."""
     exists: bool = True
-    kind: Kind = Kind.FILE
+    kind: FileKind = FileKind.FILE
     problem: str = ""
     links: int = 1
-    """How many names the file has; more than one means that another path is the same file."""
+    """How many hard links the file has; with more than one, another path is the same file."""
 
 
 MAX_MATCHES = 1_000
@@ -58,16 +58,16 @@ OTHER_HOME = re.compile(r"~[^/]")
 UNUSUAL = frozenset("*?{}\\")
 INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 KINDS = (
-    (stat.S_ISDIR, Kind.FOLDER),
-    (stat.S_ISFIFO, Kind.PIPE),
-    (stat.S_ISSOCK, Kind.SOCKET),
+    (stat.S_ISDIR, FileKind.FOLDER),
+    (stat.S_ISFIFO, FileKind.PIPE),
+    (stat.S_ISSOCK, FileKind.SOCKET),
 )
 
 
 def resolve(spelling: str, cwd: str, home: str) -> Place:
-    """Where the spelling that a file tool was given leads from `cwd`. Answers for every text; never raises."""
-    place = locate(expanded(spelling, home), cwd)
-    problem = malformed(spelling) or place.problem
+    """Resolve a path that a file tool was given, from `cwd`. Works for every text; never raises."""
+    place = locate(expand_home(spelling, home), cwd)
+    problem = path_problem(spelling) or place.problem
     if not problem and place.exists and place.spelling == spelling:
         return place
     if not problem and not place.exists and not UNUSUAL.isdisjoint(spelling):
@@ -77,27 +77,27 @@ def resolve(spelling: str, cwd: str, home: str) -> Place:
 
 
 def locate(path: str, cwd: str) -> Place:
-    """Where a path leads that is known to be one, every character of it. Never raises."""
+    """Resolve a text that is certainly a path, taken literally. Never raises."""
     text = posixpath.join(cwd, path)
-    absolute = plain(text)
+    absolute = normalize(text)
     try:
-        real = plain(os.path.realpath(text))
-        kind, links = look(text, real)
+        real = normalize(os.path.realpath(text))
+        kind, links = stat_kind(text, real)
     except (OSError, ValueError) as error:
-        return Place(path, absolute, absolute, False, Kind.MISSING, f"cannot be looked at: {error}", 0)
-    return Place(path, absolute, real, kind not in (Kind.MISSING, Kind.LINK), kind, "", links)
+        return Place(path, absolute, absolute, False, FileKind.MISSING, f"cannot be looked at: {error}", 0)
+    return Place(path, absolute, real, kind not in (FileKind.MISSING, FileKind.LINK), kind, "", links)
 
 
 def exists(path: str, cwd: str) -> bool:
-    """Whether there is anything of that name, be it a link that leads nowhere. Costs a fraction of `locate`."""
+    """Whether anything has that name, even a broken link. Much cheaper than `locate`."""
     return os.path.lexists(posixpath.join(cwd, path))
 
 
 def expand(pattern: str, cwd: str, hidden: bool = True) -> tuple[Place, ...]:
     """
-    Where each file leads that a shell would put in place of a pattern; the pattern itself when there is none.
+    Resolve each file that a shell would substitute for a pattern; the pattern itself if no file matches.
 
-    Without `hidden`, a wildcard stands for no name that begins with a dot.
+    Without `hidden`, a wildcard matches no name that begins with a dot.
     """
     text = posixpath.join(cwd, pattern)
     found: list[Place] = []
@@ -105,22 +105,28 @@ def expand(pattern: str, cwd: str, hidden: bool = True) -> tuple[Place, ...]:
         for name in glob.iglob(text, include_hidden=hidden):  # noqa: PTH207 - absolute patterns; Path has none
             found.append(locate(name, cwd))
             if len(found) > MAX_MATCHES:
-                return (Place(pattern, plain(text), plain(text), problem=f"matches more than {MAX_MATCHES} files"),)
+                return (
+                    Place(pattern, normalize(text), normalize(text), problem=f"matches more than {MAX_MATCHES} files"),
+                )
     except (OSError, ValueError, re.error) as error:
-        return (Place(pattern, plain(text), plain(text), False, Kind.MISSING, f"cannot be looked at: {error}", 0),)
+        return (
+            Place(
+                pattern, normalize(text), normalize(text), False, FileKind.MISSING, f"cannot be looked at: {error}", 0
+            ),
+        )
     return tuple(found) or (locate(pattern, cwd),)
 
 
-class Beneath(NamedTuple):
-    """What is in a folder, at any depth, as seen from it."""
+class FolderContents(NamedTuple):
+    """The paths in a folder, at any depth, relative to it."""
 
     paths: tuple[str, ...]
     links: tuple[str, ...]
-    """Those of the paths that are links. What they lead to is not among the paths."""
+    """The paths that are links. Their targets are not listed."""
 
 
-def beneath(folder: str, hidden: bool = True) -> Beneath | None:
-    """Every path in a folder, without `hidden` none that begins with a dot; None if there are too many to look at."""
+def list_folder(folder: str, hidden: bool = True) -> FolderContents | None:
+    """List all paths in a folder, without `hidden` none that begins with a dot; None if there are too many."""
     paths: list[str] = []
     links: list[str] = []
     inner = [""]
@@ -138,39 +144,39 @@ def beneath(folder: str, hidden: bool = True) -> Beneath | None:
                     elif entry.is_dir(follow_symlinks=False):
                         inner.append(f"{path}/")
         except OSError:
-            continue  # whoever runs as we do cannot list it either
+            continue  # a command of this user cannot list it either
         if len(paths) > MAX_BENEATH:
             return None
-    return Beneath(tuple(paths), tuple(links))
+    return FolderContents(tuple(paths), tuple(links))
 
 
-def expanded(spelling: str, home: str) -> str:
+def expand_home(spelling: str, home: str) -> str:
     return home + spelling[1:] if spelling == "~" or spelling.startswith("~/") else spelling
 
 
-def plain(path: str) -> str:
-    """The path by text alone: no `.`, `..`, doubled or trailing slashes."""
+def normalize(path: str) -> str:
+    """Normalize a path textually: no `.`, `..`, doubled or trailing slashes."""
     return "/" + posixpath.normpath(path).lstrip("/")
 
 
-def look(text: str, real: str) -> tuple[Kind, int]:
-    """What is at the end of all links, and how many names it has."""
+def stat_kind(text: str, real: str) -> tuple[FileKind, int]:
+    """What a resolved path is, and how many hard links it has."""
     try:
         found = os.stat(real)  # noqa: PTH116 - one of the hottest lines of a decision; Path costs more than the call
     except OSError as error:
         if error.errno in (errno.ENOENT, errno.ENOTDIR):
-            return (Kind.LINK if posixpath.islink(text) else Kind.MISSING), 0
+            return (FileKind.LINK if posixpath.islink(text) else FileKind.MISSING), 0
         raise
     if stat.S_ISREG(found.st_mode):
-        return Kind.FILE, found.st_nlink
-    return next((kind for test, kind in KINDS if test(found.st_mode)), Kind.DEVICE), 1
+        return FileKind.FILE, found.st_nlink
+    return next((kind for test, kind in KINDS if test(found.st_mode)), FileKind.DEVICE), 1
 
 
 def real_path(cwd: Path, path: str) -> Path:
     """
-    The absolute path with every link followed as far as there is something; never raises.
+    The absolute path with every link followed as far as it exists; never raises.
 
-    What cannot be a path (a NUL, half a character) or changes while it is looked at is taken as it is spelled.
+    A text that cannot be a path (NUL, half a character), or a path that changes meanwhile, is returned as spelled.
     """
     joined = os.path.join(cwd, path)  # noqa: PTH118  # Path.resolve raises for loops of links before Python 3.13
     try:
@@ -179,8 +185,8 @@ def real_path(cwd: Path, path: str) -> Path:
         return Path(os.path.abspath(joined))  # noqa: PTH100
 
 
-def malformed(spelling: str) -> str:
-    """Why a spelling is probably not meant as a literal path; empty if nothing speaks against it."""
+def path_problem(spelling: str) -> str:
+    """Why a spelling is probably not a literal path; empty if it may be one."""
     if not spelling:
         return "the path is empty"
     if spelling != spelling.strip():
@@ -202,10 +208,10 @@ def malformed(spelling: str) -> str:
 
 def open_decided(place: Place, flags: int = os.O_RDONLY, mode: int = 0o666) -> int:
     """
-    A descriptor of exactly the file that was decided on.
+    Open exactly the file that was decided on.
 
-    Every step from the root is opened without following links, so a folder or file that was swapped for a link since
-    the decision is refused. `flags` are those of `os.open`.
+    Every part from the root on is opened without following links, so a folder or file that was swapped for a link
+    since the decision is refused. `flags` are those of `os.open`.
 
     Raises:
         ToolError: it is no longer what was decided on.
@@ -216,26 +222,31 @@ def open_decided(place: Place, flags: int = os.O_RDONLY, mode: int = 0o666) -> i
         name = place.real.rpartition("/")[2] or "."
         return os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=folder)
     except OSError as error:
-        raise swapped(place, error) from error
+        raise swapped_error(place, error) from error
     finally:
         os.close(folder)
 
 
 def decided_folder(place: Place) -> int:
-    """A descriptor of the folder that holds the place, reached without following any link."""
+    """Open the folder that holds the place, without following any link."""
     folder = os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     for name in filter(None, place.real.split("/")[1:-1]):
         try:
-            inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+            inner = open_subfolder(folder, name)
         except OSError as error:
-            raise swapped(place, error) from error
+            raise swapped_error(place, error) from error
         finally:
             os.close(folder)
         folder = inner
     return folder
 
 
-def swapped(place: Place, error: OSError) -> Exception:
+def open_subfolder(folder: int, name: str | bytes) -> int:
+    """A descriptor of a folder inside an open one. A link is not followed."""
+    return os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+
+
+def swapped_error(place: Place, error: OSError) -> Exception:
     if error.errno in (errno.ELOOP, errno.ENOTDIR):
         text = f"{place.spelling!r} led to {place.real!r} when it was approved and is a link now. Try the call again."
         return ToolError(text)

@@ -1,16 +1,16 @@
 """
-Replacing a file whole or not at all.
+Replaces a file completely or not at all.
 
     decided folder, held open -> file, held open and locked -> old content into the journal -> new content into a file
     beside it, for the owner only -> owner, mode, attributes -> is the old one still what it was? -> renamed over it
 
-No step looks at a path again: all happens by name within the folder that was decided on. A link stays a link, because
-the decided place is where it leads. Some files cannot be exchanged: one with several names (hard links), one whose
-owner we may not give it, one in a folder that we may not write to, a mount point. They are rewritten in place, which
-is not atomic, so only when the old and the new content are both in the journal.
+No step resolves a path again: all work by name inside the folder that was decided on. A link stays a link, because its
+target is replaced. Some files cannot be exchanged: those with hard links, of another owner, in a folder that this user
+may not write, and mount points. They are rewritten in place, which is not atomic and therefore needs the old and the
+new content in the journal.
 
-Nothing is flushed to the disk by force. Killed at any moment, the program leaves the old file or the new one; after a
-power cut that is so where the file system writes the data before the rename, as ext4 and btrfs do.
+Nothing is flushed to disk. A killed program leaves the old file or the new one; after a power cut that holds where the
+file system writes data before a rename, as ext4 and btrfs do.
 """
 
 import errno
@@ -21,20 +21,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from handrail.errors import FileChangedError, NotExchangedError, ToolError
 from handrail.files.attributes import keep_attributes
-from handrail.files.copying import Hashing, Pieces, digest, fill
+from handrail.files.copying import PieceHasher, Pieces, digest, write_pieces
 from handrail.files.exchange import exchange
 from handrail.files.folders import make_folders
 from handrail.files.in_place import rewrite
-from handrail.files.journal import Journal, Note, State, Written
-from handrail.files.locking import locked
-from handrail.files.memory import settled
-from handrail.files.paths import Kind, Place, decided_folder, swapped
-from handrail.files.source import Source
+from handrail.files.journal import FileState, Note, UndoJournal, WriteResult
+from handrail.files.locking import file_lock
+from handrail.files.memory import is_settled
+from handrail.files.paths import FileKind, Place, decided_folder, swapped_error
+from handrail.files.source import FileSource
 from handrail.records import record
 
 TEMP_END = ".handrail"
@@ -43,33 +42,33 @@ NOT_EXCHANGED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY, errno.EXDE
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 NOT_LINKED = (errno.EPERM, errno.EOPNOTSUPP, errno.EMLINK, errno.ENOSYS)
 KINDS = {
-    Kind.FOLDER: "is a folder",
-    Kind.DEVICE: "is a device",
-    Kind.PIPE: "is a pipe",
-    Kind.SOCKET: "is a socket",
+    FileKind.FOLDER: "is a folder",
+    FileKind.DEVICE: "is a device",
+    FileKind.PIPE: "is a pipe",
+    FileKind.SOCKET: "is a socket",
 }
 
 
 @record
-class _Change:
-    """What shall stand in place of an existing file."""
+class _Replacement:
+    """The new content of an existing file."""
 
     pieces: Pieces
-    hashing: Hashing
+    hashing: PieceHasher
     old_digest: str
-    journal: Journal | None
+    journal: UndoJournal | None
     key: str
     taken: bool
-    """The journal takes the old file over, instead of a copy that was made before."""
+    """The journal takes over the old file itself, so no copy was made."""
 
 
-class Target:
-    """One file that was decided on: its folder held open, and itself if it is there."""
+class TargetFile:
+    """A file that was decided on: its folder is held open, and the file too if it exists."""
 
     def __init__(self, place: Place) -> None:
         """
         Raises:
-            ToolError: it is no regular file, or cannot be opened.
+            ToolError: it is not a regular file, or cannot be opened.
         """
         self.place = place
         self.shown = place.spelling
@@ -89,8 +88,8 @@ class Target:
             pass
         except OSError as error:
             self.close()
-            raise self._cannot("be opened", swapped(place, error)) from error
-        self._settled = self.stat is not None and settled(self.stat)
+            raise self._cannot("be opened", swapped_error(place, error)) from error
+        self._settled = self.stat is not None and is_settled(self.stat)
         if self.stat is not None and not stat.S_ISREG(self.stat.st_mode):
             self.close()
             raise ToolError(f"{self.shown!r} is a folder, pipe, socket or device, not a file. Name a file.")
@@ -98,13 +97,11 @@ class Target:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
-        """Let go of the file and its folder."""
+        """Close the file and its folder."""
         for descriptor in (self._file, self._folder):
             if descriptor is not None:
                 os.close(descriptor)
@@ -112,49 +109,49 @@ class Target:
 
     @property
     def exists(self) -> bool:
-        """Whether there was a file when it was opened."""
+        """Whether the file existed when it was opened."""
         return self._file is not None
 
     @cached_property
-    def source(self) -> Source:
+    def source(self) -> FileSource:
         """The bytes of the file."""
         assert self._file is not None
         assert self.stat is not None
-        return Source(self._file, self.stat.st_size)
+        return FileSource(self._file, self.stat.st_size)
 
     def digest(self) -> str:
-        """The hash of what the file holds now."""
+        """The hash of the present content."""
         assert self._file is not None
         return digest(self._file)
 
     def write(
-        self, pieces: Pieces, old_digest: str, journal: Journal | None, note: Note, mode: int | None = None
-    ) -> Written:
+        self, pieces: Pieces, old_digest: str, journal: UndoJournal | None, note: Note, mode: int | None = None
+    ) -> WriteResult:
         """
-        Put the pieces in place of the file, or make it with all folders above it.
+        Replace the content of the file, or create it with all folders above it.
 
-        `old_digest`: what the pieces were made from. `mode`: for a file that is not there yet.
+        `old_digest`: the content that the pieces are based on. `mode`: of a new file.
 
         Raises:
-            FileChangedError: somebody else changed the file since it was opened.
+            FileChangedError: another program changed the file since it was opened.
             ToolError: it cannot be written. The old file is as it was.
         """
         try:
             if self._file is None:
                 return self._create(pieces, journal, note, mode)
-            with locked(self._file, self.shown):
+            with file_lock(self._file, self.shown):
                 return self._replace(pieces, old_digest, journal, note)
         except OSError as error:
             raise self._cannot("be written", error) from error
 
-    def remove(self, old_digest: str, journal: Journal | None, note: Note) -> None:
+    def remove(self, old_digest: str, journal: UndoJournal | None, note: Note) -> None:
         """Remove the file."""
         assert self._file is not None
         assert self._folder is not None
         try:
-            with locked(self._file, self.shown):
+            with file_lock(self._file, self.shown):
                 key = self._begin(journal, old_digest, "", note)[0]
-                with self._voided(journal, key):
+                with self._void_on_error(journal, key):
                     if journal:
                         journal.ready(key, None)
                     self._check_unchanged(old_digest)
@@ -162,22 +159,22 @@ class Target:
         except OSError as error:
             raise self._cannot("be removed", error) from error
 
-    def _create(self, pieces: Pieces, journal: Journal | None, note: Note, mode: int | None) -> Written:
+    def _create(self, pieces: Pieces, journal: UndoJournal | None, note: Note, mode: int | None) -> WriteResult:
         made: list[str] = []
         if self._folder is None:
             self._folder = make_folders(self.place, journal, note, made)
         try:
             key, notice = self._begin(journal, "", temp := self._temp_name(), note)
-            with self._voided(journal, key), self._temporary(temp, 0o666) as descriptor:
+            with self._void_on_error(journal, key), self._temporary(temp, 0o666) as descriptor:
                 wanted = mode if mode is not None else stat.S_IMODE(os.fstat(descriptor).st_mode)
                 os.fchmod(descriptor, 0o600)
-                size = fill(descriptor, pieces)
-                new = Hashing(pieces, 0).digest()
+                size = write_pieces(descriptor, pieces)
+                new = PieceHasher(pieces, 0).digest()
                 os.fchmod(descriptor, wanted)
                 if journal:
-                    journal.ready(key, State(new, size, wanted))
+                    journal.ready(key, FileState(new, size, wanted))
                 self._appear(temp)
-                return Written(os.fstat(descriptor), new, notice)
+                return WriteResult(os.fstat(descriptor), new, notice)
         except BaseException:
             for path in reversed(made):
                 with suppress(OSError):
@@ -185,12 +182,12 @@ class Target:
             raise
 
     def _appear(self, temp: str) -> None:
-        """Give the new file its name, unless somebody else has taken it."""
+        """Give the new file its name, unless another program has taken it."""
         try:
             os.link(temp, self.name, src_dir_fd=self._folder, dst_dir_fd=self._folder, follow_symlinks=False)
         except FileExistsError as error:
             raise FileChangedError(
-                f"{self.shown!r} was made by somebody else just now. Read it, then try again."
+                f"{self.shown!r} was created by another program just now. Read it, then try again."
             ) from error
         except OSError as error:
             if error.errno not in NOT_LINKED:
@@ -199,7 +196,7 @@ class Target:
         else:
             os.unlink(temp, dir_fd=self._folder)
 
-    def _replace(self, pieces: Pieces, old_digest: str, journal: Journal | None, note: Note) -> Written:
+    def _replace(self, pieces: Pieces, old_digest: str, journal: UndoJournal | None, note: Note) -> WriteResult:
         assert self.stat is not None
         if not os.access(self.name, os.W_OK, dir_fd=self._folder, effective_ids=os.access in os.supports_effective_ids):
             self._check_unchanged(old_digest)
@@ -207,34 +204,34 @@ class Target:
                 f"{self.shown!r} may not be written by this user (mode {stat.S_IMODE(self.stat.st_mode):04o}). It is "
                 "as it was. Ask the user."
             )
-        hashing = Hashing(pieces, self.stat.st_size)
+        hashing = PieceHasher(pieces, self.stat.st_size)
         taken = journal is not None and self._can_be_taken(old_digest, journal)
         key, notice = self._begin(journal, old_digest, temp := self._temp_name(), note, copied=not taken)
-        change = _Change(pieces, hashing, old_digest, journal, key, taken)
-        with self._voided(journal, key):
+        change = _Replacement(pieces, hashing, old_digest, journal, key, taken)
+        with self._void_on_error(journal, key):
             try:
                 written = self._exchange(change, temp)
             except NotExchangedError as problem:
                 written = self._rewrite(change, str(problem))
-        return Written(written, hashing.digest(), notice)
+        return WriteResult(written, hashing.digest(), notice)
 
-    def _exchange(self, change: _Change, temp: str) -> os.stat_result:
+    def _exchange(self, change: _Replacement, temp: str) -> os.stat_result:
         assert self.stat is not None
         assert self._file is not None
         if self.stat.st_nlink > 1:
             raise NotExchangedError(f"has {self.stat.st_nlink} names (hard links)")
         with self._temporary(temp, 0o600) as descriptor:
-            size = fill(descriptor, change.pieces)
+            size = write_pieces(descriptor, change.pieces)
             keep_attributes(self._file, self.stat, descriptor)
             if change.journal:
-                new = State(change.hashing.digest(), size, stat.S_IMODE(self.stat.st_mode))
+                new = FileState(change.hashing.digest(), size, stat.S_IMODE(self.stat.st_mode))
                 change.journal.ready(change.key, new)
             self._check_unchanged(change.old_digest)
-            if not (change.taken and self._taken(change, temp)):
-                self._renamed(temp)
+            if not (change.taken and self._hand_over(change, temp)):
+                self._rename(temp)
             return os.fstat(descriptor)
 
-    def _renamed(self, temp: str) -> None:
+    def _rename(self, temp: str) -> None:
         try:
             os.rename(temp, self.name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
         except OSError as error:
@@ -242,14 +239,14 @@ class Target:
                 raise
             raise NotExchangedError(f"cannot be exchanged ({error.strerror})") from error
 
-    def _can_be_taken(self, old_digest: str, journal: Journal) -> bool:
-        """A large file of ours goes into the journal as it is: copying it would cost as much as the change itself."""
+    def _can_be_taken(self, old_digest: str, journal: UndoJournal) -> bool:
+        """Whether the journal can take the file itself: copying a large one would cost as much as the change."""
         assert self.stat is not None
         large = self.stat.st_size >= LARGE and self.stat.st_nlink == 1 and self.stat.st_uid == os.geteuid()
         return large and journal.takes(self._state(old_digest), self.stat.st_dev)
 
-    def _taken(self, change: _Change, temp: str) -> bool:
-        """The new file and the old one exchange their names, and the journal takes the old one; False = it cannot."""
+    def _hand_over(self, change: _Replacement, temp: str) -> bool:
+        """Swap the names of the new and the old file and give the old one to the journal; False = not possible."""
         assert self._folder is not None
         assert self._file is not None
         assert change.journal is not None
@@ -267,12 +264,12 @@ class Target:
             return False
         return True
 
-    def _state(self, digest: str) -> State:
+    def _state(self, digest: str) -> FileState:
         assert self.stat is not None
-        return State(digest, self.stat.st_size, stat.S_IMODE(self.stat.st_mode))
+        return FileState(digest, self.stat.st_size, stat.S_IMODE(self.stat.st_mode))
 
-    def _rewrite(self, change: _Change, reason: str) -> os.stat_result:
-        """Write over the file's own bytes. If that fails, what was there is put back."""
+    def _rewrite(self, change: _Replacement, reason: str) -> os.stat_result:
+        """Overwrite the file in place. If that fails, the old content is put back."""
         assert self.stat is not None
         journal = change.journal
         if journal is None:
@@ -285,22 +282,24 @@ class Target:
             journal.keep(self._state(change.old_digest), self._file)
         spool = journal.spool()
         try:
-            size = fill(spool, change.pieces)
-            new = State(change.hashing.digest(), size, stat.S_IMODE(self.stat.st_mode))
+            size = write_pieces(spool, change.pieces)
+            new = FileState(change.hashing.digest(), size, stat.S_IMODE(self.stat.st_mode))
             descriptor = os.open(self.name, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._folder)
             try:
                 journal.ready(change.key, new, in_place=True)
                 self._check_unchanged(change.old_digest)
-                written = rewrite(descriptor, spool, self.stat.st_size, size, lambda: journal.kept(change.old_digest))
+                written = rewrite(
+                    descriptor, spool, self.stat.st_size, size, lambda: journal.open_content(change.old_digest)
+                )
             finally:
                 os.close(descriptor)
         finally:
             os.close(spool)
-        journal.finished(change.key)
+        journal.finish(change.key)
         return written
 
     def _begin(
-        self, journal: Journal | None, old_digest: str, temp: str, note: Note, *, copied: bool = True
+        self, journal: UndoJournal | None, old_digest: str, temp: str, note: Note, *, copied: bool = True
     ) -> tuple[str, str]:
         if journal is None:
             return "", ""
@@ -314,8 +313,8 @@ class Target:
             ) from error
 
     @contextmanager
-    def _voided(self, journal: Journal | None, key: str) -> Iterator[None]:
-        """What fails inside did not happen, and the journal says so."""
+    def _void_on_error(self, journal: UndoJournal | None, key: str) -> Iterator[None]:
+        """Record in the journal that a change did not happen if the block fails."""
         try:
             yield
         except BaseException:
@@ -326,7 +325,7 @@ class Target:
 
     @contextmanager
     def _temporary(self, temp: str, mode: int) -> Iterator[int]:
-        """A new file beside the target, which is gone afterwards unless it was renamed."""
+        """A new file beside the target; it is removed if the block fails."""
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
             descriptor = os.open(temp, flags, mode, dir_fd=self._folder)
@@ -359,7 +358,7 @@ class Target:
         same_file = (now.st_dev, now.st_ino) == (self.stat.st_dev, self.stat.st_ino)
         if not same_file or self.digest() != old_digest:
             raise FileChangedError(
-                f"{self.shown!r} was changed by somebody else just now and is as they left it. Read it, then try again."
+                f"{self.shown!r} was changed by another program just now and was left alone. Read it, then try again."
             )
 
     def _cannot(self, what: str, error: Exception) -> Exception:

@@ -1,8 +1,8 @@
 """
-Going back to a point of an undo journal.
+Restores files to a point of an undo journal.
 
-Each file gets what it held before the first change since then. A file that somebody else changed meanwhile is left
-alone, and nothing at all is done, unless that is forced. Going back is itself a change in the journal.
+Each file gets its content from before the first change since that point. If another program changed one of the files
+meanwhile, nothing is restored unless it is forced. Restoring is itself recorded in the journal.
 """
 
 import os
@@ -12,52 +12,52 @@ from pathlib import Path
 
 from handrail.errors import ToolError, UndoError
 from handrail.files.copying import digest
-from handrail.files.journal import Note, State
-from handrail.files.paths import Kind, Place
-from handrail.files.replace import TEMP_END, Target
-from handrail.files.source import Source
-from handrail.files.undo import Entry, History, Undo, read
+from handrail.files.journal import FileState, Note
+from handrail.files.paths import FileKind, Place
+from handrail.files.replace import TEMP_END, TargetFile
+from handrail.files.source import FileSource
+from handrail.files.undo import Undo, UndoEntry, UndoHistory, read
 from handrail.records import record
 
 BY_UNDO = Note("undo")
 
 
 @record
-class Step:
-    """One file and what it shall hold again. `known`: the hashes that are the work of the journal; "" = no file."""
+class RestoreStep:
+    """One file and its wanted state. `known`: hashes of states that the journal recorded; "" = no file."""
 
     path: str
-    want: State | None
+    want: FileState | None
     known: frozenset[str]
     torn: bool = False
-    """The last change may have stopped half-way, so that it may hold anything."""
+    """The last change may have stopped half-way, so the content is unknown."""
 
 
 @record
-class Restored:
-    """What was done: files with their old content, files and folders that were removed."""
+class RestoreResult:
+    """The restored files, and the files and folders that were removed."""
 
     to: int
     restored: tuple[str, ...]
     removed: tuple[str, ...]
 
 
-def plan(history: History, to: int) -> list[Step]:
-    """What each file held before change number `to`."""
-    first: dict[str, Entry] = {}
-    last: dict[str, Entry] = {}
+def plan(history: UndoHistory, to: int) -> list[RestoreStep]:
+    """The state of each file before change number `to`."""
+    first: dict[str, UndoEntry] = {}
+    last: dict[str, UndoEntry] = {}
     for entry in history.changes:
         if entry.number >= to and not entry.folder:
             first.setdefault(entry.path, entry)
             last[entry.path] = entry
     return [
         # a kill may have come between the journal's last word and the change itself
-        Step(path, first[path].old, frozenset(s.digest if s else "" for s in (entry.new, entry.old)), entry.torn)
+        RestoreStep(path, first[path].old, frozenset(s.digest if s else "" for s in (entry.new, entry.old)), entry.torn)
         for path, entry in last.items()
     ]
 
 
-def number_of(history: History, name: str) -> int:
+def number_of(history: UndoHistory, name: str) -> int:
     """The number of the first change after a point, given by number or name."""
     if name in history.points:
         return history.points[name]
@@ -66,8 +66,8 @@ def number_of(history: History, name: str) -> int:
     raise UndoError(f"{name!r} is no point of session {history.session}. --list shows them.")
 
 
-def latest(history: History) -> int:
-    """Where a plain undo goes back to: before the last prompt's changes that are not undone yet. 0 = nowhere."""
+def latest(history: UndoHistory) -> int:
+    """The point of a plain undo: before the last prompt whose changes are not undone yet. 0 = none."""
     number = len(history.entries)
     while number and (history.entries[number - 1].back or history.entries[number - 1] not in history.changes):
         entry = history.entries[number - 1]
@@ -80,26 +80,26 @@ def latest(history: History) -> int:
     return number
 
 
-def _group(entry: Entry) -> tuple[str, str]:
+def _group(entry: UndoEntry) -> tuple[str, str]:
     return (entry.point, "") if entry.point else ("", entry.call or str(entry.number))
 
 
-def go_back(folder: Path, to: int, *, force: bool = False) -> Restored:
+def go_back(folder: Path, to: int, *, force: bool = False) -> RestoreResult:
     """
-    Bring back what all files held before change number `to`.
+    Restore all files to their state before change number `to`.
 
     Raises:
-        UndoError: a file was changed by somebody else since, or its content is not kept. Nothing was done.
+        UndoError: another program changed a file since, or its content is not kept. Nothing was restored.
         ToolError: a file cannot be written. Those before it are restored; going back again does the rest.
     """
     history = read(folder)
     sweep(folder, history)
     steps = plan(history, to)
-    todo: list[tuple[Step, str]] = []
+    todo: list[tuple[RestoreStep, str]] = []
     problems: list[str] = []
     for step in steps:
         present, problem = _present(step.path)
-        if not problem and present in _held(step):
+        if not problem and present == (step.want.digest if step.want else ""):
             continue
         if not problem and not force and not step.torn and present not in step.known:
             problem = "was changed since"
@@ -121,29 +121,25 @@ def go_back(folder: Path, to: int, *, force: bool = False) -> Restored:
         _apply(step, present, undo)
         (removed if step.want is None else restored).append(step.path)
     removed += _remove_folders(history, to, undo)
-    return Restored(to, tuple(restored), tuple(removed))
-
-
-def _held(step: Step) -> frozenset[str]:
-    return frozenset({step.want.digest if step.want else ""})
+    return RestoreResult(to, tuple(restored), tuple(removed))
 
 
 def _place(path: str) -> Place:
-    return Place(path, path, path, kind=Kind.FILE)
+    return Place(path, path, path, kind=FileKind.FILE)
 
 
 def _present(path: str) -> tuple[str, str]:
-    """(the hash of what is there, "" if there is nothing; why it cannot be told)"""
+    """(hash of the present content, "" if there is no file; why it is unknown)"""
     try:
-        with Target(_place(path)) as target:
+        with TargetFile(_place(path)) as target:
             return (target.digest() if target.exists else ""), ""
     except ToolError as error:
         return "", f"cannot be looked at: {error}"
 
 
-def _kept_problem(folder: Path, want: State) -> str:
+def _kept_problem(folder: Path, want: FileState) -> str:
     try:
-        descriptor = Undo(folder).kept(want.digest)
+        descriptor = Undo(folder).open_content(want.digest)
     except OSError:
         return "held something that is no longer kept"
     try:
@@ -152,21 +148,21 @@ def _kept_problem(folder: Path, want: State) -> str:
         os.close(descriptor)
 
 
-def _apply(step: Step, present: str, undo: Undo) -> None:
-    with Target(_place(step.path)) as target:
+def _apply(step: RestoreStep, present: str, undo: Undo) -> None:
+    with TargetFile(_place(step.path)) as target:
         if step.want is None:
             target.remove(present, undo, BY_UNDO)
             return
-        descriptor = undo.kept(step.want.digest)
+        descriptor = undo.open_content(step.want.digest)
         try:
-            source = Source(descriptor, step.want.size)
+            source = FileSource(descriptor, step.want.size)
             target.write(source.pieces, present, undo, BY_UNDO, step.want.mode)
         finally:
             os.close(descriptor)
 
 
-def _remove_folders(history: History, to: int, undo: Undo) -> Iterable[str]:
-    """The folders that were made since, if nothing is in them."""
+def _remove_folders(history: UndoHistory, to: int, undo: Undo) -> Iterable[str]:
+    """Remove the empty folders that were created since."""
     for entry in reversed(history.changes):
         if entry.number >= to and entry.folder:
             with suppress(OSError):
@@ -177,11 +173,11 @@ def _remove_folders(history: History, to: int, undo: Undo) -> Iterable[str]:
                 yield entry.path
 
 
-def sweep(folder: Path, history: History) -> None:
+def sweep(folder: Path, history: UndoHistory) -> None:
     """
-    Remove the files that a killed process left beside those it was about to replace.
+    Remove the temporary files that a killed process left.
 
-    One that holds what the file held before is the old file itself, on its way into the journal, and gets there.
+    A temporary file with the old content is the old file itself, on its way into the journal; it is moved there.
     """
     for entry in history.entries:
         ours = entry.temp.endswith(TEMP_END) and "/" not in entry.temp

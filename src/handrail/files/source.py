@@ -1,4 +1,4 @@
-"""The bytes of an open file in bounded pieces: a small file is held as a whole, a large one is read as needed."""
+"""Reads an open file in bounded pieces: a small file is held whole, a large one is read as needed."""
 
 import os
 from collections.abc import Iterator
@@ -9,11 +9,11 @@ WHOLE = 32 * 1024 * 1024
 STEP = 4 * 1024 * 1024
 
 
-class Source:
+class FileSource:
     """
     The first `size` bytes of a file.
 
-    A mapped file would be simpler, but the program dies when somebody shortens a file that it has mapped.
+    A mapped file would be simpler, but the program dies when another process shortens a mapped file.
     """
 
     def __init__(self, descriptor: int, size: int, whole: int = WHOLE, step: int = STEP) -> None:
@@ -25,11 +25,11 @@ class Source:
             self._data = self.read(0, size)
 
     @classmethod
-    def of(cls, data: bytes) -> "Source":
+    def of(cls, data: bytes) -> "FileSource":
         """Bytes that are not in a file."""
-        made = cls.__new__(cls)
-        made._descriptor, made._step, made.size, made._data = -1, STEP, len(data), data
-        return made
+        source = cls.__new__(cls)
+        source._descriptor, source._step, source.size, source._data = -1, STEP, len(data), data
+        return source
 
     def read(self, start: int, end: int) -> bytes:
         """The bytes from `start` up to `end`, as far as there are any."""
@@ -58,9 +58,9 @@ class Source:
 
     def windows(self, after: int = 0, before: int = 0) -> Iterator[tuple[int, int, bytes]]:
         """
-        (where the window's own part begins and ends, its bytes), in order.
+        (start, end, bytes) of consecutive windows.
 
-        The bytes begin up to `before` earlier and end up to `after` later, so that what lies across is seen as a whole.
+        The bytes begin up to `before` earlier and end up to `after` later, so that matches across windows are found.
         """
         if self._data is not None:
             yield 0, self.size, self._data

@@ -1,8 +1,8 @@
 """
-Text in files, byte by byte: which encoding it has, and what a character is in it.
+Encodings of text files: detecting, decoding and encoding.
 
-Nothing here re-encodes a file. An edit is made of spans of bytes and what stands there afterwards; all other bytes,
-also those that mean nothing in the encoding, stay what they are.
+Nothing here re-encodes a whole file. An edit replaces spans of bytes; all other bytes stay as they are, even those that
+are invalid in the encoding.
 """
 
 import codecs
@@ -10,13 +10,13 @@ import unicodedata
 from collections.abc import Iterable
 
 from handrail.errors import ToolError
-from handrail.files.guess import ALL_COMMON, LIKELY, first_high, guess, written_share
+from handrail.files.guess_encoding import ALL_COMMON, LIKELY, first_high, guess_encoding, written_share
 from handrail.records import record
 
 BINARY_SAMPLE = 8 * 1024
 UTF16_SAMPLE = 64 * 1024
 PIECE = 256 * 1024
-"""Decoded at once just to see whether it can be: the text of a whole window would not fit in the processor's cache."""
+"""Bytes decoded at once to check validity: the text of a whole window would not fit in the processor's cache."""
 MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -34,7 +34,7 @@ SHOWN_NAMES = {
 
 @record
 class Encoding:
-    """A codec of Python, and the mark at the beginning of the file."""
+    """A Python codec and the byte order mark of the file."""
 
     name: str = "utf-8"
     mark: bytes = b""
@@ -50,7 +50,7 @@ class Encoding:
         return SHOWN_NAMES.get(self.name, self.name)
 
     def decode(self, data: bytes) -> str:
-        """The text of bytes without a mark. Bytes that mean nothing become lone surrogates; half units are left out."""
+        """Decode bytes without a mark. Invalid bytes become lone surrogates; incomplete units are dropped."""
         unit = UNITS.get(self.name, 0)
         if unit:
             return data[: len(data) - len(data) % unit].decode(self.name, "surrogatepass")
@@ -61,7 +61,7 @@ class Encoding:
         The bytes of a text.
 
         Raises:
-            ToolError: with the first character that the encoding does not have.
+            ToolError: it names the first character that the encoding does not have.
         """
         try:
             return text.encode(self.name)
@@ -77,7 +77,7 @@ class Encoding:
             ) from error
 
     def has(self, text: str) -> bool:
-        """Whether all of the text can be written in it."""
+        """Whether the encoding can represent the text."""
         try:
             text.encode(self.name)
         except UnicodeEncodeError:
@@ -88,12 +88,11 @@ class Encoding:
 UTF8 = Encoding()
 
 
-def detect(windows: Iterable[bytes]) -> Encoding | None:
+def detect_encoding(windows: Iterable[bytes]) -> Encoding | None:
     """
-    The encoding of a text that comes in pieces; None = this is no text.
+    Detect the encoding of a text that comes in pieces; None = it is not text.
 
-    A mark decides; then what only UTF-16 looks like; then UTF-8, also with a few broken bytes; then what the bytes are
-    most likely to be.
+    The order: a byte order mark, UTF-16 without a mark, UTF-8 (even with a few broken bytes), the most likely guess.
     """
     decoder = None
     for window in windows:
@@ -111,12 +110,12 @@ def detect(windows: Iterable[bytes]) -> Encoding | None:
             for start in range(0, len(view), PIECE):
                 decoder.decode(view[start : start + PIECE])
         except UnicodeDecodeError:
-            return UTF8 if _nearly_utf8(window) else Encoding(guess(window))
+            return UTF8 if _nearly_utf8(window) else Encoding(guess_encoding(window))
     return UTF8
 
 
 def _valid(window: bytes, name: str) -> bool:
-    """UTF-32 has no way to keep what it cannot express."""
+    """Whether a marked text is valid; only UTF-32 cannot preserve invalid bytes."""
     if not name.startswith("utf-32"):
         return True
     try:
@@ -127,7 +126,7 @@ def _valid(window: bytes, name: str) -> bool:
 
 
 def _unmarked_utf16(window: bytes) -> Encoding | None:
-    """Zero bytes, and yet in one of the two orders nearly all characters are such as people write."""
+    """UTF-16 if in one byte order nearly all characters are common ones, despite the zero bytes."""
     sample = window[: UTF16_SAMPLE if len(window) > UTF16_SAMPLE else len(window) & ~1]
     texts = {name: sample.decode(name, "surrogatepass") for name in ("utf-16-le", "utf-16-be")}
     best = max(texts, key=lambda name: written_share(texts[name]))
@@ -141,7 +140,7 @@ def _explains_zeros(text: str) -> bool:
 
 
 def _nearly_utf8(window: bytes) -> bool:
-    """Whether most of what is not ASCII is good UTF-8: other encodings hit upon it by chance only."""
+    """Whether most of the text beyond ASCII is valid UTF-8: in other encodings that happens only by chance."""
     start = first_high(window)
     text = window[start : start + UTF16_SAMPLE].decode("utf-8", "surrogateescape")
     broken = sum("\udc80" <= char <= "\udcff" for char in text)

@@ -1,18 +1,17 @@
 """
-The undo journal of a session: what every change did away with, kept before the change happens.
+The undo journal of a session: it keeps the old content of every file before the file changes.
 
     index.jsonl     a header, then lines that are only ever added
-                      point     a place in the journal that has a name, such as the id of a user's message
-                      begin     a change of a file begins: its path, what it held, the name of the file beside it
+                      point     a named place in the journal, such as the id of a user's message
+                      begin     a change of a file begins: its path, its old state, the name of the temporary file
                       ready     the new content is complete; the change itself follows
-                      finished  a change that could have stopped half-way has not
+                      finished  a change in place is complete
                       void      the change did not happen
                       folder    a folder is about to be made or removed
-    content/<hash>  what files held, each content once
+    content/<hash>  old contents, each stored once
 
-Nothing is on disk before the first change. The folder is for its owner only, never inside a project, and no git is
-involved. Killed at any moment, the journal knows every change that may have happened; what a file holds now tells
-whether it did.
+Nothing is on disk before the first change. The folder is private, never inside a project, and does not use git. If the
+process is killed, the journal knows every change that may have happened; the content of a file shows whether it did.
 """
 
 import json
@@ -28,8 +27,8 @@ from typing import Any
 
 from handrail.errors import UndoError
 from handrail.files.copying import copy
-from handrail.files.journal import Note, State
-from handrail.files.owned import owned_folder
+from handrail.files.journal import FileState, Note
+from handrail.files.private_folder import make_private_folder
 from handrail.records import record
 
 FORMAT = "handrail undo"
@@ -40,50 +39,50 @@ KEEP_SECONDS = 30 * 24 * 3600.0
 
 
 @record
-class Entry:
+class UndoEntry:
     """One change, numbered from 1 in the order in which changes began."""
 
     number: int
     key: str
     at: float
     path: str
-    old: State | None
-    new: State | None
+    old: FileState | None
+    new: FileState | None
     tool: str
     call: str
     point: str
     back: int
-    """The number that a restoring change goes back to; 0 = it is an ordinary one."""
+    """The number that a restoring change goes back to; 0 = an ordinary change."""
     folder: bool = False
     ready: bool = False
     void: bool = False
     torn: bool = False
-    """It was being written in place, and may have stopped half-way."""
+    """It was written in place and may have stopped half-way."""
     temp: str = ""
     process: int = 0
 
 
 @record
-class History:
-    """A journal as it was read."""
+class UndoHistory:
+    """The content of a journal."""
 
     session: str
     cwd: str
-    entries: tuple[Entry, ...]
+    entries: tuple[UndoEntry, ...]
     points: dict[str, int]
-    """The name of each point and the number of the first change after it."""
+    """The number of the first change after each named point."""
 
     @property
-    def changes(self) -> tuple[Entry, ...]:
-        """What may have happened."""
+    def changes(self) -> tuple[UndoEntry, ...]:
+        """The changes that may have happened."""
         return tuple(entry for entry in self.entries if entry.ready and not entry.void)
 
 
 class Undo:
     """
-    Keeps what changes do away with, for one session. Tools use it from several threads.
+    Keeps the old content of files that one session changes. Tools use it from several threads.
 
-    `limit`: bytes of content; beyond it the oldest goes. Journals beside this one that nobody used for a month go too.
+    `limit`: bytes of content; beyond it the oldest is dropped. Journals not used for a month are removed.
     """
 
     def __init__(
@@ -99,23 +98,23 @@ class Undo:
         self._lock = Lock()
 
     def point(self, name: str) -> None:
-        """Name the present moment; it is written down with the next change."""
+        """Set a named point; it is written with the next change."""
         self._point = name
 
-    # What `handrail.files.replace` asks of a journal
+    # The methods of UndoJournal
 
-    def begin(self, path: str, old: State | None, source: int | None, temp: str, note: Note) -> tuple[str, str]:
+    def begin(self, path: str, old: FileState | None, source: int | None, temp: str, note: Note) -> tuple[str, str]:
         key = secrets.token_hex(8)
         with self._lock:
             self._prepare()
             notice = self.keep(old, source) if old is not None and source is not None else ""
             self._add(
-                {"begin": key, "path": path, "old": _plain(old), "temp": temp, "process": os.getpid()}
+                {"begin": key, "path": path, "old": _state_to_json(old), "temp": temp, "process": os.getpid()}
                 | self._about(note)
             )
         return key, notice
 
-    def keep(self, old: State, source: int) -> str:
+    def keep(self, old: FileState, source: int) -> str:
         place = self._content(old.digest)
         if place.exists():
             return ""
@@ -138,24 +137,24 @@ class Undo:
             os.close(descriptor)
         return f"The undo journal is full: what {dropped} earlier changes did away with was dropped." if dropped else ""
 
-    def takes(self, old: State, device: int) -> bool:
+    def takes(self, old: FileState, device: int) -> bool:
         with self._lock:
             self._prepare()
             content = self.folder / "content"
             if old.size > self._limit or content.stat().st_dev != device or self._content(old.digest).exists():
                 return False
-            return not self._make_room(old.size)  # whoever copies says that something went
+            return not self._make_room(old.size)  # a copy reports what was dropped
 
-    def take(self, old: State, folder: int, name: str) -> None:
+    def take(self, old: FileState, folder: int, name: str) -> None:
         place = self._content(old.digest)
         os.rename(name, place, src_dir_fd=folder)
         place.chmod(0o600)
 
-    def ready(self, key: str, new: State | None, *, in_place: bool = False) -> None:
-        line: dict[str, Any] = {"ready": key, "new": _plain(new)}
+    def ready(self, key: str, new: FileState | None, *, in_place: bool = False) -> None:
+        line: dict[str, Any] = {"ready": key, "new": _state_to_json(new)}
         self._add(line | {"in_place": True} if in_place else line)
 
-    def finished(self, key: str) -> None:
+    def finish(self, key: str) -> None:
         self._add({"finished": key})
 
     def void(self, key: str) -> None:
@@ -172,10 +171,10 @@ class Undo:
         path.unlink()
         return descriptor
 
-    def kept(self, digest: str) -> int:
+    def open_content(self, digest: str) -> int:
         return os.open(self._content(digest), os.O_RDONLY | os.O_CLOEXEC)
 
-    # How it is done
+    # Internals
 
     def _content(self, digest: str) -> Path:
         return self.folder / "content" / digest
@@ -185,9 +184,9 @@ class Undo:
         return about | {"back": self._back} if self._back else about
 
     def _prepare(self) -> None:
-        """Make the folder with its first line, or go on with what is there."""
+        """Create the folder and its first line, or continue an existing journal."""
         if not self._open:
-            owned_folder(self.folder / "content")
+            make_private_folder(self.folder / "content")
             for folder in (self.folder.parent, self.folder):
                 folder.chmod(0o700)
             self._start()
@@ -197,7 +196,7 @@ class Undo:
             self._add({"point": point})
 
     def _start(self) -> None:
-        """The first line of a new journal; after a kill, an end for the line that was cut off."""
+        """Write the first line of a new journal, or end a line that a kill cut off."""
         index = self.folder / INDEX
         data = index.read_bytes() if index.exists() else b""
         if data and not data.endswith(b"\n"):
@@ -213,7 +212,7 @@ class Undo:
         self._append(json.dumps(line, separators=(",", ":")).encode() + b"\n")
 
     def _append(self, data: bytes) -> None:
-        """One call of the system for a line, so that lines of several processes do not mix."""
+        """Write a line by one system call, so that lines of several processes do not mix."""
         descriptor = os.open(self.folder / INDEX, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             os.write(descriptor, data)
@@ -221,7 +220,7 @@ class Undo:
             os.close(descriptor)
 
     def _make_room(self, size: int) -> int:
-        """Drop the oldest contents until there is room; how many went."""
+        """Drop the oldest contents until there is room, and return how many."""
         stats = [(path, path.stat()) for path in (self.folder / "content").iterdir()]
         found = sorted((stat.st_ctime_ns, stat.st_size, path) for path, stat in stats)
         used = sum(each for _, each, _ in found)
@@ -236,16 +235,16 @@ class Undo:
 
 
 def forget_old(parent: Path, seconds: float) -> None:
-    """Remove the journals that nobody has used for so long."""
+    """Remove journals that were not used for `seconds`."""
     for folder in parent.iterdir():
         with suppress(OSError):
             if (folder / INDEX).stat().st_mtime < time.time() - seconds:
                 shutil.rmtree(folder)
 
 
-def read(folder: Path) -> History:
+def read(folder: Path) -> UndoHistory:
     """
-    What a journal holds. A line that was cut off by a kill is left out.
+    Read a journal. A line that a kill cut off is skipped.
 
     Raises:
         UndoError: there is none, or a newer handrail wrote it.
@@ -255,7 +254,7 @@ def read(folder: Path) -> History:
     except OSError as error:
         raise UndoError(f"There is no undo journal in {str(folder)!r} ({error.strerror}).") from error
     if not lines:
-        return History("", "", (), {})  # killed before its first line was complete
+        return UndoHistory("", "", (), {})  # killed before its first line was complete
     head = lines[0]
     if head.get("format") != FORMAT:
         raise UndoError(f"{str(folder / INDEX)!r} is no undo journal.")
@@ -278,7 +277,7 @@ def read(folder: Path) -> History:
             if word in line:
                 later.setdefault(line[word], {})[word] = line
     entries = tuple(_entry(number, line, later) for number, line in enumerate(begun, 1))
-    return History(head.get("session", folder.name), head.get("cwd", ""), entries, points)
+    return UndoHistory(head.get("session", folder.name), head.get("cwd", ""), entries, points)
 
 
 def _lines(index: Path) -> Iterator[dict[str, Any]]:
@@ -289,18 +288,18 @@ def _lines(index: Path) -> Iterator[dict[str, Any]]:
                 yield value
 
 
-def _entry(number: int, line: dict[str, Any], later: dict[str, dict[str, Any]]) -> Entry:
+def _entry(number: int, line: dict[str, Any], later: dict[str, dict[str, Any]]) -> UndoEntry:
     folder = "folder" in line
     key = line.get("begin", "")
     after = {"ready": {}} if folder else later.get(key, {})
     ready = after.get("ready", {})
-    return Entry(
+    return UndoEntry(
         number=number,
         key=key,
         at=line["at"],
         path=line["folder"] if folder else line["path"],
-        old=None if folder else _state(line["old"]),
-        new=_state(ready.get("new")),
+        old=None if folder else _state_from_json(line["old"]),
+        new=_state_from_json(ready.get("new")),
         tool=line["tool"],
         call=line["call"],
         point=line["in"],
@@ -314,9 +313,9 @@ def _entry(number: int, line: dict[str, Any], later: dict[str, dict[str, Any]]) 
     )
 
 
-def _plain(state: State | None) -> dict[str, Any] | None:
+def _state_to_json(state: FileState | None) -> dict[str, Any] | None:
     return None if state is None else {"digest": state.digest, "size": state.size, "mode": state.mode}
 
 
-def _state(plain: dict[str, Any] | None) -> State | None:
-    return State(plain["digest"], plain["size"], plain["mode"]) if plain else None
+def _state_from_json(plain: dict[str, Any] | None) -> FileState | None:
+    return FileState(plain["digest"], plain["size"], plain["mode"]) if plain else None

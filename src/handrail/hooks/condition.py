@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-from handrail.files.paths import beneath, exists, expand, locate, resolve
+from handrail.files.paths import exists, expand, list_folder, locate, resolve
 from handrail.permissions.case import Facts, make_case
 from handrail.permissions.file_access import Lookup
 from handrail.permissions.matching import matching_rules
@@ -10,7 +10,7 @@ from handrail.permissions.policy import Policy
 from handrail.permissions.rules import Behaviour, Rule
 from handrail.tools.access import DeclaredUse
 
-LOOKUP = Lookup(resolve, locate, expand, exists, beneath)
+LOOKUP = Lookup(resolve, locate, expand, exists, list_folder)
 
 
 def holds(rule: Rule, call: DeclaredUse, cwd: str, home: str) -> bool:

@@ -5,7 +5,7 @@ import re
 from hashlib import sha256
 from pathlib import Path
 
-from handrail.files.owned import owned_folder
+from handrail.files.private_folder import make_private_folder
 
 MAX_TEXT = 10_000
 
@@ -37,7 +37,7 @@ def _kept(text: str, folder: Path | None) -> str:
     data = text.encode("utf-8", "backslashreplace")
     path = folder / f"hook-{sha256(data).hexdigest()[:16]}.txt"
     try:
-        owned_folder(folder)
+        make_private_folder(folder)
         path.unlink(missing_ok=True)  # a link planted here must not lead the text elsewhere
         with open(path, "xb", opener=_owner_only) as file:
             file.write(data)

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, partial
 
 from handrail.conversation.blocks import ToolUse
-from handrail.files.paths import MAX_BENEATH, Beneath, Place, plain
-from handrail.files.paths import Kind as PlaceKind
+from handrail.files.paths import MAX_BENEATH, FolderContents, Place, normalize
+from handrail.files.paths import FileKind as PlaceKind
 from handrail.permissions.file_access import FileAccess, FileEffect, Lookup, assess_place
 from handrail.permissions.implied_paths import accesses_inside, implied_accesses
 from handrail.permissions.policy import Policy
@@ -209,11 +209,11 @@ class _TooMuchError(Exception):
     """Listing all files that a call may access would take too long."""
 
 
-def limit_listing(beneath: Callable[[str, bool], Beneath | None]) -> Callable[[str, bool], Beneath | None]:
+def limit_listing(beneath: Callable[[str, bool], FolderContents | None]) -> Callable[[str, bool], FolderContents | None]:
     """The same lookup with a limit on the files it lists: a line may name the same folder a hundred times."""
     left = MAX_LOOKED_AT
 
-    def list_within_limit(folder: str, hidden: bool) -> Beneath | None:
+    def list_within_limit(folder: str, hidden: bool) -> FolderContents | None:
         nonlocal left
         if left <= 0:
             raise _TooMuchError
@@ -254,7 +254,7 @@ class Finder:
         folders = [posixpath.join(self.policy.cwd, folder) for folder in segment.cwds if folder is not None]
         known = len(folders) == len(segment.cwds)
         return known and all(
-            self.lookup.locate(path, "/").real in here for folder in folders for path in {folder, plain(folder)}
+            self.lookup.locate(path, "/").real in here for folder in folders for path in {folder, normalize(folder)}
         )
 
     def removed_files(self, segment: Segment, part: int) -> Iterator[FileAccess]:

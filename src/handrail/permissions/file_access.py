@@ -8,7 +8,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import NamedTuple
 
-from handrail.files.paths import Beneath, Kind, Place
+from handrail.files.paths import FileKind, FolderContents, Place
 from handrail.permissions.paths import below, doubt, protected_place
 from handrail.permissions.patterns import PathIndex
 from handrail.permissions.policy import Policy
@@ -57,7 +57,7 @@ class Lookup(NamedTuple):
     locate: Callable[[str, str], Place]
     expand: Callable[[str, str, bool], tuple[Place, ...]]
     exists: Callable[[str, str], bool]
-    beneath: Callable[[str, bool], Beneath | None]
+    beneath: Callable[[str, bool], FolderContents | None]
 
 
 def assess_place(
@@ -86,7 +86,7 @@ def is_permitted(policy: Policy, file: FileAccess, doubtful: str) -> bool:
 
 
 def paths_of(place: Place) -> tuple[str, ...]:
-    end = "/" if place.kind is Kind.FOLDER and place.real != "/" else ""
+    end = "/" if place.kind is FileKind.FOLDER and place.real != "/" else ""
     return (place.real + end,) if place.real == place.absolute else (place.real + end, place.absolute + end)
 
 

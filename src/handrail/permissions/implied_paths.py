@@ -8,7 +8,7 @@ Removing a protected file together with its folder changes nothing that runs lat
 import posixpath
 from collections.abc import Callable, Iterable, Iterator
 
-from handrail.files.paths import Kind, Place
+from handrail.files.paths import FileKind, Place
 from handrail.permissions.file_access import READING, FileAccess, FileEffect, Lookup, assess_place
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import Behaviour
@@ -52,7 +52,7 @@ def accesses_inside(
 ) -> Iterator[FileAccess]:
     """The files in a folder that deny or ask rules match."""
     indexes = [policy.index[kind] for kind in OBJECTING]
-    if folder.kind is not Kind.FOLDER or all(index.read.empty and index.edit.empty for index in indexes):
+    if folder.kind is not FileKind.FOLDER or all(index.read.empty and index.edit.empty for index in indexes):
         return
     for name in list_folder(folder, lookup):
         file = access_in(folder, name, effect, part, policy)
@@ -64,10 +64,10 @@ def landing(source: Place, target: Place, part: int, policy: Policy, lookup: Loo
     """The files written when source is put into target; an existing link there may lead elsewhere."""
     name = posixpath.basename(source.spelling.rstrip("/"))
     there = target
-    if target.kind is Kind.FOLDER and name not in ("", ".", ".."):
+    if target.kind is FileKind.FOLDER and name not in ("", ".", ".."):
         there = lookup.locate(posixpath.join(target.real, name), "/")
         yield assess_place(policy, there, FileEffect.WRITE, there.absolute, part)
-    if source.kind is not Kind.FOLDER:
+    if source.kind is not FileKind.FOLDER:
         return
     for inner in list_folder(source, lookup):
         file = access_in(there, inner, FileEffect.WRITE, part, policy)

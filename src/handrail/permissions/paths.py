@@ -10,7 +10,7 @@ import posixpath
 import unicodedata
 from functools import lru_cache
 
-from handrail.files.paths import Kind, Place
+from handrail.files.paths import FileKind, Place
 from handrail.shell.secrets import secret as secret_path
 
 PROTECTED_FOLDERS = frozenset(
@@ -99,9 +99,9 @@ def critical(path: str, home: str, working_dirs: tuple[str, ...]) -> bool:
 
 
 SPECIAL = {
-    Kind.DEVICE: "it is a device",
-    Kind.PIPE: "it is a pipe, and reading it could wait for ever",
-    Kind.SOCKET: "it is a socket",
+    FileKind.DEVICE: "it is a device",
+    FileKind.PIPE: "it is a pipe, and reading it could wait for ever",
+    FileKind.SOCKET: "it is a socket",
 }
 
 
@@ -114,7 +114,7 @@ def doubt(place: Place, prefixes: tuple[str, ...], *, writes: bool) -> str:
         return f"{place.spelling!r}{leads} is outside the working folders"
     if place.kind in SPECIAL:
         return f"{place.spelling!r}: {SPECIAL[place.kind]}"
-    if place.kind is Kind.LINK and not writes:
+    if place.kind is FileKind.LINK and not writes:
         return f"{place.spelling!r} is a link that leads nowhere"
     if writes and place.links > 1:
         return f"{place.spelling!r} is one of {place.links} names of the same file, and the others may be elsewhere"

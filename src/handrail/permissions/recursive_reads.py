@@ -7,7 +7,7 @@ Only files that matter are listed: those that need a permission question, and li
 import posixpath
 from collections.abc import Callable, Iterator
 
-from handrail.files.paths import Kind, Place
+from handrail.files.paths import FileKind, Place
 from handrail.permissions.file_access import FileAccess, FileEffect, Lookup, assess_place
 from handrail.permissions.hidden_files import hidden_file_check
 from handrail.permissions.implied_paths import OBJECTING, has_objection
@@ -44,7 +44,7 @@ def reads_below(top: Place, below: Below, part: int, policy: Policy, lookup: Loo
     left, seen = [top], {top.real}
     while left:
         folder = left.pop()
-        if folder.kind is not Kind.FOLDER:
+        if folder.kind is not FileKind.FOLDER:
             continue
         found = lookup.beneath(folder.real, below.hidden)
         if found is None and below == VISIBLE and all(policy.index[kind].read.empty for kind in OBJECTING):
@@ -60,9 +60,9 @@ def reads_below(top: Place, below: Below, part: int, policy: Policy, lookup: Loo
         for name in found.links if below.links else ():
             place = lookup.locate(posixpath.join(folder.real, name), "/")
             file = assess_place(policy, place, FileEffect.BELOW, place.absolute, part)
-            if (file.doubt and place.kind is not Kind.LINK) or has_objection(file, policy):
+            if (file.doubt and place.kind is not FileKind.LINK) or has_objection(file, policy):
                 yield file
-            elif place.kind is Kind.FOLDER and not is_inside(place.real, seen):
+            elif place.kind is FileKind.FOLDER and not is_inside(place.real, seen):
                 seen.add(place.real)
                 left.append(place)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from handrail.conversation.messages import AssistantMessage, Message
-from handrail.files.owned import owned_folder
+from handrail.files.private_folder import make_private_folder
 from handrail.loop.compaction.plan import Compaction, SummaryPlan
 from handrail.loop.compaction.stubs import (
     CHARACTERS_PER_TOKEN,
@@ -113,7 +113,7 @@ def save_all(saves: Sequence[FileToSave]) -> bool:
     """Write files for their owner only; False if one cannot be written, and then nothing must leave the history."""
     try:
         for save in saves:
-            owned_folder(save.path.parent)
+            make_private_folder(save.path.parent)
             with open(save.path, "wb", opener=_owner_only) as file:
                 file.write(save.data)
     except OSError as error:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import UserMessage
-from handrail.files.frontmatter import read_head
+from handrail.files.frontmatter import parse_frontmatter
 from handrail.loop.run_hooks import Expansion
 from handrail.records import record
 from handrail.session.environment import repository_of
@@ -77,7 +77,7 @@ def _in(folder: Path, project: Path | None) -> Iterator[Command]:
                 continue
             if project and reaches_out(path, project):
                 continue
-            headed = read_head(path.read_text("utf-8", "replace"))
+            headed = parse_frontmatter(path.read_text("utf-8", "replace"))
         except OSError:
             continue
         name = path.stem

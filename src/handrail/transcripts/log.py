@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from handrail.errors import SessionError
-from handrail.files.owned import owned_folder
+from handrail.files.private_folder import make_private_folder
 from handrail.records import record
 
 Record: TypeAlias = dict[str, Any]
@@ -100,7 +100,7 @@ def _locked(path: Path) -> int:
     """
     file = -1
     try:
-        owned_folder(path.parent)
+        make_private_folder(path.parent)
         while True:
             file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from handrail.builtin.services import ToolServices
-from handrail.builtin.support.background_tasks import Tasks, tasks_of
+from handrail.builtin.support.background_tasks import BackgroundTasks, tasks_of
 from handrail.conversation.blocks import ToolUse
 from handrail.dispatch.approval.decide import conditions_left_to_tools
 from handrail.dispatch.approval.gate import PolicyGate
@@ -49,7 +49,7 @@ class Session:
         self._count = 0
 
     @property
-    def tasks(self) -> Tasks:
+    def tasks(self) -> BackgroundTasks:
         return tasks_of(self.services)
 
     def rules(self, mode: str = "default") -> Gate:

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from handrail.builtin.bash.reading import glance, remember
 from handrail.builtin.bash.shell import Shell
+from handrail.builtin.bash.shown_file import glance, remember
 from handrail.builtin.bash.tool import Bash
 from handrail.builtin.support.live_output import ShellProgress
 from handrail.conversation.blocks import Image
@@ -184,7 +184,7 @@ DANGEROUS = {
 
 def test_a_command_that_only_reads_gets_a_clean_environment(tmp_path: Path) -> None:
     session = Session(tmp_path, {**DANGEROUS, "PATH": ".::bin:/usr/bin:/bin:", "LANG": "C.UTF-8", "LC_ALL": "C"})
-    found = Shell(session.services).prepared("ls", "/", None, inside=False).command.env
+    found = Shell(session.services).prepare("ls", "/", None, inside=False).command.env
 
     assert set(found) & {*DANGEROUS} == set()
     assert (found["HOME"], found["LANG"], found["LC_ALL"]) == (str(session.home), "C.UTF-8", "C")

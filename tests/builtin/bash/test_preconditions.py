@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from handrail.builtin.bash.preconditions import Needs
+from handrail.builtin.bash.preconditions import Preconditions
 from handrail.shell import CommandVerdict, analyse
 from handrail.tools.outcome import Status
 from tests.builtin.bash.session import Session
@@ -138,14 +138,14 @@ async def test_a_repository_that_reaches_beyond_the_workspace_is_asked_about(ses
     inner.mkdir()
     narrow = replace(session.services, working_dirs=lambda: (str(inner),))
 
-    assert await Needs(narrow)(analyse("git status"), str(inner)) == (
+    assert await Preconditions(narrow)(analyse("git status"), str(inner)) == (
         "the top of the working tree lies outside the workspace",
     )
-    assert await Needs(session.services)(analyse("git status"), str(inner)) == ()
+    assert await Preconditions(session.services)(analyse("git status"), str(inner)) == ()
 
 
 async def test_outside_of_a_repository_there_is_nothing_to_fear(session: Session) -> None:
-    assert await Needs(session.services)(analyse("git status"), str(session.project)) == ()
+    assert await Preconditions(session.services)(analyse("git status"), str(session.project)) == ()
 
 
 async def test_a_program_of_the_project_is_not_taken_for_the_real_one(tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ async def test_who_works_at_home_may_have_programs_there(tmp_path: Path) -> None
         session.services, env={"PATH": f"{tools}:/usr/bin:/bin"}, working_dirs=lambda: (str(session.home),)
     )
 
-    assert await Needs(at_home)(analyse("ls"), str(session.home)) == ()
+    assert await Preconditions(at_home)(analyse("ls"), str(session.home)) == ()
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ async def test_file_names_that_could_be_something_else_are_looked_for(
     (session.project / name).touch()
 
     assert analyse(command).verdict is CommandVerdict.READ_ONLY
-    assert (await Needs(session.services)(analyse(command), str(session.project)) == ()) is holds
+    assert (await Preconditions(session.services)(analyse(command), str(session.project)) == ()) is holds
 
 
 @pytest.mark.parametrize("command", ["gh pr list", "kubectl get pods"])
@@ -206,4 +206,4 @@ async def test_what_would_use_the_users_credentials_is_asked_about(session: Sess
     analysis = analyse(command)
 
     assert analysis.verdict is CommandVerdict.READ_ONLY
-    assert await Needs(session.services)(analysis, str(session.project))
+    assert await Preconditions(session.services)(analysis, str(session.project))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from handrail.builtin.support.background_tasks import Task, Tasks, close_tasks
+from handrail.builtin.support.background_tasks import BackgroundTask, BackgroundTasks, close_tasks
 from handrail.conversation.blocks import Text
 from handrail.errors import HandrailError
 from handrail.tools.outcome import Cause, Status
@@ -32,7 +32,7 @@ def told(session: Session) -> list[str]:
     return [line for text in texts for line in text.splitlines()]
 
 
-def ended(task: Task, name: str) -> str:
+def ended(task: BackgroundTask, name: str) -> str:
     return (
         f"Background task {task.id} ({name}) has ended: {task.status}, exit code {task.code}. "
         f"Its output is in {task.output}."
@@ -150,7 +150,7 @@ async def test_each_line_of_a_monitor_is_an_event(session: Session) -> None:
 
 
 async def test_a_line_is_an_event_once_it_is_whole(tmp_path: Path) -> None:
-    task = Task(tmp_path, id="t", kind="monitor", text="", description="", cwd="/")
+    task = BackgroundTask(tmp_path, id="t", kind="monitor", text="", description="", cwd="/")
     found = []
     for said in ("on", "e\ntwo\nthr", "ee", "\n"):
         with task.output.open("a") as file:
@@ -187,7 +187,7 @@ async def test_a_task_that_writes_too_much_is_stopped_and_that_is_told(tmp_path:
     session = Session(tmp_path, output_quota=lambda: 100_000)
     task = await begun(session, "yes")
     ended = await session.use("TaskOutput", {"task_id": task})
-    again = Tasks(session.services.state).get(task)
+    again = BackgroundTasks(session.services.state).get(task)
 
     told, notice, first, *_ = ended.result.text.split("\n")
     assert (told, first) == (f"Task {task}: killed, exit code 143", "y")
@@ -230,7 +230,7 @@ async def test_tasks_end_with_their_session(session: Session) -> None:
 async def test_a_resumed_session_knows_its_tasks(session: Session) -> None:
     over, running = await begun(session, "echo said; exit 2", description="first"), await begun(session, "sleep 1000")
     await session.use("TaskOutput", {"task_id": over})
-    later = Tasks(session.state)
+    later = BackgroundTasks(session.state)
 
     assert [(task.id, task.status, task.code, task.description) for task in later.all()] == [
         (over, "failed", 2, "first"),
@@ -239,7 +239,7 @@ async def test_a_resumed_session_knows_its_tasks(session: Session) -> None:
     assert later.all()[0].output.read_text() == "said\n"
     (news,) = later.attachments()
     assert f"Background task {running} (sleep 1000) does not run any more" in str(news)
-    assert list(Tasks(session.state).attachments()) == []
+    assert list(BackgroundTasks(session.state).attachments()) == []
 
 
 async def test_what_is_written_down_is_for_its_owner_only(session: Session) -> None:
@@ -257,4 +257,4 @@ async def test_a_list_of_a_newer_version_is_not_misread(tmp_path: Path) -> None:
     (folder / "x.json").write_text(json.dumps({"version": 99}))
 
     with pytest.raises(HandrailError, match="newer handrail"):
-        Tasks(tmp_path)
+        BackgroundTasks(tmp_path)

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handrail.builtin.grep import Grep
-from handrail.builtin.grep.lines import MAX_EVENT, events
+from handrail.builtin.grep.lines import MAX_EVENT, read_events
 from handrail.builtin.grep.query import MAX_CHARS
+from handrail.builtin.grep.tool import Grep
 from handrail.builtin.services import ToolServices
 from handrail.builtin.support import ripgrep
 from handrail.builtin.support.ripgrep import packaged_rg
@@ -187,7 +187,7 @@ def test_an_endless_event_keeps_its_number_and_beginning(cuts: list[int], sign: 
         at += cut
     chunks += [data[start : start + 250_000] for start in range(at, len(data), 250_000)]
 
-    [event] = events(chunks)
+    [event] = read_events(chunks)
 
     assert event["type"] == "match"
     assert event["data"]["line_number"] == 7

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.builtin.notebook_edit import NotebookEdit
-from handrail.builtin.notebook_edit.cells import Sheet
-from handrail.builtin.read import Read
+from handrail.builtin.notebook_edit.cells import NotebookText
+from handrail.builtin.notebook_edit.tool import NotebookEdit
+from handrail.builtin.read.tool import Read
 from handrail.builtin.services import ToolServices
 from handrail.errors import ToolError
 from handrail.files.restore import go_back
@@ -150,7 +150,7 @@ def test_any_edit_is_the_edit_of_the_notebook_written_in_the_same_manner(
     if indent is None:
         style["separators"] = compact
     text = json.dumps(book(*cells), **style)
-    sheet = Sheet(text, "n")
+    sheet = NotebookText(text, "n")
     at = data.draw(st.integers(0, len(cells) - 1))
     mode = data.draw(st.sampled_from(["replace", "delete", "insert", "first"]))
 

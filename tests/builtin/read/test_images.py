@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.builtin.read import Read, images
-from handrail.builtin.read.formats import media_type
+from handrail.builtin.read import images
+from handrail.builtin.read.tool import Read
 from handrail.builtin.services import ToolServices
+from handrail.builtin.support.media_types import media_type
 from handrail.conversation.blocks import Image, ResultBlock, Text
 from handrail.errors import ToolError
 from handrail.tools.context import ToolContext
@@ -118,7 +119,7 @@ def test_a_broken_image_is_refused_or_shown_but_nothing_else_happens(kind: str, 
     if not media_type(cut):
         return
     try:
-        shown = images.fitted(cut, "p")
+        shown = images.fit_image(cut, "p")
     except ToolError as error:
         problem = str(error)
         assert "broken image" in problem or "pixels" in problem

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.builtin.read import Read, notebook
-from handrail.builtin.read.text import MAX_BYTES, Wanted
+from handrail.builtin.read import notebook
+from handrail.builtin.read.text import MAX_BYTES, LineRange
+from handrail.builtin.read.tool import Read
 from handrail.builtin.services import ToolServices
 from handrail.conversation.blocks import Image, ResultBlock, Text
 from handrail.errors import ToolError
@@ -119,7 +120,7 @@ JSON = st.recursive(
 
 @given(st.lists(st.dictionaries(st.sampled_from(["cell_type", "source", "outputs", "id"]), JSON), max_size=3))
 def test_any_cells_are_shown_somehow(cells: list[Any]) -> None:
-    blocks, shown, total = notebook.show(json.dumps({"cells": cells}).encode(), Wanted(), "n")
+    blocks, shown, total = notebook.show_notebook(json.dumps({"cells": cells}).encode(), LineRange(), "n")
 
     assert blocks
     assert shown == total == len(cells)

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handrail.builtin.read import Read, images, pdf, pdf_process
+from handrail.builtin.read import images, pdf, pdf_process
+from handrail.builtin.read.tool import Read
 from handrail.builtin.services import ToolServices
 from handrail.conversation.blocks import Image, ResultBlock, Text
 from handrail.errors import ToolError
@@ -101,7 +102,7 @@ def test_text_and_pictures_are_bounded_together(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(pdf, "MAX_TEXT", 30)
     monkeypatch.setattr(pdf, "MAX_PICTURES", 10)
 
-    blocks, _, _ = pdf.show(document(3), "", "d.pdf")
+    blocks, _, _ = pdf.show_pdf(document(3), "", "d.pdf")
 
     assert [block.text for block in blocks if isinstance(block, Text)] == [
         "Page 1 of 3:\nThis is page 1",
@@ -127,7 +128,7 @@ def test_whatever_is_damaged_it_is_shown_or_explained(data: st.DataObject) -> No
     for _ in range(data.draw(st.integers(1, 8))):
         whole[data.draw(st.integers(8, len(whole) - 1))] = data.draw(st.integers(0, 255))
     try:
-        blocks, _, _ = pdf.show(bytes(whole), "", "d.pdf")
+        blocks, _, _ = pdf.show_pdf(bytes(whole), "", "d.pdf")
     except ToolError as error:
         problem = str(error)
         assert "'d.pdf'" in problem
@@ -137,11 +138,11 @@ def test_whatever_is_damaged_it_is_shown_or_explained(data: st.DataObject) -> No
 
 def test_without_the_libraries_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(images, "WITH_PILLOW", False)
-    assert pdf.show(document(1), "", "d.pdf")[0] == (Text("Page 1 of 1:\nThis is page 1"),)
+    assert pdf.show_pdf(document(1), "", "d.pdf")[0] == (Text("Page 1 of 1:\nThis is page 1"),)
 
     monkeypatch.setattr(pdf, "WITH_PDFIUM", False)
     with pytest.raises(ToolError, match=r"install handrail\[pdf\]"):
-        pdf.show(document(1), "", "d.pdf")
+        pdf.show_pdf(document(1), "", "d.pdf")
 
 
 @pytest.mark.proves("R6")
@@ -197,4 +198,4 @@ def test_a_page_that_is_drawn_without_end_is_given_up(monkeypatch: pytest.Monkey
 
     data = b"%PDF-1.4\n" + start + page + b"endobj\n" + forms + b"trailer<</Root 1 0 R>>"
     with pytest.raises(ToolError, match="takes more than 2 seconds"):
-        pdf_process.show_apart(data, "", "d.pdf", AbortSignal())
+        pdf_process.show_in_process(data, "", "d.pdf", AbortSignal())

@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.builtin.read import Read
-from handrail.builtin.read.text import MAX_BYTES, Wanted
-from handrail.builtin.read.text import show as lines_of
+from handrail.builtin.read.text import MAX_BYTES, LineRange
+from handrail.builtin.read.text import show_lines as lines_of
+from handrail.builtin.read.tool import Read
 from handrail.builtin.services import ToolServices
 from handrail.conversation.blocks import Text
 from handrail.dispatch.footprint import footprint
 from handrail.errors import ToolError
 from handrail.files.paths import resolve
-from handrail.files.source import Source
+from handrail.files.source import FileSource
 from handrail.files.text import Encoding
 from handrail.tools.access import Access
 from handrail.tools.cards import Card
@@ -82,9 +82,9 @@ def test_any_part_of_any_text_is_what_splitting_gives(
     with tempfile.TemporaryFile() as file:
         file.write(data)
         file.flush()
-        in_steps = Source(file.fileno(), len(data), whole=-1, step=8)  # as if it were too large to be held
-        for source in (Source.of(data), in_steps):
-            part = lines_of(source, encoding, Wanted(first, limit), "f")
+        in_steps = FileSource(file.fileno(), len(data), whole=-1, step=8)  # as if it were too large to be held
+        for source in (FileSource.of(data), in_steps):
+            part = lines_of(source, encoding, LineRange(first, limit), "f")
             assert part.total == len(whole)
             assert part.text == "\n".join(wanted) or not wanted
             assert part.lines == len(wanted)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.builtin.read import Read
+from handrail.builtin.read.tool import Read
 from handrail.builtin.services import ToolServices
 from handrail.conversation.blocks import Text
 from handrail.dispatch.results import ResultStore

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from handrail.builtin.support.command_output import ends, limit_of, readable, said
+from handrail.builtin.support.command_output import head_and_tail, output_limit, read_output, readable
 
 NOTICE = "\n[... of "
 
@@ -23,7 +23,7 @@ def test_whatever_was_written_what_is_shown_is_bounded_and_can_be_sent(
     file: Path, data: bytes, whole: int, part: int
 ) -> None:
     file.write_bytes(data)
-    shown = said(file, len(data), whole, part)
+    shown = read_output(file, len(data), whole, part)
 
     assert len(shown.text) <= max(whole, part + 80)
     assert not set(shown.text) & {chr(code) for code in range(32) if chr(code) not in "\n\t"}
@@ -34,7 +34,7 @@ def test_whatever_was_written_what_is_shown_is_bounded_and_can_be_sent(
 def test_the_ends_that_are_shown_are_the_ends_of_what_was_written(file: Path, text: str, part: int) -> None:
     data = text.encode()
     file.write_bytes(data)
-    shown = said(file, len(data), 50, part)
+    shown = read_output(file, len(data), 50, part)
     if not shown.cut:
         assert shown.text == text
         return
@@ -72,8 +72,8 @@ def test_what_a_terminal_would_do_with_it(text: str, seen: str) -> None:
     ("value", "chars"), [("", 30_000), ("100", 100), ("999999", 150_000), ("0", 30_000), ("x", 30_000)]
 )
 def test_the_limit_comes_from_a_setting(value: str, chars: int) -> None:
-    assert limit_of(value) == chars
+    assert output_limit(value) == chars
 
 
 def test_the_middle_is_named() -> None:
-    assert ends("abcdef", "uvwxyz", 4, 12) == "ab\n[... of 12 bytes the middle is left out ...]\nyz"
+    assert head_and_tail("abcdef", "uvwxyz", 4, 12) == "ab\n[... of 12 bytes the middle is left out ...]\nyz"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.builtin.support.live_output import Kept, followed
+from handrail.builtin.support.live_output import OutputCapture, run_with_progress
 from handrail.tools.context import ToolContext
 
 pytestmark = pytest.mark.anyio
@@ -24,8 +24,8 @@ async def test_work_that_is_cancelled_has_let_go_of_everything_when_its_caller_g
             await asyncio.sleep(0)
             done.append("let go")
 
-    kept = Kept(tmp_path)
-    call = asyncio.ensure_future(followed(work(), kept.fd, ctx))
+    kept = OutputCapture(tmp_path)
+    call = asyncio.ensure_future(run_with_progress(work(), kept.fd, ctx))
     await begun.wait()
     call.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -5,9 +5,9 @@ from typing import Any
 
 from pydantic import Field
 
-from handrail.builtin.bash.background import background
-from handrail.builtin.bash.permission import checked
-from handrail.builtin.bash.preconditions import Needs
+from handrail.builtin.bash.background import start_background
+from handrail.builtin.bash.permission import check_command
+from handrail.builtin.bash.preconditions import Preconditions
 from handrail.builtin.bash.shell import Shell
 from handrail.builtin.services import ToolServices
 from handrail.builtin.support.background_tasks import tasks_of
@@ -21,7 +21,6 @@ from handrail.tools.tool import Tool
 
 DEFAULT_MS = 300_000
 MAX_MS = 3_600_000
-NO_BACKGROUND = "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS"
 
 
 class MonitorInput(Input):
@@ -42,7 +41,7 @@ class Monitor(Tool[MonitorInput]):
     def __init__(self, services: ToolServices) -> None:
         self._services = services
         self._shell = Shell(services)
-        self._needs = Needs(services)
+        self._needs = Preconditions(services)
 
     def classifier_text(self, args: MonitorInput) -> str:
         return args.command or ""
@@ -51,7 +50,7 @@ class Monitor(Tool[MonitorInput]):
         return Access.of(runs=args.command or "")
 
     def permission_matcher(self, args: MonitorInput) -> Callable[[str], bool]:
-        """Rules look at the programs of a command line, never at its text as a whole."""
+        """Rules match the programs of a command line, never its whole text."""
         return lambda _content: False
 
     async def validate(self, args: MonitorInput, ctx: ToolContext) -> Refuse | None:
@@ -62,10 +61,10 @@ class Monitor(Tool[MonitorInput]):
         return None
 
     async def check_permission(self, args: MonitorInput, ctx: ToolContext) -> Check:
-        return await checked(self._shell, self._needs, args.command or "", ctx)
+        return await check_command(self._shell, self._needs, args.command or "", ctx)
 
     async def call(self, args: MonitorInput, ctx: ToolContext) -> Output:
-        task = await background(
+        task = await start_background(
             self._shell,
             tasks_of(self._services),
             "monitor",

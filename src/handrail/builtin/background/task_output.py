@@ -1,12 +1,12 @@
-"""TaskOutput: how a background task is doing, and what it said."""
+"""TaskOutput: the status and output of a background task."""
 
 from typing import Any
 
 from pydantic import Field
 
 from handrail.builtin.services import ToolServices
-from handrail.builtin.support.background_tasks import Task, Tasks, tasks_of
-from handrail.builtin.support.command_output import Said, limit_of, said
+from handrail.builtin.support.background_tasks import BackgroundTask, BackgroundTasks, tasks_of
+from handrail.builtin.support.command_output import ShownOutput, output_limit, read_output
 from handrail.errors import ToolError
 from handrail.tools.access import Access
 from handrail.tools.cards import Card
@@ -15,7 +15,7 @@ from handrail.tools.output import Output
 from handrail.tools.schema import Input
 from handrail.tools.tool import Tool
 
-EMPTY = Said("")
+EMPTY = ShownOutput("")
 
 
 class TaskOutputInput(Input):
@@ -45,13 +45,13 @@ class TaskOutput(Tool[TaskOutputInput]):
         return Access.bookkeeping(width="shared")
 
     async def call(self, args: TaskOutputInput, ctx: ToolContext) -> Output:
-        task = found(tasks_of(self._services), args.task_id)
+        task = find_task(tasks_of(self._services), args.task_id)
         status = await task.wait(args.timeout / 1000) if args.block else task.look()
-        limit = limit_of(self._services.env.get("BASH_MAX_OUTPUT_LENGTH", ""))
+        limit = output_limit(self._services.env.get("BASH_MAX_OUTPUT_LENGTH", ""))
         size = task.output.stat().st_size if task.output.exists() else 0
-        spoken = said(task.output, size, limit, limit // 3) if size else EMPTY
+        spoken = read_output(task.output, size, limit, limit // 3) if size else EMPTY
         if status != "running":
-            task.tell()
+            task.mark_reported()
         code = "" if task.code is None else f", exit code {task.code}"
         notice = spoken.notice(str(task.output)) if spoken.cut else ""
         note = f"({task.note})" if task.note else ""
@@ -59,19 +59,19 @@ class TaskOutput(Tool[TaskOutputInput]):
         return Output(
             text=text,
             blocks=(spoken.image,) if spoken.image else (),
-            data={"retrieval_status": retrieval(status, args), "task": described(task, spoken.text)},
+            data={"retrieval_status": retrieval_status(status, args), "task": task_data(task, spoken.text)},
             card=Card(title=f"Task {task.id}", detail=f"{status}{code}", body=spoken.text, body_kind="code"),
         )
 
 
-def retrieval(status: str, args: TaskOutputInput) -> str:
+def retrieval_status(status: str, args: TaskOutputInput) -> str:
     if status != "running":
         return "success"
     return "timeout" if args.block else "not_ready"
 
 
-def described(task: Task, output: str) -> dict[str, Any]:
-    """The task for programs."""
+def task_data(task: BackgroundTask, output: str) -> dict[str, Any]:
+    """The task as programs expect it."""
     return {
         "task_id": task.id,
         "task_type": task.kind,
@@ -82,12 +82,12 @@ def described(task: Task, output: str) -> dict[str, Any]:
     }
 
 
-def found(tasks: Tasks, id: str) -> Task:  # noqa: A002
+def find_task(tasks: BackgroundTasks, id: str) -> BackgroundTask:  # noqa: A002
     """
-    The task of that id.
+    The task with that id.
 
     Raises:
-        ToolError: there is none; the message names those that there are.
+        ToolError: there is none; the message lists the known tasks.
     """
     if (task := tasks.get(id)) is not None:
         return task

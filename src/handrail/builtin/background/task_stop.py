@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from handrail.builtin.background.task_output import found
+from handrail.builtin.background.task_output import find_task
 from handrail.builtin.services import ToolServices
 from handrail.builtin.support.background_tasks import tasks_of
 from handrail.tools.access import Access
@@ -38,10 +38,10 @@ class TaskStop(Tool[TaskStopInput]):
         return None
 
     async def call(self, args: TaskStopInput, ctx: ToolContext) -> Output:
-        task = found(tasks_of(self._services), args.task_id or args.shell_id or "")
+        task = find_task(tasks_of(self._services), args.task_id or args.shell_id or "")
         running = task.look() == "running"
         await task.stop()
-        task.tell()
+        task.mark_reported()
         message = f"Task {task.id} was stopped." if running else f"Task {task.id} was over already: {task.status}."
         data = {"message": message, "task_id": task.id, "task_type": task.kind, "command": task.text}
         return Output(text=message, data=data, card=Card(title=f"Task {task.id}", detail=task.status))

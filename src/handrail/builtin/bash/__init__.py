@@ -1,1 +1,1 @@
-"""Bash: run a command line, and leave nothing of it behind."""
+"""Bash: run a command line and leave no process behind."""

@@ -1,4 +1,4 @@
-"""Commands that destroy what cannot be brought back."""
+"""Tells which commands destroy data for good."""
 
 from handrail.shell.model import Analysis
 
@@ -17,13 +17,13 @@ OF_GIT = {
 }
 
 
-def destroys(analysis: Analysis) -> bool:
-    """Whether a part of the command line removes or overwrites for good. What is not understood may."""
+def is_destructive(analysis: Analysis) -> bool:
+    """Whether a part of the command line removes or overwrites data for good."""
     lines = [tuple(word.literal or str(word) for word in segment.argv) for segment in analysis.segments]
-    return any(destructive(words) for words in (*lines, *analysis.suspects))
+    return any(destroys_words(words) for words in (*lines, *analysis.suspects))
 
 
-def destructive(words: tuple[str, ...]) -> bool:
+def destroys_words(words: tuple[str, ...]) -> bool:
     name = words[0].rpartition("/")[2] if words else ""
     if name != "git":
         return name in PROGRAMS or name.startswith("mkfs.")

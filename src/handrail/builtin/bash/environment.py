@@ -1,10 +1,10 @@
 """
-What a command finds in its environment.
+The environment variables of commands.
 
-A command that runs because it only reads gets a clean one: what could make a harmless program do something else
-(BASH_ENV, LD_PRELOAD, GIT_*, shell functions, CDPATH, RIPGREP_CONFIG_PATH, ...) is not in it, and git gets settings
-that keep the programs of a repository's configuration away. Every other command was agreed to, and gets the user's
-own environment without the keys of the model.
+A command that runs because it only reads gets a clean environment: without variables that could make a harmless program
+do something else (BASH_ENV, LD_PRELOAD, GIT_*, CDPATH, RIPGREP_CONFIG_PATH, ...), and with settings that keep git from
+running programs of a repository's configuration. Every other command was approved and gets the user's environment
+without the model's API keys.
 """
 
 import re
@@ -32,36 +32,36 @@ QUIET = {
     "npm_config_update_notifier": "false",
     "HANDRAIL": "1",
 }
-"""No pager and no question can hold a command up: nobody would answer."""
+"""No pager and no prompt can block a command: the user cannot answer."""
 KEPT = frozenset("HOME USER LOGNAME SHELL PATH LANG LANGUAGE TZ TMPDIR XDG_CONFIG_HOME".split())  # noqa: SIM905
 KEYS = frozenset(
     "ANTHROPIC_API_KEY ANTHROPIC_AUTH_TOKEN CLAUDE_CODE_OAUTH_TOKEN OPENAI_API_KEY".split()  # noqa: SIM905
 )
-"""What handrail itself needs to ask a model. A command that needs one can be given it in the environment file."""
+"""API keys of handrail itself. A hook can pass one to commands through the environment file."""
 EXPORT = re.compile(r"\s*export\s+(?=[A-Za-z_])")
 VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
 MAX_FILE_BYTES = 100_000
 
 
-def clean(env: Mapping[str, str], needs: Iterable[Requirement]) -> dict[str, str]:
+def clean_environment(env: Mapping[str, str], needs: Iterable[Requirement]) -> dict[str, str]:
     """The environment of a command that only reads."""
     kept = {name: value for name, value in env.items() if name in KEPT or name.startswith("LC_")}
     kept["PATH"] = safe_path(env.get("PATH", ""))
     return {**kept, **QUIET, "GIT_OPTIONAL_LOCKS": "0", **git_settings(needs)}
 
 
-def ordinary(env: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a command that somebody agreed to."""
+def user_environment(env: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a command that was approved."""
     return {**{name: value for name, value in env.items() if name not in KEYS}, **QUIET}
 
 
 def safe_path(path: str) -> str:
-    """The search path without entries that depend on the working folder."""
+    """The search path without relative entries."""
     return ":".join(entry for entry in path.split(":") if entry.startswith("/")) or "/usr/local/bin:/usr/bin:/bin"
 
 
 def git_settings(needs: Iterable[Requirement]) -> dict[str, str]:
-    """The `-c name=value` switches that an analysis names, for every git that the command starts."""
+    """The `-c name=value` switches of an analysis, as variables for every git that the command starts."""
     pairs = [pair for need in needs for pair in settings_of(need)]
     if not pairs:
         return {}
@@ -76,8 +76,8 @@ def settings_of(need: Requirement) -> tuple[str, ...]:
     return tuple(word for flag, word in zip(need.switches, need.switches[1:], strict=False) if flag == "-c")
 
 
-def as_hooks_left_it(env: Mapping[str, str]) -> dict[str, str]:
-    """The environment with the `export NAME=VALUE` lines of the file that hooks write to. Nothing is run."""
+def with_hook_exports(env: Mapping[str, str]) -> dict[str, str]:
+    """The environment plus the `export NAME=VALUE` lines of the file that hooks write. Nothing is executed."""
     found = dict(env)
     for line in lines_of(env.get("CLAUDE_ENV_FILE", "")):
         exported = EXPORT.match(line)
@@ -89,7 +89,7 @@ def as_hooks_left_it(env: Mapping[str, str]) -> dict[str, str]:
 
 
 def lines_of(name: str) -> list[str]:
-    if not name or not Path(name).is_file():  # a pipe in its place would be waited for
+    if not name or not Path(name).is_file():  # opening a pipe would block
         return []  # no hook has written it yet
     try:
         with Path(name).open("rb") as file:
@@ -102,4 +102,4 @@ def words_of(text: str) -> list[str]:
     try:
         return shlex.split(text, comments=True)
     except ValueError:
-        return []  # a quote that is not closed on its line is more than an export
+        return []  # an unclosed quote: not a plain export

@@ -1,4 +1,4 @@
-"""Exit codes that are answers rather than failures."""
+"""Exit codes that are answers and not failures."""
 
 from handrail.shell.model import Analysis, Segment
 
@@ -25,25 +25,25 @@ MEANINGS: dict[str, dict[int, str]] = {
     "systemctl is-enabled": {1: "it is not enabled"},
 }
 THROUGH = frozenset({"timeout", "env", "nice", "time", "command", "nohup", "stdbuf", "ionice"})
-"""What starts another command and ends as that does."""
+"""Programs that start another command and return its exit code."""
 
 
-def meaning(analysis: Analysis, code: int) -> str:
-    """What an exit code means that is no failure; empty if it is one."""
+def exit_code_meaning(analysis: Analysis, code: int) -> str:
+    """The meaning of an exit code that is not a failure; empty if it is one."""
     if analysis.problems or code == 0:
         return ""
     last = last_command(analysis)
-    return "" if last is None else next((known[code] for known in known_by(last) if code in known), "")
+    return "" if last is None else next((known[code] for known in meanings_of(last) if code in known), "")
 
 
 def last_command(analysis: Analysis) -> Segment | None:
-    """The command whose code the whole line ends with, as far as that can be told."""
+    """The command whose exit code the line returns, as far as that is known."""
     ways = [segment for segment in analysis.segments if THROUGH.issuperset(segment.path)]
     return ways[-1] if ways else None
 
 
-def known_by(segment: Segment) -> list[dict[int, str]]:
-    """Meanings by the program and its sub-command."""
+def meanings_of(segment: Segment) -> list[dict[int, str]]:
+    """The meanings for the program and its subcommand."""
     words = [word.literal or "" for word in segment.argv[1:]]
     sub = next((word for word in words if word and not word.startswith("-")), "")
     return [MEANINGS[name] for name in (f"{segment.name} {sub}", segment.name) if name in MEANINGS]

@@ -1,6 +1,6 @@
-"""What the sandbox means for consent: a command line that it holds may need none, and leaving it does."""
+"""How the sandbox affects permission: a sandboxed command may need none, leaving the sandbox does."""
 
-from handrail.builtin.bash.preconditions import Needs
+from handrail.builtin.bash.preconditions import Preconditions
 from handrail.builtin.bash.shell import Shell
 from handrail.errors import ToolError
 from handrail.processes.sandbox_contract import Standing, Where
@@ -11,8 +11,10 @@ from handrail.tools.permission import Check, Verdict
 SPARED = "it runs in the sandbox"
 
 
-async def checked(shell: Shell, needs: Needs, text: str, ctx: ToolContext, *, wants_out: bool = False) -> Check:
-    """A tool's word on a command line. What is not understood is never let pass, wherever it would run."""
+async def check_command(
+    shell: Shell, needs: Preconditions, text: str, ctx: ToolContext, *, wants_out: bool = False
+) -> Check:
+    """A tool's own check of a command line. A line that is not understood never passes, even in the sandbox."""
     standing = await shell.standing(text, wants_out=wants_out)
     if (objected := objection(standing)) is not None:
         return objected
@@ -23,7 +25,7 @@ async def checked(shell: Shell, needs: Needs, text: str, ctx: ToolContext, *, wa
 
 
 def objection(standing: Standing) -> Check | None:
-    """What the sandbox has against it."""
+    """The objection of the sandbox, if it has one."""
     if standing.where is Where.REFUSED:
         return Check(Verdict.DENY, standing.reason)
     if standing.where is Where.OUTSIDE and standing.reason:
@@ -31,12 +33,12 @@ def objection(standing: Standing) -> Check | None:
     return None
 
 
-async def settled(shell: Shell, text: str, ctx: ToolContext, *, wants_out: bool = False) -> Standing:
+async def confirm_standing(shell: Shell, text: str, ctx: ToolContext, *, wants_out: bool = False) -> Standing:
     """
-    Where the command line runs, now that it may.
+    Where the command line runs now that it is approved.
 
     Raises:
-        ToolError: it may not run, or it may only because of a sandbox that is not there any more.
+        ToolError: it may not run, or it was approved for a sandbox that has been switched off since.
     """
     standing = await shell.standing(text, wants_out=wants_out)
     if standing.where is Where.REFUSED:

@@ -1,8 +1,8 @@
 """
-Conditions of a command line that its text cannot tell: `shell.analyse` names them, here they are checked.
+Checks the preconditions of a command line that its text cannot show; `shell.analyse` names them.
 
-Some hold because of the environment that the command gets (`environment.clean`). For the rest the repository, the
-folders or the search path are looked at. What is not known here does not hold, so that a person is asked.
+Some hold because of the environment that the command gets (`clean_environment`). The others depend on the repository,
+the folders or the search path. A precondition that is unknown here does not hold, so the user is asked.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from handrail.builtin.bash.environment import as_hooks_left_it, clean, settings_of
+from handrail.builtin.bash.environment import clean_environment, settings_of, with_hook_exports
 from handrail.builtin.services import ToolServices
 from handrail.files.paths import expand
 from handrail.processes.run import run
@@ -24,9 +24,9 @@ from handrail.tools.permission import Verdict as Asks
 BY_ENVIRONMENT = frozenset(
     "no-cdpath rg-config pager man-pager pip-version-check npm-update-check container-daemon".split()  # noqa: SIM905
 )
-"""Met by the clean environment: it names no configuration, no pager and no other daemon than the local one."""
+"""Met by the clean environment: it sets no configuration, no pager and no remote daemon."""
 BY_DECISION = LINKS_INSIDE.name
-"""Looked at whenever a command is decided on, with all files that it goes through."""
+"""Checked with every permission decision, for all files that the command walks through."""
 GIT = "git-"
 GIT_BY_ENVIRONMENT = frozenset({"--no-pager", "--no-optional-locks"})
 FORBIDDEN = {
@@ -36,7 +36,7 @@ FORBIDDEN = {
     "git-filters": re.compile(r"filter\..*\.(?:clean|smudge|process)\Z"),
     "git-alias-whatchanged": re.compile(r"alias\.whatchanged\Z"),
 }
-"""What must not stand in the configuration of the repository. What users write in their own is their will."""
+"""Settings that the repository must not have. The user's own configuration is trusted."""
 OF_THE_REPOSITORY = frozenset({"local", "worktree"})
 NO_REPOSITORY = b"not a git repository"
 GIT_SECONDS = 10.0
@@ -45,14 +45,14 @@ MAX_NAMES = 20_000
 ODD_NAME = re.compile(r"""[\s'"\\]|\A-""")
 
 
-class Needs:
-    """Says which conditions of a command do not hold in a folder."""
+class Preconditions:
+    """Tells which preconditions of a command do not hold in a folder."""
 
     def __init__(self, services: ToolServices) -> None:
         self._services = services
 
     async def __call__(self, analysis: Analysis, cwd: str) -> tuple[str, ...]:
-        """What does not hold, in words. Empty = the command does what its analysis says."""
+        """The preconditions that do not hold, in words. Empty = the command does what its analysis says."""
         if analysis.verdict is not CommandVerdict.READ_ONLY:
             return ()
         problems: dict[str, None] = {}
@@ -68,7 +68,7 @@ class Needs:
         return tuple(problems)
 
     async def check(self, text: str, cwd: str) -> Check:
-        """A tool's word on a command line that would run because it only reads."""
+        """The check of a command line that would run because it only reads."""
         unmet = await self(analyse(text), cwd)
         return Check(Asks.ASK, f"it would only read, but {'; '.join(unmet)}") if unmet else NO_OPINION
 
@@ -76,11 +76,11 @@ class Needs:
         """
         A program that the search path finds in the project is not the one that the analysis means.
 
-        Who works in the home folder itself has programs of their own there.
+        A user who works in the home folder has own programs there.
         """
         home = self._services.home
         inside = tuple(f"{top}/" for top in self._services.working_dirs() if not f"{home}/".startswith(f"{top}/"))
-        entries = clean(as_hooks_left_it(self._services.env), ())["PATH"].split(":")
+        entries = clean_environment(with_hook_exports(self._services.env), ())["PATH"].split(":")
         for name in segment.names:
             found = next((path for entry in entries if os.access(path := os.path.join(entry, name), os.X_OK)), "")  # noqa: PTH118
             if found and os.path.realpath(found).startswith(inside):
@@ -90,11 +90,11 @@ class Needs:
     async def _git(self, folder: str | None, needs: tuple[Requirement, ...]) -> list[str]:
         if folder is None:
             return ["it is not known in which repository git would work"]
-        env = {**clean(as_hooks_left_it(self._services.env), needs), "LC_ALL": "C"}
+        env = {**clean_environment(with_hook_exports(self._services.env), needs), "LC_ALL": "C"}
         try:
             listed, top = await asyncio.gather(
-                _asked(("config", "--list", "-z", "--show-scope"), folder, env),
-                _asked(("rev-parse", "--show-toplevel"), folder, env),
+                _run_git(("config", "--list", "-z", "--show-scope"), folder, env),
+                _run_git(("rev-parse", "--show-toplevel"), folder, env),
             )
         except OSError:
             return []  # there is no git, or no folder: nothing can run there
@@ -111,13 +111,13 @@ class Needs:
         return any(real == folder or real.startswith(f"{folder}/") for folder in self._services.working_dirs())
 
 
-async def _asked(words: tuple[str, ...], folder: str, env: Mapping[str, str]) -> tuple[int, bytes, bytes]:
+async def _run_git(words: tuple[str, ...], folder: str, env: Mapping[str, str]) -> tuple[int, bytes, bytes]:
     ended = await run(["git", *words], cwd=folder, env=env, timeout=GIT_SECONDS, max_bytes=MAX_BYTES)
     return (ended.code or int(ended.cut)), ended.stdout, ended.stderr
 
 
 def git_folders(analysis: Analysis, cwd: str) -> dict[str | None, tuple[Requirement, ...]]:
-    """Where git would work, and what must hold there: all that the line needs, since its settings are shared."""
+    """The folders where git would work, with all preconditions of the line, since its settings are shared."""
     needs = tuple(need for need in analysis.requires if need.name.startswith(GIT))
     folders = [
         folder if folder is None else os.path.join(cwd, folder)  # noqa: PTH118
@@ -136,7 +136,7 @@ def read_config(listing: bytes) -> list[tuple[str, str, str]]:
 
 
 def config_problems(settings: list[tuple[str, str, str]], needs: tuple[Requirement, ...]) -> list[str]:
-    """What the configuration of a repository says against running git there."""
+    """The settings of a repository that make running git there unsafe."""
     ours = {(name.lower(), value) for scope, name, value in settings if scope == "command"}
     problems: list[str] = []
     for need in needs:
@@ -157,7 +157,7 @@ def config_problems(settings: list[tuple[str, str, str]], needs: tuple[Requireme
 
 
 def odd_names(segment: Segment, cwd: str) -> list[str]:
-    """Names that a command could take for something else than a name, in the folders whose listing it is given."""
+    """File names that a command could take for an option or several words."""
     for folder in segment.cwds:
         if folder is None:
             return ["it is not known which file names it would be given"]

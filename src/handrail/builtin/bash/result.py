@@ -1,11 +1,11 @@
-"""How a command ended, told to the model, to programs and to people."""
+"""The result of a command for the model, programs and the user."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from handrail.builtin.support.command_output import Said
-from handrail.builtin.support.exit_notes import endings
+from handrail.builtin.support.command_output import ShownOutput
+from handrail.builtin.support.exit_notes import exit_notes, shell_code
 from handrail.processes.spawn import End
 from handrail.records import record
 from handrail.tools.cards import Card
@@ -16,28 +16,28 @@ SILENT = "(The command said nothing.)"
 
 
 @record
-class Finished:
-    """A command that is over."""
+class FinishedCommand:
+    """A command that has ended."""
 
     tool: str
     command: str
     end: End
-    said: Said
+    said: ShownOutput
     path: Path | None
-    """Where its whole output is, if that is more than what is shown."""
+    """The file with the whole output, if only a part is shown."""
     meaning: str = ""
-    """What its exit code means, if it is no failure."""
+    """The meaning of its exit code, if it is not a failure."""
     seconds: float | None = None
     notices: Sequence[str] = ()
 
 
-def result(done: Finished, change: ContextChange | None) -> Output:
+def command_output(done: FinishedCommand, change: ContextChange | None) -> Output:
     """What the tool returns."""
-    code = shown_code(done.end.code)
+    code = shell_code(done.end.code)
     failed = (code != 0 and not done.meaning) or bool(done.end.why)
     meant = [f"exit code {done.end.code}: {done.meaning}"] if done.meaning else []
     longer = f". {LONGER}" if done.end.why == "timeout" else ""
-    notices = [*(f"{each}{longer}" for each in endings(done.end, done.seconds)), *meant, *done.notices]
+    notices = [*(f"{each}{longer}" for each in exit_notes(done.end, done.seconds)), *meant, *done.notices]
     parts = [f"Exit code {code}"] if failed else []
     if done.path:
         parts.append(done.said.notice(str(done.path)))
@@ -47,20 +47,15 @@ def result(done: Finished, change: ContextChange | None) -> Output:
     return Output(
         text=text or ("" if done.said.image else SILENT),
         blocks=(done.said.image,) if done.said.image else (),
-        data=structured(done),
-        card=card(done, code, failed=failed),
+        data=result_data(done),
+        card=result_card(done, code, failed=failed),
         context_change=change,
         is_error=failed,
     )
 
 
-def shown_code(code: int) -> int:
-    """The code as a shell tells it: a signal counts from 128."""
-    return code if code >= 0 else 128 - code
-
-
-def structured(done: Finished) -> dict[str, Any]:
-    """The result for programs, with the names that they know."""
+def result_data(done: FinishedCommand) -> dict[str, Any]:
+    """The result as programs expect it."""
     found: dict[str, Any] = {
         "stdout": done.said.text,
         "stderr": "",
@@ -75,8 +70,8 @@ def structured(done: Finished) -> dict[str, Any]:
     return found
 
 
-def card(done: Finished, code: int, *, failed: bool) -> Card:
-    """What a person sees."""
+def result_card(done: FinishedCommand, code: int, *, failed: bool) -> Card:
+    """The card that the user sees."""
     detail = f"exit code {code}" if failed else done.meaning
     return Card(
         title=f"{done.tool} {first_line(done.command)}",

@@ -1,4 +1,4 @@
-"""A command line on its way to bash: which program, where, with which environment, in which sandbox."""
+"""Prepares a command line for the shell: program, folder, environment and sandbox."""
 
 import os
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
-from handrail.builtin.bash.environment import as_hooks_left_it, clean, ordinary
+from handrail.builtin.bash.environment import clean_environment, user_environment, with_hook_exports
 from handrail.builtin.services import ToolServices
 from handrail.errors import SandboxError, ToolError
 from handrail.processes.sandbox_contract import UNCONFINED, Sandbox, Standing
@@ -21,8 +21,8 @@ SECOND = 1000
 
 
 @record
-class Prepared:
-    """What is started, and what to do when it has ended."""
+class PreparedCommand:
+    """A command that is ready to start; `close` is called when it has ended."""
 
     command: ProcessSpec
     sandboxed: bool
@@ -34,18 +34,18 @@ class Shell:
 
     name: ClassVar[str] = "bash"
     tells_folder: ClassVar[bool] = True
-    """Whether it can report the folder that a command line ends in."""
+    """Whether it can report its last working folder."""
 
     def __init__(self, services: ToolServices) -> None:
         self._services = services
-        self.program = self.found()
+        self.program = self.find_program()
 
-    def found(self) -> str:
-        """Where the shell is; empty if there is none."""
+    def find_program(self) -> str:
+        """The path of the shell; empty if there is none."""
         return next((place for place in PLACES if os.access(place, os.X_OK)), "")
 
-    def analysed(self, text: str) -> Analysis:
-        """What the command line would do, as far as that is known."""
+    def analyse(self, text: str) -> Analysis:
+        """Analyse what the command line would do."""
         return analyse(text)
 
     def argv(self, text: str, report: int | None) -> list[str]:
@@ -55,28 +55,28 @@ class Shell:
     async def standing(self, text: str, *, wants_out: bool = False) -> Standing:
         """Where a command line would run."""
         box = self._services.sandbox
-        return UNCONFINED if box is None else await box.standing(programs(self.analysed(text)), wants_out=wants_out)
+        return UNCONFINED if box is None else await box.standing(programs(self.analyse(text)), wants_out=wants_out)
 
-    def prepared(
+    def prepare(
         self, text: str, cwd: str, seconds: float | None, *, report: int | None = None, inside: bool
-    ) -> Prepared:
+    ) -> PreparedCommand:
         """
-        The command line ready to start; `report` is a descriptor that is told the last working folder.
+        Prepare the command line; the shell writes its last working folder to the descriptor `report`.
 
         Raises:
             ToolError: there is no shell, or the command cannot be confined.
         """
         if not self.program:
             raise ToolError(f"{self.name} is not installed here. Install it, or use other tools.")
-        analysis = self.analysed(text)
-        given = as_hooks_left_it(self._services.env)
-        env = clean(given, analysis.requires) if only_reads(analysis) else ordinary(given)
+        analysis = self.analyse(text)
+        given = with_hook_exports(self._services.env)
+        env = clean_environment(given, analysis.requires) if only_reads(analysis) else user_environment(given)
         fds = () if report is None else (report,)
         command = ProcessSpec(self.argv(text, report), cwd, {**env, "PWD": cwd}, seconds, pass_fds=fds)
-        return boxed(command, self._services.sandbox if inside else None)
+        return wrap_in_sandbox(command, self._services.sandbox if inside else None)
 
     def start_folder(self, cwd: Path) -> Path:
-        """Where a command starts: the working folder, or the project if that is wanted or the folder is gone."""
+        """The start folder: the working folder, or the project if that is configured or the folder is gone."""
         if self.stays or not cwd.is_dir():
             return Path(self._services.working_dirs()[0])
         return cwd
@@ -96,7 +96,7 @@ class Shell:
         return int(value) if value.isdecimal() and int(value) else default
 
 
-def boxed(command: ProcessSpec, sandbox: Sandbox | None) -> Prepared:
+def wrap_in_sandbox(command: ProcessSpec, sandbox: Sandbox | None) -> PreparedCommand:
     """
     The command in the sandbox, if there is one.
 
@@ -104,7 +104,7 @@ def boxed(command: ProcessSpec, sandbox: Sandbox | None) -> Prepared:
         ToolError: it cannot be confined.
     """
     if sandbox is None:
-        return Prepared(command, False, _nothing)
+        return PreparedCommand(command, False, lambda: None)
     try:
         wrapped = sandbox.wrap(list(command.argv), command.cwd)
     except SandboxError as error:
@@ -113,25 +113,21 @@ def boxed(command: ProcessSpec, sandbox: Sandbox | None) -> Prepared:
     env = {name: value for name, value in changed.items() if value is not None}
     fds = (*command.pass_fds, *wrapped.pass_fds)
     confined = replace(command, argv=wrapped.argv, env=env, pass_fds=fds, restrictions=wrapped.restrictions)
-    return Prepared(confined, True, wrapped.close)
+    return PreparedCommand(confined, True, wrapped.close)
 
 
 def only_reads(analysis: Analysis) -> bool:
-    """Whether the command line surely changes nothing."""
+    """Whether the command line certainly changes nothing."""
     return analysis.verdict is CommandVerdict.READ_ONLY and bool(analysis.segments)
 
 
 def programs(analysis: Analysis) -> list[list[str]] | None:
-    """The words of each program that the line would start; None if it is not fully understood."""
+    """The words of each program that the line starts; None if the line is not fully understood."""
     if analysis.problems:
         return None
     return [[word.literal or str(word) for word in segment.argv] for segment in analysis.segments]
 
 
-def moves(analysis: Analysis) -> bool:
-    """Whether the command line may end in another folder than it began in."""
+def may_change_folder(analysis: Analysis) -> bool:
+    """Whether the command line may change the working folder."""
     return not only_reads(analysis) or any(segment.name in MOVERS for segment in analysis.segments)
-
-
-def _nothing() -> None:
-    """Nothing was held for it."""

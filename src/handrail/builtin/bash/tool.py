@@ -1,4 +1,4 @@
-"""Bash: run a command line, and leave nothing of it behind."""
+"""Bash: run a command line and leave no process behind."""
 
 import asyncio
 import os
@@ -8,18 +8,18 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from handrail.builtin.bash.background import background
-from handrail.builtin.bash.destructive import destroys
-from handrail.builtin.bash.exit_codes import meaning
-from handrail.builtin.bash.permission import checked, settled
-from handrail.builtin.bash.preconditions import Needs
-from handrail.builtin.bash.reading import glance, remember
-from handrail.builtin.bash.result import Finished, first_line, result
-from handrail.builtin.bash.shell import Prepared, Shell, moves, only_reads
+from handrail.builtin.bash.background import start_background
+from handrail.builtin.bash.destructive import is_destructive
+from handrail.builtin.bash.exit_codes import exit_code_meaning
+from handrail.builtin.bash.permission import check_command, confirm_standing
+from handrail.builtin.bash.preconditions import Preconditions
+from handrail.builtin.bash.result import FinishedCommand, command_output, first_line
+from handrail.builtin.bash.shell import PreparedCommand, Shell, may_change_folder, only_reads
+from handrail.builtin.bash.shown_file import glance, remember
 from handrail.builtin.services import ToolServices
 from handrail.builtin.support.background_tasks import tasks_of
-from handrail.builtin.support.command_output import limit_of, said
-from handrail.builtin.support.live_output import Kept, followed
+from handrail.builtin.support.command_output import output_limit, read_output
+from handrail.builtin.support.live_output import OutputCapture, run_with_progress
 from handrail.conversation.blocks import Json
 from handrail.errors import ToolError
 from handrail.processes.sandbox_contract import Where
@@ -62,7 +62,7 @@ class Bash(Tool[BashInput]):
     def __init__(self, services: ToolServices) -> None:
         self._services = services
         self._shell = self.shell(services)
-        self._needs = Needs(services)
+        self._needs = Preconditions(services)
 
     def description(self, args: BashInput, view: PromptView) -> str:
         return args.description or self.summary(args)
@@ -75,20 +75,20 @@ class Bash(Tool[BashInput]):
         return args.command
 
     def is_read_only(self, args: BashInput) -> bool:
-        return only_reads(self._shell.analysed(args.command)) and not args.run_in_background
+        return only_reads(self._shell.analyse(args.command)) and not args.run_in_background
 
     def is_concurrency_safe(self, args: BashInput) -> bool:
-        return self.is_read_only(args) and not moves(self._shell.analysed(args.command))
+        return self.is_read_only(args) and not may_change_folder(self._shell.analyse(args.command))
 
     def is_destructive(self, args: BashInput) -> bool:
-        return destroys(self._shell.analysed(args.command))
+        return is_destructive(self._shell.analyse(args.command))
 
     def access(self, args: BashInput, run: RunContext) -> Access:
         width: Width = "shared" if self.is_concurrency_safe(args) else "exclusive"
         return Access.of(runs=args.command, shell=self.language, width=width)
 
     def permission_matcher(self, args: BashInput) -> Callable[[str], bool]:
-        """Rules look at the programs of a command line, never at its text as a whole."""
+        """Rules match the programs of a command line, never its whole text."""
         return lambda _content: False
 
     async def validate(self, args: BashInput, ctx: ToolContext) -> Refuse | None:
@@ -101,20 +101,22 @@ class Bash(Tool[BashInput]):
         return None
 
     async def check_permission(self, args: BashInput, ctx: ToolContext) -> Check:
-        return await checked(self._shell, self._needs, args.command, ctx, wants_out=args.dangerouslyDisableSandbox)
+        return await check_command(
+            self._shell, self._needs, args.command, ctx, wants_out=args.dangerouslyDisableSandbox
+        )
 
     async def call(self, args: BashInput, ctx: ToolContext) -> Output:
         if args.run_in_background:
             return await self._in_background(args, ctx)
-        analysis = self._shell.analysed(args.command)
-        standing = await settled(self._shell, args.command, ctx, wants_out=args.dangerouslyDisableSandbox)
+        analysis = self._shell.analyse(args.command)
+        standing = await confirm_standing(self._shell, args.command, ctx, wants_out=args.dangerouslyDisableSandbox)
         cwd = self._shell.start_folder(ctx.cwd)
         seen = glance(analysis, cwd)
         seconds = self.seconds(args)
-        kept = Kept(self._services.state / "output")
-        report = _Report() if self._shell.tells_folder and moves(analysis) else None
+        kept = OutputCapture(self._services.state / "output")
+        report = _FolderPipe() if self._shell.tells_folder and may_change_folder(analysis) else None
         try:
-            prepared = self._shell.prepared(
+            prepared = self._shell.prepare(
                 args.command,
                 str(cwd),
                 seconds,
@@ -122,11 +124,11 @@ class Bash(Tool[BashInput]):
                 inside=standing.where is Where.INSIDE,
             )
             end = await self._run(prepared, kept.fd, ctx)
-            change, notices = self._moved(ctx.cwd, cwd, report.read() if report else "")
-            meant = "" if end.why else meaning(analysis, end.code)
-            limit = limit_of(self._services.env.get("BASH_MAX_OUTPUT_LENGTH", ""))
+            change, notices = self._folder_change(ctx.cwd, cwd, report.read() if report else "")
+            meant = "" if end.why else exit_code_meaning(analysis, end.code)
+            limit = output_limit(self._services.env.get("BASH_MAX_OUTPUT_LENGTH", ""))
             failed = bool(end.why) or (end.code != 0 and not meant)
-            shown = said(kept.path, end.stored, limit // 3 if failed else limit, limit // 3)
+            shown = read_output(kept.path, end.stored, limit // 3 if failed else limit, limit // 3)
             kept.wanted = shown.cut
         finally:
             kept.close()
@@ -143,14 +145,16 @@ class Bash(Tool[BashInput]):
         if seen and end.code == 0:
             remember(seen, ctx.files)
         path = kept.path if shown.cut else None
-        return result(Finished(self.name, args.command, end, shown, path, meant, seconds, notices), change)
+        return command_output(
+            FinishedCommand(self.name, args.command, end, shown, path, meant, seconds, notices), change
+        )
 
-    async def _run(self, prepared: Prepared, store: int, ctx: ToolContext) -> End:
+    async def _run(self, prepared: PreparedCommand, store: int, ctx: ToolContext) -> End:
         nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         running: Running | None = None
         try:
             running = await start_stored(prepared.command, nothing, store, self._services.output_quota())
-            return await followed(running.wait(), store, ctx)
+            return await run_with_progress(running.wait(), store, ctx)
         except OSError as error:
             raise ToolError(
                 f"The command could not be started: {error.strerror}: {error.filename!r}. Change it, or ask the user."
@@ -163,8 +167,8 @@ class Bash(Tool[BashInput]):
             os.close(nothing)
             prepared.close()
 
-    def _moved(self, before: Path, start: Path, report: str) -> tuple[ContextChange | None, list[str]]:
-        """The folder that later calls start in, and what is to be said about it."""
+    def _folder_change(self, before: Path, start: Path, report: str) -> tuple[ContextChange | None, list[str]]:
+        """The folder where later calls start, and notices about it."""
         if self._shell.stays or (before == start and not report):
             return None, []
         now = report.removesuffix("\n") or str(start)
@@ -183,7 +187,7 @@ class Bash(Tool[BashInput]):
         return min(args.timeout or default, most) / 1000
 
     async def _in_background(self, args: BashInput, ctx: ToolContext) -> Output:
-        task = await background(
+        task = await start_background(
             self._shell,
             tasks_of(self._services),
             "local_bash",
@@ -220,8 +224,8 @@ class Bash(Tool[BashInput]):
         return "background" if args.run_in_background else f"{args.timeout / 1000:g} s" if args.timeout else ""
 
 
-class _Report:
-    """A pipe on which the shell tells the folder that it ended in."""
+class _FolderPipe:
+    """A pipe on which the shell reports its last working folder."""
 
     def __init__(self) -> None:
         self._ours, self.fd = os.pipe()

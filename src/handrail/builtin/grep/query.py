@@ -1,4 +1,4 @@
-"""What is asked of Grep, and the words that ask ripgrep for it."""
+"""The input of Grep and the ripgrep arguments for it."""
 
 import re
 from collections.abc import Iterator
@@ -45,12 +45,12 @@ class GrepInput(Input):
 
     @property
     def max_chars(self) -> int:
-        """How long the result may get: it follows from the number of lines that were asked for."""
+        """The limit of the result in characters, from the number of wanted lines."""
         return min(max(self.head_limit * CHARS_A_LINE, MIN_CHARS), MAX_CHARS) if self.head_limit else MAX_CHARS
 
 
-def matching(args: GrepInput) -> Iterator[str]:
-    """What decides whether a line matches."""
+def pattern_arguments(args: GrepInput) -> Iterator[str]:
+    """The arguments that decide whether a line matches."""
     yield "--no-config"
     if args.ignore_case:
         yield "--ignore-case"
@@ -66,8 +66,8 @@ def matching(args: GrepInput) -> Iterator[str]:
     yield f"--regexp={args.pattern}"
 
 
-def choosing(args: GrepInput) -> Iterator[str]:
-    """What decides which files are looked at."""
+def file_arguments(args: GrepInput) -> Iterator[str]:
+    """The arguments that decide which files are searched."""
     yield "--hidden"
     for glob in filter(None, BETWEEN_GLOBS.split(args.glob)):
         yield f"--glob={glob}"
@@ -78,11 +78,11 @@ def choosing(args: GrepInput) -> Iterator[str]:
 
 
 def refusal(args: GrepInput, complaint: bytes) -> ToolError:
-    """Ripgrep's complaint about its arguments, as an error that says where."""
+    """Turn ripgrep's complaint about its arguments into an error for the model."""
     text = complaint.decode("utf-8", "replace").removeprefix("rg: ").strip()
     first = text.partition("\n")[0]
     if first.startswith("regex parse error") or "not allowed in a regex" in first:
-        return ToolError(f"The pattern {args.pattern!r} is not valid: {reason(args.pattern, text)}")
+        return ToolError(f"The pattern {args.pattern!r} is not valid: {pattern_problem(args.pattern, text)}")
     if "unrecognized file type" in first:
         return ToolError(f"There is no file type {args.type!r}. Use a glob such as '*.{args.type}' instead.")
     if "parsing glob" in first:
@@ -91,7 +91,7 @@ def refusal(args: GrepInput, complaint: bytes) -> ToolError:
     return ToolError(f"The search for {args.pattern!r} failed: {text[:500]}. Try another pattern.")
 
 
-def reason(pattern: str, text: str) -> str:
+def pattern_problem(pattern: str, text: str) -> str:
     """What is wrong with a pattern, and at which character."""
     if "not allowed in a regex" in text:
         return "it holds a line break. Set multiline."
@@ -103,14 +103,14 @@ def reason(pattern: str, text: str) -> str:
         return f"{what}. {advice}"
     column = lines[caret].index("^") - 4
     shown = lines[caret - 1][4:]
-    if shown == f"(?:{pattern})":  # some versions show what they made of it, and may mean their own brackets
-        odd = unbalanced(pattern)
+    if shown == f"(?:{pattern})":  # some versions show the wrapped pattern, and may point at their own brackets
+        odd = find_unbalanced(pattern)
         column = column - 3 if odd is None else odd
     return f"{what} (at character {column + 1}, {pattern[column : column + 10]!r}). {advice}"
 
 
-def unbalanced(pattern: str) -> int | None:
-    """Where a group is closed that was not opened, or the last one opened that is not closed."""
+def find_unbalanced(pattern: str) -> int | None:
+    """The position of an unmatched closing bracket, or of the last unclosed group."""
     groups: list[int] = []
     for sign in re.finditer(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[()]", pattern, re.DOTALL):
         if sign[0] == "(":

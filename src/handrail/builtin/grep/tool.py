@@ -1,9 +1,9 @@
 """
 Grep: find text in files, newest files first.
 
-Ripgrep is asked twice: first which files match, which it says without reading them to the end; then, for the page that
-is wanted, what stands in them. So nothing unbounded is held, and what a rule hides is never shown. The second time
-the files are opened here, without following links: a file that was swapped for one since is not looked into.
+Ripgrep runs twice: first it lists the matching files, then it prints the matches of the wanted page. So memory is
+bounded, and files that a rule hides are never shown. For the second run the files are opened here without following
+links, so a file that was swapped for a link is not searched.
 """
 
 import os
@@ -12,11 +12,12 @@ from contextlib import closing
 from itertools import chain, islice
 from pathlib import Path
 
-from handrail.builtin.grep.lines import Writer, events
-from handrail.builtin.grep.query import GrepInput, choosing, matching, refusal
+from handrail.builtin.grep.lines import MatchFormatter, read_events
+from handrail.builtin.grep.query import GrepInput, file_arguments, pattern_arguments, refusal
 from handrail.builtin.services import ToolServices, nothing_hidden
-from handrail.builtin.support.ripgrep import Folder, Held, Program, newest_first, one_line, seen_from
-from handrail.files.paths import Place, resolve
+from handrail.builtin.support.places import place_of
+from handrail.builtin.support.ripgrep import Folder, OpenFiles, RipgrepProcess, newest_first, one_line, relative_name
+from handrail.files.paths import Place
 from handrail.records import record
 from handrail.tools.access import Access
 from handrail.tools.cards import Card
@@ -30,7 +31,7 @@ FILES_AT_ONCE = 50
 
 @record
 class Page:
-    """The entries that are shown, and whether there are more behind them."""
+    """The entries that are shown, and whether more follow."""
 
     entries: list[str]
     more: bool
@@ -38,7 +39,7 @@ class Page:
 
 @record
 class Search:
-    """One call: what is asked, where, and how the files that are found are told."""
+    """One call: its input, its folder, and how file names are shown."""
 
     args: GrepInput
     folder: Folder
@@ -48,12 +49,12 @@ class Search:
     ctx: ToolContext
 
     def path(self, name: bytes) -> str:
-        """A file from the working folder."""
+        """The path of a file, relative to the working folder."""
         path = os.fsdecode(name.removeprefix(b"./"))
         return f"{self.base.rstrip('/')}/{path}" if self.base else path
 
-    def told(self, name: bytes) -> str:
-        """A file as the model can read it."""
+    def display_name(self, name: bytes) -> str:
+        """The path of a file on one line."""
         return one_line(self.path(name))
 
     def shows(self, name: bytes) -> bool:
@@ -61,18 +62,18 @@ class Search:
         return not self.services.hidden(f"{self.folder.real.rstrip('/')}/{os.fsdecode(name.removeprefix(b'./'))}")
 
     def visible(self, names: Iterable[bytes]) -> Iterable[bytes]:
-        """The names that may be seen."""
+        """The names that no rule hides."""
         return names if self.services.hidden is nothing_hidden else filter(self.shows, names)
 
-    def program(self, how: list[str]) -> Program:
-        """A run over the whole place."""
-        words = [*how, *matching(self.args), *choosing(self.args), "--", self.target]
-        return Program(words, self.folder, self.services, self.ctx.abort)
+    def program(self, how: list[str]) -> RipgrepProcess:
+        """Search the whole place."""
+        words = [*how, *pattern_arguments(self.args), *file_arguments(self.args), "--", self.target]
+        return RipgrepProcess(words, self.folder, self.services, self.ctx.abort)
 
-    def program_for(self, how: list[str], files: Held) -> Program:
-        """A run over some files of it."""
-        words = [*how, *matching(self.args), "--", *map(os.fsdecode, files.names)]
-        return Program(words, self.folder, self.services, self.ctx.abort, files.descriptors)
+    def program_for(self, how: list[str], files: OpenFiles) -> RipgrepProcess:
+        """Search some files of it."""
+        words = [*how, *pattern_arguments(self.args), "--", *map(os.fsdecode, files.names)]
+        return RipgrepProcess(words, self.folder, self.services, self.ctx.abort, files.descriptors)
 
 
 class Grep(Tool[GrepInput]):
@@ -100,41 +101,41 @@ class Grep(Tool[GrepInput]):
         return f"Grep({args.pattern[:60]})"
 
     def call_blocking(self, args: GrepInput, ctx: ToolContext) -> Output:
-        place = ctx.decided_place(args.path) or resolve(args.path, str(ctx.cwd), self._services.home)
+        place = place_of(args.path, ctx, self._services)
         with Folder.at(place) as folder:
             search = _search(args, folder, place, self._services, ctx)
             if args.output_mode == "count":
-                return counted(search)
+                return count_lines(search)
             files, notes = matching_files(search)
             if args.output_mode == "files_with_matches":
-                return listed(search, files, notes)
+                return list_files(search, files, notes)
             return lines_of(search, files, notes)
 
 
 def _search(args: GrepInput, folder: Folder, place: Place, services: ToolServices, ctx: ToolContext) -> Search:
-    shown = seen_from(ctx.cwd, place)
+    shown = relative_name(ctx.cwd, place)
     if folder.real == place.real:
         return Search(args, folder, "./", shown, services, ctx)
     return Search(args, folder, f"./{Path(place.real).name}", shown.rpartition("/")[0], services, ctx)
 
 
 def matching_files(search: Search) -> tuple[list[bytes], list[str]]:
-    """The files that match, newest first, and what is to be said about those that could not be looked at."""
+    """The matching files, newest first, and notes about files that could not be read."""
     with search.program(["--files-with-matches", "--null"]) as program:
         names, _ = newest_first(search.folder, search.visible(chain.from_iterable(program.pieces(b"\0"))))
-        return names, _checked(search, program)
+        return names, _check_complaints(search, program)
 
 
-def _checked(search: Search, program: Program) -> list[str]:
-    """Ripgrep complains about its arguments before it looks at any file, and about files one by one."""
+def _check_complaints(search: Search, program: RipgrepProcess) -> list[str]:
+    """Raise complaints about arguments; return notes about files that could not be read."""
     if program.complaint and not program.unreadable:
         raise refusal(search.args, program.complaint)
     return [f"({several(program.unreadable, 'place')} could not be read.)"] if program.unreadable else []
 
 
-def listed(search: Search, files: list[bytes], notes: list[str]) -> Output:
-    """The files alone."""
-    page = paged(search.args, map(search.told, files))
+def list_files(search: Search, files: list[bytes], notes: list[str]) -> Output:
+    """The result with file names only."""
+    page = take_page(search.args, map(search.display_name, files))
     files_word = f"Found {several(len(files), 'file')}"
     found = [files_word, *page.entries, *paging_note(search.args, page)] if files else ["No file matches."]
     text = "\n".join([*found, *notes])
@@ -144,13 +145,13 @@ def listed(search: Search, files: list[bytes], notes: list[str]) -> Output:
     return _output(search.args, text, data, files_word)
 
 
-def counted(search: Search) -> Output:
-    """How many lines match in each file, and in all."""
+def count_lines(search: Search) -> Output:
+    """The result with the number of matching lines per file and in total."""
     with search.program(["--count", "--null", "--with-filename"]) as program:
-        counts = dict(numbered(program.pieces(b"\n")))
-        notes = _checked(search, program)
+        counts = dict(parse_counts(program.pieces(b"\n")))
+        notes = _check_complaints(search, program)
     shown, _ = newest_first(search.folder, search.visible(counts))
-    page = paged(search.args, (f"{search.told(name)}:{counts[name]}" for name in shown))
+    page = take_page(search.args, (f"{search.display_name(name)}:{counts[name]}" for name in shown))
     total = sum(counts[name] for name in shown)
     summary = f"{several(total, 'matching line')} in {several(len(shown), 'file')}"
     found = [*page.entries, f"Total: {summary}", *paging_note(search.args, page)] if shown else ["No match."]
@@ -165,8 +166,8 @@ def counted(search: Search) -> Output:
     return _output(search.args, text, data, summary)
 
 
-def numbered(pieces: Iterable[list[bytes]]) -> Iterator[tuple[bytes, int]]:
-    """Name and number from `name NUL number`, where a name may hold line breaks."""
+def parse_counts(pieces: Iterable[list[bytes]]) -> Iterator[tuple[bytes, int]]:
+    """Parse `name NUL number` lines, where a name may hold line breaks."""
     name = b""
     for piece in chain.from_iterable(pieces):
         before, found, number = piece.partition(b"\0")
@@ -178,9 +179,9 @@ def numbered(pieces: Iterable[list[bytes]]) -> Iterator[tuple[bytes, int]]:
 
 
 def lines_of(search: Search, files: list[bytes], notes: list[str]) -> Output:
-    """The lines that match, with what was asked for around them."""
+    """The result with matching lines and their context."""
     with closing(_lines(search, files)) as lines:
-        page = paged(search.args, lines)
+        page = take_page(search.args, lines)
     found = [*page.entries, *paging_note(search.args, page)] or ["No match."]
     text = "\n".join([*found, *notes])
     data = {
@@ -199,19 +200,19 @@ def _lines(search: Search, files: list[bytes]) -> Generator[str]:
         how.append(f"--before-context={search.args.lines_before}")
     if search.args.lines_after:
         how.append(f"--after-context={search.args.lines_after}")
-    writer = Writer(search.args, search.told)
+    writer = MatchFormatter(search.args, search.display_name)
     waiting = iter(files)
     while some := list(islice(waiting, FILES_AT_ONCE)):
-        with Held(search.folder, some) as held:
+        with OpenFiles(search.folder, some) as held:
             if not held.names:
                 continue
             with search.program_for(how, held) as program:
-                for event in events(program.chunks()):
+                for event in read_events(program.chunks()):
                     yield from writer.lines(event, held.names)
 
 
-def paged(args: GrepInput, entries: Iterable[str]) -> Page:
-    """The asked part of the entries, as far as it fits."""
+def take_page(args: GrepInput, entries: Iterable[str]) -> Page:
+    """The wanted entries, as many as fit."""
     room = args.max_chars
     shown: list[str] = []
     rest = islice(entries, args.offset, None)
@@ -224,7 +225,7 @@ def paged(args: GrepInput, entries: Iterable[str]) -> Page:
 
 
 def paging_note(args: GrepInput, page: Page) -> list[str]:
-    """What to do about the rest."""
+    """A note how to read on."""
     if page.more:
         upto = args.offset + len(page.entries)
         return [f"(Entries {args.offset + 1:,} to {upto:,} are shown, more follow. Go on with offset={upto}.)"]

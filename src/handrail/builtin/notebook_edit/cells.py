@@ -1,11 +1,11 @@
-"""A notebook as text: one cell of it changed, every other character kept."""
+"""Changes one cell of a notebook and keeps every other character."""
 
 import json
 import secrets
 from operator import itemgetter
 from typing import Any, Literal, TypeAlias
 
-from handrail.builtin.notebook_edit.spans import Span, elements, members
+from handrail.builtin.notebook_edit.spans import JsonSpan, elements, members
 from handrail.builtin.read.notebook import cell_id
 from handrail.errors import ToolError
 from handrail.records import record
@@ -17,16 +17,16 @@ ORDER = ("cell_type", "execution_count", "id", "metadata", "outputs", "source")
 
 
 @record
-class Written:
-    """The new text, and the id of the cell that it is about."""
+class EditedNotebook:
+    """The new text, and the id and type of the changed cell."""
 
     text: str
     cell: str
     cell_type: str
 
 
-class Sheet:
-    """The text of a notebook, which is known to be one, with the places of its cells."""
+class NotebookText:
+    """The text of a valid notebook with the positions of its cells."""
 
     def __init__(self, text: str, name: str) -> None:
         self.text = text
@@ -60,39 +60,41 @@ class Sheet:
             "Read it to see the ids."
         )
 
-    def replace(self, index: int, source: str, cell_type: CellType | None) -> Written:
-        """Another source for a cell; what it had put out is no longer true and goes."""
+    def replace(self, index: int, source: str, cell_type: CellType | None) -> EditedNotebook:
+        """Replace the source of a cell and clear its outputs."""
         cell = self.cells[index]
         kind = str(cell.value.get("cell_type"))
         name = cell_id(cell.value, index)
         if cell_type not in (None, kind):
             changed = self._as_other_type(cell.value, source, str(cell_type))
-            return Written(self._spliced([(cell.start, cell.end, self._whole_cell(changed))]), name, str(cell_type))
+            return EditedNotebook(
+                self._splice([(cell.start, cell.end, self._whole_cell(changed))]), name, str(cell_type)
+            )
         found = members(self.text, cell.start)
         changes = [self._member(cell, found, "source", _like(found, source))]
         if kind == "code":
             changes += [self._member(cell, found, "outputs", []), self._member(cell, found, "execution_count", None)]
-        return Written(self._spliced([change for change in changes if change]), name, kind)
+        return EditedNotebook(self._splice([change for change in changes if change]), name, kind)
 
-    def insert(self, after: int | None, source: str, cell_type: CellType) -> Written:
-        """A new cell behind another one, or before all."""
+    def insert(self, after: int | None, source: str, cell_type: CellType) -> EditedNotebook:
+        """Insert a cell after another one, or at the beginning."""
         cell = self._new(source, cell_type)
-        made = self._whole_cell(cell)
+        text = self._whole_cell(cell)
         place = 0 if after is None else after + 1
         name = cell_id(cell, place)
         if not self.cells:
             tail = self._lead[: len(self._lead) - len(self._unit)] if "\n" in self._lead else ""
-            change = (self._list.start, self._list.end, f"[{self._lead}{made}{tail}]")
+            change = (self._list.start, self._list.end, f"[{self._lead}{text}{tail}]")
         elif after is None:
             at = self.cells[0].start
-            change = (at, at, f"{made},{self._gap}")
+            change = (at, at, f"{text},{self._gap}")
         else:
             at = self.cells[after].end
-            change = (at, at, f",{self._gap}{made}")
-        return Written(self._spliced([change]), name, cell_type)
+            change = (at, at, f",{self._gap}{text}")
+        return EditedNotebook(self._splice([change]), name, cell_type)
 
-    def delete(self, index: int) -> Written:
-        """The notebook without a cell."""
+    def delete(self, index: int) -> EditedNotebook:
+        """Delete a cell."""
         cell = self.cells[index]
         if len(self.cells) == 1:
             change = (self._list.start, self._list.end, "[]")
@@ -100,7 +102,7 @@ class Sheet:
             change = (self.cells[index - 1].end, cell.end, "")
         else:
             change = (cell.start, self.cells[1].start, "")
-        return Written(self._spliced([change]), cell_id(cell.value, index), str(cell.value.get("cell_type")))
+        return EditedNotebook(self._splice([change]), cell_id(cell.value, index), str(cell.value.get("cell_type")))
 
     def _new(self, source: str, cell_type: str) -> dict[str, Any]:
         cell: dict[str, Any] = {"cell_type": cell_type, "metadata": {}, "source": source.splitlines(keepends=True)}
@@ -117,32 +119,32 @@ class Sheet:
             new["id"] = old["id"]
         return new
 
-    def _member(self, cell: Span, found: dict[str, Span], key: str, value: Any) -> Change | None:
-        """The change that gives a member of a cell another value; None if it has that already."""
+    def _member(self, cell: JsonSpan, found: dict[str, JsonSpan], key: str, value: Any) -> Change | None:
+        """The change that sets a member of a cell; None if it has that value already."""
         if key in found:
             old = found[key]
             if old.value == value:
                 return None
-            return old.start, old.end, self._written(value, cell.start, old.key_start)
+            return old.start, old.end, self._format_value(value, cell.start, old.key_start)
         if not found:
             return cell.start, cell.end, json.dumps({key: value})
         last = max(found.values(), key=lambda member: member.end)
         lead = self._between(cell.start + 1, min(member.key_start for member in found.values()))
         colon = ": " if '": ' in self.text else ":"
-        return last.end, last.end, f',{lead}"{key}"{colon}{self._written(value, cell.start, last.key_start)}'
+        return last.end, last.end, f',{lead}"{key}"{colon}{self._format_value(value, cell.start, last.key_start)}'
 
     def _whole_cell(self, cell: dict[str, Any]) -> str:
         if "\n" not in self._lead:
             return self._compact(cell)
         return self._pretty(cell, self._lead.rpartition("\n")[2])
 
-    def _written(self, value: Any, container: int, at: int) -> str:
-        """A value in the manner of the text around it."""
+    def _format_value(self, value: Any, container: int, at: int) -> str:
+        """Format a value like the text around it."""
         lead = self._between(container + 1, at)
         return self._pretty(value, lead.rpartition("\n")[2]) if "\n" in lead else self._compact(value)
 
     def _between(self, start: int, end: int) -> str:
-        """The blanks right before a place."""
+        """The whitespace right before a position."""
         part = self.text[start:end]
         return part[len(part.rstrip(" \t\r\n")) :]
 
@@ -156,19 +158,19 @@ class Sheet:
         return json.dumps(value, separators=separators, ensure_ascii=self._ascii)
 
     def _before_cells(self) -> str:
-        """What stands before each cell; where there is none, two steps of what the file uses."""
+        """The whitespace before each cell; without cells, two indents of the file."""
         if self.cells:
             return self.text[self._list.start + 1 : self.cells[0].start]
         step = self._between(0, self._list.key_start)
         return step + step.rpartition("\n")[2] if "\n" in step else ""
 
     def _between_cells(self) -> str:
-        """What stands between the comma behind a cell and the next cell."""
+        """The whitespace between the comma after a cell and the next cell."""
         if len(self.cells) > 1:
             return self._between(self.cells[0].end, self.cells[1].start)
         return self._lead if "\n" in self._lead else " " if '": ' in self.text else ""
 
-    def _spliced(self, changes: list[Change]) -> str:
+    def _splice(self, changes: list[Change]) -> str:
         parts, at = [], 0
         for start, end, new in sorted(changes, key=itemgetter(0, 1)):
             parts += [self.text[at:start], new]
@@ -176,7 +178,7 @@ class Sheet:
         return "".join([*parts, self.text[at:]])
 
 
-def _like(found: dict[str, Span], source: str) -> str | list[str]:
-    """The source as the cell has it: one string, or a list of lines."""
+def _like(found: dict[str, JsonSpan], source: str) -> str | list[str]:
+    """The source in the form that the cell uses: one string or a list of lines."""
     old = found["source"].value if "source" in found else []
     return source if isinstance(old, str) else source.splitlines(keepends=True)

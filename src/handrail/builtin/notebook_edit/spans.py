@@ -1,4 +1,4 @@
-"""Where the values of a JSON text stand in it, so that one of them can be changed and no other character is."""
+"""Finds the positions of values in a JSON text, so that one can be changed without touching the rest."""
 
 import json
 import re
@@ -11,8 +11,8 @@ DECODER = json.JSONDecoder()
 
 
 @record
-class Span:
-    """A value, and from where to where it is written."""
+class JsonSpan:
+    """A value and its position in the text."""
 
     value: Any
     start: int
@@ -21,28 +21,28 @@ class Span:
     """For a member of an object: where its key begins."""
 
 
-def value_at(text: str, at: int) -> Span:
-    """The value that begins at the next character that is not blank."""
+def value_at(text: str, at: int) -> JsonSpan:
+    """The value that begins at the next character that is not whitespace."""
     start = _skip(text, at)
     value, end = DECODER.raw_decode(text, start)
-    return Span(value, start, end)
+    return JsonSpan(value, start, end)
 
 
-def members(text: str, start: int) -> dict[str, Span]:
-    """The members of the object that begins there; of a key that occurs twice the last one, as everybody does."""
-    found: dict[str, Span] = {}
+def members(text: str, start: int) -> dict[str, JsonSpan]:
+    """The members of the object that begins there; of a repeated key the last one, as JSON parsers do."""
+    found: dict[str, JsonSpan] = {}
     at = _skip(text, start + 1)
     while text[at] != "}":
         key = value_at(text, at)
         value = value_at(text, _skip(text, key.end) + 1)
-        found[key.value] = Span(value.value, value.start, value.end, key.start)
+        found[key.value] = JsonSpan(value.value, value.start, value.end, key.start)
         at = _next(text, value.end)
     return found
 
 
-def elements(text: str, start: int) -> list[Span]:
+def elements(text: str, start: int) -> list[JsonSpan]:
     """The elements of the list that begins there."""
-    found: list[Span] = []
+    found: list[JsonSpan] = []
     at = _skip(text, start + 1)
     while text[at] != "]":
         found.append(value_at(text, at))
@@ -51,7 +51,7 @@ def elements(text: str, start: int) -> list[Span]:
 
 
 def _next(text: str, end: int) -> int:
-    """Where the next item begins, or the closing bracket stands."""
+    """The position of the next item or of the closing bracket."""
     at = _skip(text, end)
     return _skip(text, at + 1) if text[at] == "," else at
 

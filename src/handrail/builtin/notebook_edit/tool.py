@@ -1,29 +1,27 @@
-"""NotebookEdit: change one cell of a notebook, and not one character besides."""
+"""NotebookEdit: change one cell of a notebook and keep every other character."""
 
-from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
 
-from handrail.builtin.notebook_edit.cells import CellType, Sheet, Written
+from handrail.builtin.notebook_edit.cells import CellType, EditedNotebook, NotebookText
 from handrail.builtin.read.notebook import MAX_FILE_BYTES, cells_of, language_of
 from handrail.builtin.services import ToolServices
 from handrail.builtin.support.file_changes import (
     access_to,
-    check_wanted,
     diff_card,
     handed_around,
     known_digest,
     patch_data,
-    place_of,
     refusal,
+    write_change,
 )
+from handrail.builtin.support.places import place_of
 from handrail.conversation.blocks import Json
 from handrail.errors import ToolError
-from handrail.files.diff import hunks, split
-from handrail.files.journal import Note
-from handrail.files.paths import Kind
-from handrail.files.replace import Target
+from handrail.files.diff import make_hunks, split_lines
+from handrail.files.paths import FileKind
+from handrail.files.replace import TargetFile
 from handrail.files.text import UTF8
 from handrail.tools.access import Access
 from handrail.tools.cards import Card
@@ -78,12 +76,12 @@ class NotebookEdit(Tool[NotebookEditInput]):
             return Refuse("To insert a cell, give its cell_type: code or markdown.")
         if args.edit_mode != "insert" and not args.cell_id:
             return Refuse(f"cell_id is missing: say which cell to {args.edit_mode}. Read shows the ids.")
-        if place.kind in (Kind.MISSING, Kind.LINK):
+        if place.kind in (FileKind.MISSING, FileKind.LINK):
             return Refuse(f"{args.notebook_path!r} does not exist. Look for it with Glob, or make it with Write.")
         return refusal(place, ctx.files)
 
     def call_blocking(self, args: NotebookEditInput, ctx: ToolContext) -> Output:
-        with Target(place_of(args.notebook_path, ctx, self._services)) as target:
+        with TargetFile(place_of(args.notebook_path, ctx, self._services)) as target:
             if not target.exists:
                 raise ToolError(f"{args.notebook_path!r} was removed just now. Look for it with Glob.")
             digest = known_digest(target, ctx.files)
@@ -91,24 +89,22 @@ class NotebookEdit(Tool[NotebookEditInput]):
             notebook, _ = cells_of(before, args.notebook_path)
             mark = MARK if before.startswith(MARK) else b""
             text = before.removeprefix(mark).decode()
-            done = changed(Sheet(text, args.notebook_path), args)
+            done = apply_edit(NotebookText(text, args.notebook_path), args)
             after = mark + UTF8.encode(done.text, args.notebook_path)
-            check_wanted(ctx, args.notebook_path)
-            written = target.write(lambda: iter((after,)), digest, self._services.undo, Note(self.name, ctx.use.id))
-            ctx.files.note(Path(target.place.real), written.stat, written.digest)
+            written = write_change(target, lambda: iter((after,)), digest, ctx, self._services, tool=self.name)
         return result(args, target, (text, language_of(notebook)), done, written.notice)
 
 
-def _content(target: Target) -> bytes:
+def _content(target: TargetFile) -> bytes:
     source = target.source
     if source.size > MAX_FILE_BYTES:
         raise ToolError(f"{target.shown!r} has {source.size:,} bytes; {MAX_FILE_BYTES:,} is the most. Use a program.")
     return source.read(0, source.size)
 
 
-def changed(sheet: Sheet, args: NotebookEditInput) -> Written:
+def apply_edit(sheet: NotebookText, args: NotebookEditInput) -> EditedNotebook:
     """
-    The notebook after the edit.
+    Apply the edit to the notebook.
 
     Raises:
         ToolError: there is no such cell.
@@ -122,10 +118,12 @@ def changed(sheet: Sheet, args: NotebookEditInput) -> Written:
     return sheet.replace(index, args.new_source, args.cell_type)
 
 
-def result(args: NotebookEditInput, target: Target, old: tuple[str, str], done: Written, notice: str) -> Output:
-    """What the model, people and programs learn of it. `old`: the text before, and the language of its code."""
+def result(
+    args: NotebookEditInput, target: TargetFile, old: tuple[str, str], done: EditedNotebook, notice: str
+) -> Output:
+    """The result for the model, the user and programs. `old`: the text before, and the language of its code."""
     before, language = old
-    patch = hunks(split(before), split(done.text))
+    patch = make_hunks(split_lines(before), split_lines(done.text))
     text = f"{DONE[args.edit_mode]} cell {done.cell} ({done.cell_type}) of {args.notebook_path}."
     data = {
         "notebook_path": target.place.absolute,

@@ -1,10 +1,10 @@
-"""Images in the size that a model takes: kept as they are where they fit, else made smaller by Pillow."""
+"""Fits images to the size that models accept: unchanged if they fit, otherwise shrunk by Pillow."""
 
 import struct
 from base64 import b64encode
 from io import BytesIO
 
-from handrail.builtin.read.formats import media_type
+from handrail.builtin.support.media_types import media_type
 from handrail.conversation.blocks import Image
 from handrail.errors import ToolError
 from handrail.records import record
@@ -19,7 +19,7 @@ except ImportError:
 
 MAX_FILE_BYTES = 50_000_000
 MAX_BYTES = 3_700_000
-"""Base64 makes a third more of them, and 5 MB is what models take."""
+"""Base64 adds a third, and models accept 5 MB."""
 MAX_SIDE = 1_568
 MAX_SIDE_AS_IT_IS = 8_000
 MAX_PIXELS = 80_000_000
@@ -29,18 +29,18 @@ SOF_MARKERS = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})
 
 @record
 class Picture:
-    """A picture for the model, and what is to say about it."""
+    """An image for the model, and a note about it."""
 
     block: Image
     note: str
 
 
-def fitted(data: bytes, name: str) -> Picture:
+def fit_image(data: bytes, name: str) -> Picture:
     """
-    The picture in a size that models take.
+    Fit an image to the size that models accept.
 
     Raises:
-        ToolError: it is broken, far too large, or would have to be made smaller and Pillow is not installed.
+        ToolError: it is broken, far too large, or has to be shrunk and Pillow is not installed.
     """
     kind = media_type(data)
     width, height = dimensions(data, kind, name)
@@ -55,25 +55,25 @@ def fitted(data: bytes, name: str) -> Picture:
             f"{shown}, {len(data):,} bytes: too large to be shown as it is. Ask the user to install handrail[images], "
             "which makes images smaller, or make it smaller with a program."
         )
-    smaller, size, kind = _made_smaller(data, name)
+    smaller, size, kind = _shrink(data, name)
     note = f"{shown}, shown as {size[0]} x {size[1]}; multiply coordinates by {side / max(size):.2f} for the original."
     return Picture(Image(b64encode(smaller).decode(), kind), note)
 
 
-def _made_smaller(data: bytes, name: str) -> tuple[bytes, tuple[int, int], str]:
+def _shrink(data: bytes, name: str) -> tuple[bytes, tuple[int, int], str]:
     try:
         with PIL.Image.open(BytesIO(data)) as picture:
             if picture.width * picture.height > MAX_PIXELS:  # the header that we read said something else
                 raise ToolError(f"{name!r} holds more pixels than it says. Read another file.")
             picture.draft("RGB", (MAX_SIDE, MAX_SIDE))
             upright: PIL.Image.Image = PIL.ImageOps.exif_transpose(picture)
-            return encoded(upright)
+            return encode_image(upright)
     except (OSError, ValueError, SyntaxError, EOFError, PIL.Image.DecompressionBombError) as error:
         raise ToolError(f"{name!r} is a broken image: {error}. Read another file.") from error
 
 
-def encoded(picture: "PIL.Image.Image") -> tuple[bytes, tuple[int, int], str]:
-    """A picture as a file within the bounds: without loss where it has transparency and that fits, else as JPEG."""
+def encode_image(picture: "PIL.Image.Image") -> tuple[bytes, tuple[int, int], str]:
+    """Encode an image within the limits: as PNG if it has transparency and fits, otherwise as JPEG."""
     see_through = picture.mode in {"RGBA", "LA", "PA"} or "transparency" in picture.info
     mode = "RGBA" if see_through else "RGB"
     small = picture if picture.mode == mode else picture.convert(mode)
@@ -96,7 +96,7 @@ def encoded(picture: "PIL.Image.Image") -> tuple[bytes, tuple[int, int], str]:
 
 
 def dimensions(data: bytes, kind: str, name: str) -> tuple[int, int]:
-    """Width and height from the header alone, before anything is unpacked."""
+    """Width and height from the header, before anything is decompressed."""
     try:
         found = _SIZES[kind](data)
     except (struct.error, IndexError, KeyError) as error:

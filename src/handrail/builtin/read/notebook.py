@@ -1,4 +1,4 @@
-"""Jupyter notebooks as a model reads them: cells under their ids, with what they put out."""
+"""Shows Jupyter notebooks to the model: cells with their ids and outputs."""
 
 import binascii
 import json
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from handrail.builtin.read import images
-from handrail.builtin.read.text import MAX_BYTES, Wanted, size
+from handrail.builtin.read.text import MAX_BYTES, LineRange, size
 from handrail.conversation.blocks import Image, ResultBlock, Text
 from handrail.errors import ToolError
 from handrail.tools.wording import several
@@ -24,7 +24,7 @@ def cells_of(data: bytes, name: str) -> tuple[dict[str, Any], list[dict[str, Any
     The notebook and its cells.
 
     Raises:
-        ToolError: it is none.
+        ToolError: it is not a notebook.
     """
     try:
         notebook = json.loads(data.decode("utf-8-sig"))
@@ -37,35 +37,35 @@ def cells_of(data: bytes, name: str) -> tuple[dict[str, Any], list[dict[str, Any
 
 
 def cell_id(cell: dict[str, Any], index: int) -> str:
-    """The name that a cell is addressed by; older formats give none, so it is counted."""
+    """The id of a cell; older formats have none, so cells are numbered."""
     own = cell.get("id")
     return own if isinstance(own, str) and own else f"cell-{index}"
 
 
-def joined(value: Any) -> str:
-    """Text that the format allows as one string or a list of lines."""
+def join_lines(value: Any) -> str:
+    """Join a text that the format stores as one string or a list of lines."""
     if isinstance(value, list):
         return "".join(part for part in value if isinstance(part, str))
     return value if isinstance(value, str) else ""
 
 
-def show(data: bytes, wanted: Wanted, name: str) -> tuple[tuple[ResultBlock, ...], int, int]:
-    """The blocks of the asked cells, how many these are, and how many there are. `wanted` counts cells."""
+def show_notebook(data: bytes, wanted: LineRange, name: str) -> tuple[tuple[ResultBlock, ...], int, int]:
+    """The blocks of the wanted cells, how many cells these are, and how many there are."""
     notebook, cells = cells_of(data, name)
     language = language_of(notebook)
     asked = list(enumerate(cells))[wanted.first - 1 :][: wanted.limit]
     blocks: list[ResultBlock] = []
     room, pictures, shown = MAX_BYTES, MAX_PICTURES, 0
     for index, cell in asked:
-        made = list(_cell(cell, index, language))
-        needed = sum(size(block.text) for block in made if isinstance(block, Text))
+        parts = list(_cell(cell, index, language))
+        needed = sum(size(block.text) for block in parts if isinstance(block, Text))
         if needed > room and shown:
             break
         if needed > room:
-            made = [Text(f"{made[0].text[: MAX_BYTES // 4]}\n[cut]")] if isinstance(made[0], Text) else []
+            parts = [Text(f"{parts[0].text[: MAX_BYTES // 4]}\n[cut]")] if isinstance(parts[0], Text) else []
         room -= needed
         shown += 1
-        for block in made:
+        for block in parts:
             pictures -= isinstance(block, Image)
             if pictures >= 0 or isinstance(block, Text):
                 blocks.append(block)
@@ -75,11 +75,11 @@ def show(data: bytes, wanted: Wanted, name: str) -> tuple[tuple[ResultBlock, ...
         blocks.insert(0, Text(notice))
     if not blocks:
         blocks = [Text(f"{name} has {several(len(cells), 'cell')}, none of them from cell {wanted.first} on.")]
-    return merged(blocks), shown, len(cells)
+    return merge_texts(blocks), shown, len(cells)
 
 
-def merged(blocks: list[ResultBlock]) -> tuple[ResultBlock, ...]:
-    """The same with neighbouring texts as one."""
+def merge_texts(blocks: list[ResultBlock]) -> tuple[ResultBlock, ...]:
+    """Merge neighbouring texts."""
     out: list[ResultBlock] = []
     for block in blocks:
         if isinstance(block, Text) and out and isinstance(out[-1], Text):
@@ -100,7 +100,7 @@ def language_of(notebook: dict[str, Any]) -> str:
 def _cell(cell: dict[str, Any], index: int, language: str) -> Iterator[ResultBlock]:
     kind = cell.get("cell_type")
     about = f' type="{kind}"' if kind != "code" else f' language="{language}"' if language != "python" else ""
-    yield Text(f'<cell id="{cell_id(cell, index)}"{about}>\n{joined(cell.get("source"))}\n</cell>')
+    yield Text(f'<cell id="{cell_id(cell, index)}"{about}>\n{join_lines(cell.get("source"))}\n</cell>')
     outputs = cell.get("outputs")
     for output in outputs if isinstance(outputs, list) else ():
         if isinstance(output, dict):
@@ -110,7 +110,7 @@ def _cell(cell: dict[str, Any], index: int, language: str) -> Iterator[ResultBlo
 def _output(output: dict[str, Any]) -> Iterator[ResultBlock]:
     match output.get("output_type"):
         case "stream":
-            text = joined(output.get("text"))
+            text = join_lines(output.get("text"))
         case "error":
             trace = output.get("traceback")
             text = "\n".join(map(str, trace)) if isinstance(trace, list) else str(output.get("evalue", ""))
@@ -118,7 +118,11 @@ def _output(output: dict[str, Any]) -> Iterator[ResultBlock]:
             data = output.get("data")
             data = data if isinstance(data, dict) else {}
             yield from _pictures(data)
-            text = joined(data.get("text/plain")) or joined(data.get("text/markdown")) or joined(data.get("text/html"))
+            text = (
+                join_lines(data.get("text/plain"))
+                or join_lines(data.get("text/markdown"))
+                or join_lines(data.get("text/html"))
+            )
     text = ESCAPES.sub("", text)
     if len(text) > MAX_OUTPUT:
         text = f"{text[:MAX_OUTPUT]}\n[{len(text) - MAX_OUTPUT:,} more characters]"
@@ -128,9 +132,9 @@ def _output(output: dict[str, Any]) -> Iterator[ResultBlock]:
 
 def _pictures(data: dict[str, Any]) -> Iterator[ResultBlock]:
     for kind in ("image/png", "image/jpeg", "image/gif", "image/webp"):
-        if encoded := joined(data.get(kind)):
+        if encoded := join_lines(data.get(kind)):
             try:
-                yield images.fitted(b64decode(encoded), "output").block
+                yield images.fit_image(b64decode(encoded), "output").block
             except (ToolError, binascii.Error) as error:
                 yield Text(f"<output>\n[an image that cannot be shown: {error}]\n</output>")
             return

@@ -1,6 +1,12 @@
-"""PDFs page by page: the text of each page and a picture of it."""
+"""
+Shows PDFs page by page: the text of each page and a picture of it.
 
+    python -m handrail.builtin.read.pdf PAGES NAME < document.pdf
+"""
+
+import json
 import re
+import sys
 from base64 import b64encode
 from typing import Any
 
@@ -21,13 +27,13 @@ MAX_UNASKED = 10
 MAX_AT_ONCE = 20
 MAX_PICTURES = 10_000_000
 SIDE = 1_100
-"""Pixels of the longer side of a page: fine print can be read, and a page costs about 1,200 tokens."""
+"""Pixels of the longer side of a page: fine print is readable, and a page costs about 1,200 tokens."""
 RANGE = re.compile(r"\s*(\d+)\s*(?:(-)\s*(\d*))?\s*")
 
 
 def wanted_pages(pages: str, count: int, name: str) -> range:
     """
-    The pages that are asked for, counted from 0.
+    The wanted pages, counted from 0.
 
     Raises:
         ToolError: there are too many, or no such pages.
@@ -51,12 +57,12 @@ def wanted_pages(pages: str, count: int, name: str) -> range:
     return range(first - 1, last)
 
 
-def show(data: bytes, pages: str, name: str) -> tuple[tuple[ResultBlock, ...], int, int]:
+def show_pdf(data: bytes, pages: str, name: str) -> tuple[tuple[ResultBlock, ...], int, int]:
     """
-    The blocks of the asked pages, how many these are, and how many there are. Not for two threads at once.
+    The blocks of the wanted pages, how many pages these are, and how many there are. Not thread-safe.
 
     Raises:
-        ToolError: it is broken or locked, or there are no such pages.
+        ToolError: it is broken or encrypted, or there are no such pages.
     """
     if not WITH_PDFIUM:
         raise ToolError(f"{name!r} is a PDF. Ask the user to install handrail[pdf], or use a program like pdftotext.")
@@ -109,7 +115,7 @@ def _text(page: Any) -> str:
 
 
 def _picture(page: Any) -> Image | None:
-    """The page as people see it; None without Pillow."""
+    """The rendered page; None without Pillow."""
     if not images.WITH_PILLOW:
         return None
     longer = max(*page.get_size(), 1.0)
@@ -117,5 +123,27 @@ def _picture(page: Any) -> Image | None:
         bitmap = page.render(scale=SIDE / longer)
     except (pypdfium2.PdfiumError, ValueError):
         return None
-    data, _, kind = images.encoded(bitmap.to_pil().convert("RGB"))
+    data, _, kind = images.encode_image(bitmap.to_pil().convert("RGB"))
     return Image(b64encode(data).decode(), kind)
+
+
+def _block_to_json(block: ResultBlock) -> dict[str, str]:
+    if isinstance(block, Text):
+        return {"text": block.text}
+    assert isinstance(block, Image)
+    return {"data": block.data, "media_type": block.media_type}
+
+
+def main() -> None:
+    """Read a PDF from standard input and print its blocks as JSON."""
+    answer: dict[str, Any]
+    try:
+        blocks, shown, total = show_pdf(sys.stdin.buffer.read(), sys.argv[1], sys.argv[2])
+        answer = {"blocks": [_block_to_json(block) for block in blocks], "shown": shown, "total": total}
+    except ToolError as error:
+        answer = {"problem": str(error)}
+    print(json.dumps(answer))  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()

@@ -1,32 +1,26 @@
-"""
-PDFs are read in a process of their own: what a document holds may keep the library busy for ever, take all memory, or
-bring it down. That ends with the process.
-
-    python -m handrail.builtin.read.pdf_process PAGES NAME < document.pdf
-"""
+"""Reads PDFs in a separate process: a document can make the library hang, take all memory or crash."""
 
 import json
+import resource
 import subprocess
 import sys
 from contextlib import suppress
-from typing import Any
 
-from handrail.builtin.read.pdf import show
 from handrail.conversation.blocks import Image, ResultBlock, Text
 from handrail.errors import ToolError
 from handrail.tools.abort import AbortSignal
 
 MAX_SECONDS = 30.0
 MAX_HEAP = 2 << 30
-START = (sys.executable, "-I", "-m", "handrail.builtin.read.pdf_process")
+START = (sys.executable, "-I", "-m", "handrail.builtin.read.pdf")
 
 
-def show_apart(data: bytes, pages: str, name: str, abort: AbortSignal) -> tuple[tuple[ResultBlock, ...], int, int]:
+def show_in_process(data: bytes, pages: str, name: str, abort: AbortSignal) -> tuple[tuple[ResultBlock, ...], int, int]:
     """
-    The blocks of the asked pages, how many these are, and how many there are. An abort ends it at once.
+    The blocks of the wanted pages, how many pages these are, and how many there are. An abort ends it at once.
 
     Raises:
-        ToolError: it is broken, locked, or takes too much time or memory; or there are no such pages.
+        ToolError: it is broken or encrypted, takes too much time or memory, or there are no such pages.
     """
     with subprocess.Popen(  # noqa: S603  # no shell, and only our own arguments
         [*START, pages, name],
@@ -53,38 +47,14 @@ def show_apart(data: bytes, pages: str, name: str, abort: AbortSignal) -> tuple[
     answer = json.loads(out)
     if "problem" in answer:
         raise ToolError(answer["problem"])
-    return tuple(map(_block, answer["blocks"])), answer["shown"], answer["total"]
+    return tuple(map(_block_from_json, answer["blocks"])), answer["shown"], answer["total"]
 
 
 def _bound_memory(process: int) -> None:
     if sys.platform == "linux":
-        import resource  # noqa: PLC0415  # there is none elsewhere
-
         with suppress(OSError):  # it has ended, or belongs to another user
             resource.prlimit(process, resource.RLIMIT_DATA, (MAX_HEAP, MAX_HEAP))
 
 
-def _block(made: dict[str, str]) -> ResultBlock:
-    return Text(made["text"]) if "text" in made else Image(made["data"], made["media_type"])
-
-
-def _plain(block: ResultBlock) -> dict[str, str]:
-    if isinstance(block, Text):
-        return {"text": block.text}
-    assert isinstance(block, Image)
-    return {"data": block.data, "media_type": block.media_type}
-
-
-def main() -> None:
-    """The process."""
-    answer: dict[str, Any]
-    try:
-        blocks, shown, total = show(sys.stdin.buffer.read(), sys.argv[1], sys.argv[2])
-        answer = {"blocks": [_plain(block) for block in blocks], "shown": shown, "total": total}
-    except ToolError as error:
-        answer = {"problem": str(error)}
-    print(json.dumps(answer))  # noqa: T201
-
-
-if __name__ == "__main__":
-    main()
+def _block_from_json(value: dict[str, str]) -> ResultBlock:
+    return Text(value["text"]) if "text" in value else Image(value["data"], value["media_type"])

@@ -1,10 +1,10 @@
-"""Lines of a text of any size and encoding, in bounded memory."""
+"""Shows lines of a text of any size and encoding, in bounded memory."""
 
 from collections.abc import Iterator
 from typing import AnyStr
 
 from handrail.errors import ToolError
-from handrail.files.source import Source
+from handrail.files.source import FileSource
 from handrail.files.text import UNITS, Encoding
 from handrail.records import record
 from handrail.tools.wording import several
@@ -13,12 +13,12 @@ MAX_TOKENS = 25_000
 BYTES_A_TOKEN = 4
 MAX_BYTES = MAX_TOKENS * BYTES_A_TOKEN
 WINDOW = 4 * MAX_BYTES + 64
-"""So many bytes of any encoding hold at least as much text as may be shown."""
+"""This many bytes of any encoding hold at least as much text as may be shown."""
 
 
 @record
-class Wanted:
-    """Which lines are asked for. `limit` None = as many as fit."""
+class LineRange:
+    """The wanted lines. `limit` None = as many as fit."""
 
     offset: int = 1
     limit: int | None = None
@@ -29,8 +29,8 @@ class Wanted:
 
 
 @record
-class Part:
-    """Lines with their numbers, as they are shown, and as they are."""
+class TextPart:
+    """A range of lines: with numbers as shown, and as they are."""
 
     text: str
     lines: int
@@ -38,26 +38,26 @@ class Part:
     content: str = ""
 
 
-def show(source: Source, encoding: Encoding, wanted: Wanted, name: str) -> Part:
+def show_lines(source: FileSource, encoding: Encoding, wanted: LineRange, name: str) -> TextPart:
     """
-    `N<TAB>line` for the asked part, cut where it is too much for one result, with a notice that comes first.
+    `N<TAB>line` for the wanted lines, cut if they are too long for one result, with a notice at the top.
 
     Raises:
-        ToolError: a range was given, and it is too much.
+        ToolError: a limit was given, and the lines are too long.
     """
-    lines = Lines(source, encoding)
+    lines = TextLines(source, encoding)
     total = lines.total
     if not total:
-        return Part(f"{name} exists and is empty.", 0, 0)
+        return TextPart(f"{name} exists and is empty.", 0, 0)
     if wanted.first > total:
-        return Part(
+        return TextPart(
             f"{name} has {several(total, 'line')}, so there is nothing from line {wanted.first:,} on.", 0, total
         )
     asked = min(total - wanted.first + 1, wanted.limit or total)
     whole, cut = lines.window(wanted.first, asked)
     entries = [f"{number}\t{line}" for number, line in enumerate(whole, wanted.first)]
     if len(entries) == asked and size(text := "\n".join(entries)) <= MAX_BYTES:
-        return Part(text, asked, total, "\n".join(whole))
+        return TextPart(text, asked, total, "\n".join(whole))
     shown = fitting(entries)
     if not shown:
         return _one_long_line(whole[0] if whole else cut, wanted.first, lines)
@@ -68,11 +68,11 @@ def show(source: Source, encoding: Encoding, wanted: Wanted, name: str) -> Part:
             f"Ask for less: offset={wanted.first} with limit={len(shown)} fits."
         )
     notice = f"PARTIAL: lines {wanted.first} to {upto} of {total}; read on with offset={upto + 1}."
-    return Part("\n".join([notice, *shown]), len(shown), total, "\n".join(whole[: len(shown)]))
+    return TextPart("\n".join([notice, *shown]), len(shown), total, "\n".join(whole[: len(shown)]))
 
 
 def fitting(entries: list[str]) -> list[str]:
-    """As many entries as may be shown."""
+    """The first entries, as many as may be shown."""
     room = MAX_BYTES
     for at, entry in enumerate(entries):
         room -= size(entry) + 1
@@ -86,30 +86,30 @@ def size(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
-def _one_long_line(line: str, number: int, lines: "Lines") -> Part:
+def _one_long_line(line: str, number: int, lines: "TextLines") -> TextPart:
     shown = line.encode("utf-8", "surrogatepass")[:MAX_BYTES].decode("utf-8", "ignore")
     further = f" Read the lines after it with offset={number + 1}." if number < lines.total else ""
     notice = f"PARTIAL: line {number} alone is longer than fits; its first {len(shown):,} characters follow.{further}"
-    return Part(f"{notice}\n{number}\t{shown}", 1, lines.total, shown)
+    return TextPart(f"{notice}\n{number}\t{shown}", 1, lines.total, shown)
 
 
-class Lines:
-    """The lines of a source. Line feeds end them; a lone return does where there is no line feed."""
+class TextLines:
+    """The lines of a source. They end with a line feed, or with a carriage return if there are no line feeds."""
 
-    def __init__(self, source: Source, encoding: Encoding) -> None:
+    def __init__(self, source: FileSource, encoding: Encoding) -> None:
         self._source = source
         self._encoding = encoding
         self._mark = len(encoding.mark)
         self._end = "\n"
-        self._counts = self._counted()
+        self._counts = self._count_line_ends()
         if not any(self._counts) and source.size <= WINDOW and "\r" in self._text(0, source.size):
             self._end = "\r"
-            self._counts = self._counted()
+            self._counts = self._count_line_ends()
         unfinished = source.size > self._mark and not self._text(source.size - 8, source.size).endswith(self._end)
         self.total = sum(self._counts) + unfinished
 
     def window(self, first: int, count: int) -> tuple[list[str], str]:
-        """The lines from `first` on that lie in one window as a whole, at most `count`, and what follows them there."""
+        """At most `count` complete lines from `first` on, within one window, and the rest of the window."""
         start = self._start_of(first)
         text = self._text(start, start + WINDOW)
         lines = text.split(self._end)
@@ -120,11 +120,11 @@ class Lines:
         return ([line.removesuffix("\r") for line in chosen] if "\r" in text else chosen), rest
 
     def _windows(self) -> Iterator[tuple[int, bytes]]:
-        """The bytes behind the mark, and where they begin."""
+        """The bytes after the mark, with their positions."""
         for start, _, data in self._source.windows():
             yield (start, data) if start or not self._mark else (self._mark, data[self._mark :])
 
-    def _counted(self) -> list[int]:
+    def _count_line_ends(self) -> list[int]:
         if self._encoding.name in UNITS:
             return [self._encoding.decode(data).count(self._end) for _, data in self._windows()]
         return [data.count(self._end.encode()) for _, data in self._windows()]
@@ -133,7 +133,7 @@ class Lines:
         return self._encoding.decode(self._source.read(max(start, self._mark), end))
 
     def _start_of(self, line: int) -> int:
-        """Where a line begins: behind the end of the one before it."""
+        """The position where a line begins."""
         before = line - 1
         for count, (start, data) in zip(self._counts, self._windows(), strict=True):
             if before <= count:
@@ -142,7 +142,7 @@ class Lines:
         return self._source.size
 
     def _behind(self, data: bytes, number: int) -> int:
-        """The place behind the given line end of a window."""
+        """The position after the given line end of a window."""
         if self._encoding.name in UNITS:
             text = self._encoding.decode(data)
             return len(text[: behind(text, self._end, number)].encode(self._encoding.name, "surrogatepass"))
@@ -150,7 +150,7 @@ class Lines:
 
 
 def behind(text: AnyStr, sign: AnyStr, number: int) -> int:
-    """The place behind the given occurrence of a sign; the beginning for none."""
+    """The position after the given occurrence of a sign; 0 for none."""
     at = -1
     for _ in range(number):
         at = text.index(sign, at + 1)

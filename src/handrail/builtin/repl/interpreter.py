@@ -1,8 +1,8 @@
 """
-The interpreter of a session: one process that runs code, started when it is needed and again when it was lost.
+The Python interpreter of a session: one process that runs code, started on demand and restarted when it was lost.
 
-It runs under a reaper as every command does, so that it ends with the session, or with handrail, and all that its code
-has started with it.
+It runs under a reaper like every command, so it ends with the session or with handrail, together with all
+processes that its code started.
 """
 
 import asyncio
@@ -14,10 +14,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from handrail.builtin.bash.environment import as_hooks_left_it, ordinary
-from handrail.builtin.bash.shell import Prepared, boxed
+from handrail.builtin.bash.environment import user_environment, with_hook_exports
+from handrail.builtin.bash.shell import PreparedCommand, wrap_in_sandbox
 from handrail.builtin.services import ToolServices
-from handrail.builtin.support.live_output import followed
+from handrail.builtin.support.live_output import run_with_progress
 from handrail.errors import ToolError
 from handrail.processes.sandbox_contract import UNCONFINED, Sandbox, Standing, Where
 from handrail.processes.spawn import ProcessSpec, Running, start
@@ -27,15 +27,15 @@ from handrail.tools.context import ToolContext
 KERNEL = str(Path(__file__).with_name("kernel.py"))
 CHUNK = 65_536
 DRAINED_CHUNKS = 32
-"""More than a pipe holds: what is still written after that belongs to the next call."""
+"""More than a pipe holds: later output belongs to the next call."""
 MAX_REPLY = 1_000_000
 MOVED = "the interpreter was started anew, because the sandbox was switched on or off: what it knew is lost"
 INTERRUPTED = "the interpreter was started anew, because the call before was interrupted: what it knew is lost"
 
 
 @record
-class Answer:
-    """What came of code. `why` it is lost: empty, `timeout`, `full` (too much output), or `ended` with a code."""
+class CodeResult:
+    """The result of code. `why` the interpreter was lost: empty, `timeout`, `full` (too much output) or `ended`."""
 
     value: str = ""
     error: str = ""
@@ -45,11 +45,11 @@ class Answer:
     lost: int = 0
     notice: str = ""
     confined: bool = False
-    """It ran in the sandbox."""
+    """Whether it ran in the sandbox."""
 
 
 class Interpreter:
-    """Runs one piece of code at a time, whichever agent of the session asks."""
+    """Runs one piece of code at a time for all agents of the session."""
 
     def __init__(self, services: ToolServices) -> None:
         self._services = services
@@ -57,53 +57,53 @@ class Interpreter:
         self._notice = ""
         self._alone = asyncio.Lock()
 
-    async def run(self, code: str, seconds: float, store: int, ctx: ToolContext) -> Answer:
+    async def run(self, code: str, seconds: float, store: int, ctx: ToolContext) -> CodeResult:
         """
-        Run code; what it writes goes to the store. If it does not end in time, the interpreter is lost.
+        Run code and write its output to the store. If it does not end in time, the interpreter is lost.
 
         Raises:
-            ToolError: there is no interpreter and none can be started.
+            ToolError: no interpreter can be started.
         """
         async with self._alone:
             kernel = self._kernel = await self._ready(ctx.cwd)
             notice, self._notice = self._notice, ""
             pump = _Pump(kernel, store, self._services.output_quota())
             try:
-                told = await followed(_reply(kernel, code, pump, seconds), store, ctx)
+                result = await run_with_progress(_reply(kernel, code, pump, seconds), store, ctx)
             except TimeoutError:
-                told = Answer(why="timeout", code=await self._lose(kernel))
+                result = CodeResult(why="timeout", code=await self._lose(kernel))
             except EOFError:
-                told = Answer(why="full" if pump.full else "ended", code=await self._lose(kernel))
+                result = CodeResult(why="full" if pump.full else "ended", code=await self._lose(kernel))
             except asyncio.CancelledError:
                 self._notice = INTERRUPTED
                 await self._lose(kernel)
                 raise
-            return replace(told, stored=pump.stored, lost=pump.lost, notice=notice, confined=kernel.confined)
+            return replace(result, stored=pump.stored, lost=pump.lost, notice=notice, confined=kernel.confined)
 
     async def end(self) -> None:
-        """End the process and all that it has started."""
+        """End the process and everything it started."""
         if (kernel := self._kernel) is None:
             return
         if self._alone.locked():
-            await kernel.running.stop_and_wait()  # whoever runs code in it learns of that and lets go of it
+            await kernel.running.stop_and_wait()  # the running call notices and releases it
         else:
             await self._lose(kernel)
 
     async def _lose(self, kernel: "Kernel") -> int:
-        """End it; its exit code."""
+        """End the process and return its exit code."""
         self._kernel = None
         try:
             return (await kernel.running.stop_and_wait()).code
         finally:
-            kernel.let_go()
+            kernel.release()
 
     async def standing(self) -> Standing:
-        """Where code would run: what it would start is not known."""
+        """Where code would run; which programs it starts is unknown."""
         box = self._services.sandbox
         return UNCONFINED if box is None else await box.standing(None)
 
     async def _ready(self, cwd: Path) -> "Kernel":
-        """The process, which is where the sandbox wants it now."""
+        """The running process, inside or outside the sandbox as configured now."""
         standing = await self.standing()
         if standing.where is Where.REFUSED:
             raise ToolError(f"Nothing was run: {standing.reason}. Do it another way, or ask the user.")
@@ -111,12 +111,12 @@ class Interpreter:
         if self._kernel is not None and self._kernel.confined != inside:
             self._notice = MOVED
             await self._lose(self._kernel)
-        return self._kernel or await self._started(cwd, self._services.sandbox if inside else None)
+        return self._kernel or await self._start_kernel(cwd, self._services.sandbox if inside else None)
 
-    async def _started(self, cwd: Path, sandbox: Sandbox | None) -> "Kernel":
+    async def _start_kernel(self, cwd: Path, sandbox: Sandbox | None) -> "Kernel":
         folder = str(cwd) if os.path.isdir(cwd) else self._services.working_dirs()[0]  # noqa: PTH112, ASYNC240
-        env = {**ordinary(as_hooks_left_it(self._services.env)), "PWD": folder}
-        prepared = boxed(ProcessSpec([sys.executable, "-I", KERNEL], folder, env, grace=0.0, hello=0.0), sandbox)
+        env = {**user_environment(with_hook_exports(self._services.env)), "PWD": folder}
+        prepared = wrap_in_sandbox(ProcessSpec([sys.executable, "-I", KERNEL], folder, env, grace=0.0, hello=0.0), sandbox)
         ours, theirs = socket.socketpair()
         output, end = os.pipe()
         ours.setblocking(False)
@@ -136,7 +136,7 @@ class Interpreter:
         return Kernel(running, ours, output, prepared)
 
 
-async def _reply(kernel: "Kernel", code: str, pump: "_Pump", seconds: float) -> Answer:
+async def _reply(kernel: "Kernel", code: str, pump: "_Pump", seconds: float) -> CodeResult:
     loop = asyncio.get_running_loop()
     loop.add_reader(kernel.output, pump.read)
     try:
@@ -148,45 +148,45 @@ async def _reply(kernel: "Kernel", code: str, pump: "_Pump", seconds: float) -> 
 
 
 class Kernel:
-    """The running process: the socket on which it is asked, and the pipe with what its code writes."""
+    """The running process: a socket for requests and a pipe with the output of its code."""
 
-    def __init__(self, running: Running, control: socket.socket, output: int, prepared: Prepared) -> None:
+    def __init__(self, running: Running, control: socket.socket, output: int, prepared: PreparedCommand) -> None:
         self.running = running
         self.output = output
         self.confined = prepared.sandboxed
         self._control = control
         self._close = prepared.close
 
-    async def ask(self, code: str) -> Answer:
+    async def ask(self, code: str) -> CodeResult:
         """
-        Its reply.
+        Run code in the process and return its reply.
 
         Raises:
-            EOFError: it has ended, or does not say what it should.
+            EOFError: it has ended, or its reply is malformed.
         """
         loop = asyncio.get_running_loop()
-        heard = bytearray()
+        received = bytearray()
         try:
             await loop.sock_sendall(self._control, json.dumps({"code": code}).encode() + b"\n")
-            while not heard.endswith(b"\n") and len(heard) < MAX_REPLY:
+            while not received.endswith(b"\n") and len(received) < MAX_REPLY:
                 data = await loop.sock_recv(self._control, CHUNK)
                 if not data:
                     raise EOFError
-                heard += data
-            reply: dict[str, Any] = json.loads(heard)
+                received += data
+            reply: dict[str, Any] = json.loads(received)
         except (ConnectionError, ValueError) as error:
             raise EOFError from error
-        return Answer(str(reply.get("value", "")), str(reply.get("error", "")))
+        return CodeResult(str(reply.get("value", "")), str(reply.get("error", "")))
 
-    def let_go(self) -> None:
-        """It has ended."""
+    def release(self) -> None:
+        """Close its descriptors after it has ended."""
         self._control.close()
         os.close(self.output)
         self._close()
 
 
 class _Pump:
-    """Moves what the code writes into the store, until the quota is used up."""
+    """Moves the output of the code to the store until the quota is used up."""
 
     def __init__(self, kernel: Kernel, store: int, quota: int) -> None:
         self._kernel = kernel
@@ -197,7 +197,7 @@ class _Pump:
         self.full = False
 
     def read(self) -> bool:
-        """Take some. False = there is nothing at the moment."""
+        """Read some output. False = there is none at the moment."""
         try:
             data = os.read(self._kernel.output, CHUNK)
         except BlockingIOError:
@@ -209,7 +209,7 @@ class _Pump:
         return True
 
     def drain(self) -> None:
-        """Take what has been written so far."""
+        """Read the output that was written so far."""
         for _ in range(DRAINED_CHUNKS):
             if not self.read():
                 return
@@ -231,11 +231,11 @@ _OF_SESSIONS: dict[Path, Interpreter] = {}
 
 
 def interpreter_of(services: ToolServices) -> Interpreter:
-    """The one interpreter of a session."""
+    """The interpreter of a session."""
     return _OF_SESSIONS.setdefault(services.state, Interpreter(services))
 
 
 async def close_interpreter(services: ToolServices) -> None:
-    """End the interpreter of a session that is over."""
+    """End the interpreter of a session."""
     if (interpreter := _OF_SESSIONS.pop(services.state, None)) is not None:
         await interpreter.end()

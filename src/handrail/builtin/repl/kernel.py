@@ -1,8 +1,8 @@
 """
-The program behind REPL: runs pieces of Python code one after the other, and remembers what they defined.
+The program behind REPL: runs pieces of Python code one after the other in one namespace.
 
-Started as a script of its own, with no other module of handrail. It is asked on the socket that it finds as standard
-input, one JSON object per line, and answers there. Standard output and error belong to the code that it runs.
+It runs as a script of its own, without other modules of handrail. It reads requests from the socket at standard input,
+one JSON object per line, and replies there. Standard output and error belong to the code that it runs.
 """
 
 import ast
@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def run(code: str, name: str, scope: dict[str, Any]) -> dict[str, str]:
-    """What came of the code: the value of the expression that it ends with, or an error."""
+    """Run code and return the value of its last expression, or an error."""
     linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
     try:
         tree = ast.parse(code, name)
@@ -55,12 +55,12 @@ def run(code: str, name: str, scope: dict[str, Any]) -> dict[str, str]:
                 scope["_"] = value
                 return {"value": cut(repr(value), MAX_VALUE)}
     except BaseException as error:  # noqa: BLE001  # whatever it raises is its result
-        return {"error": cut(told(error, name), MAX_ERROR)}
+        return {"error": cut(format_error(error, name), MAX_ERROR)}
     return {}
 
 
-def told(error: BaseException, name: str) -> str:
-    """The error with the last steps that led to it; those of this program are left out."""
+def format_error(error: BaseException, name: str) -> str:
+    """The error with the last frames of its traceback; frames of this program are left out."""
     trace: TracebackType | None = error.__traceback__
     while trace and trace.tb_frame.f_code.co_filename != name:
         trace = trace.tb_next

@@ -6,11 +6,11 @@ from pydantic import Field
 
 from handrail.builtin.bash.permission import objection
 from handrail.builtin.bash.result import first_line
-from handrail.builtin.repl.interpreter import Answer, interpreter_of
+from handrail.builtin.repl.interpreter import CodeResult, interpreter_of
 from handrail.builtin.services import ToolServices
-from handrail.builtin.support.command_output import Said, limit_of, said
+from handrail.builtin.support.command_output import ShownOutput, output_limit, read_output
 from handrail.builtin.support.exit_notes import signal_name
-from handrail.builtin.support.live_output import Kept
+from handrail.builtin.support.live_output import OutputCapture
 from handrail.conversation.blocks import Json
 from handrail.tools.cards import Card
 from handrail.tools.context import ToolContext
@@ -58,17 +58,17 @@ class REPL(Tool[ReplInput]):
         return objection(await interpreter_of(self._services).standing()) or NO_OPINION
 
     async def call(self, args: ReplInput, ctx: ToolContext) -> Output:
-        limit = limit_of(self._services.env.get("BASH_MAX_OUTPUT_LENGTH", ""))
-        kept = Kept(self._services.state / "output")
+        limit = output_limit(self._services.env.get("BASH_MAX_OUTPUT_LENGTH", ""))
+        kept = OutputCapture(self._services.state / "output")
         try:
             answer = await interpreter_of(self._services).run(args.code, args.timeout / 1000, kept.fd, ctx)
-            shown = said(kept.path, answer.stored, limit, limit // 3)
+            shown = read_output(kept.path, answer.stored, limit, limit // 3)
             kept.wanted = shown.cut
         finally:
             kept.close()
         return self._output(args, answer, shown, str(kept.path) if shown.cut else "")
 
-    def _output(self, args: ReplInput, answer: Answer, shown: Said, path: str) -> Output:
+    def _output(self, args: ReplInput, answer: CodeResult, shown: ShownOutput, path: str) -> Output:
         failed = bool(answer.error or answer.why)
         parts = [shown.notice(path) if path else "", shown.text.rstrip("\n"), answer.value, answer.error]
         parts += [f"({notice})" for notice in self._notices(answer, args.timeout / 1000, shown)]
@@ -76,7 +76,7 @@ class REPL(Tool[ReplInput]):
         return Output(
             text=text or ("" if shown.image else SILENT),
             blocks=(shown.image,) if shown.image else (),
-            data=structured(answer, shown, path),
+            data=result_data(answer, shown, path),
             card=Card(
                 title=f"REPL {first_line(args.code)}",
                 detail=answer.why or ("failed" if failed else args.description or ""),
@@ -87,7 +87,7 @@ class REPL(Tool[ReplInput]):
             is_error=failed,
         )
 
-    def _notices(self, answer: Answer, seconds: float, shown: Said) -> list[str]:
+    def _notices(self, answer: CodeResult, seconds: float, shown: ShownOutput) -> list[str]:
         found = [answer.notice] if answer.notice else []
         if answer.why == "timeout":
             found.append(f"it was stopped because it took longer than {seconds:g} seconds. {LOST}")
@@ -112,8 +112,8 @@ class REPL(Tool[ReplInput]):
         return f"{args.timeout / 1000:g} s" if args.timeout != DEFAULT_MS else ""
 
 
-def structured(answer: Answer, shown: Said, path: str) -> dict[str, Any]:
-    """The result for programs."""
+def result_data(answer: CodeResult, shown: ShownOutput, path: str) -> dict[str, Any]:
+    """The result as programs expect it."""
     found: dict[str, Any] = {
         "output": shown.text,
         "result": answer.value or None,

@@ -1,1 +1,1 @@
-"""What several tools share."""
+"""Code that several tools share."""

@@ -1,9 +1,9 @@
 """
-Background tasks of a session: started by Bash or Monitor, looked at by TaskOutput, ended by TaskStop.
+The background tasks of a session: started by Bash or Monitor, read by TaskOutput, stopped by TaskStop.
 
-Each has two files in the session's folder: `<id>.output` with all it said, and `<id>.json` with what it is and how it
-ended. A resumed session finds them there; a task that ran when its program went away is listed as unknown, and does
-not run any more. All tasks end with their session.
+Each has two files in the session's folder: `<id>.output` with its output, and `<id>.json` with its state. A resumed
+session loads them; a task that was running when handrail was killed is listed as unknown and does not run any more. All
+tasks end with their session.
 """
 
 import asyncio
@@ -18,23 +18,23 @@ from typing import Any
 
 from handrail.builtin.services import ToolServices, usual_quota
 from handrail.builtin.support.command_output import readable
-from handrail.builtin.support.exit_notes import endings
+from handrail.builtin.support.exit_notes import exit_notes, shell_code
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import Attachment
 from handrail.errors import HandrailError
-from handrail.files.owned import owned_folder
-from handrail.processes.spawn import End, ProcessSpec, Running, start_stored
+from handrail.files.private_folder import make_private_folder
+from handrail.processes.spawn import ProcessSpec, End, Running, start_stored
 
 VERSION = 1
 MAX_EVENTS = 50
 MAX_EVENT_CHARS = 500
 MAX_NEWS_BYTES = 65_536
-KEPT_FIELDS = ("id", "kind", "text", "description", "cwd", "started", "status", "code", "ended", "told", "note")
+SAVED_FIELDS = ("id", "kind", "text", "description", "cwd", "started", "status", "code", "ended", "told", "note")
 
 ENDED_WITH_US = "does not run any more: it was ended when the session broke off, how far it got is not known"
 
 
-class Task:
+class BackgroundTask:
     """One command in the background."""
 
     def __init__(self, folder: Path, *, id: str, kind: str, text: str, description: str, cwd: str) -> None:  # noqa: A002
@@ -50,20 +50,20 @@ class Task:
         """`running`, `completed`, `failed`, `killed` or `unknown`."""
         self.code: int | None = None
         self.note = ""
-        """Why it did not end by itself, and what was lost of its output."""
+        """Why it was stopped, and how much output was lost."""
         self.output = folder / f"{id}.output"
         self._record = folder / f"{id}.json"
         self._running: Running | None = None
-        self._closing: Callable[[], None] = _nothing
+        self._closing: Callable[[], None] = lambda: None
         self._seconds: float | None = None
         self._stopped = False
         self.told = False
-        """Whether the model knows that it ended."""
+        """Whether the model was told that it ended."""
         self.seen = 0
-        """How many bytes of output were handed out as events."""
+        """How many bytes of output were sent as events."""
 
     def attend(self, running: Running, closing: Callable[[], None], seconds: float | None) -> None:
-        """It runs now, for as long as it may."""
+        """Record that it runs; `closing` is called at its end, `seconds` is its time limit."""
         self._running, self._closing, self._seconds = running, closing, seconds
         self.save()
 
@@ -74,7 +74,7 @@ class Task:
         return self.status
 
     async def wait(self, seconds: float) -> str:
-        """Its status when it has ended, or when the time is over."""
+        """Wait until it ends or the time is up, and return its status."""
         if self._running is not None:
             try:
                 async with asyncio.timeout(seconds):
@@ -84,7 +84,7 @@ class Task:
         return self.look()
 
     async def stop(self) -> None:
-        """End it, and everything it started."""
+        """Stop it and everything it started."""
         if self._running is not None:
             self._stopped = True
             await self._running.stop_and_wait()
@@ -93,28 +93,28 @@ class Task:
     def _finish(self, end: End) -> None:
         self._running = None
         self._closing()
-        self.code = end.code if end.code >= 0 else 128 - end.code
+        self.code = shell_code(end.code)
         self.ended = time.time()
         self.status = "killed" if self._stopped or end.why else "completed" if end.code == 0 else "failed"
-        self.note = "" if self._stopped else "; ".join(endings(end, self._seconds))
+        self.note = "" if self._stopped else "; ".join(exit_notes(end, self._seconds))
         self.save()
 
-    def tell(self) -> None:
-        """The model knows that it ended, also when the session is resumed."""
+    def mark_reported(self) -> None:
+        """Record that the model was told that it ended."""
         if not self.told:
             self.told = True
             self.save()
 
     def save(self) -> None:
-        """Write down what it is; a reader sees the old text or the new one."""
-        text = json.dumps({"version": VERSION} | {name: getattr(self, name) for name in KEPT_FIELDS})
+        """Save its state; a reader sees the old file or the new one."""
+        text = json.dumps({"version": VERSION} | {name: getattr(self, name) for name in SAVED_FIELDS})
         draft = self._record.with_suffix(f".{secrets.token_hex(4)}")
         draft.touch(0o600)
         draft.write_text(text, "utf-8")
         draft.replace(self._record)
 
     def news(self) -> list[str]:
-        """Whole lines that it said since the last time; the last line counts as whole once it has ended."""
+        """The complete lines since the last call; the last line counts as complete once the task has ended."""
         try:
             with self.output.open("rb") as file:
                 file.seek(self.seen)
@@ -126,25 +126,25 @@ class Task:
         return readable(data[:whole].decode("utf-8", "replace")).splitlines()
 
 
-class Tasks:
+class BackgroundTasks:
     """The background tasks of one session."""
 
     def __init__(self, state: Path, quota: Callable[[], int] = usual_quota) -> None:
         self.folder = state / "tasks"
         self._quota = quota
-        self._tasks = {task.id: task for task in _remembered(self.folder)}
+        self._tasks = {task.id: task for task in _load_tasks(self.folder)}
 
     async def start(
         self, kind: str, text: str, description: str, command: ProcessSpec, closing: Callable[[], None]
-    ) -> Task:
+    ) -> BackgroundTask:
         """
         Start a command in the background.
 
         Raises:
             OSError: it could not be started.
         """
-        owned_folder(self.folder)
-        task = Task(
+        make_private_folder(self.folder)
+        task = BackgroundTask(
             self.folder, id=secrets.token_hex(4), kind=kind, text=text, description=description, cwd=command.cwd
         )
         store = os.open(task.output, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -158,28 +158,28 @@ class Tasks:
         self._tasks[task.id] = task
         return task
 
-    def get(self, id: str) -> Task | None:  # noqa: A002
+    def get(self, id: str) -> BackgroundTask | None:  # noqa: A002
         """The task of that id."""
         return self._tasks.get(id)
 
-    def all(self) -> tuple[Task, ...]:
+    def all(self) -> tuple[BackgroundTask, ...]:
         """All tasks, oldest first, with their status now."""
         for task in self._tasks.values():
             task.look()
         return tuple(sorted(self._tasks.values(), key=lambda task: task.started))
 
     def attachments(self) -> Iterable[Attachment]:
-        """What the model should learn with the next turn: lines of monitors, and tasks that ended."""
+        """Notifications for the next turn: lines of monitors, and tasks that ended."""
         lines = [line for task in self.all() for line in _notices(task)]
         if lines:
             yield Attachment("task_notification", (Text("\n".join(lines)),))
 
     async def aclose(self) -> None:
-        """The session is over: end whatever still runs."""
+        """Stop all tasks that still run."""
         await asyncio.gather(*(task.stop() for task in self._tasks.values()))
 
 
-def _notices(task: Task) -> list[str]:
+def _notices(task: BackgroundTask) -> list[str]:
     lines: list[str] = []
     if task.kind == "monitor":
         events = task.news()
@@ -187,7 +187,7 @@ def _notices(task: Task) -> list[str]:
         if len(events) > MAX_EVENTS:
             lines.insert(0, f"({len(events) - MAX_EVENTS} earlier lines of monitor {task.id} are in {task.output}.)")
     if task.status != "running" and not task.told:
-        task.tell()
+        task.mark_reported()
         note = f" ({task.note})" if task.note else ""
         how = ENDED_WITH_US if task.status == "unknown" else f"has ended: {task.status}, exit code {task.code}{note}"
         lines.append(
@@ -196,14 +196,14 @@ def _notices(task: Task) -> list[str]:
     return lines
 
 
-def _remembered(folder: Path) -> list[Task]:
-    """Tasks of an earlier run of the session."""
-    found: list[Task] = []
+def _load_tasks(folder: Path) -> list[BackgroundTask]:
+    """Load the tasks of an earlier run of the session."""
+    found: list[BackgroundTask] = []
     for path in sorted(folder.glob("*.json")):
         kept: dict[str, Any] = json.loads(path.read_text("utf-8"))
         if kept.get("version", VERSION) > VERSION:
             raise HandrailError(f"{path} was written by a newer handrail. Use that one to resume the session.")
-        task = Task(folder, **{name: kept[name] for name in ("id", "kind", "text", "description", "cwd")})
+        task = BackgroundTask(folder, **{name: kept[name] for name in ("id", "kind", "text", "description", "cwd")})
         task.started, task.ended, task.code = kept["started"], kept["ended"], kept["code"]
         task.status = "unknown" if kept["status"] == "running" else kept["status"]
         task.told, task.note = kept.get("told", True), kept.get("note", "")
@@ -211,20 +211,16 @@ def _remembered(folder: Path) -> list[Task]:
     return found
 
 
-def _nothing() -> None:
-    """Nothing is held for it."""
+_OF_SESSIONS: dict[Path, BackgroundTasks] = {}
 
 
-_OF_SESSIONS: dict[Path, Tasks] = {}
-
-
-def tasks_of(services: ToolServices) -> Tasks:
-    """The one list of a session, shared by its tools and by the program that runs it."""
-    return _OF_SESSIONS.setdefault(services.state, Tasks(services.state, services.output_quota))
+def tasks_of(services: ToolServices) -> BackgroundTasks:
+    """The tasks of a session, shared by its tools and the session itself."""
+    return _OF_SESSIONS.setdefault(services.state, BackgroundTasks(services.state, services.output_quota))
 
 
 async def close_tasks(services: ToolServices) -> None:
-    """End the background tasks of a session that is over, and its sandbox."""
+    """Stop the background tasks of a session and close its sandbox."""
     if (tasks := _OF_SESSIONS.pop(services.state, None)) is not None:
         await tasks.aclose()
     if services.sandbox is not None:

@@ -1,4 +1,4 @@
-"""What a command said, made fit for the model: bounded, readable, harmless."""
+"""Prepares the output of a command for the model: bounded and readable."""
 
 import base64
 import binascii
@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import BinaryIO
 
+from handrail.builtin.support.media_types import media_type
 from handrail.conversation.blocks import Image
 from handrail.conversation.plain import plain
 from handrail.records import record
@@ -15,20 +16,14 @@ DEFAULT_CHARS = 30_000
 MOST_CHARS = 150_000
 MAX_IMAGE_BYTES = 3_750_000
 MAX_COUNTED_BYTES = 200_000_000
-"""Counting the lines of more would keep the model waiting."""
+"""Counting the lines of larger output would take too long."""
 ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_][^\x1b]*\x1b\\|[ -/]*[0-~])")
-MAGIC = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF87a", "image/gif"),
-    (b"GIF89a", "image/gif"),
-)
 DATA_URI = re.compile(r"data:(image/(?:png|jpeg|gif|webp));base64,([A-Za-z0-9+/=\s]+)\Z")
 
 
 @record
-class Said:
-    """The output as the model gets it. `cut`: not all of it is shown; `size` and `lines` are those of all of it."""
+class ShownOutput:
+    """The output as the model gets it. `cut`: only a part is shown; `size` and `lines` are of the whole output."""
 
     text: str
     cut: bool = False
@@ -37,7 +32,7 @@ class Said:
     lines: int = 0
 
     def notice(self, path: str) -> str:
-        """What stands before output that is not shown whole: how much there is, and how to read on."""
+        """The notice above a part of the output: how much there is, and how to read on."""
         counted = f"{self.size:,} bytes in {self.lines:,} lines" if self.lines else f"{self.size:,} bytes"
         return (
             f"The output is too large: {counted}. All of it is in {path}. Use Read with offset and limit, or Grep, for "
@@ -45,34 +40,34 @@ class Said:
         )
 
 
-def limit_of(value: str) -> int:
-    """How many characters are shown, from a setting."""
+def output_limit(value: str) -> int:
+    """The limit in characters, from a setting."""
     return min(int(value), MOST_CHARS) if value.isdecimal() and int(value) else DEFAULT_CHARS
 
 
-def said(path: Path, size: int, whole: int, part: int) -> Said:
+def read_output(path: Path, size: int, whole: int, part: int) -> ShownOutput:
     """
-    The output in a file of `size` bytes.
+    Read the output from a file of `size` bytes.
 
-    Up to `whole` characters it is shown in full, else `part` characters of its beginning and end.
+    Up to `whole` characters are shown in full, otherwise `part` characters of the beginning and the end.
     """
     with path.open("rb") as file:
         if size <= 4 * whole:
             data = file.read(4 * whole)
-            if image := picture(data):
-                return Said("", image=image)
+            if image := as_image(data):
+                return ShownOutput("", image=image)
             text = readable(data.decode("utf-8", "replace"))
             if len(text) <= whole:
-                return Said(text)
-            return Said(ends(text, text, part, size), cut=True, size=size, lines=data.count(b"\n"))
+                return ShownOutput(text)
+            return ShownOutput(head_and_tail(text, text, part, size), cut=True, size=size, lines=data.count(b"\n"))
         head = file.read(4 * part)
-        if size <= MAX_IMAGE_BYTES and head.startswith(tuple(magic for magic, _ in MAGIC)):
-            return Said("", image=picture(head + file.read()))
+        if size <= MAX_IMAGE_BYTES and media_type(head):
+            return ShownOutput("", image=as_image(head + file.read()))
         file.seek(-min(4 * part, size), os.SEEK_END)
         tail = file.read().lstrip(bytes(range(0x80, 0xC0)))  # the rest of a character that was cut in two
         lines = count_lines(file) if size <= MAX_COUNTED_BYTES else 0
     first, last = (readable(data.decode("utf-8", "replace")) for data in (head, tail))
-    return Said(ends(first, last, part, size), cut=True, size=size, lines=lines)
+    return ShownOutput(head_and_tail(first, last, part, size), cut=True, size=size, lines=lines)
 
 
 def count_lines(file: BinaryIO) -> int:
@@ -81,14 +76,14 @@ def count_lines(file: BinaryIO) -> int:
     return sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
 
 
-def ends(first: str, last: str, chars: int, size: int) -> str:
+def head_and_tail(first: str, last: str, chars: int, size: int) -> str:
     """The beginning of one text and the end of the other."""
     half = chars // 2
     return f"{first[:half]}\n[... of {size:,} bytes the middle is left out ...]\n{last[len(last) - half :]}"
 
 
 def readable(text: str) -> str:
-    """The text without what only a terminal understands; what was drawn over is left out."""
+    """The text without terminal escapes and without overwritten parts of lines."""
     if text.isprintable():
         return text
     text = ESCAPES.sub("", text).replace("\r\n", "\n")
@@ -97,12 +92,9 @@ def readable(text: str) -> str:
     return plain(text)
 
 
-def picture(data: bytes) -> Image | None:
-    """The picture that the output is, if it is one."""
-    kind = next((kind for magic, kind in MAGIC if data.startswith(magic)), "")
-    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        kind = "image/webp"
-    if kind:
+def as_image(data: bytes) -> Image | None:
+    """The output as an image, if it is one."""
+    if kind := media_type(data):
         return Image(base64.b64encode(data).decode(), kind) if len(data) <= MAX_IMAGE_BYTES else None
     if not data.startswith(b"data:image/"):
         return None

@@ -1,4 +1,4 @@
-"""What is to be said about how a command ended."""
+"""Notes about how a command ended."""
 
 import os
 import signal
@@ -6,8 +6,8 @@ import signal
 from handrail.processes.spawn import End
 
 
-def endings(end: End, seconds: float | None = None) -> list[str]:
-    """Why it did not end by itself, and what was lost; nothing about one that simply ended. `seconds` it had."""
+def exit_notes(end: End, seconds: float | None = None) -> list[str]:
+    """Why it was stopped and what was lost; empty for a normal end. `seconds`: its time limit."""
     found: list[str] = []
     if end.why == "timeout":
         found.append(f"it was stopped because it took longer than {seconds:g} seconds")
@@ -20,6 +20,11 @@ def endings(end: End, seconds: float | None = None) -> list[str]:
     if end.trouble:
         found.append(f"{end.lost:,} bytes of output were lost: {os.strerror(end.trouble)}")
     return found
+
+
+def shell_code(code: int) -> int:
+    """The exit code as a shell reports it: a signal counts from 128."""
+    return code if code >= 0 else 128 - code
 
 
 def signal_name(number: int) -> str:

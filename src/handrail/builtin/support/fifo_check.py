@@ -1,4 +1,4 @@
-"""Why a search stands still: ripgrep opens whatever has the name of an ignore file, be it a pipe that nobody writes."""
+"""Finds ignore files that are pipes: ripgrep opens them and waits for ever."""
 
 import os
 import stat
@@ -10,12 +10,12 @@ MAX_FOLDERS = 20_000
 
 
 def odd_ignore_file(folder: str, env: Mapping[str, str]) -> str:
-    """An ignore file that counts in the folder and is no regular file; empty if none is seen."""
+    """An ignore file of the folder that is not a regular file; empty if there is none."""
     return next(filter(_is_odd, _ignore_files(folder, env)), "")
 
 
 def _ignore_files(folder: str, env: Mapping[str, str]) -> Iterator[str]:
-    """Those of the user, of the folders above, and of the folders below as far as one looks."""
+    """The ignore files of the user, of the folders above, and of up to `MAX_FOLDERS` folders below."""
     home = env.get("HOME", "")
     settings = env.get("XDG_CONFIG_HOME") or f"{home}/.config"
     yield from (f"{home}/.gitconfig", f"{settings}/git/config", f"{settings}/git/ignore")

@@ -1,4 +1,4 @@
-"""What the tools that change files have in common: which file is meant, whether it may be changed, what is said."""
+"""Code that Edit, Write and NotebookEdit share: read-before-write checks, writing and results."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,10 +6,12 @@ from typing import Any
 
 from handrail.builtin.services import ToolServices
 from handrail.errors import ToolError
-from handrail.files.diff import Hunk, bounded, counts, hunks, split, unified
+from handrail.files.copying import Pieces
+from handrail.files.diff import Hunk, count_changes, format_patch, limit_patch, make_hunks, split_lines
+from handrail.files.journal import Note, WriteResult
 from handrail.files.memory import FileMemory
-from handrail.files.paths import Kind, Place, resolve
-from handrail.files.replace import KINDS, Target
+from handrail.files.paths import FileKind, Place, resolve
+from handrail.files.replace import KINDS, TargetFile
 from handrail.files.text import Encoding
 from handrail.tools.access import Access
 from handrail.tools.cards import Card
@@ -23,22 +25,17 @@ MAX_SHOWN_CHARS = 500
 MAX_NEWS_LINES = 20
 
 
-def place_of(spelling: str, ctx: ToolContext, services: ToolServices) -> Place:
-    """Where the path led when the call was decided; where it leads now if nobody looked."""
-    return ctx.decided_place(spelling) or resolve(spelling, str(ctx.cwd), services.home)
-
-
 def access_to(spelling: str, run: RunContext, services: ToolServices) -> Access:
-    """The file is written. One with several names may be reached by any path, so it is changed alone."""
+    """The access of a write. A file with hard links is reachable by other paths, so its change runs alone."""
     place = resolve(spelling, str(run.cwd), services.home)
     return Access.of(writes=spelling, width="named" if place.links <= 1 else "exclusive")
 
 
 def refusal(place: Place, files: FileMemory) -> Refuse | None:
-    """Why a file may not be changed, as far as that can be told without opening it."""
+    """Why a file may not be changed, as far as that is known without opening it."""
     if place.kind in KINDS:
         return Refuse(f"{place.spelling!r} {KINDS[place.kind]}, not a file. Name a file.")
-    if place.kind is Kind.FILE and files.get(Path(place.real)) is None:
+    if place.kind is FileKind.FILE and files.get(Path(place.real)) is None:
         return Refuse(not_read(place.spelling))
     return None
 
@@ -47,9 +44,9 @@ def not_read(spelling: str) -> str:
     return f"{spelling!r} has not been read yet. Read it first, then change it."
 
 
-def known_digest(target: Target, files: FileMemory) -> str:
+def known_digest(target: TargetFile, files: FileMemory) -> str:
     """
-    The hash of what the file holds, which is what this agent has read.
+    The hash of the present content, which this agent has read.
 
     Raises:
         ToolError: it was not read, or has changed since.
@@ -64,7 +61,7 @@ def known_digest(target: Target, files: FileMemory) -> str:
     known = files.get(path)
     if known is None:
         raise ToolError(not_read(target.shown))
-    if files.unchanged(path, target.stat):
+    if files.is_unchanged(path, target.stat):
         return known.digest
     digest = target.digest()
     if files.confirm(path, target.stat, digest):
@@ -75,25 +72,30 @@ def known_digest(target: Target, files: FileMemory) -> str:
     )
 
 
-def check_wanted(ctx: ToolContext, spelling: str) -> None:
-    """A thread cannot be stopped from outside, so it looks itself before it changes anything."""
-    if ctx.abort.aborted:
-        raise ToolError(f"The call was stopped before {spelling!r} was changed.")
+def write_change(
+    target: TargetFile, pieces: Pieces, digest: str, ctx: ToolContext, services: ToolServices, *, tool: str
+) -> WriteResult:
+    """Write the file, keep its old content for undo, and remember it as read."""
+    if ctx.abort.aborted:  # a thread cannot be stopped from outside
+        raise ToolError(f"The call was stopped before {target.shown!r} was changed.")
+    written = target.write(pieces, digest, services.undo, Note(tool, ctx.use.id))
+    ctx.files.note(Path(target.place.real), written.stat, written.digest)
+    return written
 
 
-def _news(target: Target, before: bytes | None) -> str:
-    """What others changed, if that is short and known."""
+def _news(target: TargetFile, before: bytes | None) -> str:
+    """The changes since the last read, if they are known and short."""
     source = target.source
     if before is None or max(source.size, len(before)) > MAX_ORIGINAL_BYTES:
         return ""
     encoding = Encoding()
-    news = hunks(split(encoding.decode(before)), split(encoding.decode(source.read(0, source.size))))
-    lines = unified(news).split("\n")
+    news = make_hunks(split_lines(encoding.decode(before)), split_lines(encoding.decode(source.read(0, source.size))))
+    lines = format_patch(news).split("\n")
     return "\n".join(["\nWhat changed:", *lines]) if len(lines) <= MAX_NEWS_LINES else ""
 
 
-def original(target: Target, encoding: Encoding) -> str | None:
-    """The text before the change, for programs; None if it is too large to hand around."""
+def original(target: TargetFile, encoding: Encoding) -> str | None:
+    """The text before the change, for programs; None if it is too large."""
     source = target.source
     if source.size > MAX_ORIGINAL_BYTES:
         return None
@@ -101,24 +103,25 @@ def original(target: Target, encoding: Encoding) -> str | None:
 
 
 def handed_around(text: str) -> str | None:
-    """The text, for programs; None if it is too large for that."""
+    """The text, for programs; None if it is too large."""
     return text if len(text) <= MAX_ORIGINAL_BYTES else None
 
 
 def patch_data(patch: Sequence[Hunk]) -> list[dict[str, Any]]:
     """The patch as clients expect it."""
-    return [hunk.as_json() for hunk in bounded(patch)]
+    return [hunk.as_json() for hunk in limit_patch(patch)]
 
 
 def diff_card(name: str, spelling: str, patch: Sequence[Hunk]) -> Card:
-    """The change as a person sees it."""
-    added, removed = counts(patch)
-    return Card(title=f"{name} {spelling}", detail=f"+{added} -{removed}", body=unified(patch), body_kind="diff")
+    """The change as the user sees it."""
+    added, removed = count_changes(patch)
+    return Card(title=f"{name} {spelling}", detail=f"+{added} -{removed}", body=format_patch(patch), body_kind="diff")
 
 
 def diff_text(patch: Sequence[Hunk]) -> str:
-    """The change as the model sees it: a diff, cut where it has seen enough."""
+    """The change as the model sees it: a diff, cut after `MAX_SHOWN_LINES` lines."""
     lines = [
-        line if len(line) <= MAX_SHOWN_CHARS else f"{line[:MAX_SHOWN_CHARS]}..." for line in unified(patch).split("\n")
+        line if len(line) <= MAX_SHOWN_CHARS else f"{line[:MAX_SHOWN_CHARS]}..."
+        for line in format_patch(patch).split("\n")
     ]
     return "\n".join(lines if len(lines) <= MAX_SHOWN_LINES else [*lines[:MAX_SHOWN_LINES], "..."])

@@ -1,4 +1,4 @@
-"""A program whose output goes into a file: the file, and news of what is in it while the program runs."""
+"""Captures the output of a running program in a file and reports progress."""
 
 import asyncio
 import os
@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from handrail.builtin.support.command_output import readable
 from handrail.errors import ToolError
-from handrail.files.owned import owned_folder
+from handrail.files.private_folder import make_private_folder
 from handrail.records import record
 from handrail.tools.context import Progress, ToolContext
 
@@ -21,18 +21,18 @@ PROGRESS_BYTES = 8_192
 
 @record
 class ShellProgress(Progress):
-    """What a running command said lately; `size` is how much it said in all."""
+    """The latest output of a running command; `size` is that of all output."""
 
     text: str = ""
     size: int = 0
 
 
-class Kept:
-    """The file that gets the whole output; it stays only if that is wanted."""
+class OutputCapture:
+    """The file that gets the whole output; `close` removes it unless it is wanted."""
 
     def __init__(self, folder: Path) -> None:
         try:
-            self.path = owned_folder(folder) / f"{secrets.token_hex(8)}.txt"
+            self.path = make_private_folder(folder) / f"{secrets.token_hex(8)}.txt"
             self.fd = open_store(self.path)
         except OSError as error:
             raise ToolError(f"Nothing was run: output cannot be kept in {folder}: {error.strerror}.") from error
@@ -45,24 +45,24 @@ class Kept:
 
 
 def open_store(path: Path) -> int:
-    """A new file for the output, which its owner alone can read."""
+    """Create a private file for the output."""
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
 
 
-async def followed(work: Coroutine[Any, Any, Result], store: int, ctx: ToolContext) -> Result:
-    """What comes of the work; meanwhile what is written to the store goes out as progress."""
+async def run_with_progress(work: Coroutine[Any, Any, Result], store: int, ctx: ToolContext) -> Result:
+    """Await the work and report what is written to the store as progress."""
     ended = asyncio.ensure_future(work)
-    told = 0
+    reported = 0
     try:
         while not (await asyncio.wait({ended}, timeout=PROGRESS_SECONDS))[0]:
             size = os.fstat(store).st_size
-            if size > told:
-                start = max(told, size - PROGRESS_BYTES)
+            if size > reported:
+                start = max(reported, size - PROGRESS_BYTES)
                 text = readable(os.pread(store, size - start, start).decode("utf-8", "replace"))
                 ctx.progress(ShellProgress(text.rstrip("\n").rpartition("\n")[2], None, text, size))
-                told = size
+                reported = size
         return ended.result()
     finally:
         if not ended.done():
             ended.cancel()
-            await asyncio.wait({ended})  # it still uses what whoever called us is about to close
+            await asyncio.wait({ended})  # it still uses what the caller is about to close

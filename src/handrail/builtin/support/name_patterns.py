@@ -21,13 +21,13 @@ ANY_FOLDERS = None
 
 
 def matcher(pattern: str) -> Callable[[Parts], bool]:
-    """Tells whether a path, given as its parts, fits. Every step goes forward, so that no pattern can make it slow."""
-    ways = [_compiled(alternative) for alternative in alternatives(pattern)]
+    """A function that tells whether the parts of a path match. It never backtracks far, so no pattern makes it slow."""
+    ways = [_compile(alternative) for alternative in alternatives(pattern)]
     return lambda parts: any(_fits(parts, names) for names in ways)
 
 
 def alternatives(pattern: str) -> list[str]:
-    """The pattern with its braces spelled out. A brace without a partner stands for itself."""
+    """The pattern with its braces expanded. A brace without a partner is literal."""
     done: dict[str, None] = {}
     waiting = [pattern]
     while waiting:
@@ -42,7 +42,7 @@ def alternatives(pattern: str) -> list[str]:
 
 
 def fixed_start(pattern: str) -> tuple[list[str], str]:
-    """The folders that a pattern names without a wildcard, and the pattern below them."""
+    """The leading folders of a pattern without wildcards, and the rest of the pattern."""
     parts = [part for part in pattern.split("/") if part not in {"", "."}]
     fixed = 0
     while fixed < len(parts) - 1 and not WILD & set(parts[fixed]):
@@ -61,7 +61,7 @@ def names(pattern: str) -> list[str]:
 
 
 def for_ripgrep(pattern: str) -> tuple[list[str], bool]:
-    """Globs for `rg -g` that let through whatever fits, and whether they let through nothing else."""
+    """Globs for `rg -g` that match at least what the pattern matches, and whether they match exactly that."""
     globs: list[str] = []
     exact = True
     for alternative in alternatives(pattern):
@@ -92,12 +92,12 @@ def _name_for_ripgrep(name: str) -> tuple[str, bool]:
     return "".join(out), exact
 
 
-def _compiled(pattern: str) -> list[re.Pattern[str] | None]:
+def _compile(pattern: str) -> list[re.Pattern[str] | None]:
     return [ANY_FOLDERS if part == "**" else re.compile(translate(part)) for part in names(pattern)]
 
 
 def _fits(parts: Parts, names: Sequence[re.Pattern[str] | None]) -> bool:
-    """Walks both sides; after a mismatch the last `**` takes one more folder, earlier ones need not be tried again."""
+    """Match part by part; after a mismatch only the last `**` takes one more folder."""
     at = index = 0
     retry: tuple[int, int] | None = None
     while at < len(parts):

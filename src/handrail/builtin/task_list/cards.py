@@ -1,8 +1,8 @@
-"""Lists of steps as people see them: a checklist."""
+"""Shows task lists to the user as a checklist."""
 
 from collections.abc import Iterable, Sequence
 
-from handrail.builtin.task_list.items import Item, Items
+from handrail.builtin.task_list.items import TaskItem, TaskItems
 from handrail.records import record
 from handrail.tools.cards import Card
 
@@ -11,8 +11,8 @@ MAX_LINES = 40
 
 
 @record
-class Line:
-    """One step: its status and what is said of it."""
+class ChecklistLine:
+    """One line of a checklist."""
 
     status: str
     text: str
@@ -21,8 +21,8 @@ class Line:
         return f"{MARKS[self.status]} {' '.join(self.text.split())}"
 
 
-def checklist(title: str, lines: Sequence[Line]) -> Card:
-    """The steps with their marks; of very many, those that are not done yet."""
+def checklist(title: str, lines: Sequence[ChecklistLine]) -> Card:
+    """A card with all lines; of very many, only those that are not done yet."""
     open_lines = [line for line in lines if line.status != "completed"]
     done = len(lines) - len(open_lines)
     shown = [str(line) for line in (lines if len(lines) <= MAX_LINES else open_lines[:MAX_LINES])]
@@ -32,13 +32,15 @@ def checklist(title: str, lines: Sequence[Line]) -> Card:
     return Card(title, detail, "\n".join(shown), tone="plain" if open_lines or not lines else "good")
 
 
-def task_card(title: str, items: Items, only: Iterable[str] | None = None) -> Card:
+def task_card(title: str, items: TaskItems, only: Iterable[str] | None = None) -> Card:
     """The task list after a call, or some of it."""
     shown = items.by_id if only is None else only
-    return checklist(title, [Line(items.by_id[each].status, _said(items, items.by_id[each])) for each in shown])
+    return checklist(
+        title, [ChecklistLine(items.by_id[each].status, _task_text(items, items.by_id[each])) for each in shown]
+    )
 
 
-def _said(items: Items, item: Item) -> str:
+def _task_text(items: TaskItems, item: TaskItem) -> str:
     text = item.active_form if item.status == "in_progress" and item.active_form else item.subject
     notes = [item.owner] if item.owner else []
     if blockers := items.open_blockers(item):

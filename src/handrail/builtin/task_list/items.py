@@ -1,8 +1,8 @@
 """
-The task list as data: what a task is, and what may become of it.
+The task list as data: tasks and the changes of them.
 
-Who waits for whom is kept once, with the one that waits; what a task blocks is looked up. So both sides always agree,
-and a task that is deleted leaves nothing behind. Nobody waits for himself, not even by way of others.
+A dependency is stored once, with the task that waits; what a task blocks is looked up. So both sides always agree, and
+a deleted task leaves nothing behind. A task never waits for itself, not even through other tasks.
 """
 
 import json
@@ -20,7 +20,7 @@ DELETED = "deleted"
 
 
 @record
-class Item:
+class TaskItem:
     """One task."""
 
     id: str
@@ -36,24 +36,24 @@ class Item:
 
 
 @record
-class Items:
-    """All tasks by id, oldest first. `last` is the newest id ever given: none is given twice."""
+class TaskItems:
+    """All tasks by id, oldest first. `last` is the newest id; ids are never reused."""
 
-    by_id: Mapping[str, Item] = field(default_factory=dict)
+    by_id: Mapping[str, TaskItem] = field(default_factory=dict)
     last: int = 0
 
     def blocks(self, waited_for: str) -> tuple[str, ...]:
         """Ids of the tasks that wait for this one."""
         return tuple(item.id for item in self.by_id.values() if waited_for in item.blocked_by)
 
-    def open_blockers(self, item: Item) -> tuple[str, ...]:
+    def open_blockers(self, item: TaskItem) -> tuple[str, ...]:
         """Ids of the tasks that this one still waits for."""
         return tuple(blocker for blocker in item.blocked_by if self.by_id[blocker].status != "completed")
 
 
 @record
-class Change:
-    """What is to be different. None = as it was; of `metadata` a key with None goes."""
+class TaskChange:
+    """The fields to change. None = unchanged; a metadata key with None is deleted."""
 
     subject: str | None = None
     description: str | None = None
@@ -67,59 +67,61 @@ class Change:
 
 PLAIN = ("subject", "description", "active_form", "owner", "status")
 NAMES = {name: name for name in (*PLAIN, "metadata")} | {"active_form": "activeForm", "blocked_by": "blockedBy"}
-"""What programs call the fields."""
+"""The names of the fields for programs."""
 
 
-def added(items: Items, subject: str, description: str, active_form: str, metadata: Mapping[str, Any]) -> Items:
-    """The list with one more task."""
+def add_task(
+    items: TaskItems, subject: str, description: str, active_form: str, metadata: Mapping[str, Any]
+) -> TaskItems:
+    """Add a task."""
     if len(items.by_id) >= MAX_ITEMS:
         raise TaskListError(f"There are {MAX_ITEMS} tasks already. Delete some with TaskUpdate (status deleted) first.")
     last = items.last + 1
-    item = Item(str(last), subject, description, active_form=active_form, metadata=kept(metadata))
-    return Items({**items.by_id, item.id: item}, last)
+    item = TaskItem(str(last), subject, description, active_form=active_form, metadata=clean_metadata(metadata))
+    return TaskItems({**items.by_id, item.id: item}, last)
 
 
-def changed(items: Items, which: str, change: Change) -> tuple[Items, tuple[str, ...]]:
+def change_task(items: TaskItems, which: str, change: TaskChange) -> tuple[TaskItems, tuple[str, ...]]:
     """
-    The list after a change, and the names of the fields that are different now.
+    Change a task; returns the list and the names of the changed fields.
 
     Raises:
-        TaskListError: a task is not there, or two would wait for each other.
+        TaskListError: a task does not exist, or two would wait for each other.
     """
-    before, blocked_before = known(items, which), items.blocks(which)
+    before, blocked_before = get_task(items, which), items.blocks(which)
     if change.status == DELETED:
-        return without(items, which), ("status",)
-    wishes = {name: getattr(change, name) for name in PLAIN}
-    after = replace(before, **{name: value for name, value in wishes.items() if value is not None})
-    after = replace(after, metadata=kept({**before.metadata, **change.metadata}))
-    items = Items({**items.by_id, which: after}, items.last)
+        return remove_task(items, which), ("status",)
+    values = {name: getattr(change, name) for name in PLAIN}
+    after = replace(before, **{name: value for name, value in values.items() if value is not None})
+    after = replace(after, metadata=clean_metadata({**before.metadata, **change.metadata}))
+    items = TaskItems({**items.by_id, which: after}, items.last)
     for blocked in change.add_blocks:
-        items = waiting(items, blocked, which)
+        items = add_blocker(items, blocked, which)
     for blocker in change.add_blocked_by:
-        items = waiting(items, which, blocker)
+        items = add_blocker(items, which, blocker)
     after = items.by_id[which]
     names = [shown for name, shown in NAMES.items() if getattr(before, name) != getattr(after, name)]
     return items, (*names, *(["blocks"] if items.blocks(which) != blocked_before else []))
 
 
-def waiting(items: Items, blocked: str, blocker: str) -> Items:
-    """The list in which one task waits for another."""
-    item, _ = known(items, blocked), known(items, blocker)
+def add_blocker(items: TaskItems, blocked: str, blocker: str) -> TaskItems:
+    """Let one task wait for another."""
+    item, _ = get_task(items, blocked), get_task(items, blocker)
     if blocked == blocker:
         raise TaskListError(f"Task {blocked} cannot wait for itself. Nothing was changed.")
-    if chain := way(items, blocker, blocked):
+    if chain := find_chain(items, blocker, blocked):
         steps = ", ".join(f"{one} waits for {other}" for one, other in pairwise(chain))
         raise TaskListError(f"Task {blocked} cannot wait for {blocker}: {steps} already. Nothing was changed.")
     if blocker in item.blocked_by:
         return items
-    return Items({**items.by_id, blocked: replace(item, blocked_by=(*item.blocked_by, blocker))}, items.last)
+    return TaskItems({**items.by_id, blocked: replace(item, blocked_by=(*item.blocked_by, blocker))}, items.last)
 
 
-def way(items: Items, start: str, end: str) -> tuple[str, ...]:
-    """How one task waits for another, by way of which ones; empty if it does not."""
+def find_chain(items: TaskItems, start: str, end: str) -> tuple[str, ...]:
+    """The chain of tasks through which one waits for another; empty if it does not."""
     ways: dict[str, tuple[str, ...]] = {start: (start,)}
     ahead = [start]
-    for one in ahead:  # it grows while it is walked
+    for one in ahead:  # it grows during the loop
         for blocker in items.by_id[one].blocked_by:
             if blocker not in ways:
                 ways[blocker] = (*ways[one], blocker)
@@ -127,19 +129,19 @@ def way(items: Items, start: str, end: str) -> tuple[str, ...]:
     return ways.get(end, ())
 
 
-def without(items: Items, which: str) -> Items:
-    """The list without a task; nobody waits for it any more."""
-    kept = (item for item in items.by_id.values() if item.id != which)
-    return Items({item.id: _released(item, which) for item in kept}, items.last)
+def remove_task(items: TaskItems, which: str) -> TaskItems:
+    """Remove a task, also from the dependencies of others."""
+    remaining = (item for item in items.by_id.values() if item.id != which)
+    return TaskItems({item.id: _unblock(item, which) for item in remaining}, items.last)
 
 
-def _released(item: Item, blocker: str) -> Item:
+def _unblock(item: TaskItem, blocker: str) -> TaskItem:
     return replace(item, blocked_by=tuple(each for each in item.blocked_by if each != blocker))
 
 
-def known(items: Items, which: str) -> Item:
+def get_task(items: TaskItems, which: str) -> TaskItem:
     """
-    The task of that id.
+    The task with that id.
 
     Raises:
         TaskListError: there is none.
@@ -149,8 +151,8 @@ def known(items: Items, which: str) -> Item:
     return item
 
 
-def kept(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """What is kept of it: nothing stands for no key."""
+def clean_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """The metadata without keys whose value is None."""
     found = {key: value for key, value in metadata.items() if value is not None}
     if (size := len(json.dumps(found))) > MAX_METADATA:
         raise TaskListError(f"The metadata takes {size:,} characters, {MAX_METADATA:,} are kept. Write it to a file.")

@@ -1,8 +1,8 @@
 """
-The lists of a session on disk, for all its agents and for other processes too.
+Stores the task lists of a session on disk, for all its agents and for other processes.
 
-Whoever changes one holds a lock, reads what is there now, and puts a whole new file in its place. Readers need no lock:
-they see the old file or the new one. Killed at any moment, a writer leaves one of the two.
+A writer holds a lock, reads the present file and replaces it by a new one. Readers need no lock: they see the old file
+or the new one. A killed writer leaves one of the two.
 """
 
 import asyncio
@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from handrail.builtin.services import ToolServices
-from handrail.builtin.task_list.items import Item, Items
+from handrail.builtin.task_list.items import TaskItem, TaskItems
 from handrail.errors import ToolError
-from handrail.files.owned import owned_folder
+from handrail.files.private_folder import make_private_folder
 
 Result = TypeVar("Result")
 Content: TypeAlias = dict[str, Any]
@@ -29,18 +29,18 @@ LIST = "the task list of the session"
 """The resource that calls read and write."""
 
 
-class Shelf:
-    """One JSON file that several change in turn."""
+class JsonStore:
+    """A JSON file that several processes change in turn."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def read(self) -> Content:
         """
-        What is in it; empty if nobody has written yet.
+        The content; empty if the file does not exist yet.
 
         Raises:
-            ToolError: it is not what we write.
+            ToolError: it is damaged, or a newer handrail wrote it.
         """
         try:
             content: Content = json.loads(self.path.read_text("utf-8"))
@@ -55,7 +55,7 @@ class Shelf:
 
     async def change(self, step: Callable[[Content], tuple[Content, Result]]) -> Result:
         """
-        Put what `step` makes of the content in its place, and give its answer. If it raises, nothing is changed.
+        Replace the content by that which `step` returns, and return its result. If it raises, nothing is changed.
 
         Raises:
             ToolError: it cannot be written.
@@ -69,7 +69,7 @@ class Shelf:
             raise ToolError(f"Nothing was changed: {self.path} cannot be written: {error.strerror}.") from error
 
     def _write(self, content: Content) -> None:
-        draft = self.path.with_suffix(".draft")  # of the one who holds the lock; the next one writes over it
+        draft = self.path.with_suffix(".draft")  # only the lock holder writes it; the next one overwrites it
         fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         with os.fdopen(fd, "w", encoding="utf-8") as file:
             json.dump({"version": VERSION, **content}, file)
@@ -77,17 +77,17 @@ class Shelf:
 
     @asynccontextmanager
     async def _alone(self) -> AsyncIterator[None]:
-        lock = owned_folder(self.path.parent) / "lock"
+        lock = make_private_folder(self.path.parent) / "lock"
         fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
-            await _locked(fd, lock)
+            await _acquire(fd, lock)
             yield
         finally:
             os.close(fd)
 
 
-async def _locked(fd: int, lock: Path) -> None:
-    """The lock goes with its file; waiting for it holds nobody up."""
+async def _acquire(fd: int, lock: Path) -> None:
+    """Wait for the lock without blocking the event loop; closing the file releases it."""
     for _ in range(int(LOCK_SECONDS / LOCK_STEP)):
         try:
             return fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -96,36 +96,36 @@ async def _locked(fd: int, lock: Path) -> None:
     raise ToolError(f"Nothing was changed: another process has held {lock} for {LOCK_SECONDS:g} seconds. Try again.")
 
 
-class TaskList:
+class TaskStore:
     """The task list of one session."""
 
     def __init__(self, services: ToolServices) -> None:
-        self._shelf = Shelf(services.state / "todo" / "tasks.json")
+        self._file = JsonStore(services.state / "todo" / "tasks.json")
 
-    def read(self) -> Items:
+    def read(self) -> TaskItems:
         """All tasks as they are now."""
-        return from_json(self._shelf.read())
+        return from_json(self._file.read())
 
-    async def change(self, step: Callable[[Items], tuple[Items, Result]]) -> Result:
-        """Change the list as nobody else does, see Shelf.change."""
+    async def change(self, step: Callable[[TaskItems], tuple[TaskItems, Result]]) -> Result:
+        """Change the list under its lock, see JsonStore.change."""
 
         def on_content(content: Content) -> tuple[Content, Result]:
             items, result = step(from_json(content))
             return to_json(items), result
 
-        return await self._shelf.change(on_content)
+        return await self._file.change(on_content)
 
 
-def steps_of(services: ToolServices) -> Shelf:
+def todo_store(services: ToolServices) -> JsonStore:
     """The lists of TodoWrite: one for each agent of the session."""
-    return Shelf(services.state / "todo" / "steps.json")
+    return JsonStore(services.state / "todo" / "steps.json")
 
 
-def to_json(items: Items) -> Content:
-    return {"last": items.last, "tasks": [_written(item) for item in items.by_id.values()]}
+def to_json(items: TaskItems) -> Content:
+    return {"last": items.last, "tasks": [_item_to_json(item) for item in items.by_id.values()]}
 
 
-def _written(item: Item) -> Content:
+def _item_to_json(item: TaskItem) -> Content:
     return {
         "id": item.id,
         "subject": item.subject,
@@ -138,13 +138,13 @@ def _written(item: Item) -> Content:
     }
 
 
-def from_json(content: Content) -> Items:
-    items = (_item(each) for each in content.get("tasks", ()))
-    return Items({item.id: item for item in items}, content.get("last", 0))
+def from_json(content: Content) -> TaskItems:
+    items = (_item_from_json(each) for each in content.get("tasks", ()))
+    return TaskItems({item.id: item for item in items}, content.get("last", 0))
 
 
-def _item(kept: Content) -> Item:
-    return Item(
+def _item_from_json(kept: Content) -> TaskItem:
+    return TaskItem(
         kept["id"],
         kept["subject"],
         kept["description"],

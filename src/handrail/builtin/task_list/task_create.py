@@ -6,8 +6,8 @@ from pydantic import Field
 
 from handrail.builtin.services import ToolServices
 from handrail.builtin.task_list.cards import task_card
-from handrail.builtin.task_list.items import Items, added
-from handrail.builtin.task_list.store import LIST, TaskList
+from handrail.builtin.task_list.items import TaskItems, add_task
+from handrail.builtin.task_list.store import LIST, TaskStore
 from handrail.tools.access import Access
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.output import Output
@@ -34,14 +34,14 @@ class TaskCreate(Tool[TaskCreateInput]):
     should_defer = True
 
     def __init__(self, services: ToolServices) -> None:
-        self._list = TaskList(services)
+        self._list = TaskStore(services)
 
     def access(self, args: TaskCreateInput, run: RunContext) -> Access:
         return Access.bookkeeping(writes=LIST)
 
     async def call(self, args: TaskCreateInput, ctx: ToolContext) -> Output:
-        def step(items: Items) -> tuple[Items, Items]:
-            after = added(items, args.subject, args.description, args.activeForm or "", args.metadata or {})
+        def step(items: TaskItems) -> tuple[TaskItems, TaskItems]:
+            after = add_task(items, args.subject, args.description, args.activeForm or "", args.metadata or {})
             return after, after
 
         after = await self._list.change(step)

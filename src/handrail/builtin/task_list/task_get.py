@@ -1,11 +1,11 @@
-"""TaskGet: one task of the list with everything that is known of it."""
+"""TaskGet: show one task of the list with all its details."""
 
 from pydantic import Field
 
 from handrail.builtin.services import ToolServices
 from handrail.builtin.task_list.cards import numbers, task_card
-from handrail.builtin.task_list.items import Item, Items
-from handrail.builtin.task_list.store import LIST, TaskList
+from handrail.builtin.task_list.items import TaskItem, TaskItems
+from handrail.builtin.task_list.store import LIST, TaskStore
 from handrail.tools.access import Access
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.output import Output, json_text
@@ -24,7 +24,7 @@ class TaskGet(Tool[TaskGetInput]):
     should_defer = True
 
     def __init__(self, services: ToolServices) -> None:
-        self._list = TaskList(services)
+        self._list = TaskStore(services)
 
     def is_read_only(self, args: TaskGetInput) -> bool:
         return True
@@ -50,10 +50,10 @@ class TaskGet(Tool[TaskGetInput]):
             "blockedBy": list(item.blocked_by),
         }
         card = task_card(f"Task {item.id}", items, (item.id, *item.blocked_by))
-        return Output(text=told(items, item), data={"task": found}, card=card)
+        return Output(text=describe_task(items, item), data={"task": found}, card=card)
 
 
-def told(items: Items, item: Item) -> str:
+def describe_task(items: TaskItems, item: TaskItem) -> str:
     """The task for the model."""
     lines = [f"Task {item.id} ({item.status}): {item.subject}", item.description]
     if item.owner:

@@ -1,11 +1,11 @@
-"""TaskList: all tasks of the session, one line each."""
+"""TaskList: list all tasks of the session, one line each."""
 
 from typing import Any
 
 from handrail.builtin.services import ToolServices
 from handrail.builtin.task_list import store
 from handrail.builtin.task_list.cards import numbers, task_card
-from handrail.builtin.task_list.items import Item, Items
+from handrail.builtin.task_list.items import TaskItem, TaskItems
 from handrail.tools.access import Access
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.output import Output
@@ -24,7 +24,7 @@ class TaskList(Tool[TaskListInput]):
     should_defer = True
 
     def __init__(self, services: ToolServices) -> None:
-        self._list = store.TaskList(services)
+        self._list = store.TaskStore(services)
 
     def is_read_only(self, args: TaskListInput) -> bool:
         return True
@@ -39,12 +39,12 @@ class TaskList(Tool[TaskListInput]):
         items = self._list.read()
         return Output(
             text="\n".join(_line(items, item) for item in items.by_id.values()) or "There are no tasks.",
-            data={"tasks": [_described(items, item) for item in items.by_id.values()]},
+            data={"tasks": [_item_data(items, item) for item in items.by_id.values()]},
             card=task_card("Tasks", items),
         )
 
 
-def _line(items: Items, item: Item) -> str:
+def _line(items: TaskItems, item: TaskItem) -> str:
     notes = [item.status]
     if item.owner:
         notes.append(f"owner {item.owner}")
@@ -53,7 +53,7 @@ def _line(items: Items, item: Item) -> str:
     return f"{item.id}. {item.subject} ({', '.join(notes)})"
 
 
-def _described(items: Items, item: Item) -> dict[str, Any]:
+def _item_data(items: TaskItems, item: TaskItem) -> dict[str, Any]:
     found: dict[str, Any] = {"id": item.id, "subject": item.subject, "status": item.status}
     if item.owner:
         found["owner"] = item.owner

@@ -6,8 +6,8 @@ from pydantic import Field
 
 from handrail.builtin.services import ToolServices
 from handrail.builtin.task_list.cards import task_card
-from handrail.builtin.task_list.items import DELETED, Change, Items, changed, known
-from handrail.builtin.task_list.store import LIST, TaskList
+from handrail.builtin.task_list.items import DELETED, TaskChange, TaskItems, change_task, get_task
+from handrail.builtin.task_list.store import LIST, TaskStore
 from handrail.builtin.task_list.task_create import MAX_LINE, MAX_TEXT
 from handrail.errors import TaskListError
 from handrail.records import record
@@ -34,10 +34,10 @@ class TaskUpdateInput(Input):
 
 
 @record
-class Updated:
-    """What a change did."""
+class TaskUpdateResult:
+    """The list after a change, the changed fields, and the status before and after."""
 
-    items: Items
+    items: TaskItems
     names: tuple[str, ...]
     before: str
     after: str
@@ -50,14 +50,14 @@ class TaskUpdate(Tool[TaskUpdateInput]):
     should_defer = True
 
     def __init__(self, services: ToolServices) -> None:
-        self._list = TaskList(services)
+        self._list = TaskStore(services)
 
     def access(self, args: TaskUpdateInput, run: RunContext) -> Access:
         return Access.bookkeeping(writes=LIST)
 
     async def call(self, args: TaskUpdateInput, ctx: ToolContext) -> Output:
         try:
-            done = await self._list.change(lambda items: _changed(items, args))
+            done = await self._list.change(lambda items: _apply(items, args))
         except TaskListError as error:  # an answer, so that other calls of the same turn go on
             return Output(
                 text=str(error),
@@ -67,12 +67,12 @@ class TaskUpdate(Tool[TaskUpdateInput]):
         data: dict[str, Any] = {"success": True, "taskId": args.taskId, "updatedFields": list(done.names)}
         if done.before != done.after:
             data["statusChange"] = {"from": done.before, "to": done.after}
-        return Output(text=_said(args.taskId, done), data=data, card=task_card("Tasks", done.items))
+        return Output(text=_summary(args.taskId, done), data=data, card=task_card("Tasks", done.items))
 
 
-def _changed(items: Items, args: TaskUpdateInput) -> tuple[Items, Updated]:
-    before = known(items, args.taskId).status
-    change = Change(
+def _apply(items: TaskItems, args: TaskUpdateInput) -> tuple[TaskItems, TaskUpdateResult]:
+    before = get_task(items, args.taskId).status
+    change = TaskChange(
         subject=args.subject,
         description=args.description,
         active_form=args.activeForm,
@@ -82,11 +82,11 @@ def _changed(items: Items, args: TaskUpdateInput) -> tuple[Items, Updated]:
         add_blocked_by=tuple(args.addBlockedBy or ()),
         metadata=args.metadata or {},
     )
-    after, names = changed(items, args.taskId, change)
-    return after, Updated(after, names, before, args.status or before)
+    after, names = change_task(items, args.taskId, change)
+    return after, TaskUpdateResult(after, names, before, args.status or before)
 
 
-def _said(which: str, done: Updated) -> str:
+def _summary(which: str, done: TaskUpdateResult) -> str:
     if done.after == DELETED:
         return f"Task {which} was deleted."
     if not done.names:

@@ -1,13 +1,13 @@
-"""TodoWrite: the steps of an agent, written anew each time."""
+"""TodoWrite: replace the list of steps of an agent."""
 
 from typing import Any, Literal
 
 from pydantic import Field
 
 from handrail.builtin.services import ToolServices
-from handrail.builtin.task_list.cards import Line, checklist
+from handrail.builtin.task_list.cards import ChecklistLine, checklist
 from handrail.builtin.task_list.items import MAX_ITEMS
-from handrail.builtin.task_list.store import LIST, Content, steps_of
+from handrail.builtin.task_list.store import LIST, Content, todo_store
 from handrail.builtin.task_list.task_create import MAX_LINE
 from handrail.tools.access import Access
 from handrail.tools.context import RunContext, ToolContext
@@ -34,7 +34,7 @@ class TodoWrite(Tool[TodoWriteInput]):
     input_model = TodoWriteInput
 
     def __init__(self, services: ToolServices) -> None:
-        self._shelf = steps_of(services)
+        self._file = todo_store(services)
 
     def summary(self, args: TodoWriteInput) -> str:
         return f"TodoWrite({len(args.todos)} steps)"
@@ -45,12 +45,12 @@ class TodoWrite(Tool[TodoWriteInput]):
     async def call(self, args: TodoWriteInput, ctx: ToolContext) -> Output:
         steps = [step.model_dump() for step in args.todos]
 
-        def replaced(content: Content) -> tuple[Content, list[dict[str, Any]]]:
+        def replace_steps(content: Content) -> tuple[Content, list[dict[str, Any]]]:
             agents = content.get("agents", {})
             return {"agents": {**agents, ctx.agent.id: steps}}, agents.get(ctx.agent.id, [])
 
-        before = await self._shelf.change(replaced)
-        lines = [Line(s.status, s.activeForm if s.status == "in_progress" else s.content) for s in args.todos]
+        before = await self._file.change(replace_steps)
+        lines = [ChecklistLine(s.status, s.activeForm if s.status == "in_progress" else s.content) for s in args.todos]
         return Output(
             text=f"The list was written: {len(lines)} steps, {sum(s.status == 'completed' for s in args.todos)} done.",
             data={"oldTodos": before, "newTodos": steps},

@@ -23,7 +23,7 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from handrail.conversation.redact import Redactor
 from handrail.dispatch.gate import CallRequest
-from handrail.files.owned import owned_folder
+from handrail.files.private_folder import make_private_folder
 from handrail.permissions.case import Case, Facts
 from handrail.records import record
 from handrail.tools.permission import Decision, Opinion, Update
@@ -130,7 +130,7 @@ class Audit:
         self._size += written
 
     def _open(self) -> None:
-        owned_folder(self.file.parent)
+        make_private_folder(self.file.parent)
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
         self._fd = os.open(self.file, flags, 0o600)
         self._size = os.fstat(self._fd).st_size

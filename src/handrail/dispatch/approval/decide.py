@@ -9,7 +9,7 @@ from handrail.conversation.blocks import ToolUse
 from handrail.dispatch.flags import fits, parse, says_no, subject_of
 from handrail.dispatch.gate import CallRequest, Evidence
 from handrail.dispatch.threads import in_thread
-from handrail.files.paths import beneath, exists, expand, locate, resolve
+from handrail.files.paths import exists, expand, list_folder, locate, resolve
 from handrail.permissions.case import Case, Facts, looks_around, make_case
 from handrail.permissions.file_access import Lookup
 from handrail.permissions.layers import decide
@@ -22,7 +22,7 @@ from handrail.tools.permission import Decision, Verdict
 from handrail.tools.pool import AnyTool
 from handrail.tools.tool import WARNINGS
 
-LOOKUP = Lookup(resolve, locate, expand, exists, beneath)
+LOOKUP = Lookup(resolve, locate, expand, exists, list_folder)
 
 Conditions = Callable[[Analysis, str], Awaitable[tuple[str, ...]]]
 """Returns the requirements of a command line that do not hold in a folder."""

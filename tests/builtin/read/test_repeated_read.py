@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from handrail.builtin.read import Read
+from handrail.builtin.read.tool import Read
 from handrail.builtin.services import ToolServices
 from handrail.conversation.blocks import Text, ToolResult, ToolUse
 from handrail.conversation.messages import AssistantMessage, Message, UserMessage

@@ -1,13 +1,13 @@
 """
-Reading the same thing twice: the second result points at the first, if that still stands in the conversation.
+Shortens a repeated read: the second result refers to the first, if that is still in the conversation.
 
-The rule is safe whatever was shortened or replaced there: the new result is made, and only when the last result for the
-same input is in the history with exactly the same content is it not said again.
+This is safe after compaction: the new result is built first, and it is only replaced if the last result for the same
+input is in the history with exactly the same content.
 """
 
 from collections.abc import Iterator
 
-from handrail.builtin.read.opening import Opened
+from handrail.builtin.read.open_file import OpenFile
 from handrail.conversation.blocks import ResultBlock, Text, ToolResult, ToolUse
 from handrail.conversation.messages import AssistantMessage, UserMessage
 from handrail.tools.context import ToolContext
@@ -16,8 +16,8 @@ from handrail.tools.output import Output, sendable
 WORTH_IT = 400
 
 
-def stub(file: Opened, output: Output, ctx: ToolContext) -> Output | None:
-    """What to say instead of the same content again; None = it is not there, or too short to matter."""
+def stub(file: OpenFile, output: Output, ctx: ToolContext) -> Output | None:
+    """The short result for a repeated read; None = the content is not in the history, or too short to matter."""
     blocks = output.blocks or (Text(output.text),)
     if _length(blocks) < WORTH_IT:
         return None
@@ -40,7 +40,7 @@ def _length(blocks: tuple[ResultBlock, ...]) -> int:
 
 
 def _earlier(ctx: ToolContext) -> Iterator[tuple[str, ToolResult]]:
-    """The results of the same input to the same tool, the last one first."""
+    """Earlier results of the same call, newest first."""
     results: dict[str, ToolResult] = {}
     spoken = (message for message in reversed(ctx.history) if isinstance(message, UserMessage | AssistantMessage))
     for message in spoken:

@@ -1,4 +1,4 @@
-"""A command that shows one file counts as reading it."""
+"""Counts a command that shows one file as reading it."""
 
 import os
 import stat
@@ -15,7 +15,7 @@ MAX_BYTES = 50_000_000
 
 @record
 class Glance:
-    """A file that a command is about to show, as it looked before."""
+    """A file that a command is about to show, with its stat from before."""
 
     path: Path
     before: os.stat_result
@@ -44,7 +44,7 @@ def remember(seen: Glance, files: FileMemory) -> None:
             now = os.fstat(file.fileno())
             content = file.read(MAX_BYTES + 1)
     except OSError:
-        return  # it went away: there is nothing to write over
+        return  # the file is gone
     same = (now.st_ino, now.st_size, now.st_mtime_ns) == (
         seen.before.st_ino,
         seen.before.st_size,

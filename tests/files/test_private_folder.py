@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.files.owned import owned_folder
+from handrail.files.private_folder import make_private_folder
 
 
 @pytest.fixture(autouse=True)
@@ -24,8 +24,8 @@ def mode(folder: Path) -> int:
 def test_everything_that_was_missing_is_for_the_owner_only(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
 
-    assert owned_folder(tmp_path / "a" / "b" / "c") == tmp_path / "a" / "b" / "c"
-    owned_folder(tmp_path / "a" / "b" / "c")
+    assert make_private_folder(tmp_path / "a" / "b" / "c") == tmp_path / "a" / "b" / "c"
+    make_private_folder(tmp_path / "a" / "b" / "c")
 
     assert [mode(tmp_path / name) for name in ("", "a", "a/b", "a/b/c")] == [0o755, 0o700, 0o700, 0o700]
 
@@ -34,4 +34,4 @@ def test_a_file_in_the_way_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("")
 
     with pytest.raises(FileExistsError):
-        owned_folder(tmp_path / "a")
+        make_private_folder(tmp_path / "a")

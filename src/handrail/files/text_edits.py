@@ -1,16 +1,16 @@
 """
-An edit as spans of bytes and what stands there afterwards: how it is written, and how it is shown.
+An edit as spans of bytes and their replacements: how it is written and how it is shown.
 
-The patch is made from the surroundings of the spans alone, so that its cost does not grow with the file.
+The patch is computed from the lines around the spans only, so its cost does not grow with the file.
 """
 
 from collections.abc import Iterator
 
-from handrail.files.adapt import LINE_END, adapted
+from handrail.files.adapt_text import LINE_END, adapt_text
 from handrail.files.copying import Piece
-from handrail.files.diff import Hunk, hunks, split
-from handrail.files.find import Found, Span, one_line_end
-from handrail.files.source import Source
+from handrail.files.diff import Hunk, make_hunks, split_lines
+from handrail.files.find_text import Span, TextMatches, one_line_end
+from handrail.files.source import FileSource
 from handrail.files.text import UNITS, Encoding
 from handrail.records import record
 
@@ -23,10 +23,10 @@ CONTEXT_LINES = 3
 
 
 @record
-class Edits:
-    """What stands at each span afterwards."""
+class TextEdits:
+    """Spans of a file and the bytes that replace them."""
 
-    source: Source
+    source: FileSource
     encoding: Encoding
     spans: list[Span]
     texts: list[bytes]
@@ -36,7 +36,7 @@ class Edits:
         return self._pieces(0, self.source.size, 0, len(self.spans))
 
     def _pieces(self, at: int, end: int, first: int, last: int) -> Iterator[Piece]:
-        """Large pieces as they are; small ones joined, because there may be a million of them."""
+        """Join small pieces, because there may be a million of them; keep large ones as they are."""
         small: list[Piece] = []
         for (start, stop), text in zip(self.spans[first:last], self.texts[first:last], strict=True):
             if start - at > SURROUNDINGS or len(small) > JOINED:
@@ -51,8 +51,8 @@ class Edits:
         yield from self.source.pieces(at, end)
 
     def patch(self) -> tuple[list[Hunk], int]:
-        """The regions that change, with the lines around them; and how many spans are not shown, being too many."""
-        made: list[Hunk] = []
+        """The changed regions with the lines around them, and how many spans are left out."""
+        patch: list[Hunk] = []
         shown = 0
         room, at, line, moved = MAX_SHOWN_BYTES, len(self.encoding.mark), 1, 0
         for start, end, first, last in self._regions():
@@ -61,12 +61,12 @@ class Edits:
                 break
             line += self._lines_between(at, start)
             at = start
-            old = split(self.encoding.decode(self.source.read(start, end)))
-            new = split(self.encoding.decode(b"".join(self._pieces(start, end, first, last))))
-            made += hunks(old, new, line, line + moved)
+            old = split_lines(self.encoding.decode(self.source.read(start, end)))
+            new = split_lines(self.encoding.decode(b"".join(self._pieces(start, end, first, last))))
+            patch += make_hunks(old, new, line, line + moved)
             moved += len(new) - len(old)
             shown = last
-        return made, len(self.spans) - shown
+        return patch, len(self.spans) - shown
 
     def lines(self, limit: int) -> list[int]:
         """The numbers of the lines where the first spans begin."""
@@ -80,9 +80,9 @@ class Edits:
 
     def _regions(self) -> Iterator[tuple[int, int, int, int]]:
         """
-        (begin, end, first span, behind the last span) of the lines that change with those around them.
+        (begin, end, first span, end of the spans) of each region of changed lines with the lines around them.
 
-        There is an end to it: then the last region stops before the next span.
+        At most `MAX_SHOWN_PLACES` spans are covered; the last region stops before the next span.
         """
         index, most = 0, min(len(self.spans), MAX_SHOWN_PLACES)
         while index < most:
@@ -100,7 +100,7 @@ class Edits:
             yield begin, min(end, self.spans[index][0]) if index < len(self.spans) else end, first, index
 
     def _line_before(self, position: int, lines: int) -> int:
-        """Where the line begins that is so many lines above the position, as far as one looks."""
+        """The start of the line that is `lines` above the position, within `SURROUNDINGS` bytes."""
         low = max(len(self.encoding.mark), position - SURROUNDINGS)
         data = self.source.read(low, position)
         at = len(data)
@@ -113,7 +113,7 @@ class Edits:
         return low + at + self._unit
 
     def _line_after(self, position: int, lines: int) -> int:
-        """Where the line ends that is so many lines below the position, as far as one looks."""
+        """The end of the line that is `lines` below the position, within `SURROUNDINGS` bytes."""
         high = min(self.source.size, position + SURROUNDINGS)
         data = self.source.read(position, high)
         at = -self._unit
@@ -139,35 +139,37 @@ class Edits:
         return self.encoding.decode(self.source.read(start, end)).count("\n")
 
 
-def make_edits(source: Source, encoding: Encoding, found: Found, change: tuple[str, str], file: str) -> Edits:
+def make_edits(
+    source: FileSource, encoding: Encoding, found: TextMatches, change: tuple[str, str], file: str
+) -> TextEdits:
     """
-    The edit that puts the second text of the change at every place where the first was found.
+    Build the edit that replaces every match of the first text of the change by the second.
 
     Raises:
-        ToolError: the new text holds a character that the file's encoding does not have.
+        ToolError: the file's encoding cannot represent the new text.
     """
     old, new = change
     if not found.quotes and not _returns(source, old + new):
         text = encoding.encode(one_line_end(new), file)
-        return Edits(source, encoding, found.spans, [text] * len(found.spans))
+        return TextEdits(source, encoding, found.spans, [text] * len(found.spans))
     texts = []
     known: dict[tuple[str, str], bytes] = {}
     for start, end in found.spans:
         standing = encoding.decode(source.read(start, end))
         line_end = "" if LINE_END.search(standing) else line_end_at(source, encoding, start, end)
         if (standing, line_end) not in known:
-            fitting = adapted(standing, old, new, line_end, quotes=found.quotes)
+            fitting = adapt_text(standing, old, new, line_end, quotes=found.quotes)
             known[standing, line_end] = encoding.encode(fitting, file)
         texts.append(known[standing, line_end])
-    return Edits(source, encoding, found.spans, texts)
+    return TextEdits(source, encoding, found.spans, texts)
 
 
-def _returns(source: Source, text: str) -> bool:
-    """Whether the file may have line ends that are not a line feed, and that matters."""
+def _returns(source: FileSource, text: str) -> bool:
+    """Whether the text has line ends and the file may have others than a line feed."""
     return "\n" in text and any(b"\r" in window for _, _, window in source.windows())
 
 
-def line_end_at(source: Source, encoding: Encoding, start: int, end: int) -> str:
+def line_end_at(source: FileSource, encoding: Encoding, start: int, end: int) -> str:
     """The end of the line that holds the span; else of the line above; else of the first line; else a line feed."""
     first, unit = len(encoding.mark), UNITS.get(encoding.name, 1)
     places = (

@@ -1,8 +1,8 @@
 """
-Where a text stands in a file, as spans of bytes.
+Finds a text in a file and returns spans of bytes.
 
-A line end in the wanted text stands for any line end of the file, because nobody can see which one is there. Quotes
-are tried as given first; when that finds nothing, typographic and plain ones count as equal.
+A line end in the wanted text matches any line end of the file, because the model cannot see which one it is. Quotes are
+tried as given first; if nothing matches, typographic and plain quotes count as equal.
 """
 
 import re
@@ -12,13 +12,13 @@ from itertools import islice
 from typing import AnyStr
 
 from handrail.errors import ToolError
-from handrail.files.source import Source
+from handrail.files.source import FileSource
 from handrail.files.text import UNITS, Encoding
 from handrail.records import record
 
 MAX_PLACES = 1_000_000
 MAX_COUNTED = 1_000
-"""Of places that share characters there may be as many as the file has bytes, and each costs a look at the text."""
+"""Overlapping matches can be as many as the file has bytes, and each costs a search."""
 MAX_FLEXIBLE = 10_000
 MAX_DECODED = 256 * 1024 * 1024
 SINGLE_QUOTES = "'\u2018\u2019\u201a\u201b\u2032\u02bc"
@@ -30,38 +30,37 @@ Span = tuple[int, int]
 
 
 @record
-class Found:
-    """Where it stands. `quotes`: only when quotes of other shapes count as equal."""
+class TextMatches:
+    """The spans of all matches. `quotes`: they match only if quotes of other shapes count as equal."""
 
     spans: list[Span]
     quotes: bool = False
 
 
 def one_line_end(text: str) -> str:
-    """The text as people see it: pairs of carriage return and line feed are one line end."""
+    """The text with CRLF replaced by a line feed."""
     return text.replace("\r\n", "\n")
 
 
-def find(source: Source, encoding: Encoding, wanted: str, *, overlapping: bool) -> Found:
+def find_text(source: FileSource, encoding: Encoding, wanted: str, *, overlapping: bool) -> TextMatches:
     """
-    All places of the text. `overlapping`: also places that share characters, which only one of them can be; then the
-    first `MAX_COUNTED`.
+    Find all matches of the text; with `overlapping` also those that share characters, up to `MAX_COUNTED`.
 
     Raises:
-        ToolError: there are more places than anybody can mean, or the file is too large for its encoding.
+        ToolError: there are too many matches, or the file is too large for its encoding.
     """
     wanted = one_line_end(wanted)
     if len(wanted) > source.size:
-        return Found([])
+        return TextMatches([])
     look = _in_bytes if encoding.direct else _in_text
     spans = look(source, encoding, wanted, quotes=False, overlapping=overlapping)
     if spans or QUOTES.keys().isdisjoint(wanted) or _flexible(wanted, quotes=True) > MAX_FLEXIBLE:
-        return Found(spans)
+        return TextMatches(spans)
     spans = look(source, encoding, wanted, quotes=True, overlapping=overlapping)
-    return Found(spans, quotes=bool(spans))
+    return TextMatches(spans, quotes=bool(spans))
 
 
-def _in_bytes(source: Source, encoding: Encoding, wanted: str, *, quotes: bool, overlapping: bool) -> list[Span]:
+def _in_bytes(source: FileSource, encoding: Encoding, wanted: str, *, quotes: bool, overlapping: bool) -> list[Span]:
     search: Callable[[bytes, int], Span | None]
     if not quotes and not _has_returns(source, wanted):
         if not encoding.has(wanted):
@@ -73,13 +72,13 @@ def _in_bytes(source: Source, encoding: Encoding, wanted: str, *, quotes: bool, 
         if pattern is None:
             return []
         search, longest = _regular(re.compile(pattern)), 4 * len(wanted) + LOOK_BACK
-    return _bounded(
+    return _limit_spans(
         _scan(source, search, longest, len(encoding.mark), overlapping=overlapping), overlapping=overlapping
     )
 
 
 def _scan(
-    source: Source, search: Callable[[bytes, int], Span | None], longest: int, first: int, *, overlapping: bool
+    source: FileSource, search: Callable[[bytes, int], Span | None], longest: int, first: int, *, overlapping: bool
 ) -> Iterator[Span]:
     free = first
     for start, end, window in source.windows(longest, LOOK_BACK):
@@ -107,19 +106,19 @@ def _regular(pattern: re.Pattern[AnyStr]) -> Callable[[AnyStr, int], Span | None
     return search
 
 
-def _has_returns(source: Source, wanted: str) -> bool:
+def _has_returns(source: FileSource, wanted: str) -> bool:
     return ("\n" in wanted or "\r" in wanted) and any(b"\r" in window for _, _, window in source.windows())
 
 
 def _flexible(wanted: str, *, quotes: bool) -> int:
-    """How many characters of the text stand for several."""
+    """How many characters of the text match several alternatives."""
     return sum(map(wanted.count, ("\n", *(QUOTES if quotes else ()))))
 
 
 def _pattern(
     wanted: str, encoded: Callable[[str], AnyStr], has: Callable[[str], bool], *, quotes: bool
 ) -> AnyStr | None:
-    """A regular expression for the text; None if it holds a character that the file cannot."""
+    """A regular expression for the text; None if the encoding lacks one of its characters."""
     if _flexible(wanted, quotes=quotes) > MAX_FLEXIBLE:
         raise ToolError(
             f"old_string has more than {MAX_FLEXIBLE:,} lines, which is the most in a file that may have line ends of "
@@ -140,7 +139,7 @@ def _pattern(
     return encoded("").join(parts)
 
 
-def _in_text(source: Source, encoding: Encoding, wanted: str, *, quotes: bool, overlapping: bool) -> list[Span]:
+def _in_text(source: FileSource, encoding: Encoding, wanted: str, *, quotes: bool, overlapping: bool) -> list[Span]:
     if source.size > MAX_DECODED:
         raise ToolError(
             f"The file has {source.size:,} bytes in {encoding.shown}; files of more than {MAX_DECODED:,} bytes can "
@@ -152,11 +151,11 @@ def _in_text(source: Source, encoding: Encoding, wanted: str, *, quotes: bool, o
     if pattern is None:
         return []
     search = _regular(re.compile(pattern))
-    spans = _bounded(_each(text, search, overlapping=overlapping), overlapping=overlapping)
+    spans = _limit_spans(_matches(text, search, overlapping=overlapping), overlapping=overlapping)
     return _byte_spans(data, text, encoding, spans)
 
 
-def _each(text: str, search: Callable[[str, int], Span | None], *, overlapping: bool) -> Iterator[Span]:
+def _matches(text: str, search: Callable[[str, int], Span | None], *, overlapping: bool) -> Iterator[Span]:
     at = search(text, 0)
     while at is not None:
         yield at
@@ -210,7 +209,7 @@ def _length(line: bytes, offset: int, char: str, encoding: Encoding) -> int:
     return 4
 
 
-def _bounded(spans: Iterator[Span], *, overlapping: bool) -> list[Span]:
+def _limit_spans(spans: Iterator[Span], *, overlapping: bool) -> list[Span]:
     if overlapping:
         return list(islice(spans, MAX_COUNTED))
     taken = list(islice(spans, MAX_PLACES + 1))

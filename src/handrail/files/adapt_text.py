@@ -1,15 +1,15 @@
 """
-The replacement in the file's own characters.
+Adapts a replacement to the line ends and quotes of the file.
 
-What the old and the new text have in common keeps the file's bytes. What is new gets the line ends of its place, and
-quotes of the shape that the place has, if the old text was only found because shapes of quotes count as equal.
+The common parts of the old and the new text keep the file's bytes. New parts get the line ends around them, and the
+file's shape of quotes if the old text only matched because all shapes count as equal.
 """
 
 import difflib
 import re
 from bisect import bisect_left
 
-from handrail.files.find import DOUBLE_QUOTES, QUOTES, SINGLE_QUOTES, one_line_end
+from handrail.files.find_text import DOUBLE_QUOTES, QUOTES, SINGLE_QUOTES, one_line_end
 
 MAX_COMPARED = 4_000
 LINE_END = re.compile(r"\r\n|\n|\r")
@@ -17,11 +17,11 @@ CURLY = {SINGLE_QUOTES: "\u2018\u2019", DOUBLE_QUOTES: "\u201c\u201d"}
 OPENERS = "([{<-\u2013\u2014/=" + SINGLE_QUOTES + DOUBLE_QUOTES
 
 
-def adapted(standing: str, old: str, new: str, line_end: str, *, quotes: bool) -> str:
+def adapt_text(standing: str, old: str, new: str, line_end: str, *, quotes: bool) -> str:
     """
-    What shall stand in place of `standing`, the file's text that matched `old`.
+    The replacement for `standing`, the file's text that matched `old`.
 
-    `line_end`: the one of the line where the text stands, for a place that has none of its own.
+    `line_end`: used where the matched text has no line end of its own.
     """
     old, new = one_line_end(old), one_line_end(new)
     if not quotes and "\r" not in standing and ("\n" not in new or (line_end == "\n" or "\n" in standing)):
@@ -36,7 +36,7 @@ def adapted(standing: str, old: str, new: str, line_end: str, *, quotes: bool) -
             end = own[ends[max(bisect_left(ends, a) - 1, 0)]] if ends else line_end
             fresh = new[c:d]
             if quotes:
-                fresh = _shaped(fresh, result[-1][-1:] if result else "", standing)
+                fresh = _shape_quotes(fresh, result[-1][-1:] if result else "", standing)
             if fresh:
                 result.append(fresh.replace("\n", end))
     return "".join(result)
@@ -48,7 +48,7 @@ def _units(standing: str) -> list[str]:
 
 
 def _steps(old: str, new: str) -> list[tuple[str, int, int, int, int]]:
-    """How the new text is made of the old one; the common beginning and end are split off first."""
+    """The opcodes that turn the old text into the new one; common beginnings and ends are split off first."""
     limit = min(len(old), len(new))
     head = next((i for i in range(limit) if old[i] != new[i]), limit)
     tail = next((i for i in range(limit - head) if old[-1 - i] != new[-1 - i]), limit - head)
@@ -60,8 +60,8 @@ def _steps(old: str, new: str) -> list[tuple[str, int, int, int, int]]:
     return [("equal", 0, a, 0, c), *middle, ("equal", b, len(old), d, len(new))]
 
 
-def _shaped(text: str, before: str, standing: str) -> str:
-    """The text with its quotes in the shapes that the place uses for their family."""
+def _shape_quotes(text: str, before: str, standing: str) -> str:
+    """The text with its quotes in the shapes that the matched text uses."""
     used = {family: set(family).intersection(standing) for family in (SINGLE_QUOTES, DOUBLE_QUOTES)}
     first = {family: next((char for char in standing if char in family), "") for family in used}
     result: list[str] = []

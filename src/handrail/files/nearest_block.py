@@ -1,8 +1,8 @@
 """
-Why a text was not found: the nearest block of the file, and exactly what differs.
+Explains why a text was not found: the most similar block of the file, and exactly what differs.
 
-Lines vote for the place where the block would begin, a long line with more weight than a bracket. If no line is the
-same, lines that share the rarest word are compared. The work is bounded by `MAX_LOOKED`, whatever the file.
+Equal lines vote for the start of the block, long lines with more weight. If no line is equal, lines that share the
+rarest word are compared. The work is bounded by `MAX_LOOKED`.
 """
 
 import difflib
@@ -10,9 +10,9 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 
-from handrail.files.diff import split
-from handrail.files.find import QUOTES, one_line_end
-from handrail.files.source import Source
+from handrail.files.diff import split_lines
+from handrail.files.find_text import QUOTES, one_line_end
+from handrail.files.source import FileSource
 from handrail.files.text import Encoding
 
 MAX_LOOKED = 8 * 1024 * 1024
@@ -30,11 +30,11 @@ NUMBERED = re.compile(r"\s*\d+(?:\t|\u2192)")
 WORD = re.compile(r"\w{3,}")
 
 
-def nearest(source: Source, encoding: Encoding, wanted: str) -> str:
-    """A paragraph for the model with the block that was probably meant; empty if nothing comes near."""
+def nearest_block(source: FileSource, encoding: Encoding, wanted: str) -> str:
+    """A paragraph for the model with the block that was probably meant; empty if nothing is similar."""
     text = encoding.decode(source.read(len(encoding.mark), min(source.size, MAX_LOOKED)))
-    lines = [line.rstrip("\r\n") for line in split(text)]
-    want = [line.rstrip("\r\n") for line in split(one_line_end(wanted[:MAX_LOOKED]))][:MAX_WANTED_LINES]
+    lines = [line.rstrip("\r\n") for line in split_lines(text)]
+    want = [line.rstrip("\r\n") for line in split_lines(one_line_end(wanted[:MAX_LOOKED]))][:MAX_WANTED_LINES]
     start = _most_votes(lines, want)
     if start is None:
         start = _most_alike(text, lines, want)
@@ -57,13 +57,13 @@ def nearest(source: Source, encoding: Encoding, wanted: str) -> str:
 
 
 def difference(wanted: str, standing: str) -> str:
-    """What keeps one line from being the other; empty if nothing does."""
+    """How two lines differ; empty if they are equal."""
     if wanted == standing:
         return ""
     if (number := NUMBERED.match(wanted)) and wanted[number.end() :] == standing:
         return "old_string holds the line number that Read shows; leave it out"
     if wanted.translate(HIDDEN) == standing.translate(HIDDEN):
-        return _hidden(wanted, standing)
+        return _describe_hidden(wanted, standing)
     if wanted.lstrip() == standing.lstrip():
         return f"the file is indented by {_blanks(standing)}, old_string by {_blanks(wanted)}"
     if wanted.rstrip() == standing.rstrip():
@@ -85,20 +85,20 @@ def difference(wanted: str, standing: str) -> str:
     return f"{kind}from column {at + 1} the file has {theirs}, old_string {mine}"
 
 
-def _hidden(wanted: str, standing: str) -> str:
-    def named(text: str, other: str) -> str:
+def _describe_hidden(wanted: str, standing: str) -> str:
+    def describe(text: str, other: str) -> str:
         mine, theirs = Counter(text), Counter(other)
         odd = next((char for char in text if ord(char) in HIDDEN and mine[char] != theirs[char]), "")
         return odd and f"U+{ord(odd):04X} {unicodedata.name(odd, '')} in column {text.index(odd) + 1}"
 
-    inside, asked = named(standing, wanted), named(wanted, standing)
+    inside, asked = describe(standing, wanted), describe(wanted, standing)
     parts = [f"the file has {inside}"] if inside else []
     parts += [f"old_string has {asked}"] if asked else []
     return ", ".join(parts) or "characters that cannot be seen stand in another order"
 
 
 def _blanks(line: str) -> str:
-    """The blanks a line begins with, in words."""
+    """The leading whitespace of a line, in words."""
     found = line[: len(line) - len(line.lstrip())]
     counted = Counter(found)
     names = {" ": "space", "\t": "tab"}
@@ -109,7 +109,7 @@ def _blanks(line: str) -> str:
 
 
 def _key(line: str) -> str:
-    """What of a line is compared at first: neither blanks, case, quotes, accents nor what cannot be seen."""
+    """The line without differences in whitespace, case, quotes, accents and invisible characters."""
     if not line.isascii():
         line = unicodedata.normalize("NFC", line.translate(HIDDEN).translate(PLAIN_QUOTES))
     return " ".join(line.casefold().split())
@@ -131,7 +131,7 @@ def _most_votes(lines: list[str], want: list[str]) -> int | None:
 
 
 def _most_alike(text: str, lines: list[str], want: list[str]) -> int | None:
-    """Where the longest wanted line has its like, among the lines that share its rarest word."""
+    """Where the longest wanted line has its most similar line, among those that share its rarest word."""
     row = max(range(len(want)), key=lambda at: len(want[at].strip()), default=0)
     line = want[row][:MAX_CHARS] if want else ""
     words = sorted(set(WORD.findall(line)), key=len, reverse=True)[:10]

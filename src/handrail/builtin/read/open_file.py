@@ -1,4 +1,4 @@
-"""Opening what was decided on, and saying what is wrong when that cannot be read."""
+"""Opens the file of a Read call, or says why it cannot be read."""
 
 import difflib
 import os
@@ -7,24 +7,25 @@ from pathlib import Path
 from typing import NoReturn, Self
 
 from handrail.builtin.services import ToolServices
+from handrail.builtin.support.places import place_of
 from handrail.errors import ToolError
 from handrail.files.copying import digest
-from handrail.files.paths import Kind, Place, open_decided, resolve
-from handrail.files.source import Source
+from handrail.files.paths import FileKind, Place, open_decided
+from handrail.files.source import FileSource
 from handrail.tools.context import ToolContext
 
 MAX_SIZELESS = 8_000_000
 MAX_NEIGHBOURS = 5_000
 NO_FILE = {
-    Kind.FOLDER: "is a folder. List it with Glob: give it as path and no pattern.",
-    Kind.DEVICE: "is a pipe, socket or device. Read takes regular files only.",
-    Kind.PIPE: "is a pipe, socket or device. Read takes regular files only.",
-    Kind.SOCKET: "is a pipe, socket or device. Read takes regular files only.",
+    FileKind.FOLDER: "is a folder. List it with Glob: give it as path and no pattern.",
+    FileKind.DEVICE: "is a pipe, socket or device. Read takes regular files only.",
+    FileKind.PIPE: "is a pipe, socket or device. Read takes regular files only.",
+    FileKind.SOCKET: "is a pipe, socket or device. Read takes regular files only.",
 }
 
 
-class Opened:
-    """A regular file, held open: how it looked before it was read, and its bytes."""
+class OpenFile:
+    """A regular file, held open, with its stat from before reading and its bytes."""
 
     def __init__(self, descriptor: int, place: Place) -> None:
         self._descriptor = descriptor
@@ -33,38 +34,38 @@ class Opened:
         self.path = Path(place.real)
         self.stat = os.fstat(descriptor)
         if not stat.S_ISREG(self.stat.st_mode):
-            kind = Kind.FOLDER if stat.S_ISDIR(self.stat.st_mode) else Kind.DEVICE
+            kind = FileKind.FOLDER if stat.S_ISDIR(self.stat.st_mode) else FileKind.DEVICE
             raise ToolError(f"{self.name!r} {NO_FILE[kind]}")
-        self.source = Source(descriptor, self.stat.st_size) if self.stat.st_size else self._without_size()
+        self.source = FileSource(descriptor, self.stat.st_size) if self.stat.st_size else self._without_size()
 
-    def _without_size(self) -> Source:
-        """Files of the kernel say that they are empty and are not."""
+    def _without_size(self) -> FileSource:
+        """Read a file that reports no size, as files of the kernel do."""
         parts: list[bytes] = []
         while part := os.read(self._descriptor, 1 << 20):
             parts.append(part)
             if sum(map(len, parts)) > MAX_SIZELESS:
                 raise ToolError(f"{self.name!r} does not end after {MAX_SIZELESS:,} bytes. Use a program.")
-        return Source.of(b"".join(parts))
+        return FileSource.of(b"".join(parts))
 
     @classmethod
-    def decided(cls, spelling: str, ctx: ToolContext, services: ToolServices) -> "Opened":
+    def of_call(cls, spelling: str, ctx: ToolContext, services: ToolServices) -> "OpenFile":
         """
-        The file of a call.
+        Open the file of a call.
 
         Raises:
-            ToolError: with what is there instead, and what was perhaps meant.
+            ToolError: it cannot be read; the message suggests similar names.
         """
         if "\0" in spelling:
             raise ToolError(
                 f"{spelling!r} cannot be a path: it holds what no file name can hold. Give the name of a file."
             )
-        place = ctx.decided_place(spelling) or resolve(spelling, str(ctx.cwd), services.home)
+        place = place_of(spelling, ctx, services)
         if place.kind in NO_FILE:
             raise ToolError(f"{spelling!r} {NO_FILE[place.kind]}")
-        if place.kind is not Kind.FILE:
+        if place.kind is not FileKind.FILE:
             missing(place, services)
         try:
-            # somebody may put a pipe in its place now: opening it would wait for a writer
+            # if it was replaced by a pipe, opening it would wait for a writer
             descriptor = open_decided(place, os.O_RDONLY | os.O_NONBLOCK)
         except FileNotFoundError:
             missing(place, services)
@@ -80,7 +81,7 @@ class Opened:
             raise
 
     def digest(self) -> str:
-        """The hash of everything in it."""
+        """The hash of its content."""
         return digest(self._descriptor)
 
     def __enter__(self) -> Self:
@@ -95,7 +96,7 @@ def unreadable(spelling: str, problem: str, error: OSError) -> NoReturn:
 
 
 def missing(place: Place, services: ToolServices) -> NoReturn:
-    """There is no such file; perhaps one of a similar name."""
+    """Raise that the file does not exist, with similar names."""
     if place.problem.startswith("cannot be looked at: "):
         problem = place.problem.partition("] ")[2].partition(": '")[0]
         raise ToolError(f"{place.spelling!r} cannot be read: {problem}. Read another file, or ask the user.")
@@ -107,7 +108,7 @@ def missing(place: Place, services: ToolServices) -> NoReturn:
 
 
 def _neighbours(folder: Path, services: ToolServices) -> list[str]:
-    """Names in a folder of the work that no rule hides; of other folders nothing is told."""
+    """Names in a working folder that no rule hides; names of other folders stay secret."""
     if not any(folder == Path(inside) or folder.is_relative_to(inside) for inside in services.working_dirs()):
         return []
     try:

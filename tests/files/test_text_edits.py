@@ -7,11 +7,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from handrail.errors import ToolError
-from handrail.files.adapt import adapted
-from handrail.files.edits import MAX_SHOWN_PLACES, Edits, make_edits
-from handrail.files.find import MAX_COUNTED, MAX_FLEXIBLE, find, one_line_end
-from handrail.files.source import Source
+from handrail.files.adapt_text import adapt_text
+from handrail.files.find_text import MAX_COUNTED, MAX_FLEXIBLE, find_text, one_line_end
+from handrail.files.source import FileSource
 from handrail.files.text import UNITS, Encoding
+from handrail.files.text_edits import MAX_SHOWN_PLACES, TextEdits, make_edits
 
 ENCODINGS = {
     "utf-8": "aä☃𝄞",
@@ -46,8 +46,8 @@ def files(draw: st.DrawFn) -> tuple[Encoding, bytes, str, str]:
     return Encoding(name, mark), mark + data, old, draw(text)
 
 
-def edited(source: Source, encoding: Encoding, old: str, new: str, *, everywhere: bool) -> tuple[bytes, Edits]:
-    found = find(source, encoding, old, overlapping=not everywhere)
+def edited(source: FileSource, encoding: Encoding, old: str, new: str, *, everywhere: bool) -> tuple[bytes, TextEdits]:
+    found = find_text(source, encoding, old, overlapping=not everywhere)
     edits = make_edits(source, encoding, found, (old, new), "f")
     return b"".join(edits.pieces()), edits
 
@@ -59,7 +59,7 @@ def test_replacing_everywhere_is_replacing_in_the_decoded_text(file: tuple[Encod
     data = data.replace(b"\r", b"r")
     first = len(encoding.mark)
     before = encoding.decode(data[first:])
-    source = Source.of(data)
+    source = FileSource.of(data)
 
     result, edits = edited(source, encoding, old, new, everywhere=True)
 
@@ -88,7 +88,7 @@ def _merges(encoding: Encoding, before: str, old: str, new: str) -> bool:
     return again != after
 
 
-def _seams(edits: Edits) -> list[int]:
+def _seams(edits: TextEdits) -> list[int]:
     """Where old and new bytes meet: a return and a line feed that come together there become one line end."""
     moved, seams = 0, []
     for (start, end), text in zip(edits.spans, edits.texts, strict=True):
@@ -110,10 +110,10 @@ def test_a_file_that_is_read_in_pieces_gives_the_same_edit(
     encoding, data, old, new = file
     path = tmp_path_factory.getbasetemp() / "pieces"
     path.write_bytes(data)
-    whole, edits = edited(Source.of(data), encoding, old, new, everywhere=True)
+    whole, edits = edited(FileSource.of(data), encoding, old, new, everywhere=True)
 
     with path.open("rb") as file_:
-        source = Source(file_.fileno(), len(data), whole=-1, step=step)
+        source = FileSource(file_.fileno(), len(data), whole=-1, step=step)
         result, found = edited(source, encoding, old, new, everywhere=True)
 
         assert (result, found.spans, found.texts) == (whole, edits.spans, edits.texts)
@@ -139,7 +139,7 @@ def test_a_line_feed_stands_for_the_line_end_of_the_file(
     encoding = Encoding(name)
     universal = re.sub("\r\n|\r", "\n", text)
 
-    result, edits = edited(Source.of(text.encode(name)), encoding, old, new, everywhere=True)
+    result, edits = edited(FileSource.of(text.encode(name)), encoding, old, new, everywhere=True)
 
     assert len(edits.spans) == universal.count(old)
     joins = any(
@@ -170,7 +170,7 @@ def test_a_line_feed_stands_for_the_line_end_of_the_file(
 @pytest.mark.parametrize("name", ["utf-8", "utf-16-le", "cp932"])
 @pytest.mark.proves("R7")
 def test_new_lines_get_the_line_end_of_their_place(name: str, file: str, old: str, new: str, expected: str) -> None:
-    result, _ = edited(Source.of(file.encode(name)), Encoding(name), old, new, everywhere=False)
+    result, _ = edited(FileSource.of(file.encode(name)), Encoding(name), old, new, everywhere=False)
 
     assert result == expected.encode(name)
 
@@ -191,37 +191,40 @@ def test_new_lines_get_the_line_end_of_their_place(name: str, file: str, old: st
 )
 def test_quotes_of_any_shape_match_and_the_file_keeps_its_own(standing: str, old: str, new: str, expected: str) -> None:
     file = f"<{standing}>".encode()
-    found = find(Source.of(file), Encoding(), old, overlapping=True)
+    found = find_text(FileSource.of(file), Encoding(), old, overlapping=True)
 
     assert (found.spans, found.quotes) == ([(1, len(file) - 1)], True)
-    assert adapted(standing, old, new, "\n", quotes=True) == expected
+    assert adapt_text(standing, old, new, "\n", quotes=True) == expected
 
 
 @pytest.mark.proves("J10", "P7")
 def test_quotes_as_given_win_over_quotes_of_another_shape() -> None:
-    found = find(Source.of("'a' ‘a’".encode()), Encoding(), "'a'", overlapping=True)
+    found = find_text(FileSource.of("'a' ‘a’".encode()), Encoding(), "'a'", overlapping=True)
 
     assert (found.spans, found.quotes) == ([(0, 3)], False)
 
 
 @pytest.mark.proves("P7", "J9")
 def test_places_that_overlap_are_two_unless_all_are_replaced() -> None:
-    source = Source.of(b"aaa")
+    source = FileSource.of(b"aaa")
 
-    assert find(source, Encoding(), "aa", overlapping=True).spans == [(0, 2), (1, 3)]
-    assert find(source, Encoding(), "aa", overlapping=False).spans == [(0, 2)]
+    assert find_text(source, Encoding(), "aa", overlapping=True).spans == [(0, 2), (1, 3)]
+    assert find_text(source, Encoding(), "aa", overlapping=False).spans == [(0, 2)]
 
 
 def test_a_pair_of_return_and_line_feed_is_one_line_end() -> None:
-    assert find(Source.of(b"a\r\nb"), Encoding(), "\n", overlapping=True).spans == [(1, 3)]
-    assert find(Source.of(b"a\r\nb"), Encoding(), "a\r", overlapping=True).spans == []
+    assert find_text(FileSource.of(b"a\r\nb"), Encoding(), "\n", overlapping=True).spans == [(1, 3)]
+    assert find_text(FileSource.of(b"a\r\nb"), Encoding(), "a\r", overlapping=True).spans == []
 
 
 def test_half_a_character_is_no_place() -> None:
     """The second byte of these characters is an ASCII letter or the first of another."""
-    assert find(Source.of("表ソ".encode("cp932")), Encoding("cp932"), "\\", overlapping=True).spans == []
+    assert find_text(FileSource.of("表ソ".encode("cp932")), Encoding("cp932"), "\\", overlapping=True).spans == []
     assert (
-        find(Source.of("\u0a00\u0a0a".encode("utf-16-le")), Encoding("utf-16-le"), "\n", overlapping=True).spans == []
+        find_text(
+            FileSource.of("\u0a00\u0a0a".encode("utf-16-le")), Encoding("utf-16-le"), "\n", overlapping=True
+        ).spans
+        == []
     )
     assert one_line_end("a\r\nb\r") == "a\nb\r"
 
@@ -231,7 +234,7 @@ def test_the_patch_names_lines_and_joins_what_is_near(name: str) -> None:
     text = (
         "".join(f"line {n}\n" for n in range(1, 101)).replace("line 50\n", "target\n").replace("line 52\n", "target\n")
     )
-    _, edits = edited(Source.of(text.encode(name)), Encoding(name), "target\n", "new\nnewer\n", everywhere=True)
+    _, edits = edited(FileSource.of(text.encode(name)), Encoding(name), "target\n", "new\nnewer\n", everywhere=True)
 
     patch, hidden = edits.patch()
 
@@ -243,7 +246,7 @@ def test_the_patch_names_lines_and_joins_what_is_near(name: str) -> None:
 
 @pytest.mark.parametrize("text", ["ab\n" * 5_000, "ab " * 5_000])
 def test_the_patch_of_very_many_places_shows_the_first_ones_as_they_are_afterwards(text: str) -> None:
-    after, edits = edited(Source.of(text.encode()), Encoding(), "ab", "x", everywhere=True)
+    after, edits = edited(FileSource.of(text.encode()), Encoding(), "ab", "x", everywhere=True)
 
     patch, hidden = edits.patch()
 
@@ -256,7 +259,7 @@ def test_the_patch_of_very_many_places_shows_the_first_ones_as_they_are_afterwar
 
 
 def test_places_that_share_characters_are_counted_as_far_as_matters() -> None:
-    found = find(Source.of(b"a" * 100_000), Encoding(), "a" * 1_000, overlapping=True)
+    found = find_text(FileSource.of(b"a" * 100_000), Encoding(), "a" * 1_000, overlapping=True)
 
     assert len(found.spans) == MAX_COUNTED
 
@@ -264,8 +267,8 @@ def test_places_that_share_characters_are_counted_as_far_as_matters() -> None:
 def test_what_would_make_an_endless_pattern_is_refused_or_taken_as_given() -> None:
     rows = "a\r\n" * (MAX_FLEXIBLE + 1)
     with pytest.raises(ToolError, match=r"more than 10,000 lines, .* Replace it in parts"):
-        find(Source.of(rows.encode()), Encoding(), rows, overlapping=True)
+        find_text(FileSource.of(rows.encode()), Encoding(), rows, overlapping=True)
 
     quotes = "'" * (MAX_FLEXIBLE + 1)
-    assert find(Source.of(quotes.encode()), Encoding(), quotes, overlapping=True).spans == [(0, len(quotes))]
-    assert find(Source.of("\u2019".encode() * len(quotes)), Encoding(), quotes, overlapping=True).spans == []
+    assert find_text(FileSource.of(quotes.encode()), Encoding(), quotes, overlapping=True).spans == [(0, len(quotes))]
+    assert find_text(FileSource.of("\u2019".encode() * len(quotes)), Encoding(), quotes, overlapping=True).spans == []

@@ -1,15 +1,22 @@
 """
-Which encoding a text has that is neither Unicode with a mark nor UTF-8.
+Guesses the encoding of a text that is neither UTF-8 nor Unicode with a byte order mark.
 
-Bytes of one East Asian encoding are often valid in another, so validity is not enough: a guess is taken when a good
-part of the characters it gives are among the most common of its language. charset-normalizer is asked next if it is
-installed. What is left is taken as Western European, in which every byte is a character.
+Bytes of one East Asian encoding are often valid in another, so validity is not enough: a guess counts if a good part of
+its characters are among the most common of its language. Then charset-normalizer is asked, if installed. Any other text
+counts as Western European, where every byte is a character.
 """
 
 import re
-from importlib import import_module
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 from unicodedata import category
+
+from handrail.lazy import lazy
+
+if TYPE_CHECKING:
+    import charset_normalizer
+else:
+    charset_normalizer = lazy("charset_normalizer")
 
 SAMPLE = 64 * 1024
 LIKELY = 0.25
@@ -40,8 +47,8 @@ SINGLE_BYTE = frozenset(
 )
 
 
-def guess(data: bytes) -> str:
-    """The name of the codec that the bytes are most likely in. There is always one."""
+def guess_encoding(data: bytes) -> str:
+    """The name of the most likely codec. There is always one."""
     sample = _sample(data)
     scores = {name: _score(sample, name) for name in COMMON}
     scores |= {name: _utf16_score(data[: SAMPLE & ~1], name) for name in ("utf-16-le", "utf-16-be")}
@@ -52,13 +59,13 @@ def guess(data: bytes) -> str:
 
 
 def first_high(data: bytes) -> int:
-    """Where the first byte stands that is not ASCII; 0 if there is none."""
+    """The position of the first byte that is not ASCII; 0 if there is none."""
     found = HIGH.search(data)
     return found.start() if found else 0
 
 
 def _sample(data: bytes) -> bytes:
-    """Whole lines from the first one on that is not plain ASCII."""
+    """Whole lines, starting with the first one that is not ASCII."""
     high = first_high(data)
     return data[data.rfind(b"\n", max(0, high - SAMPLE), high) + 1 : high + SAMPLE]
 
@@ -83,7 +90,7 @@ def _utf16_score(sample: bytes, name: str) -> float:
 
 
 def written_share(text: str) -> float:
-    """How much of a text are characters that are often written; 0 if more than a few are no characters at all."""
+    """The share of common characters in a text; 0 if more than a few are not characters at all."""
     odd = sum(category(char) in ("Cc", "Cn", "Co", "Cs") and char not in "\t\n\r\f" for char in text)
     if not text or odd * 50 > len(text):
         return 0.0
@@ -91,13 +98,13 @@ def written_share(text: str) -> float:
 
 
 def _is_western(sample: bytes) -> bool:
-    """Whether the sample is mostly ASCII, and what is not are the letters and signs of Western Europe."""
+    """Whether the sample is mostly ASCII and the rest are letters and signs of Western Europe."""
     wide = [char for char in sample.decode("cp1252", "replace") if char > "\x7f"]
     return len(wide) * 2 < len(sample) and sum(char in WESTERN for char in wide) >= 0.9 * len(wide)
 
 
 def _western(sample: bytes) -> str:
-    """Windows made letters and quotes of what are control characters in Latin-1, but not of all of them."""
+    """cp1252 uses most control characters of Latin-1 for letters and quotes, but not these five."""
     return "iso8859_1" if any(byte in b"\x81\x8d\x8f\x90\x9d" for byte in sample) else "cp1252"
 
 
@@ -105,5 +112,5 @@ def _normalizer(sample: bytes) -> str:
     if find_spec("charset_normalizer") is None:
         return ""
     wanted = sorted(SINGLE_BYTE)
-    found = import_module("charset_normalizer").from_bytes(sample, cp_isolation=wanted).best()
+    found = charset_normalizer.from_bytes(sample, cp_isolation=wanted).best()
     return found.encoding if found is not None and found.encoding in SINGLE_BYTE else ""
