@@ -271,11 +271,11 @@ def test_how_hard_to_think_is_left_to_flags(world: World) -> None:
 PAYING = """
 import sys
 from pathlib import Path
-from handrail.session.session_settings import live_settings
-from handrail.config.flags import Asked
+from handrail.session.session_settings import open_settings
+from handrail.config.flags import SettingsFlags
 
 root = Path(sys.argv[1])
-live = live_settings(root / "project", {"HOME": str(root / "home")}, root / "state", Asked(), print)
+live = open_settings(root / "project", {"HOME": str(root / "home")}, root / "state", SettingsFlags(), print)
 live.denied("Read", None)
 print(" ".join(sorted(name for name in sys.modules if name.startswith(("handrail.config.", "handrail.permissions")))))
 """
@@ -288,12 +288,12 @@ def test_a_start_loads_no_more_of_settings_than_it_needs(world: World) -> None:
         )
         return {name.removeprefix("handrail.") for name in ran.stdout.split()}
 
-    least = {f"config.{name}" for name in ("asked", "places", "problems", "snapshot", "watch")}
+    least = {f"config.{name}" for name in ("flags", "places", "problems", "snapshot", "watch")}
     assert loaded() == least
 
     world.write("user", {"permissions": {"deny": ["Read(.env)"], "allow": ["Glob"]}, "model": "m"})
     read = {f"config.{name}" for name in ("check", "document", "json_paths", "keys", "load", "managed", "merge")}
-    assert loaded() == least | read
+    assert loaded() == least | read | {"permissions", "permissions.modes"}
 
 
 # Tools that are taken away

@@ -168,7 +168,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 from handrail.session.work import Work, Worker
-from handrail.config.flags import Asked
+from handrail.config.flags import SettingsFlags
 from handrail.errors import InputError
 from handrail.providers.choose import Wishes
 

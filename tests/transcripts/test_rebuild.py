@@ -23,9 +23,9 @@ from handrail.conversation.blocks import (
 from handrail.conversation.messages import AssistantMessage, Attachment, Message, SystemNote, UserMessage
 from handrail.conversation.redact import Redactor
 from handrail.conversation.request import History
-from handrail.transcripts.log import Broken, Log, read
+from handrail.transcripts.log import BrokenLine, Log, read
 from handrail.transcripts.rebuild import NEVER_STARTED, UNKNOWN, RebuiltTranscript, rebuild
-from handrail.transcripts.scribe import TranscriptWriter
+from handrail.transcripts.writer import TranscriptWriter
 
 PROMPT = UserMessage((Text("go"),))
 A, B = ToolUse("a", "Read", {"file_path": "x"}), ToolUse("b", "Bash", {"command": "make"})
@@ -48,9 +48,9 @@ def rebuilt(path: Path) -> RebuiltTranscript:
 def told(path: Path, answer: Sequence[ToolUse | Text]) -> TranscriptWriter:
     """A session that was stopped right after these blocks arrived."""
     writer = scribe(path)
-    writer.message(PROMPT)
+    writer.add_message(PROMPT)
     for slot, block in enumerate(answer):
-        writer.block("m1", "model-x", block, slot)
+        writer.add_block("m1", "model-x", block, slot)
     return writer
 
 
@@ -79,7 +79,7 @@ def test_what_was_said_comes_back_as_it_was(tmp_path: Path) -> None:
     ]
     writer = scribe(tmp_path / "s1.jsonl")
     for message in said:
-        writer.message(message)
+        writer.add_message(message)
     writer.close()
 
     assert rebuilt(tmp_path / "s1.jsonl").messages == tuple(said)
@@ -101,9 +101,9 @@ def test_an_unanswered_call_gets_a_result_that_says_what_is_known(
     calls = {"a": A, "b": B}
     writer = told(tmp_path / "s.jsonl", [Text("I look"), A, B])
     for call in began:
-        writer.began(calls[call])
+        writer.start_call(calls[call])
     for call in ended:
-        writer.ended(result(calls[call]))
+        writer.end_call(result(calls[call]))
 
     made = rebuilt(tmp_path / "s.jsonl")
 
@@ -117,7 +117,7 @@ def test_an_unanswered_call_gets_a_result_that_says_what_is_known(
 def test_an_answer_that_settled_differently_than_it_was_heard_counts_as_it_settled(tmp_path: Path) -> None:
     writer = told(tmp_path / "s.jsonl", [Text("I look"), A])
     shorter = AssistantMessage((Text("I look"), Text("and was inter")), "model-x")
-    writer.message(shorter)
+    writer.add_message(shorter)
 
     assert rebuilt(tmp_path / "s.jsonl").messages == (PROMPT, shorter)
 
@@ -125,8 +125,8 @@ def test_an_answer_that_settled_differently_than_it_was_heard_counts_as_it_settl
 @pytest.mark.proves("R13")
 def test_calls_of_an_answer_that_was_given_up_are_told_to_the_model_and_not_lost(tmp_path: Path) -> None:
     writer = told(tmp_path / "s.jsonl", [A, B])
-    writer.began(B)
-    writer.discarded()
+    writer.start_call(B)
+    writer.discard_blocks()
 
     made = rebuilt(tmp_path / "s.jsonl")
 
@@ -139,11 +139,11 @@ def test_compaction_keeps_what_stayed_by_name_only(tmp_path: Path) -> None:
     writer = scribe(tmp_path / "s.jsonl")
     old: list[Message] = [PROMPT, AssistantMessage((A,), "m"), UserMessage((result(A, "long " * 1000),))]
     for message in old:
-        writer.message(message)
+        writer.add_message(message)
     before = (tmp_path / "s.jsonl").stat().st_size
     new = [old[0], old[1], UserMessage((result(A, "stub"),))]
-    writer.replaced(new)
-    writer.message(AssistantMessage((Text("next"),), "m"))
+    writer.replace_history(new)
+    writer.add_message(AssistantMessage((Text("next"),), "m"))
 
     assert rebuilt(tmp_path / "s.jsonl").messages == (*new, AssistantMessage((Text("next"),), "m"))
     assert (tmp_path / "s.jsonl").stat().st_size - before < 1000
@@ -154,8 +154,8 @@ def test_a_resumed_session_goes_on_where_it_was_mended(tmp_path: Path) -> None:
     told(path, [A]).close()
     first = rebuilt(path)
     writer = scribe(path, kept=first.messages, last=first.last)
-    writer.message(UserMessage((Text("and now"),)))
-    writer.replaced([first.messages[0], *first.messages[1:], UserMessage((Text("and now"),))])
+    writer.add_message(UserMessage((Text("and now"),)))
+    writer.replace_history([first.messages[0], *first.messages[1:], UserMessage((Text("and now"),))])
     writer.close()
 
     again = rebuilt(path)
@@ -168,19 +168,19 @@ def stories(draw: st.DrawFn) -> list[tuple[str, Any]]:
     """What may happen in a session, in orders that a program can bring about."""
     steps: list[tuple[str, Any]] = []
     for turn in range(draw(st.integers(1, 4))):
-        steps.append(("message", UserMessage((Text(f"prompt {turn}"),))))
+        steps.append(("add_message", UserMessage((Text(f"prompt {turn}"),))))
         calls = [ToolUse(f"{turn}.{n}", "Bash", {}) for n in range(draw(st.integers(0, 3)))]
         answer: list[Text | ToolUse] = [Text(f"answer {turn}"), *calls]
-        steps += [("block", (slot, block)) for slot, block in enumerate(answer)]
+        steps += [("add_block", (slot, block)) for slot, block in enumerate(answer)]
         began = draw(st.lists(st.sampled_from(calls), unique_by=lambda call: call.id)) if calls else []
-        steps += [("began", call) for call in began]
-        steps += [("ended", result(call)) for call in (draw(st.permutations(calls)) if calls else [])]
+        steps += [("start_call", call) for call in began]
+        steps += [("end_call", result(call)) for call in (draw(st.permutations(calls)) if calls else [])]
         if draw(st.booleans()):
-            steps.append(("message", AssistantMessage(tuple(answer), "m", "x")))
+            steps.append(("add_message", AssistantMessage(tuple(answer), "m", "x")))
             if calls:
-                steps.append(("message", UserMessage(tuple(result(call) for call in calls))))
+                steps.append(("add_message", UserMessage(tuple(result(call) for call in calls))))
         else:
-            steps.append(("discarded", None))
+            steps.append(("discard_blocks", None))
     return steps
 
 
@@ -195,13 +195,13 @@ def test_a_session_cut_anywhere_resumes_into_a_sound_history(
     shown: list[str] = []
     for what, value in steps[:upto]:
         match what, value:
-            case "block", (slot, block):
-                writer.block("m", "m", block, slot)
-            case "discarded", _:
-                writer.discarded()
+            case "add_block", (slot, block):
+                writer.add_block("m", "m", block, slot)
+            case "discard_blocks", _:
+                writer.discard_blocks()
             case _:
                 getattr(writer, what)(value)
-        if what == "message" and isinstance(value, UserMessage) and isinstance(value.content[0], Text):
+        if what == "add_message" and isinstance(value, UserMessage) and isinstance(value.content[0], Text):
             shown.append(value.content[0].text)
     writer.close()
     whole = path.read_bytes() if path.exists() else b""
@@ -229,11 +229,11 @@ hostile = st.dictionaries(
 )
 
 
-@given(st.lists(hostile | st.builds(Broken, st.integers(), st.text()), max_size=12))
+@given(st.lists(hostile | st.builds(BrokenLine, st.integers(), st.text()), max_size=12))
 @settings(deadline=None, max_examples=settings().max_examples // 2)
-def test_no_content_of_a_file_makes_an_unsound_history(records: list[dict[str, object] | Broken]) -> None:
-    lines = [each if isinstance(each, Broken) else {"type": "user", **each} for each in records]
-    kept = [each for each in lines if isinstance(each, Broken) or isinstance(each["type"], str)]
+def test_no_content_of_a_file_makes_an_unsound_history(records: list[dict[str, object] | BrokenLine]) -> None:
+    lines = [each if isinstance(each, BrokenLine) else {"type": "user", **each} for each in records]
+    kept = [each for each in lines if isinstance(each, BrokenLine) or isinstance(each["type"], str)]
 
     History(rebuild(kept).messages)
 

@@ -26,7 +26,7 @@ def features_of(settings: Settings, env: Mapping[str, str]) -> frozenset[str]:
     for word in env.get("HANDRAIL_FEATURES", "").split(","):
         if name := word.strip():
             chosen[name.removeprefix("-")] = not name.startswith("-")
-    chosen |= settings.managed("features") or {}
+    chosen |= settings.get_managed("features") or {}
     return frozenset(name for name, on in chosen.items() if on)
 
 
@@ -40,7 +40,7 @@ class _Section:
 
     def value(self, key: str, variable: str, read: Callable[[str, str], Value], otherwise: Value) -> Value:
         """What counts for a key; `read` makes it from the text of its variable."""
-        managed: Any = self._settings.managed(self._name, key)
+        managed: Any = self._settings.get_managed(self._name, key)
         if managed is not None:
             return cast("Value", managed)
         if text := self._env.get(variable):

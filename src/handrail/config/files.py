@@ -13,7 +13,7 @@ PATIENCE = 10.0
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def lock_folder(folder: Path) -> Iterator[None]:
     """
     Hold the lock of a folder; other writers of ours wait.
 

@@ -12,28 +12,29 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from handrail.config.document import Document, decoded, document_of, parsed, read_bytes, read_document
-from handrail.config.flags import FileFlags, Wideners
+from handrail.config.document import SettingsDocument, decode_text, document_of, parse_object, read_bytes, read_document
+from handrail.config.flags import SettingsFlags, Wideners
 from handrail.config.keys import KEYS
 from handrail.config.managed import PolicySource, read_policy
-from handrail.config.merge import merged
-from handrail.config.places import Places, Spot
+from handrail.config.merge import merge_values
+from handrail.config.places import SettingsFile, SettingsPlaces
 from handrail.config.problems import Problem
 from handrail.config.snapshot import TRUSTED, UNTRUSTED, Layer, Settings
 from handrail.errors import SettingsError, SettingsFileError
+from handrail.permissions.modes import stricter
 
 if TYPE_CHECKING:
-    from handrail.config.needs_trust import Item
-    from handrail.config.trust import Record
+    from handrail.config.needs_trust import TrustItem
+    from handrail.config.trust import TrustRecord
 
 MANAGED_ONLY = tuple(key.name for key in KEYS if key.managed)
 OWN_LIMITS = ("redact", "allowedMcpServers")
 
 
 def load_settings(
-    places: Places,
+    places: SettingsPlaces,
     env: Mapping[str, str],
-    wanted: FileFlags,
+    wanted: SettingsFlags,
     *,
     policies: Iterable[PolicySource] = (),
     before: Settings | None = None,
@@ -49,7 +50,7 @@ def load_settings(
     news: list[Problem] = []
     policy = _policy(places, env, policies, before, news)
     flag = _flags(wanted, places, before)
-    files = [found for spot in places.spots(wanted.sources) if (found := _file(spot, before, held))]
+    files = [found for file in places.files(wanted.sources) if (found := _file(file, before, held))]
     limited = wanted.wideners != "trusted"
     servers = None
     if not limited:
@@ -69,19 +70,19 @@ def load_settings(
         last = _last(before, document) if document.doubtful else None
         if last is not None:
             values = last
-            news.append(Problem(document.spot.source, document.spot.shown, 0, "what it forbade before still counts."))
+            news.append(Problem(document.file.source, document.file.shown, 0, "what it forbade before still counts."))
         doubtful = doubtful or (document.doubtful and last is None)
         layers.append(Layer(document, _without_managed(document, values, news), kept=last is not None))
     if trust != TRUSTED:
         layers = _no_looser_mode(layers, {id(document) for document in own})
     if doubtful:
         layers = [replace(layer, values=_unwidened(layer.values)) for layer in layers]
-    values = merged(layer.values for layer in layers)
+    values = merge_values(layer.values for layer in layers)
     approved = _approved(servers.values if servers else {}, values, trusted=trust == TRUSTED)
     return Settings(
         layers=tuple(layers),
         values=values,
-        policy=merged(layer.values for layer in layers if layer.source == "policy"),
+        policy=merge_values(layer.values for layer in layers if layer.source == "policy"),
         problems=tuple(news),
         ignored=() if limited or trust == TRUSTED else tuple(item for item in items if not _is_one_of(item, approved)),
         items=items,
@@ -94,12 +95,12 @@ def load_settings(
 
 
 def _policy(
-    places: Places,
+    places: SettingsPlaces,
     env: Mapping[str, str],
     policies: Iterable[PolicySource],
     before: Settings | None,
     news: list[Problem],
-) -> list[Document]:
+) -> list[SettingsDocument]:
     known = [layer.document for layer in before.layers if layer.source == "policy"] if before else None
     try:
         return read_policy(places, env, policies, known, news)
@@ -110,13 +111,13 @@ def _policy(
         return known
 
 
-def _file(spot: Spot, before: Settings | None, held: frozenset[str]) -> Document | None:
-    if before is None or spot.source not in held:
-        return read_document(spot)
-    return next((layer.document for layer in before.layers if layer.document.spot == spot), None)
+def _file(file: SettingsFile, before: Settings | None, held: frozenset[str]) -> SettingsDocument | None:
+    if before is None or file.source not in held:
+        return read_document(file)
+    return next((layer.document for layer in before.layers if layer.document.file == file), None)
 
 
-def _flags(wanted: FileFlags, places: Places, before: Settings | None) -> list[Document]:
+def _flags(wanted: SettingsFlags, places: SettingsPlaces, before: Settings | None) -> list[SettingsDocument]:
     """The settings of the command line. They are read once: the agent itself may be able to write such a file."""
     if before is not None:
         return [layer.document for layer in before.layers if layer.source == "flag"]
@@ -126,39 +127,39 @@ def _flags(wanted: FileFlags, places: Places, before: Settings | None) -> list[D
     return documents
 
 
-def _flag(given: str, places: Places) -> Document:
+def _flag(given: str, places: SettingsPlaces) -> SettingsDocument:
     """The settings of the command line: an object, or a file that is looked for in the working folder."""
     text = given.strip()
     if text.startswith("{") and text.endswith("}"):
-        inline = Spot("flag", Path("--settings"), "--settings", places.cwd, "")
+        inline = SettingsFile("flag", Path("--settings"), "--settings", places.cwd, "")
         return document_of(inline, text.encode("utf-8", "surrogateescape"))
     path = Path(places.cwd, Path(given).expanduser())
-    spot = Spot("flag", path, given, os.path.realpath(path.parent), "")
+    file = SettingsFile("flag", path, given, os.path.realpath(path.parent), "")
     missing = Problem("flag", "--settings", 0, f"there is no file {given!r}. Give a file or an object in JSON.")
-    return read_document(spot) or Document(spot, "", {}, missing)
+    return read_document(file) or SettingsDocument(file, "", {}, missing)
 
 
-def _servers(places: Places, sources: tuple[str, ...], news: list[Problem]) -> "Layer | None":
+def _servers(places: SettingsPlaces, sources: tuple[str, ...], news: list[Problem]) -> "Layer | None":
     if "project" not in sources:
         return None
-    spot = Spot("project", places.mcp_file, ".mcp.json", places.cwd, "")
+    file = SettingsFile("project", places.mcp_file, ".mcp.json", places.cwd, "")
     try:
-        data = read_bytes(spot.file)
+        data = read_bytes(file.path)
         if data is None:
             return None
-        named = parsed(decoded(data)).get("mcpServers", {})
+        named = parse_object(decode_text(data)).get("mcpServers", {})
     except SettingsFileError as error:
-        news.append(Problem("project", spot.shown, 0, f"{error.message.rstrip('.')}. No server of it is used."))
+        news.append(Problem("project", file.shown, 0, f"{error.message.rstrip('.')}. No server of it is used."))
         return None
     if not isinstance(named, dict):
-        news.append(Problem("project", spot.shown, 0, "mcpServers must be an object. No server of it is used."))
+        news.append(Problem("project", file.shown, 0, "mcpServers must be an object. No server of it is used."))
         return None
-    return Layer(Document(spot, "", {}), named)
+    return Layer(SettingsDocument(file, "", {}), named)
 
 
-def _only_narrows(document: Document, wideners: Wideners) -> bool:
+def _only_narrows(document: SettingsDocument, wideners: Wideners) -> bool:
     """Whether a document that nobody trusts may do no more than forbid."""
-    match document.spot.source:
+    match document.file.source:
         case "user":
             return wideners != "trusted"
         case "flag":
@@ -168,50 +169,50 @@ def _only_narrows(document: Document, wideners: Wideners) -> bool:
 
 
 def _split(
-    own: Iterable[Document], servers: "Layer | None", *, limited: bool
-) -> "tuple[dict[int, dict[str, Any]], tuple[Item, ...]]":
+    own: Iterable[SettingsDocument], servers: "Layer | None", *, limited: bool
+) -> "tuple[dict[int, dict[str, Any]], tuple[TrustItem, ...]]":
     """What of a project's own documents narrows, and what needs trust."""
     present = [document for document in own if document.values]
     if not present and not servers:
         return {}, ()
-    from handrail.config.needs_trust import Item, split  # noqa: PLC0415  # only folders with settings of their own pay
+    from handrail.config.needs_trust import TrustItem, split  # noqa: PLC0415  # only folders with settings of their own pay
 
     narrow: dict[int, dict[str, Any]] = {}
-    items: list[Item] = []
+    items: list[TrustItem] = []
     for document in present:
-        kept, found = split(document.spot.source, document.values)
+        kept, found = split(document.file.source, document.values)
         narrow[id(document)] = {**kept, **_limits(document, kept)} if limited else kept
         items += found
     if servers:
-        items += [Item("project", ("mcpServers", name), value) for name, value in servers.values.items()]
+        items += [TrustItem("project", ("mcpServers", name), value) for name, value in servers.values.items()]
     return narrow, tuple(items)
 
 
-def _limits(document: Document, kept: Mapping[str, Any]) -> dict[str, Any]:
+def _limits(document: SettingsDocument, kept: Mapping[str, Any]) -> dict[str, Any]:
     """What waits in a strange project, but limits those who wrote or trusted it: asking for less must not end it."""
     values = document.values
-    limits = {name: values[name] for name in OWN_LIMITS if name in values and document.spot.source in ("user", "flag")}
+    limits = {name: values[name] for name in OWN_LIMITS if name in values and document.file.source in ("user", "flag")}
     if values.get("sandbox", {}).get("enabled"):
         limits["sandbox"] = {**kept.get("sandbox", {}), "enabled": True, "autoAllowBashIfSandboxed": False}
     return limits
 
 
 def _judge(
-    places: Places, wanted: FileFlags, items: "tuple[Item, ...]", before: Settings | None
-) -> "tuple[str, Record | None]":
+    places: SettingsPlaces, wanted: SettingsFlags, items: "tuple[TrustItem, ...]", before: Settings | None
+) -> "tuple[str, TrustRecord | None]":
     """Whether the items are trusted, and what --trust agreed to: what was there when the session began."""
-    from handrail.config.trust import TrustStore, covers, record_for, together  # noqa: PLC0415  # few folders need it
+    from handrail.config.trust import TrustStore, covers, record_for, union  # noqa: PLC0415  # few folders need it
 
     now = record_for(places.cwd, items)
     agreed = (before.agreed if before else now) if wanted.trust else None
     kept = TrustStore(places.state).record_of(places.cwd)
-    known = [each for each in (agreed, kept, together(agreed, kept)) if each]
+    known = [each for each in (agreed, kept, union(agreed, kept)) if each]
     if not known:
         return UNTRUSTED, agreed
     return TRUSTED if any(covers(each, now) for each in known) else "changed", agreed
 
 
-def _is_one_of(item: "Item", servers: Mapping[str, Any]) -> bool:
+def _is_one_of(item: "TrustItem", servers: Mapping[str, Any]) -> bool:
     return item.path[0] == "mcpServers" and item.path[1] in servers
 
 
@@ -222,12 +223,12 @@ def _approved(servers: Mapping[str, Any], values: Mapping[str, Any], *, trusted:
     return {name: server for name, server in servers.items() if (everyone or name in named) and name not in refused}
 
 
-def _last(before: Settings | None, document: Document) -> Mapping[str, Any] | None:
+def _last(before: Settings | None, document: SettingsDocument) -> Mapping[str, Any] | None:
     """What a file that is broken now forbade when it could be read."""
     if before is None:
         return None
     for layer in before.layers:
-        if layer.document.spot == document.spot:
+        if layer.document.file == document.file:
             if layer.kept:
                 return layer.values
             return None if layer.document.doubtful else _only_narrow(layer.values)
@@ -240,7 +241,7 @@ def _only_narrow(values: Mapping[str, Any]) -> Mapping[str, Any]:
     return split("", values)[0]
 
 
-def _without_managed(document: Document, values: Mapping[str, Any], news: list[Problem]) -> Mapping[str, Any]:
+def _without_managed(document: SettingsDocument, values: Mapping[str, Any], news: list[Problem]) -> Mapping[str, Any]:
     found = [name for name in MANAGED_ONLY if name in values]
     if not found:
         return values
@@ -252,9 +253,7 @@ def _no_looser_mode(layers: list[Layer], own: set[int]) -> list[Layer]:
     """An untrusted project may ask for a stricter mode than would be in force without it, not for a looser one."""
     if not any(id(layer.document) in own and _mode(layer.values) for layer in layers):
         return layers
-    from handrail.permissions.modes import stricter  # noqa: PLC0415
-
-    others = merged(layer.values for layer in layers if id(layer.document) not in own)
+    others = merge_values(layer.values for layer in layers if id(layer.document) not in own)
     usual = _mode(others) or "default"
     return [
         replace(layer, values=_changed(layer.values, defaultMode=None))
@@ -271,8 +270,6 @@ def _mode(values: Mapping[str, Any]) -> str:
 
 def _unwidened(values: Mapping[str, Any]) -> Mapping[str, Any]:
     """Without what allows calls: used while it is not known what is forbidden."""
-    from handrail.permissions.modes import stricter  # noqa: PLC0415
-
     mode = _mode(values)
     kept = _changed(values, allow=None, additionalDirectories=None)
     if mode and stricter("default", mode):

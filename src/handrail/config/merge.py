@@ -16,7 +16,7 @@ from typing import Any
 from handrail.config.keys import Key, Tree, tree
 
 
-def merged(values: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+def merge_values(values: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """The values of all sources; the highest comes first."""
     result: dict[str, Any] = {}
     for lower in values:

@@ -1,9 +1,9 @@
 """
-What of a project's settings needs trust: everything that is not known to narrow.
+Which of a project's settings need trust: all that are not known to narrow.
 
-Purely decided from the table of keys. A project may forbid and ask at once; what allows, runs, points somewhere or
-sets a variable is an `Item`, and counts only in a trusted folder. Switching hooks off is an item too: the hooks may be
-somebody's guard.
+The table of keys decides. A project may forbid and ask without trust. A setting that allows, runs a program, names an
+address or sets a variable is a `TrustItem` and counts only in a trusted folder. Switching hooks off is an item too: a
+hook may be a guard.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from handrail.config.json_paths import JsonPath, dotted
+from handrail.config.json_paths import JsonPath, format_path
 from handrail.config.keys import ALWAYS, Key, Tree, tree
 from handrail.records import record
 
@@ -28,7 +28,7 @@ CUT = re.compile(r"[\s;&|()<>=`'\"]+")
 
 
 @record
-class Item:
+class TrustItem:
     """One thing that widens. `path` leads to it in its file."""
 
     source: str
@@ -38,7 +38,7 @@ class Item:
     @property
     def name(self) -> str:
         """The setting that it belongs to, without the place in its list."""
-        return dotted([step for step in self.path if isinstance(step, str)])
+        return format_path([step for step in self.path if isinstance(step, str)])
 
     @property
     def shown(self) -> str:
@@ -56,13 +56,13 @@ class Item:
         return self.path[0] == "hooks"
 
 
-def split(source: str, values: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[Item, ...]]:
+def split(source: str, values: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[TrustItem, ...]]:
     """What narrows, and the items that do not. Unknown keys are neither: nobody acts on them."""
-    items: list[Item] = []
+    items: list[TrustItem] = []
     return _narrow(source, values, tree(), (), items), tuple(items)
 
 
-def fingerprint(item: Item, folder: str) -> str:
+def fingerprint(item: TrustItem, folder: str) -> str:
     """What a record of trust keeps of an item: it changes with the item, and with the files that it runs."""
     content = json.dumps([item.source, item.name, item.value], sort_keys=True, ensure_ascii=True)
     digest = hashlib.sha256(content.encode())
@@ -72,7 +72,9 @@ def fingerprint(item: Item, folder: str) -> str:
     return digest.hexdigest()
 
 
-def _narrow(source: str, values: Mapping[str, Any], level: Tree, path: JsonPath, items: list[Item]) -> dict[str, Any]:
+def _narrow(
+    source: str, values: Mapping[str, Any], level: Tree, path: JsonPath, items: list[TrustItem]
+) -> dict[str, Any]:
     kept: dict[str, Any] = {}
     for name, value in values.items():
         known, here = level.get(name), (*path, name)
@@ -80,9 +82,9 @@ def _narrow(source: str, values: Mapping[str, Any], level: Tree, path: JsonPath,
             if _narrows(known, value):
                 kept[name] = value
             elif known.whole:
-                items.append(Item(source, here, value))
+                items.append(TrustItem(source, here, value))
             else:
-                items += (Item(source, way, part) for way, part in _parts(here, value, hooks=name == "hooks"))
+                items += (TrustItem(source, way, part) for way, part in _parts(here, value, hooks=name == "hooks"))
         elif known is not None and (inner := _narrow(source, value, known, here, items)):
             kept[name] = inner
     return kept

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from handrail.config.needs_trust import Item, split
-from handrail.config.places import Places
+from handrail.config.needs_trust import TrustItem, split
+from handrail.config.places import SettingsPlaces
 from handrail.config.rewrite import add_items, remove_items, set_value
 from handrail.config.trust import TrustStore
 from handrail.config.write import edit
@@ -21,7 +21,7 @@ from handrail.permissions.update import DESTINATIONS, rule_text
 DIRECTORIES = ("permissions", "additionalDirectories")
 
 
-def persist(update: Mapping[str, Any], places: Places) -> Path | None:
+def persist(update: Mapping[str, Any], places: SettingsPlaces) -> Path | None:
     """
     Write an update to the file of its destination; the file, or None for what lives in the session alone.
 
@@ -44,7 +44,7 @@ def persist(update: Mapping[str, Any], places: Places) -> Path | None:
             change, added = _directories(str(kind), update.get("directories"))
         case _:
             raise SettingsError(f"there is no update of type {kind!r}.")
-    file = edit(places.spot(source), places, change)
+    file = edit(places.file(source), places, change)
     if source != "user" and (items := _items(source, added)):
         TrustStore(places.state).add(places.cwd, items)
     return file
@@ -120,5 +120,5 @@ def _directories(kind: str, folders: Any) -> tuple[Change, dict[str, Any]]:
     return lambda text: add_items(text, DIRECTORIES, folders), {"permissions": {"additionalDirectories": list(folders)}}
 
 
-def _items(source: str, added: Mapping[str, Any]) -> tuple[Item, ...]:
+def _items(source: str, added: Mapping[str, Any]) -> tuple[TrustItem, ...]:
     return split(source, added)[1]

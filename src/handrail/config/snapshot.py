@@ -8,9 +8,9 @@ from handrail.config.problems import Problem
 from handrail.records import record
 
 if TYPE_CHECKING:
-    from handrail.config.document import Document
-    from handrail.config.needs_trust import Item
-    from handrail.config.trust import Record
+    from handrail.config.document import SettingsDocument
+    from handrail.config.needs_trust import TrustItem
+    from handrail.config.trust import TrustRecord
 
 TRUSTED, UNTRUSTED = "trusted", "untrusted"
 
@@ -19,7 +19,7 @@ TRUSTED, UNTRUSTED = "trusted", "untrusted"
 class Layer:
     """A document and those of its values that count."""
 
-    document: "Document"
+    document: "SettingsDocument"
     values: Mapping[str, Any]
     kept: bool = False
     """The document is broken now, and these values are what it forbade when it was not."""
@@ -27,7 +27,7 @@ class Layer:
     @property
     def source(self) -> str:
         """policy, flag, local, project or user."""
-        return self.document.spot.source
+        return self.document.file.source
 
 
 @record
@@ -39,9 +39,9 @@ class Settings:
     policy: Mapping[str, Any] = field(default_factory=dict)
     """The part of it that policy says."""
     problems: tuple[Problem, ...] = ()
-    ignored: "tuple[Item, ...]" = ()
+    ignored: "tuple[TrustItem, ...]" = ()
     """What waits for trust."""
-    items: "tuple[Item, ...]" = ()
+    items: "tuple[TrustItem, ...]" = ()
     """What needs trust, whether it has it or not."""
     trust: str = UNTRUSTED
     """trusted, untrusted or changed; untrusted also when nothing needs trust."""
@@ -51,14 +51,14 @@ class Settings:
     """What `.mcp.json` names, as far as it is trusted or approved."""
     named: "Layer | None" = None
     """All that `.mcp.json` names."""
-    agreed: "Record | None" = None
+    agreed: "TrustRecord | None" = None
     """What --trust covers."""
 
     def get(self, *path: str) -> Any:
         """The merged value at the end of a path, or None."""
         return _at(self.values, path)
 
-    def managed(self, *path: str) -> Any:
+    def get_managed(self, *path: str) -> Any:
         """The value that policy sets, or None."""
         return _at(self.policy, path)
 

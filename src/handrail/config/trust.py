@@ -14,8 +14,8 @@ from contextlib import AbstractContextManager
 from enum import Enum
 from pathlib import Path
 
-from handrail.config.files import locked, own_bytes, replace_file
-from handrail.config.needs_trust import Item, fingerprint
+from handrail.config.files import lock_folder, own_bytes, replace_file
+from handrail.config.needs_trust import TrustItem, fingerprint
 from handrail.config.places import trust_file
 from handrail.errors import SettingsError
 from handrail.files.owned import owned_folder
@@ -35,7 +35,7 @@ class Trust(Enum):
 
 
 @record
-class Record:
+class TrustRecord:
     """One trusted folder."""
 
     folder: str
@@ -56,31 +56,31 @@ class TrustStore:
         """Where the record of a folder is kept."""
         return trust_file(self._state, os.path.realpath(folder))
 
-    def record_of(self, folder: str) -> Record | None:
+    def record_of(self, folder: str) -> TrustRecord | None:
         """The record of a folder, if there is one that can be believed."""
         real = os.path.realpath(folder)
         found = _read(self.file_of(real))
         return found if found and found.folder == real else None
 
-    def judge(self, folder: str, items: Iterable[Item]) -> Trust:
+    def judge(self, folder: str, items: Iterable[TrustItem]) -> Trust:
         """Whether what lies in the folder now is what was trusted."""
         known = self.record_of(folder)
         if known is None:
             return Trust.UNTRUSTED
         return Trust.TRUSTED if covers(known, record_for(folder, items)) else Trust.CHANGED
 
-    def trust(self, folder: str, items: Iterable[Item]) -> Record:
+    def trust(self, folder: str, items: Iterable[TrustItem]) -> TrustRecord:
         """Trust a folder with these items in it and no others."""
         made = record_for(folder, items)
         with self._locked():
             self._write(made)
         return made
 
-    def add(self, folder: str, items: Iterable[Item]) -> None:
+    def add(self, folder: str, items: Iterable[TrustItem]) -> None:
         """Somebody agreed to these items, whatever else lies in the folder."""
         more = record_for(folder, items)
         with self._locked():  # what somebody else adds at the same time stays
-            self._write(together(self.record_of(folder), more) or more)
+            self._write(union(self.record_of(folder), more) or more)
 
     def revoke(self, folder: str) -> bool:
         """Forget a folder; whether it was known."""
@@ -90,15 +90,15 @@ class TrustStore:
             return False
         return True
 
-    def all(self) -> tuple[Record, ...]:
+    def all(self) -> tuple[TrustRecord, ...]:
         """Every record, by folder."""
         files = sorted(self._folder.glob("*.json")) if self._folder.is_dir() else []
         return tuple(sorted(filter(None, map(_read, files)), key=lambda known: known.folder))
 
     def _locked(self) -> AbstractContextManager[None]:
-        return locked(owned_folder(self._folder))
+        return lock_folder(owned_folder(self._folder))
 
-    def _write(self, made: Record) -> None:
+    def _write(self, made: TrustRecord) -> None:
         content = {
             "version": VERSION,
             "folder": made.folder,
@@ -110,24 +110,24 @@ class TrustStore:
         replace_file(self.file_of(made.folder), json.dumps(content, indent=1).encode() + b"\n", mode=0o600)
 
 
-def covers(known: Record, now: Record) -> bool:
+def covers(known: TrustRecord, now: TrustRecord) -> bool:
     """Whether nothing is new, and no hook is gone."""
     return now.items <= known.items and now.hooks == known.hooks
 
 
-def together(one: Record | None, other: Record | None) -> Record | None:
+def union(one: TrustRecord | None, other: TrustRecord | None) -> TrustRecord | None:
     """What either of two records covers."""
     if one is None or other is None:
         return one or other
     names = tuple(dict.fromkeys((*one.names, *other.names)))
-    return Record(one.folder, one.items | other.items, one.hooks | other.hooks, names, other.at)
+    return TrustRecord(one.folder, one.items | other.items, one.hooks | other.hooks, names, other.at)
 
 
-def record_for(folder: str, items: Iterable[Item]) -> Record:
+def record_for(folder: str, items: Iterable[TrustItem]) -> TrustRecord:
     """The record of a folder with these items in it."""
     real = os.path.realpath(folder)
     prints = [(item, fingerprint(item, real)) for item in items]
-    return Record(
+    return TrustRecord(
         real,
         frozenset(text for item, text in prints if not item.is_hook),
         frozenset(text for item, text in prints if item.is_hook),
@@ -136,7 +136,7 @@ def record_for(folder: str, items: Iterable[Item]) -> Record:
     )
 
 
-def _read(file: Path) -> Record | None:
+def _read(file: Path) -> TrustRecord | None:
     """
     A record; None if there is none, or one that somebody else could have written.
 
@@ -152,6 +152,6 @@ def _read(file: Path) -> Record | None:
         if content["version"] > VERSION:
             raise SettingsError(f"{file} was written by a newer handrail. Use that one, or remove the file.")
         items, hooks = frozenset(map(str, content["items"])), frozenset(map(str, content["hooks"]))
-        return Record(str(content["folder"]), items, hooks, tuple(map(str, content["names"])), str(content["at"]))
+        return TrustRecord(str(content["folder"]), items, hooks, tuple(map(str, content["names"])), str(content["at"]))
     except (ValueError, KeyError, TypeError):
         return None

@@ -5,17 +5,17 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TypeAlias
 
-from handrail.config.flags import FileFlags
-from handrail.config.places import DROP_INS, MANAGED, Places
+from handrail.config.flags import SettingsFlags
+from handrail.config.places import DROP_INS, MANAGED, SettingsPlaces
 from handrail.processes.sandbox.placeholder_marks import stands_in
 
 Stamp: TypeAlias = tuple[int, int, int] | None
 
 
-class Watch:
+class SettingsWatch:
     """The state of all files that settings come from, as it was when somebody last looked."""
 
-    def __init__(self, places: Places, wanted: FileFlags) -> None:
+    def __init__(self, places: SettingsPlaces, wanted: SettingsFlags) -> None:
         self._files = tuple((source, str(file)) for source, file in _files(places, wanted))
         self._stamps = self._look()
 
@@ -46,12 +46,12 @@ class Watch:
         return [_stamp(file) for _, file in self._files]
 
 
-def _files(places: Places, wanted: FileFlags) -> Iterable[tuple[str, Path]]:
+def _files(places: SettingsPlaces, wanted: SettingsFlags) -> Iterable[tuple[str, Path]]:
     for folder in places.policy:
         yield "policy", folder / MANAGED
         yield "policy", folder / DROP_INS
-    yield from (("policy", spot.file) for spot in places.policy_spots())
-    yield from ((spot.source, spot.file) for spot in places.spots(wanted.sources))
+    yield from (("policy", file.path) for file in places.policy_files())
+    yield from ((file.source, file.path) for file in places.files(wanted.sources))
     yield "project", places.mcp_file
     yield "trust", places.trust_file
 

@@ -10,16 +10,16 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
-from handrail.config.document import decoded, parsed, read_bytes
-from handrail.config.files import locked, replace_file
-from handrail.config.places import Places, Spot
+from handrail.config.document import decode_text, parse_object, read_bytes
+from handrail.config.files import lock_folder, replace_file
+from handrail.config.places import SettingsFile, SettingsPlaces
 from handrail.errors import SettingsError, SettingsFileError
 
 TRIES = 5
 IGNORED = ("settings.local.json", ".gitignore")
 
 
-def edit(spot: Spot, places: Places, change: Callable[[str], str]) -> Path:
+def edit(file: SettingsFile, places: SettingsPlaces, change: Callable[[str], str]) -> Path:
     """
     Change the text of a settings file; the file is made if there is none.
 
@@ -28,48 +28,48 @@ def edit(spot: Spot, places: Places, change: Callable[[str], str]) -> Path:
     Raises:
         SettingsError: the file is broken, leads out of the project, or cannot be written.
     """
-    target = _target(spot, places)
+    target = _target(file, places)
     try:
-        target.parent.mkdir(mode=0o700 if spot.source == "user" else 0o777, parents=True, exist_ok=True)
-        with locked(target.parent):
+        target.parent.mkdir(mode=0o700 if file.source == "user" else 0o777, parents=True, exist_ok=True)
+        with lock_folder(target.parent):
             for _ in range(TRIES):
-                if _edited(spot, target, change):
+                if _try_edit(file, target, change):
                     return target
     except OSError as error:
-        raise SettingsError(f"{spot.shown} cannot be written: {error.strerror or error}.") from error
-    raise SettingsError(f"{spot.shown} is changed by another program all the time. Try again.")
+        raise SettingsError(f"{file.shown} cannot be written: {error.strerror or error}.") from error
+    raise SettingsError(f"{file.shown} is changed by another program all the time. Try again.")
 
 
-def _target(spot: Spot, places: Places) -> Path:
-    if spot.family != "handrail" or spot.source not in ("user", "project", "local"):
-        raise SettingsError(f"{spot.shown} is not written by handrail. Change it with an editor.")
-    real = os.path.realpath(spot.file)
-    if spot.source != "user" and not real.startswith(places.cwd.rstrip("/") + "/"):
-        raise SettingsError(f"{spot.shown} leads to {real}, outside of the project, and is not written.")
+def _target(file: SettingsFile, places: SettingsPlaces) -> Path:
+    if file.family != "handrail" or file.source not in ("user", "project", "local"):
+        raise SettingsError(f"{file.shown} is not written by handrail. Change it with an editor.")
+    real = os.path.realpath(file.path)
+    if file.source != "user" and not real.startswith(places.cwd.rstrip("/") + "/"):
+        raise SettingsError(f"{file.shown} leads to {real}, outside of the project, and is not written.")
     return Path(real)
 
 
-def _edited(spot: Spot, target: Path, change: Callable[[str], str]) -> bool:
+def _try_edit(file: SettingsFile, target: Path, change: Callable[[str], str]) -> bool:
     """Whether the change was made; False if somebody without the lock was faster."""
     before = _stamp(target)
     try:
         data = read_bytes(target)
-        text = "{}\n" if data is None else decoded(data)
-        parsed(text)
+        text = "{}\n" if data is None else decode_text(data)
+        parse_object(text)
     except SettingsFileError as error:
         raise SettingsError(
-            f"{spot.shown} is broken and was not changed: {error.message.rstrip('.')}. Repair it first."
+            f"{file.shown} is broken and was not changed: {error.message.rstrip('.')}. Repair it first."
         ) from error
     changed = change(text)
     if changed == text:
         return True
-    parsed(changed)
+    parse_object(changed)
     mark = codecs.BOM_UTF8 if data and data.startswith(codecs.BOM_UTF8) else b""
     if _stamp(target) != before:
         return False
-    if before is None and spot.source == "local":
+    if before is None and file.source == "local":
         _ignore_in_git(target.parent)
-    mode = stat.S_IMODE(target.stat().st_mode) if before else 0o644 if spot.source == "project" else 0o600
+    mode = stat.S_IMODE(target.stat().st_mode) if before else 0o644 if file.source == "project" else 0o600
     replace_file(target, mark + changed.encode(), mode=mode)
     return True
 

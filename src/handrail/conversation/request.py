@@ -159,7 +159,7 @@ class History:
                 pass
         self._messages.append(message)
         if self.scribe is not None:
-            self.scribe.message(message)
+            self.scribe.add_message(message)
 
     def replace(self, messages: Iterable[Message]) -> None:
         """Start over with other messages (compaction, rewind). Everything is encoded again once."""
@@ -167,7 +167,7 @@ class History:
         self._turns, self._messages, self._ids, self._wires = fresh._turns, fresh._messages, fresh._ids, {}
         self.filled = 0
         if self.scribe is not None:
-            self.scribe.replaced(fresh.messages)
+            self.scribe.replace_history(fresh.messages)
 
     def amend(self, results: UserMessage) -> None:
         """
@@ -181,7 +181,7 @@ class History:
         self._add_user(results.content)
         self._messages.append(results)
         if self.scribe is not None:
-            self.scribe.amended(results)
+            self.scribe.amend_last(results)
 
     def encode(self, encoder: Encoder) -> Encoded:
         """

@@ -14,30 +14,30 @@ class Scribe(Protocol):
     """
     Keeps a conversation. Each method has written when it returns.
 
-    A scribe that cannot write keeps why in `failure` and does not raise, except in `began`: a call that cannot be
+    A scribe that cannot write keeps why in `failure` and does not raise, except in `start_call`: a call that cannot be
     written down must not start. Whoever drives the conversation looks at `failure` before showing anything more.
     """
 
     @property
     def failure(self) -> Exception | None: ...
 
-    def message(self, message: Message) -> None:
+    def add_message(self, message: Message) -> None:
         """It stands in the history from now on."""
         ...
 
-    def replaced(self, messages: Sequence[Message]) -> None:
+    def replace_history(self, messages: Sequence[Message]) -> None:
         """These stand in the history now, in place of all before."""
         ...
 
-    def block(self, message_id: str, model: str, block: AssistantBlock, slot: int) -> None:
+    def add_block(self, message_id: str, model: str, block: AssistantBlock, slot: int) -> None:
         """A block is complete, of an answer that is still being given."""
         ...
 
-    def discarded(self) -> None:
+    def discard_blocks(self) -> None:
         """The blocks since the last message are void; what their calls did is not."""
         ...
 
-    def began(self, use: ToolUse) -> None:
+    def start_call(self, use: ToolUse) -> None:
         """
         The call starts now; from here on there may be effects.
 
@@ -46,18 +46,18 @@ class Scribe(Protocol):
         """
         ...
 
-    def moved(self, cwd: str) -> None:
+    def change_folder(self, cwd: str) -> None:
         """Later calls start in this folder."""
         ...
 
-    def ended(self, result: ToolResult) -> None:
+    def end_call(self, result: ToolResult) -> None:
         """The call is over."""
         ...
 
-    def deferred(self, use: ToolUse, result: ToolResult) -> None:
+    def defer_call(self, use: ToolUse, result: ToolResult) -> None:
         """The call is put off: it has not begun, and until it has its own result this one stands for it."""
         ...
 
-    def amended(self, results: UserMessage) -> None:
+    def amend_last(self, results: UserMessage) -> None:
         """These stand in the place of the newest message: a call that was put off has its own result now."""
         ...

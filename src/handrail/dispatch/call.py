@@ -146,7 +146,7 @@ class Pipeline:
         if call.stop_reason:
             raise asyncio.CancelledError  # a hook or the gate kept it to itself
         if self._desk.scribe is not None:
-            self._desk.scribe.began(request.use)
+            self._desk.scribe.start_call(request.use)
         call.began = True
         request.ctx = request.ctx.varied(decision=decision, permissions=request.policy)
 

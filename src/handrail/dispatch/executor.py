@@ -326,9 +326,9 @@ class ToolExecutor:
         self._unfinished -= 1
         if self._scribe is not None:
             if outcome.status is Status.DEFERRED:
-                self._scribe.deferred(call.use, outcome.result)
+                self._scribe.defer_call(call.use, outcome.result)
             else:
-                self._scribe.ended(outcome.result)
+                self._scribe.end_call(outcome.result)
         if self._events is not None:
             self._events.put(CallFinished(outcome, self._now(), self._cards(call), call.progress))
         self._wake()
@@ -346,7 +346,7 @@ class ToolExecutor:
         before = self.run.cwd
         self.run, problem = self._pipeline.changed_context(call, outcome, self.run)
         if self._scribe is not None and self.run.cwd != before:
-            self._scribe.moved(str(self.run.cwd))
+            self._scribe.change_folder(str(self.run.cwd))
         return failed(call.use, Cause.CRASHED, problem, outcome.timings) if problem else outcome
 
     def _cancel_siblings(self, call: Call) -> None:

@@ -6,7 +6,7 @@ CONTEXT = frozenset(("additionalContext",))
 
 
 @record
-class Event:
+class HookEvent:
     """One kind of moment. `has_say`: a hook that cannot run is not an allow, so its failure has to be asked about."""
 
     name: str
@@ -27,49 +27,49 @@ class Event:
 EVENTS = {
     event.name: event
     for event in (
-        Event(
+        HookEvent(
             "PreToolUse",
             "tool_name",
             CONTEXT | {"permissionDecision", "permissionDecisionReason", "updatedInput"},
             of_tool=True,
             has_say=True,
         ),
-        Event("PermissionRequest", "tool_name", frozenset(("decision",)), of_tool=True),
-        Event(
+        HookEvent("PermissionRequest", "tool_name", frozenset(("decision",)), of_tool=True),
+        HookEvent(
             "PostToolUse",
             "tool_name",
             CONTEXT | {"updatedToolOutput", "updatedMCPToolOutput"},
             of_tool=True,
             blocks=True,
         ),
-        Event("PostToolUseFailure", "tool_name", CONTEXT, of_tool=True, blocks=True),
-        Event("PostToolBatch", says=CONTEXT, blocks=True),
-        Event(
+        HookEvent("PostToolUseFailure", "tool_name", CONTEXT, of_tool=True, blocks=True),
+        HookEvent("PostToolBatch", says=CONTEXT, blocks=True),
+        HookEvent(
             "UserPromptSubmit",
             says=CONTEXT | {"sessionTitle", "suppressOriginalPrompt"},
             timeout=30.0,
             blocks=True,
             talks=True,
         ),
-        Event("Stop", says=CONTEXT, blocks=True),
-        Event("SubagentStart", "agent_type", CONTEXT),
-        Event("SubagentStop", "agent_type", CONTEXT, blocks=True),
-        Event(
+        HookEvent("Stop", says=CONTEXT, blocks=True),
+        HookEvent("SubagentStart", "agent_type", CONTEXT),
+        HookEvent("SubagentStop", "agent_type", CONTEXT, blocks=True),
+        HookEvent(
             "SessionStart",
             "source",
             CONTEXT | {"initialUserMessage", "sessionTitle", "watchPaths", "reloadSkills"},
             talks=True,
         ),
-        Event("SessionEnd", "reason", timeout=1.5, max_timeout=60.0),
-        Event("PreCompact", "trigger", blocks=True),
-        Event("PostCompact", "trigger"),
-        Event("Notification", "notification_type", CONTEXT),
-        Event("ConfigChange", "source", blocks=True),
-        Event("UserPromptExpansion", "command_name", CONTEXT, timeout=30.0, blocks=True, talks=True),
-        Event("PermissionDenied", "tool_name", frozenset(("retry",)), of_tool=True),
-        Event("StopFailure", "error"),
-        Event("InstructionsLoaded", "load_reason"),
-        Event("CwdChanged", says=frozenset(("watchPaths",))),
+        HookEvent("SessionEnd", "reason", timeout=1.5, max_timeout=60.0),
+        HookEvent("PreCompact", "trigger", blocks=True),
+        HookEvent("PostCompact", "trigger"),
+        HookEvent("Notification", "notification_type", CONTEXT),
+        HookEvent("ConfigChange", "source", blocks=True),
+        HookEvent("UserPromptExpansion", "command_name", CONTEXT, timeout=30.0, blocks=True, talks=True),
+        HookEvent("PermissionDenied", "tool_name", frozenset(("retry",)), of_tool=True),
+        HookEvent("StopFailure", "error"),
+        HookEvent("InstructionsLoaded", "load_reason"),
+        HookEvent("CwdChanged", says=frozenset(("watchPaths",))),
     )
 }
 

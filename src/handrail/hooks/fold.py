@@ -9,15 +9,15 @@ From the answers of hooks to one answer, purely.
 from collections.abc import Sequence
 from dataclasses import replace
 
-from handrail.hooks.answers import CARE, NOTHING, Answer
 from handrail.hooks.events import EVENTS
-from handrail.hooks.specs import Callback, Hook, shown
+from handrail.hooks.results import CARE, NOTHING, HookResult
+from handrail.hooks.specs import CallbackHook, Hook, short_repr
 from handrail.tools.permission import Allow, Deny, Opinion, Strength, Verdict
 
 STRENGTHS = {Verdict.DENY: Strength.DENY, Verdict.ASK: Strength.ASK, Verdict.ALLOW: Strength.ALLOW}
 
 
-def weighed(hook: Hook, answer: Answer, *, strict: bool) -> Answer:
+def weigh(hook: Hook, answer: HookResult, *, strict: bool) -> HookResult:
     """
     One hook's answer, with what its failure leads to.
 
@@ -26,7 +26,7 @@ def weighed(hook: Hook, answer: Answer, *, strict: bool) -> Answer:
     """
     event = EVENTS[hook.event]
     if answer.curt:
-        answer = _named(hook, answer)
+        answer = _name_hook(hook, answer)
     if not answer.problem:
         if not answer.reason and answer.verdict in (Verdict.DENY, Verdict.ASK):
             answer = replace(answer, reason=f"the hook {hook.name!r} says so")
@@ -34,22 +34,22 @@ def weighed(hook: Hook, answer: Answer, *, strict: bool) -> Answer:
     text = f"the {event.name} hook {hook.name!r} {answer.problem}"
     answer = replace(answer, problem=text, messages=(*answer.messages, f"{text} ({hook.place})"))
     if event.has_say:
-        return replace(_doubted(hook, answer, strict=strict), source=hook.place)
-    guards = event.name == "UserPromptSubmit" and answer.fatal and isinstance(hook.handler, Callback)
+        return replace(_raise_doubt(hook, answer, strict=strict), source=hook.place)
+    guards = event.name == "UserPromptSubmit" and answer.fatal and isinstance(hook.handler, CallbackHook)
     if event.blocks and answer.block is None and (hook.blocks_on_failure or guards):
         return replace(answer, block=text)
     return answer
 
 
-def _named(hook: Hook, answer: Answer) -> Answer:
+def _name_hook(hook: Hook, answer: HookResult) -> HookResult:
     """A bare exit code 2, with who said it: standard error alone does not tell people what to look at."""
-    who = f"the {hook.event} hook {shown(hook.name)} objects: "
+    who = f"the {hook.event} hook {short_repr(hook.name)} objects: "
     if answer.block is not None:
         return replace(answer, block=who + answer.block, curt=False)
     return replace(answer, reason=who + answer.reason, curt=False)
 
 
-def _doubted(hook: Hook, answer: Answer, *, strict: bool) -> Answer:
+def _raise_doubt(hook: Hook, answer: HookResult, *, strict: bool) -> HookResult:
     if hook.blocks_on_failure:
         least = Verdict.DENY
     elif answer.fatal or (strict and hook.source.family == ".handrail"):
@@ -61,7 +61,7 @@ def _doubted(hook: Hook, answer: Answer, *, strict: bool) -> Answer:
     return replace(answer, verdict=least, reason=answer.problem)
 
 
-def folded(answers: Sequence[Answer]) -> Answer:
+def fold_results(answers: Sequence[HookResult]) -> HookResult:
     """All answers to one event as one. They are given in the order of configuration."""
     spoken = [answer for answer in answers if answer != NOTHING]
     if len(spoken) < 2:
@@ -72,7 +72,7 @@ def folded(answers: Sequence[Answer]) -> Answer:
     winner = max(deciding, key=lambda answer: (CARE[answer.verdict or Verdict.ALLOW], answer.defers), default=NOTHING)
     blocks = [answer.block for answer in spoken if answer.block is not None]
     outputs = [answer.updated_output for answer in spoken if answer.updated_output is not None]
-    return Answer(
+    return HookResult(
         verdict=winner.verdict,
         reason=winner.reason,
         updated_input=last.updated_input if last else None,
@@ -80,7 +80,7 @@ def folded(answers: Sequence[Answer]) -> Answer:
         block="\n".join(blocks) if blocks else None,
         stop=next((answer.stop for answer in spoken if answer.stop is not None), None),
         context=tuple(text for answer in spoken for text in answer.context),
-        messages=(*(text for answer in spoken for text in answer.messages), *_lost(rewriting)),
+        messages=(*(text for answer in spoken for text in answer.messages), *_conflict_messages(rewriting)),
         permission=_permission([answer.permission for answer in spoken if answer.permission]),
         title=next((answer.title for answer in reversed(spoken) if answer.title), ""),
         first="\n".join(answer.first for answer in spoken if answer.first),
@@ -91,12 +91,12 @@ def folded(answers: Sequence[Answer]) -> Answer:
     )
 
 
-def _counts(answer: Answer, last: Answer | None) -> bool:
+def _counts(answer: HookResult, last: HookResult | None) -> bool:
     """Whether a verdict is about the input that would run."""
     return answer.verdict is not None and (answer.verdict is not Verdict.ALLOW or last is None or answer is last)
 
 
-def _lost(rewriting: Sequence[Answer]) -> tuple[str, ...]:
+def _conflict_messages(rewriting: Sequence[HookResult]) -> tuple[str, ...]:
     if all(answer.updated_input == rewriting[-1].updated_input for answer in rewriting):
         return ()
     return (f"{len(rewriting)} hooks rewrote the input differently; the last one in the settings counts",)
@@ -110,7 +110,7 @@ def _permission(given: Sequence[Allow | Deny]) -> Allow | Deny | None:
     return given[-1] if given else None
 
 
-def opinion_of(answer: Answer) -> Opinion | None:
+def opinion_of(answer: HookResult) -> Opinion | None:
     """What the hooks think of a call: the one place where an answer becomes an opinion."""
     if answer.verdict is None:
         return None

@@ -4,8 +4,8 @@ import re
 from collections.abc import Collection, Mapping
 
 from handrail.errors import TransportError
-from handrail.hooks.answers import Reply, reply_of
-from handrail.hooks.specs import Http
+from handrail.hooks.results import HookOutput, output_from_bytes
+from handrail.hooks.specs import HttpHook
 from handrail.http.client import HttpClient
 from handrail.http.transport import HttpRequest
 
@@ -14,7 +14,7 @@ Headers = list[tuple[str, str]]
 RESERVED = frozenset(("connection", "content-length", "content-type", "host", "transfer-encoding"))
 
 
-async def post(hook: Http, body: bytes, headers: Headers, env: Mapping[str, str], max_bytes: int) -> Reply:
+async def post(hook: HttpHook, body: bytes, headers: Headers, env: Mapping[str, str], max_bytes: int) -> HookOutput:
     """
     The answer of the endpoint. `env` holds the proxy and CA variables.
 
@@ -24,13 +24,13 @@ async def post(hook: Http, body: bytes, headers: Headers, env: Mapping[str, str]
     own = (("connection", "close"), ("content-type", "application/json"))
     async with HttpClient(env, proxy_loopback=False) as client:
         answer = await client.fetch(HttpRequest(hook.url, (*own, *headers), body), max_bytes=max_bytes)
-    reply = reply_of(answer.body, cut=answer.cut)
+    reply = output_from_bytes(answer.body, cut=answer.cut)
     if not 200 <= answer.status < 300:
         raise TransportError("connect", f"it answered with status {answer.status}: {reply.text[:200]}")
     return reply
 
 
-def filled_headers(hook: Http, env: Mapping[str, str], limit: Collection[str] | None) -> Headers:
+def fill_headers(hook: HttpHook, env: Mapping[str, str], limit: Collection[str] | None) -> Headers:
     """The headers with variables put in; a name that is not allowed by hook and settings becomes nothing."""
     allowed = hook.variables if limit is None else hook.variables & frozenset(limit)
 

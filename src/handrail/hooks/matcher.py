@@ -46,7 +46,7 @@ EVERYTHING = Matcher()
 
 
 @lru_cache(maxsize=256)
-def matcher_of(text: str) -> Matcher | str:
+def parse_matcher(text: str) -> Matcher | str:
     """The matcher that a text stands for, or what is wrong with it. Old names of tools stand for the new ones too."""
     if text in ("", "*"):
         return EVERYTHING
@@ -55,18 +55,18 @@ def matcher_of(text: str) -> Matcher | str:
         if not names:
             return f"matcher {text!r} names nothing"
         return Matcher(text, frozenset(names | {ALIASES[name] for name in names if name in ALIASES}))
-    search = _linear(text) or _bounded(text)
+    search = _linear_search(text) or _bounded_search(text)
     return Matcher(text, search=search) if search else f"matcher {text!r} is not a regular expression"
 
 
-def _linear(text: str) -> Search | None:
+def _linear_search(text: str) -> Search | None:
     try:
         return SchemaValidator(core_schema.str_schema(pattern=text)).isinstance_python
     except SchemaError:
         return None
 
 
-def _bounded(text: str) -> Search | None:
+def _bounded_search(text: str) -> Search | None:
     """An expression that runs out of steps counts as found: then the hook runs and can judge for itself."""
     library = import_module("jsonschema_rs")  # 40 ms that few expressions need
     try:

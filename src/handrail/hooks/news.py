@@ -25,8 +25,8 @@ class HookNews(Progress):
     outcome: str = ""
 
 
-Tell: TypeAlias = Callable[[HookNews], None]
+NewsListener: TypeAlias = Callable[[HookNews], None]
 
 
-def nobody(_news: HookNews) -> None:
+def ignore_news(_news: HookNews) -> None:
     """For callers that show nothing."""

@@ -15,15 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from handrail.conversation.blocks import Json
-from handrail.hooks.answers import BLOCKED, NOTHING, Answer, Reply
-from handrail.hooks.asking import Asked, Body, Surroundings, ask
 from handrail.hooks.condition import holds
-from handrail.hooks.events import EVENTS, Event
-from handrail.hooks.fold import folded, weighed
-from handrail.hooks.news import HookNews, Tell, nobody
+from handrail.hooks.events import EVENTS, HookEvent
+from handrail.hooks.fold import fold_results, weigh
+from handrail.hooks.invoke import HookEnvironment, HookInput, HookReturn, invoke
+from handrail.hooks.news import HookNews, NewsListener, ignore_news
 from handrail.hooks.parsing import parse_callbacks, parse_hooks
+from handrail.hooks.results import BLOCKED, NOTHING, HookOutput, HookResult
 from handrail.hooks.specs import Function, Hook, HookCallback, HookProblem, HookSource
-from handrail.hooks.texts import bounded
+from handrail.hooks.texts import bound_text
 from handrail.tools.access import DeclaredUse
 from handrail.tools.context import RunContext
 from handrail.tools.output import json_text
@@ -52,20 +52,20 @@ class Hooks:
         *,
         callbacks: Mapping[str, Iterable[Function | HookCallback]] | None = None,
         sources: Iterable[tuple[HookSource, object]] = (),
-        surroundings: Surroundings | None = None,
+        environment: HookEnvironment | None = None,
         strict: bool = True,
     ) -> None:
         self.problems: tuple[HookProblem, ...] = ()
-        self.surroundings = surroundings or Surroundings(os.environ)
-        self.wake: Tell = nobody
+        self.environment = environment or HookEnvironment(os.environ)
+        self.on_wake: NewsListener = ignore_news
         """Told when a hook that ran in the background wants the agent to go on (`asyncRewake`)."""
-        self.remark: Tell = nobody
+        self.on_context: NewsListener = ignore_news
         """Told what a hook that nobody waited for wants the model to know with the next request."""
-        self.later: Tell = nobody
+        self.on_late_message: NewsListener = ignore_news
         """Told what a hook that ran in the background has to say to the person: its call may be long over."""
         self.mode: Callable[[], str] = str
         """The permission mode in force; empty = the one that the run was begun with."""
-        self.titled: Callable[[str], object] = str
+        self.on_title: Callable[[str], object] = str
         """Told what hooks want the session to be called."""
         self.strict = strict
         self._own = [(SESSION, settings)] if settings is not None else []
@@ -89,65 +89,79 @@ class Hooks:
         return not self._by_event.keys().isdisjoint(events)
 
     async def fire(
-        self, event: str, fields: Json, run: RunContext, *, use: DeclaredUse | None = None, tell: Tell = nobody
-    ) -> Answer:
+        self,
+        event: str,
+        fields: Json,
+        run: RunContext,
+        *,
+        use: DeclaredUse | None = None,
+        on_news: NewsListener = ignore_news,
+    ) -> HookResult:
         """Ask the hooks that this concerns. `use` is the call that conditions are about."""
         hooks = self._by_event.get(event)
         if hooks is None:
             return NOTHING
-        chosen = self._chosen(EVENTS[event], hooks, fields, run, use)
+        chosen = self._matching_hooks(EVENTS[event], hooks, fields, run, use)
         if not chosen:
             return NOTHING
-        body = Body(event, str(run.cwd), json_text(self._input(event, fields, run)).encode())
+        body = HookInput(event, str(run.cwd), json_text(self._input(event, fields, run)).encode())
         waiting = [hook for hook in chosen if not hook.background]
         for hook in chosen:
             if hook.background:
-                self._behind(self._finish_behind(hook, body, tell))
-        answer = _told(await self._together(waiting, body, tell), event, tell)
+                self._run_in_background(self._finish_in_background(hook, body, on_news))
+        answer = _send_messages(await self._together(waiting, body, on_news), event, on_news)
         if answer.title:
-            self.titled(answer.title)
+            self.on_title(answer.title)
         return answer
 
-    async def _together(self, hooks: Sequence[Hook], body: Body, tell: Tell) -> Answer:
+    async def _together(self, hooks: Sequence[Hook], body: HookInput, on_news: NewsListener) -> HookResult:
         if len(hooks) == 1:
-            return await self._ask(hooks[0], body, tell)
+            return await self._ask(hooks[0], body, on_news)
         places = asyncio.Semaphore(AT_ONCE)
 
-        async def ask_in_turn(hook: Hook) -> Answer:
+        async def ask_in_turn(hook: Hook) -> HookResult:
             async with places:
-                return await self._ask(hook, body, tell)
+                return await self._ask(hook, body, on_news)
 
         async with asyncio.TaskGroup() as group:
             asked = [group.create_task(ask_in_turn(hook)) for hook in hooks]
-        return folded([task.result() for task in asked])
+        return fold_results([task.result() for task in asked])
 
     def announce(
-        self, event: str, fields: Json, run: RunContext, *, use: DeclaredUse | None = None, tell: Tell = nobody
+        self,
+        event: str,
+        fields: Json,
+        run: RunContext,
+        *,
+        use: DeclaredUse | None = None,
+        on_news: NewsListener = ignore_news,
     ) -> None:
         """Tell hooks of something that they cannot change. Nobody waits for them."""
         if event in self._by_event:
-            self._behind(self._announce(event, fields, run, use, tell))
+            self._run_in_background(self._announce(event, fields, run, use, on_news))
 
-    async def _announce(self, event: str, fields: Json, run: RunContext, use: DeclaredUse | None, tell: Tell) -> None:
-        self._remember(event, "", await self.fire(event, fields, run, use=use, tell=tell))
+    async def _announce(
+        self, event: str, fields: Json, run: RunContext, use: DeclaredUse | None, on_news: NewsListener
+    ) -> None:
+        self._remember(event, "", await self.fire(event, fields, run, use=use, on_news=on_news))
 
-    def _remember(self, event: str, name: str, answer: Answer) -> None:
+    def _remember(self, event: str, name: str, answer: HookResult) -> None:
         for text in answer.context:
-            self.remark(HookNews(text, event=event, name=name))
+            self.on_context(HookNews(text, event=event, name=name))
 
     async def aclose(self) -> None:
         """Stop what still runs in the background, and wait until it is gone."""
         for task in self._background:
             task.cancel()
-        await self.quiet()
+        await self.wait_idle()
 
-    async def quiet(self) -> None:
+    async def wait_idle(self) -> None:
         """Wait until nothing runs in the background any more."""
         while self._background:
             await asyncio.wait(self._background)
 
-    def _chosen(
-        self, event: Event, hooks: Sequence[Hook], fields: Json, run: RunContext, use: DeclaredUse | None
+    def _matching_hooks(
+        self, event: HookEvent, hooks: Sequence[Hook], fields: Json, run: RunContext, use: DeclaredUse | None
     ) -> list[Hook]:
         """The hooks that match, in order; of identical ones only the strictest."""
         value = str(fields.get(event.matches, "")) if event.matches else ""
@@ -156,7 +170,7 @@ class Hooks:
             if not hook.matcher.matches(value) or (hook.once and hook in self._done):
                 continue
             if hook.condition is not None and use is not None:
-                home = self.surroundings.env.get("HOME") or os.path.expanduser("~")  # noqa: PTH111  # a text is due
+                home = self.environment.env.get("HOME") or os.path.expanduser("~")  # noqa: PTH111  # a text is due
                 if not holds(hook.condition, use, str(run.cwd), home):
                     continue
             key = (hook.handler, hook.source.own, hook.background)
@@ -168,8 +182,8 @@ class Hooks:
 
     def _input(self, event: str, fields: Json, run: RunContext) -> dict[str, Any]:
         about: dict[str, Any] = {
-            "session_id": self.surroundings.session_id,
-            "transcript_path": self.surroundings.transcript,
+            "session_id": self.environment.session_id,
+            "transcript_path": self.environment.transcript,
             "cwd": str(run.cwd),
             "hook_event_name": event,
             "permission_mode": self.mode() or run.permissions.mode,
@@ -178,69 +192,75 @@ class Hooks:
             about |= {"agent_id": run.agent.id, "agent_type": run.agent.type}
         return about | dict(fields)
 
-    async def _ask(self, hook: Hook, body: Body, tell: Tell) -> Answer:
-        return (await self._asked(hook, body, tell)).answer
+    async def _ask(self, hook: Hook, body: HookInput, on_news: NewsListener) -> HookResult:
+        return (await self._invoke(hook, body, on_news)).answer
 
-    async def _asked(self, hook: Hook, body: Body, tell: Tell) -> Asked:
+    async def _invoke(self, hook: Hook, body: HookInput, on_news: NewsListener) -> HookReturn:
         news = HookNews(hook.status, None, "started", hook.event, hook.name, os.urandom(8).hex())
-        tell(news)
+        on_news(news)
         try:
-            asked = await ask(hook, body, self.surroundings)
+            asked = await invoke(hook, body, self.environment)
         except asyncio.CancelledError:
-            tell(replace(news, stage="response", outcome="cancelled"))
+            on_news(replace(news, stage="response", outcome="cancelled"))
             raise
-        answer = _cut(weighed(hook, asked.answer, strict=self.strict), self.surroundings.folder)
-        tell(_response(news, answer, asked.reply))
-        return Asked(answer, asked.reply)
+        answer = _cut(weigh(hook, asked.answer, strict=self.strict), self.environment.folder)
+        on_news(_response(news, answer, asked.reply))
+        return HookReturn(answer, asked.reply)
 
-    def _behind(self, work: Coroutine[Any, Any, None]) -> None:
+    def _run_in_background(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self._background.add(task)
         task.add_done_callback(self._background.discard)
 
-    async def _finish_behind(self, hook: Hook, body: Body, tell: Tell) -> None:
+    async def _finish_in_background(self, hook: Hook, body: HookInput, on_news: NewsListener) -> None:
         """Its answer comes too late to decide anything; what it wants to say is said."""
-        answer, reply = await self._asked(hook, body, tell)
-        self._remember(hook.event, hook.name, _told(answer, hook.event, tell if self.later is nobody else self.later))
+        answer, reply = await self._invoke(hook, body, on_news)
+        self._remember(
+            hook.event,
+            hook.name,
+            _send_messages(
+                answer, hook.event, on_news if self.on_late_message is ignore_news else self.on_late_message
+            ),
+        )
         if hook.rewakes and reply is not None and reply.code == BLOCKED:
             text = answer.block or answer.reason or reply.errors.strip()
-            self.wake(HookNews(bounded(text, self.surroundings.folder), event=hook.event, name=hook.name))
+            self.on_wake(HookNews(bound_text(text, self.environment.folder), event=hook.event, name=hook.name))
 
 
 def _severity(hook: Hook) -> tuple[bool, bool]:
     return hook.blocks_on_failure, hook.source.family == ".handrail"
 
 
-def _told(answer: Answer, event: str, tell: Tell) -> Answer:
+def _send_messages(answer: HookResult, event: str, on_news: NewsListener) -> HookResult:
     for message in answer.messages:
-        tell(HookNews(message, event=event))
+        on_news(HookNews(message, event=event))
     return answer
 
 
-def _response(news: HookNews, answer: Answer, reply: Reply | None) -> HookNews:
+def _response(news: HookNews, answer: HookResult, reply: HookOutput | None) -> HookNews:
     return replace(
         news,
         stage="response",
-        stdout=bounded(reply.text, None) if reply else "",
-        stderr=bounded(reply.errors, None) if reply else answer.problem,
+        stdout=bound_text(reply.text, None) if reply else "",
+        stderr=bound_text(reply.errors, None) if reply else answer.problem,
         exit_code=reply.code if reply else None,
         outcome="error" if answer.problem or (reply and reply.code) else "success",
     )
 
 
-def _cut(answer: Answer, folder: Path | None) -> Answer:
+def _cut(answer: HookResult, folder: Path | None) -> HookResult:
     """The answer with every text within bounds."""
     permission = answer.permission
     if isinstance(permission, Deny):
-        permission = replace(permission, message=bounded(permission.message, folder))
+        permission = replace(permission, message=bound_text(permission.message, folder))
     return replace(
         answer,
-        reason=bounded(answer.reason, folder),
-        block=None if answer.block is None else bounded(answer.block, folder),
-        stop=None if answer.stop is None else bounded(answer.stop, folder),
-        context=tuple(bounded(text, folder) for text in answer.context),
-        messages=tuple(bounded(text, folder) for text in answer.messages),
+        reason=bound_text(answer.reason, folder),
+        block=None if answer.block is None else bound_text(answer.block, folder),
+        stop=None if answer.stop is None else bound_text(answer.stop, folder),
+        context=tuple(bound_text(text, folder) for text in answer.context),
+        messages=tuple(bound_text(text, folder) for text in answer.messages),
         permission=permission,
-        first=bounded(answer.first, folder),
+        first=bound_text(answer.first, folder),
         title=" ".join(answer.title.split())[:MAX_TITLE],
     )

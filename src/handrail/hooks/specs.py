@@ -12,7 +12,7 @@ Family: TypeAlias = Literal[".handrail", ".claude"]
 Function: TypeAlias = Callable[[Json], "Json | Awaitable[Json | None] | None"]
 
 
-def shown(value: object) -> str:
+def short_repr(value: object) -> str:
     """A value of a settings file, in short."""
     text = repr(value)
     return text if len(text) <= 120 else f"{text[:117]}..."
@@ -39,7 +39,7 @@ class HookSource:
 
 
 @record
-class Command:
+class CommandHook:
     """A command line for a shell, or with `args` a program that is started without one."""
 
     command: str
@@ -55,7 +55,7 @@ class Command:
 
 
 @record
-class Http:
+class HttpHook:
     """An endpoint that gets the input as a POST. `$NAME` in headers is replaced for the names of `variables` alone."""
 
     url: str
@@ -67,13 +67,13 @@ class Http:
 
 
 @record
-class Callback:
+class CallbackHook:
     """A Python function: takes the input, gives an output or None."""
 
     function: Function
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Callback) and other.function is self.function
+        return isinstance(other, CallbackHook) and other.function is self.function
 
     def __hash__(self) -> int:
         return id(self.function)  # an object that can be called need not have a hash
@@ -99,13 +99,13 @@ class HookCallback:
 
 
 @record
-class Broken:
+class BrokenHook:
     """What stands in the place of a hook that cannot run."""
 
     problem: str
 
 
-Handler: TypeAlias = Command | Http | Callback | Broken
+Handler: TypeAlias = CommandHook | HttpHook | CallbackHook | BrokenHook
 
 
 @record
@@ -128,7 +128,7 @@ class Hook:
     @property
     def name(self) -> str:
         """The hook as messages name it."""
-        return self.at if isinstance(self.handler, Broken) else str(self.handler)
+        return self.at if isinstance(self.handler, BrokenHook) else str(self.handler)
 
     @property
     def place(self) -> str:
@@ -150,7 +150,7 @@ class HookProblem:
 
 
 @record
-class Parsed:
+class ParsedHooks:
     """The hooks of one section, in their order, and what is wrong with it."""
 
     hooks: tuple[Hook, ...] = ()

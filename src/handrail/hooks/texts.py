@@ -13,25 +13,25 @@ MAX_TEXT = 10_000
 _FRAMES = r"(?i)<(?=\s*/?\s*(?:system-reminder|tool_use_error|environment|memory|memory-file)\b)"
 
 
-def inert(text: str) -> str:
+def escape_frames(text: str) -> str:
     """The text without tags by which the program speaks to the model."""
     return re.sub(_FRAMES, "&lt;", text) if "<" in text else text
 
 
 def reminder(text: str) -> str:
     """Something the model should know, in the frame that says it comes from the program."""
-    return f"<system-reminder>\n{inert(text)}\n</system-reminder>"
+    return f"<system-reminder>\n{escape_frames(text)}\n</system-reminder>"
 
 
-def bounded(text: str, folder: Path | None) -> str:
+def bound_text(text: str, folder: Path | None) -> str:
     """At most 10,000 characters; of a longer text the whole is in a file that the end names."""
     if len(text) <= MAX_TEXT:
         return text
-    note = f"\n[{len(text):,} characters, cut. {_kept(text, folder)}]"
+    note = f"\n[{len(text):,} characters, cut. {_save(text, folder)}]"
     return text[: MAX_TEXT - len(note)] + note
 
 
-def _kept(text: str, folder: Path | None) -> str:
+def _save(text: str, folder: Path | None) -> str:
     if folder is None:
         return "The rest is lost."
     data = text.encode("utf-8", "backslashreplace")

@@ -288,11 +288,11 @@ class Attempt:
 
     def _save_block(self, partial: PartialAnswer, event: BlockEnd) -> None:
         if self._scribe is not None:
-            self._scribe.block(partial.id, partial.model, event.block, event.slot)
+            self._scribe.add_block(partial.id, partial.model, event.block, event.slot)
 
     def _discard_saved(self) -> None:
         if self._scribe is not None:
-            self._scribe.discarded()
+            self._scribe.discard_blocks()
 
     # The history
 

@@ -6,7 +6,7 @@ from typing import Any, Protocol, TypeAlias
 
 from handrail.errors import McpError
 
-NOTICE_PATIENCE = 10.0
+NOTIFY_TIMEOUT = 10.0
 MAX_DEPTH = 100
 
 Message: TypeAlias = dict[str, Any]
@@ -17,7 +17,7 @@ class Peer(Protocol):
     """One connection to one server."""
 
     async def request(
-        self, method: str, params: Mapping[str, Any], *, patience: float, on_progress: OnProgress | None = None
+        self, method: str, params: Mapping[str, Any], *, time_limit: float, on_progress: OnProgress | None = None
     ) -> Mapping[str, Any]:
         """
         The result of a request. Whoever stops waiting cancels it at the server.
@@ -44,21 +44,21 @@ class ExchangePeer:
         self._number = 0
 
     async def request(
-        self, method: str, params: Mapping[str, Any], *, patience: float, on_progress: OnProgress | None = None
+        self, method: str, params: Mapping[str, Any], *, time_limit: float, on_progress: OnProgress | None = None
     ) -> Mapping[str, Any]:
         self._number += 1
         message = {"jsonrpc": "2.0", "id": self._number, "method": method, "params": dict(params)}
         try:
-            return result_of(await asyncio.wait_for(self._exchange(message), patience), method)
+            return result_of(await asyncio.wait_for(self._exchange(message), time_limit), method)
         except TimeoutError as error:
-            raise McpError(f"{method} was not answered in {patience:g} s.") from error
+            raise McpError(f"{method} was not answered in {time_limit:g} s.") from error
 
     async def notify(self, method: str, params: Mapping[str, Any]) -> None:
         message = {"jsonrpc": "2.0", "method": method, "params": dict(params)}
         try:
-            await asyncio.wait_for(self._exchange(message), NOTICE_PATIENCE)
+            await asyncio.wait_for(self._exchange(message), NOTIFY_TIMEOUT)
         except TimeoutError as error:
-            raise McpError(f"{method} was not taken in {NOTICE_PATIENCE:g} s.") from error
+            raise McpError(f"{method} was not taken in {NOTIFY_TIMEOUT:g} s.") from error
 
     async def aclose(self) -> None:
         """There is nothing to let go of."""

@@ -39,14 +39,14 @@ class RemoteTool:
 class Server:
     """One server after its handshake."""
 
-    def __init__(self, name: str, peer: Peer, info: Mapping[str, Any], *, call_patience: float) -> None:
+    def __init__(self, name: str, peer: Peer, info: Mapping[str, Any], *, call_time_limit: float) -> None:
         self.name = name
         self.info = info
         self.tools: tuple[RemoteTool, ...] = ()
         self.resources: tuple[McpResource, ...] = ()
         """What it offers to read, as it was when it was connected."""
         self._peer = peer
-        self._patience = call_patience
+        self._patience = call_time_limit
 
     async def call(self, tool: str, given: Mapping[str, Any], call_id: str, on_progress: OnProgress) -> Output:
         """
@@ -56,7 +56,7 @@ class Server:
             McpError: the server did not answer, or with an error.
         """
         params = {"name": tool, "arguments": dict(given), "_meta": {"handrail/toolUseId": call_id}}
-        answer = await self._peer.request("tools/call", params, patience=self._patience, on_progress=on_progress)
+        answer = await self._peer.request("tools/call", params, time_limit=self._patience, on_progress=on_progress)
         return output_of(answer, self.name)
 
     async def aclose(self) -> None:
@@ -64,7 +64,7 @@ class Server:
         await self._peer.aclose()
 
 
-async def connect(name: str, peer: Peer, *, patience: float = 30.0, call_patience: float = 600.0) -> Server:
+async def connect(name: str, peer: Peer, *, time_limit: float = 30.0, call_time_limit: float = 600.0) -> Server:
     """
     Greet a server and ask for its tools.
 
@@ -72,24 +72,24 @@ async def connect(name: str, peer: Peer, *, patience: float = 30.0, call_patienc
         McpError: it does not behave like an MCP server.
     """
     hello = {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": {"name": "handrail", "version": "1"}}
-    answer = await peer.request("initialize", hello, patience=patience)
+    answer = await peer.request("initialize", hello, time_limit=time_limit)
     await peer.notify("notifications/initialized", {})
     info = answer.get("serverInfo")
-    server = Server(name, peer, info if isinstance(info, Mapping) else {}, call_patience=call_patience)
+    server = Server(name, peer, info if isinstance(info, Mapping) else {}, call_time_limit=call_time_limit)
     capabilities = answer.get("capabilities")
     if isinstance(capabilities, Mapping) and "tools" in capabilities:
-        server.tools = await _list(peer, "tools", remote_tool, patience)
+        server.tools = await _list(peer, "tools", remote_tool, time_limit)
     if isinstance(capabilities, Mapping) and "resources" in capabilities:
         with suppress(McpError):  # its tools can be used without them
-            server.resources = await _list(peer, "resources", resource, patience)
+            server.resources = await _list(peer, "resources", resource, time_limit)
     return server
 
 
-async def _list(peer: Peer, kind: str, parse: Callable[[object], Found | None], patience: float) -> tuple[Found, ...]:
+async def _list(peer: Peer, kind: str, parse: Callable[[object], Found | None], time_limit: float) -> tuple[Found, ...]:
     found: list[Found] = []
     cursor: object = None
     for _ in range(MAX_PAGES):
-        page = await peer.request(f"{kind}/list", {} if cursor is None else {"cursor": cursor}, patience=patience)
+        page = await peer.request(f"{kind}/list", {} if cursor is None else {"cursor": cursor}, time_limit=time_limit)
         listed = page.get(kind)
         found += [each for value in (listed if isinstance(listed, Sequence) else ()) if (each := parse(value))]
         cursor = page.get("nextCursor")

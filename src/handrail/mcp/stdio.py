@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 from handrail.errors import McpError
-from handrail.mcp.peer import NOTICE_PATIENCE, Message, OnProgress, result_of
+from handrail.mcp.peer import NOTIFY_TIMEOUT, Message, OnProgress, result_of
 
 log = logging.getLogger(__name__)
 
@@ -34,11 +34,11 @@ class StdioPeer:
         self._process = process
         self._name = name
         self._number = 0
-        self._open: dict[int, asyncio.Future[Message]] = {}
+        self._pending: dict[int, asyncio.Future[Message]] = {}
         self._progress: dict[int, OnProgress] = {}
-        self._said: deque[str] = deque(maxlen=LAST_WORDS)
-        self._tasks = [asyncio.create_task(self._read()), asyncio.create_task(self._listen())]
-        self._gone = ""
+        self._stderr: deque[str] = deque(maxlen=LAST_WORDS)
+        self._tasks = [asyncio.create_task(self._read()), asyncio.create_task(self._collect_stderr())]
+        self._closed = ""
 
     @classmethod
     async def start(cls, name: str, argv: Sequence[str], env: Mapping[str, str], cwd: str) -> Self:
@@ -64,35 +64,35 @@ class StdioPeer:
         return cls(process, name)
 
     async def request(
-        self, method: str, params: Mapping[str, Any], *, patience: float, on_progress: OnProgress | None = None
+        self, method: str, params: Mapping[str, Any], *, time_limit: float, on_progress: OnProgress | None = None
     ) -> Mapping[str, Any]:
         self._number += 1
         number = self._number
         answer: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
-        self._open[number] = answer
+        self._pending[number] = answer
         if on_progress is not None:
             self._progress[number] = on_progress
             params = {**params, "_meta": {**params.get("_meta", {}), "progressToken": number}}
         try:
-            async with asyncio.timeout(patience):  # also for a server that takes nothing in
+            async with asyncio.timeout(time_limit):  # also for a server that takes nothing in
                 await self._send({"jsonrpc": "2.0", "id": number, "method": method, "params": dict(params)})
                 return result_of(await answer, method)
         except TimeoutError as error:
             self._cancel(number, "it took too long")
-            raise McpError(f"The MCP server {self._name!r} did not answer {method} in {patience:g} s.") from error
+            raise McpError(f"The MCP server {self._name!r} did not answer {method} in {time_limit:g} s.") from error
         except asyncio.CancelledError:
             self._cancel(number, "it is no longer needed")
             raise
         finally:
-            self._open.pop(number, None)
+            self._pending.pop(number, None)
             self._progress.pop(number, None)
 
     async def notify(self, method: str, params: Mapping[str, Any]) -> None:
         try:
-            async with asyncio.timeout(NOTICE_PATIENCE):
+            async with asyncio.timeout(NOTIFY_TIMEOUT):
                 await self._send({"jsonrpc": "2.0", "method": method, "params": dict(params)})
         except TimeoutError as error:
-            raise McpError(f"The MCP server {self._name!r} did not take {method} in {NOTICE_PATIENCE:g} s.") from error
+            raise McpError(f"The MCP server {self._name!r} did not take {method} in {NOTIFY_TIMEOUT:g} s.") from error
 
     async def aclose(self) -> None:
         self._end("it was closed")
@@ -116,17 +116,17 @@ class StdioPeer:
 
     def _cancel(self, number: int, reason: str) -> None:
         params = {"requestId": number, "reason": reason}
-        self._say({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
+        self._post({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
 
-    def _say(self, message: Message) -> None:
+    def _post(self, message: Message) -> None:
         """Send what nobody waits for, unless the server has left too much of it lying."""
         stdin = self._process.stdin
-        if not self._gone and stdin is not None and stdin.transport.get_write_buffer_size() < MAX_UNREAD:
+        if not self._closed and stdin is not None and stdin.transport.get_write_buffer_size() < MAX_UNREAD:
             stdin.write(_line(message))
 
     async def _send(self, message: Message) -> None:
-        if self._gone or self._process.stdin is None:
-            raise McpError(f"The MCP server {self._name!r} cannot be asked: {self._gone or 'it has gone'}.")
+        if self._closed or self._process.stdin is None:
+            raise McpError(f"The MCP server {self._name!r} cannot be asked: {self._closed or 'it has gone'}.")
         try:
             self._process.stdin.write(_line(message))
             await self._process.stdin.drain()
@@ -138,7 +138,7 @@ class StdioPeer:
         assert self._process.stdout is not None
         try:
             while line := await self._process.stdout.readline():
-                self._hear(line)
+                self._handle_line(line)
         except ValueError:
             self._end(f"it sent a line of more than {MAX_LINE:,} bytes")
         except Exception:
@@ -147,7 +147,7 @@ class StdioPeer:
         await self._process.wait()
         self._end(f"it ended with exit code {self._process.returncode}")
 
-    def _hear(self, line: bytes) -> None:
+    def _handle_line(self, line: bytes) -> None:
         try:
             message = json.loads(line)
         except (ValueError, RecursionError):
@@ -157,9 +157,9 @@ class StdioPeer:
         match message:
             case {"id": int() | str() as number, "method": str()}:
                 error = {"code": -32601, "message": "handrail does not answer requests of servers yet"}
-                self._say({"jsonrpc": "2.0", "id": number, "error": error})
+                self._post({"jsonrpc": "2.0", "id": number, "error": error})
             case {"id": int(number)}:
-                answer = self._open.get(number)
+                answer = self._pending.get(number)
                 if answer is not None and not answer.done():
                     answer.set_result(message)
             case {"method": "notifications/progress", "params": {"progressToken": int(number)} as news}:
@@ -168,20 +168,20 @@ class StdioPeer:
             case _:
                 pass  # what servers tell beside that, nobody waits for yet
 
-    async def _listen(self) -> None:
+    async def _collect_stderr(self) -> None:
         assert self._process.stderr is not None
         while piece := await self._process.stderr.read(65_536):
-            self._said.extend(piece.decode("utf-8", "replace").splitlines()[-LAST_WORDS:])
+            self._stderr.extend(piece.decode("utf-8", "replace").splitlines()[-LAST_WORDS:])
 
     def _end(self, why: str) -> None:
-        self._gone = self._gone or why
-        for answer in self._open.values():
+        self._closed = self._closed or why
+        for answer in self._pending.values():
             if not answer.done():
-                text = f"The MCP server {self._name!r} cannot be asked: {self._gone}.{self._last_words()}"
+                text = f"The MCP server {self._name!r} cannot be asked: {self._closed}.{self._last_words()}"
                 answer.set_exception(McpError(text))
 
     def _last_words(self) -> str:
-        return f" Its last words: {' / '.join(self._said)[-500:]}" if self._said else ""
+        return f" Its last words: {' / '.join(self._stderr)[-500:]}" if self._stderr else ""
 
 
 def _line(message: Message) -> bytes:

@@ -176,7 +176,7 @@ class Agent:
                 policy=always(policy),
                 can_use_tool=can_use_tool,
                 kept=lambda: (store.folder, self._services().state),
-                session=session.scribe.session_id if session else "",
+                session=session.writer.session_id if session else "",
             )
         )
         gate = rails.gate
@@ -210,7 +210,7 @@ class Agent:
         if self._found:
             catalog.activate(self._found)
         if session is not None:
-            past.scribe = session.scribe
+            past.scribe = session.writer
             context = replace(context, cwd=self._last_folder(session.rebuilt.moved, folder))
             if session.rebuilt.note:
                 past.append(session.rebuilt.note)
@@ -220,9 +220,9 @@ class Agent:
             self._dialogue.start_source = "fork" if session.forked else ""
         self._current: Callable[[], Run | None] = lambda: None
         if hooks is not None and identity.is_main:
-            hooks.later = self._dialogue.mailbox.news.append
-            hooks.remark = partial(_remark, self._dialogue.mailbox)
-            hooks.wake = partial(_remark, self._dialogue.mailbox, wakes=True)
+            hooks.on_late_message = self._dialogue.mailbox.news.append
+            hooks.on_context = partial(_remark, self._dialogue.mailbox)
+            hooks.on_wake = partial(_remark, self._dialogue.mailbox, wakes=True)
 
     @property
     def messages(self) -> Sequence[Message]:

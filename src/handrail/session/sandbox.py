@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from handrail.config.places import Places
+from handrail.config.places import SettingsPlaces
 from handrail.processes.sandbox_contract import UNCONFINED, Sandbox, Standing, Wrapped
 from handrail.session.load_settings import LoadedSettings
 
@@ -34,7 +34,7 @@ OF_GIT = frozenset((".git", "git~1"))
 class Governing(Protocol):
     """The settings of a running session, as `SessionSettings` has them."""
 
-    places: Places
+    places: SettingsPlaces
     loaded: LoadedSettings
 
     def policy(self) -> "Policy":

@@ -110,7 +110,7 @@ class Delegation:
             return await self._worked(self._agent(definition, task, identity, ctx, kept), task, identity, ctx)
         finally:
             if kept is not None:
-                kept.scribe.close()
+                kept.writer.close()
 
     async def _worked(self, agent: Agent, task: Task, identity: AgentIdentity, ctx: ToolContext) -> Report:
         run = agent.run(task.prompt)

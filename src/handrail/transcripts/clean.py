@@ -26,12 +26,12 @@ def clean_block(value: Value, clean: Clean) -> Value:
         case "document":
             return {**value, "title": clean(value["title"])}
         case kind if kind in THOUGHTS:
-            return _thought(value, clean)
+            return _clean_thinking(value, clean)
         case _:
             return {key: each if key in HOLDS_TOGETHER else clean(each) for key, each in value.items()}
 
 
-def _thought(value: Value, clean: Clean) -> Value:
+def _clean_thinking(value: Value, clean: Clean) -> Value:
     """Whoever signed a thought does not take it back changed, so one that held a secret loses its signature."""
     said = {key: each for key, each in value.items() if key in ("thinking", OWN)}
     if clean(said) == said:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from handrail.records import record
-from handrail.transcripts.log import session_files
+from handrail.transcripts.log import transcript_files
 
 HEAD = 65_536
 LONG_HEAD = 16_000_000
@@ -23,7 +23,7 @@ SCHEMA = f"CREATE TABLE IF NOT EXISTS sessions_1 ({COLUMNS}, PRIMARY KEY (path))
 
 
 @record
-class Entry:
+class TranscriptEntry:
     """What a list shows of one session. `updated` is in seconds since 1970; `title` is its name or first prompt."""
 
     path: str
@@ -37,19 +37,19 @@ class Entry:
     mtime_ns: int
 
 
-def entries(folder: Path) -> list[Entry]:
+def entries(folder: Path) -> list[TranscriptEntry]:
     """All sessions below the folder, the newest first."""
-    files = {path: (facts.st_size, facts.st_mtime_ns) for path, facts in session_files(folder) if facts.st_size}
+    files = {path: (facts.st_size, facts.st_mtime_ns) for path, facts in transcript_files(folder) if facts.st_size}
     if not files:
         return []
     try:
-        found = _remembered(folder, files)
+        found = _read_index(folder, files)
     except (sqlite3.Error, OSError, UnicodeError):  # broken, not writable, an odd name: it is only a memory
         found = [_looked_at(path, *facts) for path, facts in files.items()]
     return sorted(found, key=lambda entry: entry.updated, reverse=True)
 
 
-def _remembered(folder: Path, files: dict[str, tuple[int, int]]) -> list[Entry]:
+def _read_index(folder: Path, files: dict[str, tuple[int, int]]) -> list[TranscriptEntry]:
     path = folder / "index.db"
     try:
         return _from(path, files)
@@ -60,11 +60,11 @@ def _remembered(folder: Path, files: dict[str, tuple[int, int]]) -> list[Entry]:
         return _from(path, files)
 
 
-def _from(path: Path, files: dict[str, tuple[int, int]]) -> list[Entry]:
+def _from(path: Path, files: dict[str, tuple[int, int]]) -> list[TranscriptEntry]:
     os.close(os.open(path, os.O_CREAT | os.O_CLOEXEC | os.O_RDWR, 0o600))
     with closing(sqlite3.connect(path, timeout=1.0)) as base, base:
         base.execute(SCHEMA)
-        rows = {row[0]: Entry(*row) for row in base.execute(f"SELECT {COLUMNS} FROM sessions_1")}  # noqa: S608  # ours
+        rows = {row[0]: TranscriptEntry(*row) for row in base.execute(f"SELECT {COLUMNS} FROM sessions_1")}  # noqa: S608  # ours
         fresh = [_looked_at(name, *facts) for name, facts in files.items() if not _good(rows.get(name), facts)]
         gone = rows.keys() - files.keys()
         if fresh or gone:  # who only looks need not wait for others
@@ -77,11 +77,11 @@ def _from(path: Path, files: dict[str, tuple[int, int]]) -> list[Entry]:
     return [known[name] for name in files]
 
 
-def _good(entry: Entry | None, facts: tuple[int, int]) -> bool:
+def _good(entry: TranscriptEntry | None, facts: tuple[int, int]) -> bool:
     return entry is not None and (entry.size, entry.mtime_ns) == facts
 
 
-def _looked_at(path: str, size: int, mtime_ns: int) -> Entry:
+def _looked_at(path: str, size: int, mtime_ns: int) -> TranscriptEntry:
     """What the first lines tell, and the last ones of the title."""
     facts: dict[str, Any] = {}
     with suppress(OSError), open(path, "rb") as file:  # noqa: PTH123  # ten thousand of them
@@ -98,7 +98,7 @@ def _looked_at(path: str, size: int, mtime_ns: int) -> Entry:
     facts = {name: text.encode("utf-8", "replace").decode() for name, text in facts.items() if isinstance(text, str)}
     title = " ".join(facts.get("title", facts.get("prompt", "")).split())[:TITLE]
     title = title.encode("utf-8", "replace").decode()  # halves of characters cannot be kept in a database
-    return Entry(
+    return TranscriptEntry(
         path,
         name,
         facts.get("cwd", ""),

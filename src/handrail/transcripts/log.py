@@ -42,7 +42,7 @@ class Log:
         self.path = path
         self._mirror = mirror
         self._durable = durability == "power"
-        self._file = _locked(path)
+        self._file = _open_locked(path)
         self._size = os.fstat(self._file).st_size
         self.new = self._size == 0
         """Whether nothing stood in it when it was opened."""
@@ -91,7 +91,7 @@ class Log:
         self._size += written
 
 
-def _locked(path: Path) -> int:
+def _open_locked(path: Path) -> int:
     """
     The open file, for this process alone.
 
@@ -133,7 +133,7 @@ def line_of(value: Mapping[str, Any]) -> bytes:
         return json.dumps(value, separators=(",", ":")).encode() + b"\n"
 
 
-def session_files(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
+def transcript_files(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
     """The files of all sessions below a folder, also those in which nothing was said yet."""
     for place in _inside(folder):
         if place.is_dir(follow_symlinks=False):
@@ -152,14 +152,14 @@ def _inside(folder: str | Path) -> "list[os.DirEntry[str]]":
 
 
 @record
-class Broken:
+class BrokenLine:
     """A line that is no record: the last one if a process was stopped while it wrote."""
 
     number: int
     problem: str
 
 
-def read(path: Path) -> Iterator[Record | Broken]:
+def read(path: Path) -> Iterator[Record | BrokenLine]:
     """
     The records of a session file, and its broken lines.
 
@@ -172,7 +172,7 @@ def read(path: Path) -> Iterator[Record | Broken]:
                 raise SessionError(f"{path} is not a file that could hold a session.")
             for number, line in enumerate(file, 1):
                 if line.strip():
-                    yield _parsed(line, number, path)
+                    yield _parse_line(line, number, path)
     except OSError as error:
         raise SessionError(f"The session {path} cannot be read: {error.strerror}.") from error
 
@@ -182,14 +182,14 @@ def _at_once(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK)
 
 
-def _parsed(line: bytes, number: int, path: Path) -> Record | Broken:
+def _parse_line(line: bytes, number: int, path: Path) -> Record | BrokenLine:
     try:
         value = json.loads(line)
     except (ValueError, RecursionError) as error:
         whole = line.endswith(b"\n")
-        return Broken(number, f"it is not JSON: {error}" if whole else "its writer was stopped in the middle of it")
+        return BrokenLine(number, f"it is not JSON: {error}" if whole else "its writer was stopped in the middle of it")
     if not isinstance(value, dict) or not isinstance(value.get("type"), str):
-        return Broken(number, "it is no JSON object with a type")
+        return BrokenLine(number, "it is no JSON object with a type")
     version = value.get("version")
     if value["type"] == OWN and isinstance(version, int) and version > VERSION:
         raise SessionError(

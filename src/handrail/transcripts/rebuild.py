@@ -14,7 +14,7 @@ from handrail.conversation.coding import assistant_block, user_blocks
 from handrail.conversation.messages import AssistantMessage, Attachment, Message, SystemNote, UserMessage
 from handrail.conversation.scribe import PUT_OFF
 from handrail.records import record
-from handrail.transcripts.log import OWN, Broken, Record
+from handrail.transcripts.log import OWN, BrokenLine, Record
 
 NEVER_STARTED = "This call was never started: the program ended before its turn came. Ask for it again if it is needed."
 UNKNOWN = (
@@ -56,11 +56,11 @@ class RebuiltTranscript:
     """The call that was put off at the end; its result in the messages only stands for its own."""
 
 
-def rebuild(records: Iterable[Record | Broken], *, upto: str = "") -> RebuiltTranscript:
+def rebuild(records: Iterable[Record | BrokenLine], *, upto: str = "") -> RebuiltTranscript:
     """The conversation. With `upto`, what came after the message of that id is left out."""
-    building = _Building(upto)
+    building = _Rebuilder(upto)
     for each in records:
-        if isinstance(each, Broken):
+        if isinstance(each, BrokenLine):
             building.problems.append(f"line {each.number}: {each.problem}")
             continue
         try:
@@ -72,7 +72,7 @@ def rebuild(records: Iterable[Record | Broken], *, upto: str = "") -> RebuiltTra
     return building.finished()
 
 
-class _Answer:
+class _AssistantTurn:
     """An answer of the model and the results of its calls, as far as they are known."""
 
     def __init__(self, message_id: str, model: str) -> None:
@@ -90,7 +90,7 @@ class _Answer:
         return AssistantMessage(blocks if self.content is None else self.content, self.model, self.stop_reason)
 
 
-class _Building:
+class _Rebuilder:
     """The conversation while its records are read."""
 
     def __init__(self, upto: str) -> None:
@@ -99,7 +99,7 @@ class _Building:
         self._upto = upto
         self._messages: list[Message] = []
         self._uuids: list[str] = []
-        self._answer: _Answer | None = None
+        self._answer: _AssistantTurn | None = None
         self._began: dict[str, str] = {}
         self._given_up: list[str] = []
         self._repairs: list[str] = []
@@ -117,7 +117,7 @@ class _Building:
                 self._facts.setdefault(name, line[name])
         match line["type"]:
             case "assistant":
-                self._said(line)
+                self._assistant(line)
             case "user":
                 self._user(line)
             case "system":
@@ -129,7 +129,7 @@ class _Building:
             case _:
                 pass  # other programs keep more in such files
         if isinstance(line.get("uuid"), str):
-            self._reached(line["uuid"])
+            self._reach(line["uuid"])
 
     def _theirs(self, line: Record) -> bool:
         """Whether the conversation is that of the sub-agent, which its first record says."""
@@ -137,7 +137,7 @@ class _Building:
             self._facts["agent"] = line["agentId"]
         return "agent" in self._facts and line.get("agentId") == self._facts["agent"]
 
-    def _reached(self, uuid: str) -> None:
+    def _reach(self, uuid: str) -> None:
         self._last = uuid
         self._lines.append(uuid)
         if self._answer is None:
@@ -151,12 +151,12 @@ class _Building:
         self._places.update(dict.fromkeys(self._lines, len(self._messages)))
         self._lines.clear()
 
-    def _said(self, line: Record) -> None:
+    def _assistant(self, line: Record) -> None:
         message = line["message"]
         message_id = message.get("id") or ""
         if self._answer is None or self._answer.settled or self._answer.id != message_id:
             self._close()
-            self._answer = _Answer(message_id, message.get("model") or "")
+            self._answer = _AssistantTurn(message_id, message.get("model") or "")
         answer = self._answer
         blocks = [assistant_block(value) for value in message["content"]]
         first = line.get("slot", answer.blocks[-1][0] + 1 if answer.blocks else 0)
@@ -230,7 +230,7 @@ class _Building:
     def _settle(self, line: Record) -> None:
         if self._answer is None or self._answer.settled:
             self._close()
-            self._answer = _Answer("", "")
+            self._answer = _AssistantTurn("", "")
         answer = self._answer
         answer.settled = True
         answer.model, answer.stop_reason = line.get("model") or answer.model, line.get("stop_reason") or ""
@@ -291,7 +291,7 @@ class _Building:
             kept.append(block)
         return message if len(kept) == len(message.content) else replace(message, content=tuple(kept))
 
-    def _result(self, answer: _Answer, call_id: str, name: str) -> ToolResult:
+    def _result(self, answer: _AssistantTurn, call_id: str, name: str) -> ToolResult:
         known = answer.results.get(call_id)
         if known is not None:
             return known
@@ -311,7 +311,7 @@ class _Building:
         self._uuids.append(uuid if isinstance(uuid, str) else self._last or "")
 
     def finished(self) -> RebuiltTranscript:
-        deferred = self._deferred()
+        deferred = self._deferred_call()
         self._close()
         note = Attachment(GIVEN_UP, (Text(FALLEN.format("\n".join(self._given_up))),)) if self._given_up else None
         if note:
@@ -335,7 +335,7 @@ class _Building:
             deferred,
         )
 
-    def _deferred(self) -> ToolUse | None:
+    def _deferred_call(self) -> ToolUse | None:
         """The call that the conversation ends with and that was put off, if nothing more is known of it."""
         answer = self._answer
         if answer is None or not answer.settled or not answer.whole or answer.deferred in self._began:

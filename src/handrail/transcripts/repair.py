@@ -6,10 +6,10 @@ from pathlib import Path
 from handrail.conversation.coding import block_value
 from handrail.conversation.messages import AssistantMessage, Attachment, Message, SystemNote
 from handrail.errors import SessionError
-from handrail.transcripts.log import OWN, Broken, Log, line_of, read
+from handrail.transcripts.log import OWN, BrokenLine, Log, line_of, read
 from handrail.transcripts.rebuild import RebuiltTranscript, rebuild
-from handrail.transcripts.scribe import message_value, new_id
 from handrail.transcripts.store import OpenTranscript, TranscriptStore
+from handrail.transcripts.writer import message_value, new_id
 
 
 def repair(path: Path) -> RebuiltTranscript:
@@ -25,7 +25,7 @@ def repair(path: Path) -> RebuiltTranscript:
         if not before.repairs and not before.problems:
             return before
         lines = path.read_bytes().splitlines(keepends=True)
-        bad = {each.number for each in read(path) if isinstance(each, Broken)}
+        bad = {each.number for each in read(path) if isinstance(each, BrokenLine)}
         good = b"".join(line for number, line in enumerate(lines, 1) if number not in bad)
         mended = {"type": OWN, "event": "repaired", "repairs": [*before.repairs], "problems": [*before.problems]}
         if bad:
@@ -49,7 +49,7 @@ def _put(path: Path, data: bytes, how: int) -> None:
         os.fsync(file)
 
 
-def take_in(store: TranscriptStore, path: Path, cwd: str) -> OpenTranscript:
+def import_transcript(store: TranscriptStore, path: Path, cwd: str) -> OpenTranscript:
     """
     A session of our own made from a transcript that another program wrote.
 
@@ -62,7 +62,7 @@ def take_in(store: TranscriptStore, path: Path, cwd: str) -> OpenTranscript:
         raise SessionError(f"{path} holds no conversation{why}. Give a transcript in JSON lines.")
     made = store.fork(path, rebuilt.cwd or cwd)
     if rebuilt.title:
-        made.scribe.note("title", title=rebuilt.title)
+        made.writer.note("title", title=rebuilt.title)
     return made
 
 
@@ -123,17 +123,17 @@ def _block(value: dict[str, object]) -> str:
         case {"type": "text", "text": str(text)}:
             return text
         case {"type": "tool_use", "name": name, "id": call_id, "input": given}:
-            return f"`{name}` ({call_id})\n\n{_fenced(line_of(given).decode().strip())}"  # type: ignore[arg-type]
+            return f"`{name}` ({call_id})\n\n{_fence(line_of(given).decode().strip())}"  # type: ignore[arg-type]
         case {"type": "tool_result", "tool_use_id": call_id, "content": list(content), "is_error": bad}:
             inner = "\n".join(_block(part) for part in content)
-            return f"Result of {call_id}{' (error)' if bad else ''}\n\n{_fenced(inner)}"
+            return f"Result of {call_id}{' (error)' if bad else ''}\n\n{_fence(inner)}"
         case {"type": "thinking", "thinking": str(text)}:
             return f"> {text}".replace("\n", "\n> ")
         case _:
             return f"[{value['type']}]"
 
 
-def _fenced(text: str) -> str:
+def _fence(text: str) -> str:
     fence = "```"
     while fence in text:
         fence += "`"

@@ -14,12 +14,12 @@ from handrail.conversation.messages import Message
 from handrail.conversation.redact import Redactor
 from handrail.errors import SessionError
 from handrail.records import record
-from handrail.transcripts.log import Durability, Log, Mirror, read, session_files
+from handrail.transcripts.log import Durability, Log, Mirror, read, transcript_files
 from handrail.transcripts.rebuild import RebuiltTranscript, rebuild
-from handrail.transcripts.scribe import TranscriptWriter, new_id
+from handrail.transcripts.writer import TranscriptWriter, new_id
 
 if TYPE_CHECKING:
-    from handrail.transcripts.index import Entry
+    from handrail.transcripts.index import TranscriptEntry
 
 ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 DAY = 86_400
@@ -31,7 +31,7 @@ LONGEST = 200
 class OpenTranscript:
     """A session that is being written, and what it held before."""
 
-    scribe: TranscriptWriter
+    writer: TranscriptWriter
     path: Path
     rebuilt: RebuiltTranscript
     forked: bool = False
@@ -60,10 +60,10 @@ class TranscriptStore:
         Raises:
             SessionError: there is one of that id, or it cannot be written.
         """
-        name = _checked(session_id) if session_id else new_id()
+        name = _check_id(session_id) if session_id else new_id()
         if session_id and any(self._paths(name)):
             raise SessionError(f"There is a session {name!r} already. Resume it, fork it, or choose another id.")
-        return self._opened(self.folder / folder_name(cwd) / f"{name}.jsonl", name, cwd, RebuiltTranscript(()))
+        return self._open_new(self.folder / folder_name(cwd) / f"{name}.jsonl", name, cwd, RebuiltTranscript(()))
 
     def resume(self, path: Path, cwd: str, *, upto: str = "") -> OpenTranscript:
         """
@@ -75,25 +75,27 @@ class TranscriptStore:
         log = self._log(path)  # first the lock: nobody may add to it between reading and writing
         try:
             rebuilt = rebuild(read(path))
-            scribe = self._scribe(log, path.stem, cwd, rebuilt)
+            writer = self._writer(log, path.stem, cwd, rebuilt)
             if upto:
-                rebuilt = _shortened(path, rebuilt, upto)
-                scribe.replaced(rebuilt.messages)
+                rebuilt = _cut_at(path, rebuilt, upto)
+                writer.replace_history(rebuilt.messages)
         except BaseException:
             log.close()
             raise
-        return OpenTranscript(scribe, path, rebuilt)
+        return OpenTranscript(writer, path, rebuilt)
 
     def fork(self, path: Path, cwd: str, session_id: str = "", *, upto: str = "") -> OpenTranscript:
         """A new session that begins with the conversation of another one, which stays as it is."""
-        rebuilt = replace(conversation(path, upto), deferred=None)  # whoever resumes the other one decides about that
-        name = _checked(session_id) if session_id else new_id()
+        rebuilt = replace(
+            read_transcript(path, upto), deferred=None
+        )  # whoever resumes the other one decides about that
+        name = _check_id(session_id) if session_id else new_id()
         if any(self._paths(name)):
             raise SessionError(f"There is a session {name!r} already. Choose another id.")
-        made = self._opened(self.folder / folder_name(cwd) / f"{name}.jsonl", name, cwd, rebuilt, path.stem)
-        made.scribe.adopt(rebuilt.messages)
+        made = self._open_new(self.folder / folder_name(cwd) / f"{name}.jsonl", name, cwd, rebuilt, path.stem)
+        made.writer.adopt(rebuilt.messages)
         if rebuilt.moved:
-            made.scribe.moved(rebuilt.moved)
+            made.writer.change_folder(rebuilt.moved)
         return replace(made, forked=True)
 
     def beside(self, path: Path, agent_id: str, cwd: str) -> OpenTranscript:
@@ -104,8 +106,8 @@ class TranscriptStore:
             SessionError: it cannot be written.
         """
         file = path.with_suffix("") / "subagents" / f"{agent_id}.jsonl"
-        scribe = TranscriptWriter(self._log(file), path.stem, cwd, self.redactor, agent=agent_id)
-        return OpenTranscript(scribe, file, RebuiltTranscript(()))
+        writer = TranscriptWriter(self._log(file), path.stem, cwd, self.redactor, agent=agent_id)
+        return OpenTranscript(writer, file, RebuiltTranscript(()))
 
     def find(self, wanted: str, cwd: str) -> Path:
         """
@@ -142,7 +144,7 @@ class TranscriptStore:
                 return path
         raise SessionError(f"There is no session of the folder {cwd} to continue. Start one without --continue.")
 
-    def entries(self) -> "list[Entry]":
+    def entries(self) -> "list[TranscriptEntry]":
         """All sessions, the newest first."""
         from handrail.transcripts.index import entries  # noqa: PLC0415  # only lists pay for the database
 
@@ -172,7 +174,7 @@ class TranscriptStore:
 
         It stops when it is not `in_time` any more.
         """
-        files = sorted((facts.st_mtime, path) for path, facts in session_files(self.folder))
+        files = sorted((facts.st_mtime, path) for path, facts in transcript_files(self.folder))
         oldest = time.time() - days * DAY
         for updated, path in files:
             if updated >= oldest or not in_time():
@@ -183,17 +185,19 @@ class TranscriptStore:
                 continue  # in use, or not ours to delete: it is looked at again the next time
             yield Path(path).stem
 
-    def _opened(self, path: Path, name: str, cwd: str, rebuilt: RebuiltTranscript, parent: str = "") -> OpenTranscript:
+    def _open_new(
+        self, path: Path, name: str, cwd: str, rebuilt: RebuiltTranscript, parent: str = ""
+    ) -> OpenTranscript:
         log = self._log(path)
         if not log.new:
             log.close()
             raise SessionError(f"There is a session {name!r} already. Resume it, fork it, or choose another id.")
-        return OpenTranscript(self._scribe(log, name, cwd, RebuiltTranscript(()), parent), path, rebuilt)
+        return OpenTranscript(self._writer(log, name, cwd, RebuiltTranscript(()), parent), path, rebuilt)
 
     def _log(self, path: Path) -> Log:
         return Log(path, durability=self.durability, mirror=self.mirror)
 
-    def _scribe(self, log: Log, name: str, cwd: str, rebuilt: RebuiltTranscript, parent: str = "") -> TranscriptWriter:
+    def _writer(self, log: Log, name: str, cwd: str, rebuilt: RebuiltTranscript, parent: str = "") -> TranscriptWriter:
         kept, last, title = rebuilt.messages, rebuilt.last, rebuilt.title
         return TranscriptWriter(log, name, cwd, self.redactor, kept=kept, last=last, parent=parent, title=title)
 
@@ -257,7 +261,7 @@ def _folder_of(path: Path) -> str:
     return said if isinstance(said, str) else ""
 
 
-def conversation(path: Path, upto: str = "") -> RebuiltTranscript:
+def read_transcript(path: Path, upto: str = "") -> RebuiltTranscript:
     """
     What a session says, up to the message of that id.
 
@@ -270,9 +274,9 @@ def conversation(path: Path, upto: str = "") -> RebuiltTranscript:
     return rebuilt
 
 
-def _shortened(path: Path, whole: RebuiltTranscript, upto: str) -> RebuiltTranscript:
+def _cut_at(path: Path, whole: RebuiltTranscript, upto: str) -> RebuiltTranscript:
     """The conversation up to a message. What it has in common with the whole one are the same objects."""
-    part = conversation(path, upto)
+    part = read_transcript(path, upto)
     same = 0
     for ours, theirs in zip(part.messages, whole.messages, strict=False):
         if ours != theirs:
@@ -281,7 +285,7 @@ def _shortened(path: Path, whole: RebuiltTranscript, upto: str) -> RebuiltTransc
     return replace(part, messages=(*whole.messages[:same], *part.messages[same:]))
 
 
-def _checked(session_id: str) -> str:
+def _check_id(session_id: str) -> str:
     if not ID.fullmatch(session_id):
         raise SessionError(
             f"{session_id!r} cannot be the id of a session. Use up to 128 letters, digits, - and _, such as a UUID."

@@ -88,11 +88,11 @@ class TranscriptWriter:
         if self.ids:
             self.ids.clear()  # else an id could be given to another object at the same place in memory
 
-    def message(self, message: Message) -> None:
+    def add_message(self, message: Message) -> None:
         """It stands in the history from now on."""
         match message:
             case AssistantMessage():
-                self._settled(message)
+                self._settle(message)
             case UserMessage(content):
                 self._user(content)
             case Attachment(kind, content):
@@ -101,12 +101,12 @@ class TranscriptWriter:
                 self._add({"type": "system", "subtype": "note", "content": self._clean(text), "level": level})
         self._messages.append(message)
 
-    def replaced(self, messages: Sequence[Message]) -> None:
+    def replace_history(self, messages: Sequence[Message]) -> None:
         """These stand in the history now; those that were there before are only named."""
         self._own("replaced", messages=[*self._differences(messages)])
         self._messages = list(messages)
 
-    def block(self, message_id: str, model: str, block: AssistantBlock, slot: int) -> None:
+    def add_block(self, message_id: str, model: str, block: AssistantBlock, slot: int) -> None:
         """A block is complete."""
         self._blocks[slot] = block
         message = {"id": message_id, "type": "message", "role": "assistant", "model": model}
@@ -114,25 +114,25 @@ class TranscriptWriter:
         self._line("assistant", {**message, "content": content, "stop_reason": None}, slot=slot)
         self._remember(block)
 
-    def discarded(self) -> None:
+    def discard_blocks(self) -> None:
         """The blocks since the last message are void."""
         if self._blocks:
             self._blocks, self._results = {}, {}
             self._own("discarded")
 
-    def began(self, use: ToolUse) -> None:
+    def start_call(self, use: ToolUse) -> None:
         """The call starts now."""
         self._own("began", id=use.id, name=use.name)
         if self.failure is not None:
             raise self.failure
 
-    def ended(self, result: ToolResult) -> None:
+    def end_call(self, result: ToolResult) -> None:
         """The call is over."""
         self._results[result.tool_use_id] = result
         self._line("user", self._said("user", (result,)))
         self._remember(result)
 
-    def deferred(self, use: ToolUse, result: ToolResult) -> None:
+    def defer_call(self, use: ToolUse, result: ToolResult) -> None:
         """
         The call is put off. Its result for now is not written: it is what a reader makes of this record.
 
@@ -142,12 +142,12 @@ class TranscriptWriter:
         said = block_value(use)
         self._own("deferred", id=use.id, whole=clean_block(said, self._clean) == said)
 
-    def amended(self, results: UserMessage) -> None:
+    def amend_last(self, results: UserMessage) -> None:
         """These stand in the place of the newest message."""
         self._user(results.content)
         self._messages[-1] = results
 
-    def moved(self, cwd: str) -> None:
+    def change_folder(self, cwd: str) -> None:
         """Later calls start in this folder."""
         self._cwd = cwd
         self._own("moved", cwd=cwd)
@@ -175,7 +175,7 @@ class TranscriptWriter:
 
     # How it is written
 
-    def _settled(self, message: AssistantMessage) -> None:
+    def _settle(self, message: AssistantMessage) -> None:
         said = tuple(self._blocks[slot] for slot in sorted(self._blocks))
         extra = {} if said == message.content else {"content": self._said("assistant", message.content)["content"]}
         self._own("settled", model=message.model, stop_reason=message.stop_reason, **extra)

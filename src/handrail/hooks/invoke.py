@@ -14,10 +14,19 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from handrail.errors import HandrailError, TransportError, UrlError
 from handrail.files.owned import owned_folder
-from handrail.hooks.answers import NOTHING, Answer, Reply, answer_of, failed, read_output, reply_of, value_of
 from handrail.hooks.events import EVENTS
-from handrail.hooks.http import filled_headers, post
-from handrail.hooks.specs import Broken, Callback, Command, Hook, Http
+from handrail.hooks.http import fill_headers, post
+from handrail.hooks.results import (
+    NOTHING,
+    HookOutput,
+    HookResult,
+    failure,
+    output_from_bytes,
+    read_output,
+    result_of,
+    value_of,
+)
+from handrail.hooks.specs import BrokenHook, CallbackHook, CommandHook, Hook, HttpHook
 from handrail.hooks.urls import url_allowed
 from handrail.processes.run import run as run_process
 from handrail.records import record
@@ -34,7 +43,7 @@ def _new_session() -> str:
 
 
 @record
-class Surroundings:
+class HookEnvironment:
     """
     What hooks are told about the session, and what limits them.
 
@@ -57,7 +66,7 @@ class Surroundings:
 
 
 @record
-class Body:
+class HookInput:
     """The input of an event as JSON, and the folder to run in."""
 
     event: str
@@ -65,27 +74,27 @@ class Body:
     data: bytes
 
 
-class Asked(NamedTuple):
+class HookReturn(NamedTuple):
     """A hook's answer, and what it was read from if something came back."""
 
-    answer: Answer
-    reply: Reply | None
+    answer: HookResult
+    reply: HookOutput | None
 
 
-async def ask(hook: Hook, body: Body, where: Surroundings) -> Asked:
+async def invoke(hook: Hook, body: HookInput, where: HookEnvironment) -> HookReturn:
     """The hook's answer. Whatever goes wrong is part of it; only cancellation passes through."""
     match hook.handler:
-        case Broken(problem):
-            return Asked(failed(f"cannot run: {problem}"), None)
-        case Command():
+        case BrokenHook(problem):
+            return HookReturn(failure(f"cannot run: {problem}"), None)
+        case CommandHook():
             return await _run(hook.handler, hook.timeout, body, where)
-        case Http():
+        case HttpHook():
             return await _post(hook.handler, hook.timeout, body, where)
-        case Callback():
-            return Asked(await _call(hook.handler, hook.timeout, body), None)
+        case CallbackHook():
+            return HookReturn(await _call(hook.handler, hook.timeout, body), None)
 
 
-async def _run(command: Command, seconds: float, body: Body, where: Surroundings) -> Asked:
+async def _run(command: CommandHook, seconds: float, body: HookInput, where: HookEnvironment) -> HookReturn:
     try:
         ended = await run_process(
             command.argv,
@@ -96,15 +105,15 @@ async def _run(command: Command, seconds: float, body: Body, where: Surroundings
             max_bytes=MAX_BYTES,
         )
     except OSError as error:
-        return Asked(failed(f"could not be started: {error.strerror or error}"), None)
+        return HookReturn(failure(f"could not be started: {error.strerror or error}"), None)
     if ended.timed_out:
-        return Asked(failed(f"did not answer within {seconds:g} seconds and was stopped"), None)
+        return HookReturn(failure(f"did not answer within {seconds:g} seconds and was stopped"), None)
     cut, errors = len(ended.stdout) >= MAX_BYTES, ended.stderr.decode("utf-8", "replace")
-    reply = reply_of(ended.stdout, code=ended.code, errors=errors, cut=cut)
-    return Asked(answer_of(EVENTS[body.event], reply), reply)
+    reply = output_from_bytes(ended.stdout, code=ended.code, errors=errors, cut=cut)
+    return HookReturn(result_of(EVENTS[body.event], reply), reply)
 
 
-def _variables(body: Body, where: Surroundings) -> Mapping[str, str]:
+def _variables(body: HookInput, where: HookEnvironment) -> Mapping[str, str]:
     project = where.project or body.cwd
     env = {**where.env, "CLAUDE_PROJECT_DIR": project, "HANDRAIL_PROJECT_DIR": project}
     if body.event in SETS_VARIABLES and where.env_file is not None:
@@ -113,35 +122,35 @@ def _variables(body: Body, where: Surroundings) -> Mapping[str, str]:
     return env
 
 
-async def _post(hook: Http, seconds: float, body: Body, where: Surroundings) -> Asked:
+async def _post(hook: HttpHook, seconds: float, body: HookInput, where: HookEnvironment) -> HookReturn:
     if where.urls is not None and not url_allowed(hook.url, where.urls):
-        return Asked(failed("may not be called: allowedHttpHookUrls does not list its address"), None)
+        return HookReturn(failure("may not be called: allowedHttpHookUrls does not list its address"), None)
     try:
         async with asyncio.timeout(seconds):
-            headers = filled_headers(hook, where.env, where.variables)
+            headers = fill_headers(hook, where.env, where.variables)
             reply = await post(hook, body.data, headers, where.env, MAX_BYTES)
     except TimeoutError:
-        return Asked(failed(f"did not answer within {seconds:g} seconds"), None)
+        return HookReturn(failure(f"did not answer within {seconds:g} seconds"), None)
     except (TransportError, UrlError) as error:
-        return Asked(failed(f"could not be asked: {error}"), None)
-    return Asked(answer_of(EVENTS[body.event], reply), reply)
+        return HookReturn(failure(f"could not be asked: {error}"), None)
+    return HookReturn(result_of(EVENTS[body.event], reply), reply)
 
 
-async def _call(callback: Callback, seconds: float, body: Body) -> Answer:
+async def _call(callback: CallbackHook, seconds: float, body: HookInput) -> HookResult:
     try:
         async with asyncio.timeout(seconds):
             value = await _value(callback, body)
         return NOTHING if value is None else read_output(EVENTS[body.event], value)
     except TimeoutError:
-        return failed(f"did not answer within {seconds:g} seconds")
+        return failure(f"did not answer within {seconds:g} seconds")
     except HandrailError as error:
-        return failed(f"gave an output that is not valid: {error}")
+        return failure(f"gave an output that is not valid: {error}")
     except Exception as error:  # foreign code may raise anything, and a guard that raised has not said yes
         log.exception("hook %s raised", callback)
-        return failed(f"raised {type(error).__name__}: {error}")
+        return failure(f"raised {type(error).__name__}: {error}")
 
 
-async def _value(callback: Callback, body: Body) -> dict[str, object] | None:
+async def _value(callback: CallbackHook, body: HookInput) -> dict[str, object] | None:
     given = json.loads(body.data)
     if inspect.iscoroutinefunction(callback.function):
         found = await callback.function(given)

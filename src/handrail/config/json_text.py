@@ -25,21 +25,21 @@ class Member(NamedTuple):
 
     key: str
     start: int
-    node: "Node"
+    node: "JsonNode"
 
 
-class Node(NamedTuple):
+class JsonNode(NamedTuple):
     """A value and its place in the text."""
 
     start: int
     end: int
     value: Any
     members: tuple[Member, ...] = ()
-    items: tuple["Node", ...] = ()
+    items: tuple["JsonNode", ...] = ()
 
-    def find(self, path: Sequence[str | int]) -> "Node | None":
+    def find(self, path: Sequence[str | int]) -> "JsonNode | None":
         """The value at the end of a path, if there is one."""
-        node: Node | None = self
+        node: JsonNode | None = self
         for step in path:
             if node is None:
                 return None
@@ -67,23 +67,23 @@ class Node(NamedTuple):
         return at
 
 
-def scan(text: str) -> Node:
+def scan(text: str) -> JsonNode:
     """
     The value of a text, with places.
 
     Raises:
         JsonTextError: it is not strict JSON, has a key twice, or is nested too deeply.
     """
-    return _Scanner(text).document()
+    return _JsonScanner(text).document()
 
 
-class _Scanner:
+class _JsonScanner:
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
         self._path: list[str | int] = []
 
-    def document(self) -> Node:
+    def document(self) -> JsonNode:
         self._blanks()
         if self._at == len(self._text):
             self._fail("the file is empty; write {} if nothing is to be set")
@@ -93,7 +93,7 @@ class _Scanner:
             self._fail(f"there is more text behind the end of the JSON: {self._near()!r}")
         return node
 
-    def _value(self) -> Node:
+    def _value(self) -> JsonNode:
         char = self._text[self._at : self._at + 1]
         if char == "{":
             return self._object()
@@ -101,10 +101,10 @@ class _Scanner:
             return self._list()
         if char == '"':
             start, value = self._at, self._string()
-            return Node(start, self._at, value)
+            return JsonNode(start, self._at, value)
         return self._number_or_word()
 
-    def _object(self) -> Node:
+    def _object(self) -> JsonNode:
         start = self._open()
         members: list[Member] = []
         seen: set[str] = set()
@@ -121,16 +121,16 @@ class _Scanner:
             self._expect(":", f"a colon must follow the key {key!r}")
             members.append(Member(key, at, self._value()))
             self._path.pop()
-        return Node(start, self._at, {member.key: member.node.value for member in members}, members=tuple(members))
+        return JsonNode(start, self._at, {member.key: member.node.value for member in members}, members=tuple(members))
 
-    def _list(self) -> Node:
+    def _list(self) -> JsonNode:
         start = self._open()
-        items: list[Node] = []
+        items: list[JsonNode] = []
         while not self._closes("]", bool(items)):
             self._path.append(len(items))
             items.append(self._value())
             self._path.pop()
-        return Node(start, self._at, [item.value for item in items], items=tuple(items))
+        return JsonNode(start, self._at, [item.value for item in items], items=tuple(items))
 
     def _open(self) -> int:
         if len(self._path) >= MAX_DEPTH:
@@ -176,14 +176,14 @@ class _Scanner:
             self._fail("this number is too large", start)
         return number
 
-    def _number_or_word(self) -> Node:
+    def _number_or_word(self) -> JsonNode:
         start = self._at
         if found := NUMBER.match(self._text, start):
-            return Node(start, found.end(), self._number(found[0]))
+            return JsonNode(start, found.end(), self._number(found[0]))
         word = WORD.match(self._text, start)
         if word and word[0] in WORDS:
             self._at = word.end()
-            return Node(start, self._at, WORDS[word[0]])
+            return JsonNode(start, self._at, WORDS[word[0]])
         return self._fail(f"a value must stand here, not {self._near()!r}")
 
     def _blanks(self) -> None:

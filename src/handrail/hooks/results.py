@@ -15,7 +15,7 @@ from pydantic_core import from_json
 
 from handrail.conversation.blocks import Json
 from handrail.errors import HandrailError
-from handrail.hooks.events import EVENTS, Event
+from handrail.hooks.events import EVENTS, HookEvent
 from handrail.records import record
 from handrail.tools.permission import Allow, Deny, Verdict
 
@@ -36,7 +36,7 @@ EVERY_KEY = sorted(COMMON.union({"hookEventName"}, *(event.says for event in EVE
 
 
 @record
-class Reply:
+class HookOutput:
     """
     What came back from a hook, whatever its form.
 
@@ -50,16 +50,16 @@ class Reply:
     garbled: bool = False
 
 
-def reply_of(data: bytes, *, code: int = 0, errors: str = "", cut: bool = False) -> Reply:
+def output_from_bytes(data: bytes, *, code: int = 0, errors: str = "", cut: bool = False) -> HookOutput:
     """What came back, from its bytes."""
     try:
-        return Reply(code, data.decode(), errors, cut)
+        return HookOutput(code, data.decode(), errors, cut)
     except UnicodeDecodeError:
-        return Reply(code, data.decode("utf-8", "replace"), errors, cut, garbled=True)
+        return HookOutput(code, data.decode("utf-8", "replace"), errors, cut, garbled=True)
 
 
 @record
-class Answer:
+class HookResult:
     """
     What one hook, or all hooks of an event together, have to say.
 
@@ -90,29 +90,29 @@ class Answer:
     """Where the hook that decided is written."""
 
 
-NOTHING = Answer()
+NOTHING = HookResult()
 
 
 class _InvalidError(HandrailError):
     """Output that does not keep to the contract."""
 
 
-def failed(problem: str) -> Answer:
+def failure(problem: str) -> HookResult:
     """A hook that could not do its work."""
-    return Answer(problem=problem, fatal=True)
+    return HookResult(problem=problem, fatal=True)
 
 
-def answer_of(event: Event, reply: Reply) -> Answer:
+def result_of(event: HookEvent, reply: HookOutput) -> HookResult:
     """The meaning of a reply."""
     text = reply.text.strip("\ufeff \t\r\n")
     try:
-        answer = read_text(event, text, reply)
+        answer = _read_text(event, text, reply)
     except _InvalidError as error:
         if reply.code == BLOCKED:
-            return blocked(event, NOTHING, reply.errors)
-        return failed(f"gave an output that is not valid: {error}")
+            return _block(event, NOTHING, reply.errors)
+        return failure(f"gave an output that is not valid: {error}")
     if reply.code == BLOCKED:
-        return blocked(event, answer, reply.errors)
+        return _block(event, answer, reply.errors)
     if reply.code == 0:
         return answer
     errors = reply.errors.strip()
@@ -124,17 +124,17 @@ def answer_of(event: Event, reply: Reply) -> Answer:
     return replace(answer, problem=problem, fatal=lost)
 
 
-def read_text(event: Event, text: str, reply: Reply) -> Answer:
+def _read_text(event: HookEvent, text: str, reply: HookOutput) -> HookResult:
     if event.has_say or text.startswith("{"):
         if reply.cut:
             raise _InvalidError("it is too long to be read")
         if reply.garbled:
             raise _InvalidError("it is not UTF-8")  # a no in another encoding must not pass for noise
     if text.startswith("{"):
-        return read_output(event, parsed(text))
+        return read_output(event, _parse_object(text))
     if event.has_say and any(f'"{key}"' in text for key in ("permissionDecision", "decision", "continue")):
         raise _InvalidError("there is text before its JSON")
-    return Answer(context=(text,)) if event.talks and text else NOTHING
+    return HookResult(context=(text,)) if event.talks and text else NOTHING
 
 
 def value_of(data: str | bytes) -> object:
@@ -149,7 +149,7 @@ def value_of(data: str | bytes) -> object:
     return value
 
 
-def parsed(text: str) -> Json:
+def _parse_object(text: str) -> Json:
     try:
         value = value_of(text)
     except ValueError as error:
@@ -158,7 +158,7 @@ def parsed(text: str) -> Json:
     return value
 
 
-def blocked(event: Event, answer: Answer, errors: str) -> Answer:
+def _block(event: HookEvent, answer: HookResult, errors: str) -> HookResult:
     """Exit code 2 blocks, whatever the output says; its reason counts if it blocks as well."""
     said = answer.reason if answer.verdict is Verdict.DENY else answer.block
     text, curt = said or errors.strip() or "it gave no reason", not said
@@ -169,7 +169,7 @@ def blocked(event: Event, answer: Answer, errors: str) -> Answer:
     return replace(answer, permission=None, problem=f"ended with exit code {BLOCKED}: {text}")
 
 
-def read_output(event: Event, value: Json) -> Answer:
+def read_output(event: HookEvent, value: Json) -> HookResult:
     """
     The output object of a hook, as a command prints it and a callback returns it.
 
@@ -190,7 +190,7 @@ def read_output(event: Event, value: Json) -> Answer:
     if decision not in (None, "approve", "block"):
         raise _InvalidError(f"decision is {decision!r}, not 'approve' or 'block'")
     message, context = _get(value, "systemMessage", str, ""), _get(specific, "additionalContext", str, "")
-    answer = Answer(
+    answer = HookResult(
         stop=None if _get(value, "continue", bool, True) else _get(value, "stopReason", str, ""),
         messages=(*((message,) if message else ()), *_idle(specific)),
         context=(context,) if context else (),
@@ -199,7 +199,7 @@ def read_output(event: Event, value: Json) -> Answer:
     return _of_event(event, answer, decision, reason, specific)
 
 
-def _of_event(event: Event, answer: Answer, decision: str | None, reason: str, specific: Json) -> Answer:
+def _of_event(event: HookEvent, answer: HookResult, decision: str | None, reason: str, specific: Json) -> HookResult:
     match event.name:
         case "PreToolUse":
             verdict, why = _verdict(decision, reason, specific)
@@ -274,7 +274,7 @@ def _get(value: Mapping[str, Any], name: str, kind: Kind, default: Any) -> Any:
     return found
 
 
-def _refuse_slips(value: Json, known: frozenset[str], event: Event) -> None:
+def _refuse_slips(value: Json, known: frozenset[str], event: HookEvent) -> None:
     """
     Unknown keys are left to the future, unless they look like a known one in the wrong place or spelling.
 

@@ -19,7 +19,7 @@ USUAL_PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
 NAME, COMMAND, ADDRESS = "serverName", "serverCommand", "serverUrl"
 
 
-def refusal(settings: Settings, name: str, forms: Sequence[Mapping[str, Any]]) -> str:
+def refusal_reason(settings: Settings, name: str, forms: Sequence[Mapping[str, Any]]) -> str:
     """
     Why a server may not be used; empty if it may.
 
@@ -30,12 +30,12 @@ def refusal(settings: Settings, name: str, forms: Sequence[Mapping[str, Any]]) -
             return f"{place} denies it"
     if settings.doubtful:
         return "a settings file is broken, and nobody knows which servers it denies"
-    managed_only = bool(settings.managed(ONLY_MANAGED))
+    managed_only = bool(settings.get_managed(ONLY_MANAGED))
     layers = [layer for layer in settings.layers if layer.source == "policy" or not managed_only]
     if not managed_only and not any(ALLOWED in layer.values for layer in layers):
         return ""
     allowed = list(_entries(layers, ALLOWED))
-    if _allowed([entry for _, entry in allowed], name, forms[-1]):
+    if _allows([entry for _, entry in allowed], name, forms[-1]):
         return ""
     lists = [_place(layer, (ALLOWED,)) for layer in layers if ALLOWED in layer.values]
     return f"{lists[0]} does not allow it" if lists else f"{ONLY_MANAGED} is set, and policy allows none"
@@ -49,12 +49,12 @@ def _entries(layers: Sequence[Layer], key: str) -> Iterator[tuple[str, Mapping[s
 
 def _place(layer: Layer, path: tuple[str | int, ...]) -> str:
     line = layer.document.line(path)
-    return f"{path[0]} of {layer.document.spot.shown}" + (f":{line}" if line else "")
+    return f"{path[0]} of {layer.document.file.shown}" + (f":{line}" if line else "")
 
 
 def _denies(entry: Mapping[str, Any], name: str, form: Mapping[str, Any]) -> bool:
     if NAME in entry:
-        return _folded(str(entry[NAME])) == _folded(name)
+        return _fold_name(str(entry[NAME])) == _fold_name(name)
     if COMMAND in entry:
         words, given = list(entry[COMMAND]), _words(form)
         return bool(words and given) and _program(words) == _program(given)
@@ -62,7 +62,7 @@ def _denies(entry: Mapping[str, Any], name: str, form: Mapping[str, Any]) -> boo
     return any(_reaches(pattern, spelling) for spelling in (address, _plain(address)))
 
 
-def _allowed(entries: Sequence[Mapping[str, Any]], name: str, form: Mapping[str, Any]) -> bool:
+def _allows(entries: Sequence[Mapping[str, Any]], name: str, form: Mapping[str, Any]) -> bool:
     words, address = _words(form), _address(form)
     if words and address:
         return False  # an address that is allowed must not vouch for a command, nor the other way round
@@ -111,7 +111,7 @@ def _reaches(pattern: str, address: str) -> bool:
     return url_allowed(address, (pattern,))
 
 
-def _folded(name: str) -> str:
+def _fold_name(name: str) -> str:
     """Names that become the same in the names of tools are the same."""
     from handrail.permissions.rules import server_name  # noqa: PLC0415  # comes with the permission language
 
