@@ -9,7 +9,7 @@ from jsonschema_rs import validator_for
 
 from handrail.config.check import check_values
 from handrail.config.keys import KEYS
-from handrail.config.schema import schema
+from handrail.config.schema import build_schema
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "settings.md"
 ROW = re.compile(r"^\| `([^`]+)` \| [^|]+ \| [^|]+ \| (.+) \|$", re.MULTILINE)
@@ -39,4 +39,4 @@ def test_checking_and_the_published_schema_agree(name: str, value: object) -> No
 
     problems = check_values(nested)[1]
 
-    assert validator_for(schema()).is_valid(nested) == (not problems)
+    assert validator_for(build_schema()).is_valid(nested) == (not problems)

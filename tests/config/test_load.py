@@ -253,7 +253,7 @@ def test_what_was_refused_of_a_source_does_not_come_in_with_another(world: World
     world.write("mcp", {"mcpServers": {"old": {"command": "old"}, "new": {"command": "new"}}})
     world.write("user", {"enableAllProjectMcpServers": True, "env": {"A": "1"}})
 
-    again = world.gather(before=before, held=["project"], trust=True)
+    again = world.gather(before=before, frozen_sources=["project"], trust=True)
 
     assert [*before.servers] == [*again.servers] == ["old"]
     assert [*world.gather(before=before, trust=True).servers] == ["old", "new"]

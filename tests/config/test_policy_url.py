@@ -174,7 +174,7 @@ def test_a_copy_that_somebody_else_could_have_written_ends_the_program(world: Wo
         return str(caught.value)
 
     copy.chmod(0o666)
-    assert "somebody else could have written it" in refused()
+    assert "another user could have written it" in refused()
     copy.unlink()
     elsewhere = world.root / "elsewhere"
     elsewhere.write_bytes(good)
@@ -182,7 +182,7 @@ def test_a_copy_that_somebody_else_could_have_written_ends_the_program(world: Wo
     assert "cannot be used" in refused()
     copy.unlink()
     os.mkfifo(copy, 0o600)
-    assert "somebody else could have written it" in refused()
+    assert "another user could have written it" in refused()
     copy.unlink()
     for text in (b"", b"[]", b"{}", json.dumps({**json.loads(good), "url": "http://127.0.0.1/"}).encode()):
         copy.write_bytes(text)

@@ -170,7 +170,7 @@ def test_a_change_by_a_program_that_does_not_lock_is_not_lost(world: World) -> N
 
 def test_whoever_holds_the_lock_for_too_long_is_not_waited_for(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     path = world.write("user", "{}")
-    monkeypatch.setattr("handrail.config.files.PATIENCE", 0.0)
+    monkeypatch.setattr("handrail.config.files.TIMEOUT", 0.0)
 
     with lock_folder(path.parent), pytest.raises(SettingsError, match="another process has been writing"):
         put(world, "user", "model", "m")

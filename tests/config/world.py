@@ -60,13 +60,18 @@ class World:
         self,
         *,
         before: Settings | None = None,
-        held: Iterable[str] = (),
+        frozen_sources: Iterable[str] = (),
         policies: tuple[PolicySource, ...] = (),
-        **wanted: Any,
+        **flags: Any,
     ) -> Settings:
-        held = frozenset(held)
+        frozen_sources = frozenset(frozen_sources)
         return load_settings(
-            self.places, self.env, SettingsFlags(**wanted), before=before, held=held, policies=policies
+            self.places,
+            self.env,
+            SettingsFlags(**flags),
+            before=before,
+            frozen_sources=frozen_sources,
+            policies=policies,
         )
 
     def load(self, **asked: Any) -> LoadedSettings:

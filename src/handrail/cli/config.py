@@ -17,7 +17,7 @@ from handrail.config.load import load_settings
 from handrail.config.merge import merge_values
 from handrail.config.places import SettingsPlaces, places_for
 from handrail.config.rewrite import remove_key, set_value
-from handrail.config.schema import schema
+from handrail.config.schema import build_schema
 from handrail.config.snapshot import Layer, Settings
 from handrail.config.write import edit
 from handrail.conversation.plain import plain
@@ -31,7 +31,7 @@ MISSING = 1
 def run(chosen: argparse.Namespace) -> int:
     """0 = done, 1 = the key is not set, 2 = it cannot be done."""
     if chosen.way == "schema":
-        print(json.dumps(schema(), indent=2))
+        print(json.dumps(build_schema(), indent=2))
         return 0
     places = places_for(Path.cwd(), os.environ, state_folder(os.environ))
     if chosen.way in ("set", "unset"):

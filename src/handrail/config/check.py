@@ -1,7 +1,8 @@
-"""Whether the values of a file are what they should be. What is wrong is left out and said; the rest stands."""
+"""Checks the values of a settings file. Wrong values are left out and reported; the others stand."""
 
 from collections.abc import Iterator
 from contextlib import suppress
+from difflib import get_close_matches
 from typing import Any
 
 from handrail.config.json_paths import JsonPath, format_path
@@ -16,7 +17,7 @@ WORDS = {
     "array": "a list",
     "object": "an object",
 }
-# Where a mistake means that it is not known what the file forbids.
+# A mistake here means that it is unknown what the file forbids.
 FORBIDS = (("permissions",), ("permissions", "deny"), ("permissions", "ask"))
 FORBIDS_SERVERS = "deniedMcpServers"
 
@@ -26,7 +27,7 @@ class ValueProblem:
     """
     Something wrong with one value.
 
-    `doubt`: it is not known what the file would have forbidden. `hint`: only a remark, nothing is lost.
+    `doubt`: it is unknown what the file would have forbidden. `hint`: only a hint, the value still counts.
     """
 
     path: JsonPath
@@ -40,7 +41,7 @@ class _OmitError(Exception):
 
 
 def check_values(values: dict[str, Any]) -> tuple[dict[str, Any], list[ValueProblem]]:
-    """The values that can be used, and what is wrong with the others. Unknown keys are kept."""
+    """The usable values, and what is wrong with the others. Unknown keys are kept."""
     problems: list[ValueProblem] = []
     return _section(values, tree(), (), problems), problems
 
@@ -56,16 +57,16 @@ def _section(values: dict[str, Any], level: Tree, path: JsonPath, problems: list
         elif isinstance(known, Key):
             with suppress(_OmitError):
                 schema = {"type": known.schema["type"]} if known.raw else known.schema
-                kept[name] = _fitting(_lenient(known, value, here, problems), schema, here, problems)
+                kept[name] = _fit(_wrap_text(known, value, here, problems), schema, here, problems)
         elif isinstance(value, dict):
             kept[name] = _section(value, known, here, problems)
         else:
-            problems.append(_wrong(here, value, "an object"))
+            problems.append(_mismatch(here, value, "an object"))
     return kept
 
 
-def _lenient(key: Key, value: Any, path: JsonPath, problems: list[ValueProblem]) -> Any:
-    """A single text where a list that only narrows should stand is taken for a list of one."""
+def _wrap_text(key: Key, value: Any, path: JsonPath, problems: list[ValueProblem]) -> Any:
+    """Accept a single text for a list that only narrows, as a list of one."""
     if isinstance(value, str) and key.narrows == ALWAYS and key.schema["type"] == "array":
         problems.append(
             ValueProblem(path, f"is {describe_value(value)} and must be a list; it counts as a list of one.")
@@ -74,31 +75,29 @@ def _lenient(key: Key, value: Any, path: JsonPath, problems: list[ValueProblem])
     return value
 
 
-def _fitting(value: Any, schema: Schema, path: JsonPath, problems: list[ValueProblem]) -> Any:
-    """The value, without the parts that do not fit. Raises _OmitError if nothing is left of it."""
+def _fit(value: Any, schema: Schema, path: JsonPath, problems: list[ValueProblem]) -> Any:
+    """The value without the parts that do not fit. Raises _OmitError if nothing is left of it."""
     expected = schema.get("type")
-    if expected and not _is(value, expected):
-        problems.append(_wrong(path, value, WORDS[expected]))
+    if expected and not _has_type(value, expected):
+        problems.append(_mismatch(path, value, WORDS[expected]))
         raise _OmitError
     if "enum" in schema and value not in schema["enum"]:
-        problems.append(_wrong(path, value, "one of " + ", ".join(map(repr, schema["enum"]))))
+        problems.append(_mismatch(path, value, "one of " + ", ".join(map(repr, schema["enum"]))))
         raise _OmitError
     if "minimum" in schema and value < schema["minimum"]:
-        problems.append(_wrong(path, value, f"at least {schema['minimum']}"))
+        problems.append(_mismatch(path, value, f"at least {schema['minimum']}"))
         raise _OmitError
     if isinstance(value, str) and (problem := text_problem(value)):
         problems.append(ValueProblem(path, f"{problem}.", _forbids(path)))
         raise _OmitError
     if isinstance(value, list) and "items" in schema:
-        return list(_each(value, schema["items"], path, problems))
+        return list(_fit_items(value, schema["items"], path, problems))
     if isinstance(value, dict):
-        return _fitting_object(value, schema, path, problems)
+        return _fit_object(value, schema, path, problems)
     return value
 
 
-def _fitting_object(
-    value: dict[str, Any], schema: Schema, path: JsonPath, problems: list[ValueProblem]
-) -> dict[str, Any]:
+def _fit_object(value: dict[str, Any], schema: Schema, path: JsonPath, problems: list[ValueProblem]) -> dict[str, Any]:
     missing = [name for name in schema.get("required", ()) if name not in value]
     if missing:
         problems.append(ValueProblem(path, f"has no {missing[0]!r}."))
@@ -111,22 +110,22 @@ def _fitting_object(
     for name, inner in value.items():
         rule = schema.get("properties", {}).get(name) or schema.get("additionalProperties")
         try:
-            kept[name] = _fitting(inner, rule, (*path, name), problems) if rule else inner
+            kept[name] = _fit(inner, rule, (*path, name), problems) if rule else inner
         except _OmitError:
             if name in schema.get("required", ()) or "oneOf" in schema:
                 raise
     return kept
 
 
-def _each(items: list[Any], schema: Schema, path: JsonPath, problems: list[ValueProblem]) -> Iterator[Any]:
+def _fit_items(items: list[Any], schema: Schema, path: JsonPath, problems: list[ValueProblem]) -> Iterator[Any]:
     for at, item in enumerate(items):
         try:
-            yield _fitting(item, schema, (*path, at), problems)
+            yield _fit(item, schema, (*path, at), problems)
         except _OmitError:
             continue
 
 
-def _is(value: Any, expected: str) -> bool:
+def _has_type(value: Any, expected: str) -> bool:
     match expected:
         case "string":
             return isinstance(value, str)
@@ -143,7 +142,7 @@ def _is(value: Any, expected: str) -> bool:
 
 
 def text_problem(value: str) -> str:
-    """Why a text cannot be handed to anybody; empty if it can."""
+    """Why a text cannot be passed on; empty if it can."""
     if "\0" in value:
         return "holds a NUL character"
     if not value.isascii() and any("\ud800" <= char <= "\udfff" for char in value):
@@ -151,7 +150,7 @@ def text_problem(value: str) -> str:
     return ""
 
 
-def _wrong(path: JsonPath, value: Any, expected: str) -> ValueProblem:
+def _mismatch(path: JsonPath, value: Any, expected: str) -> ValueProblem:
     what = "not a text" if path[0] == "env" else describe_value(value)  # a value of env may be a secret
     return ValueProblem(path, f"is {what} and must be {expected}.", _forbids(path))
 
@@ -161,7 +160,7 @@ def _forbids(path: JsonPath) -> bool:
 
 
 def describe_value(value: Any) -> str:
-    """A value in a message: short, and as JSON writes its kind."""
+    """A value for a message, short and in the terms of JSON."""
     match value:
         case None:
             return "null"
@@ -177,10 +176,8 @@ def describe_value(value: Any) -> str:
 
 
 def _hint(name: str, level: Tree, path: JsonPath) -> list[ValueProblem]:
-    """A word about an unknown key that looks like a known one."""
-    import difflib  # noqa: PLC0415  # only files with unknown keys pay for it
-
-    near = difflib.get_close_matches(name, level, n=1, cutoff=0.8)
+    """A hint about an unknown key that resembles a known one."""
+    near = get_close_matches(name, level, n=1, cutoff=0.8)
     folded = [known for known in level if known.casefold() == name.casefold()]
     found = (folded or near)[:1]
     better = format_path((*path[:-1], found[0])) if found else ""

@@ -1,8 +1,7 @@
 """
-Strict JSON with places: every value knows where it begins and ends in the text.
+Parses strict JSON into nodes that know their position in the text.
 
-The program starts with the standard library's parser, which is faster. This one is asked when a line is wanted, when
-something is wrong, and when a file is rewritten.
+The standard library's parser is faster and comes first. This one serves line numbers, error messages and rewriting.
 """
 
 import json
@@ -21,7 +20,7 @@ WORDS = {"true": True, "false": False, "null": None}
 
 
 class Member(NamedTuple):
-    """One `"key": value` of an object; `start` is where the key's quote stands."""
+    """One `"key": value` of an object; `start` is the position of the key's quote."""
 
     key: str
     start: int
@@ -29,7 +28,7 @@ class Member(NamedTuple):
 
 
 class JsonNode(NamedTuple):
-    """A value and its place in the text."""
+    """A value and its position in the text."""
 
     start: int
     end: int
@@ -50,7 +49,7 @@ class JsonNode(NamedTuple):
         return node
 
     def starts(self, path: Sequence[str | int]) -> int:
-        """Where the value at the end of a path, or the nearest thing above it that exists, is written."""
+        """The position of the value at the end of a path, or of its nearest existing parent."""
         at = self.start
         node = self
         for step in path:
@@ -69,7 +68,7 @@ class JsonNode(NamedTuple):
 
 def scan(text: str) -> JsonNode:
     """
-    The value of a text, with places.
+    The value of a text, with positions.
 
     Raises:
         JsonTextError: it is not strict JSON, has a key twice, or is nested too deeply.
@@ -139,7 +138,7 @@ class _JsonScanner:
         return self._at - 1
 
     def _closes(self, bracket: str, behind: bool) -> bool:
-        """Whether the bracket closes here; else a comma is eaten if something stands before it."""
+        """Whether the bracket closes here; if not, and if something precedes, a comma is consumed."""
         self._blanks()
         if self._text[self._at : self._at + 1] == bracket:
             self._at += 1

@@ -11,7 +11,7 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -20,7 +20,7 @@ from handrail.config.json_paths import JsonPath, format_path
 from handrail.config.keys import ALWAYS, Key, Tree, tree
 from handrail.records import record
 
-# Keys whose values start programs: the project's own files that they name are part of what is trusted.
+# Keys whose values start programs: the project files that these name are part of what is trusted.
 RUNS = frozenset(("hooks", "statusLine", "apiKeyHelper", "mcpServers"))
 MAX_WORDS, MAX_FILE = 200, 4_000_000
 PROJECT = re.compile(r"\$(?:\{(?:CLAUDE|HANDRAIL)_PROJECT_DIR\}|(?:CLAUDE|HANDRAIL)_PROJECT_DIR\b)")
@@ -29,7 +29,7 @@ CUT = re.compile(r"[\s;&|()<>=`'\"]+")
 
 @record
 class TrustItem:
-    """One thing that widens. `path` leads to it in its file."""
+    """One setting that widens. `path` leads to it in its file."""
 
     source: str
     path: JsonPath
@@ -42,7 +42,7 @@ class TrustItem:
 
     @property
     def shown(self) -> str:
-        """One line for people. Values of variables and headers, which may be secrets, are left out."""
+        """One line for users. Values of variables and headers, which may be secrets, are left out."""
         if self.path[0] == "env":
             return self.name
         value = self.value
@@ -52,18 +52,18 @@ class TrustItem:
 
     @property
     def is_hook(self) -> bool:
-        """Whether taking it away could widen as well."""
+        """Whether removing it could widen as well."""
         return self.path[0] == "hooks"
 
 
 def split(source: str, values: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[TrustItem, ...]]:
-    """What narrows, and the items that do not. Unknown keys are neither: nobody acts on them."""
+    """The values that narrow, and the items that do not. Unknown keys are neither: they have no effect."""
     items: list[TrustItem] = []
     return _narrow(source, values, tree(), (), items), tuple(items)
 
 
 def fingerprint(item: TrustItem, folder: str) -> str:
-    """What a record of trust keeps of an item: it changes with the item, and with the files that it runs."""
+    """A digest of an item for the trust record. It changes with the item and with the files that it runs."""
     content = json.dumps([item.source, item.name, item.value], sort_keys=True, ensure_ascii=True)
     digest = hashlib.sha256(content.encode())
     if item.path[0] in RUNS:
@@ -95,7 +95,7 @@ def _narrows(key: Key, value: Any) -> bool:
 
 
 def _parts(path: JsonPath, value: Any, *, hooks: bool) -> Iterator[tuple[JsonPath, Any]]:
-    """Lists and maps part by part, so that taking one away does not change the others."""
+    """The parts of lists and maps, so that removing one does not change the others."""
     match value:
         case list():
             yield from (((*path, at), part) for at, part in enumerate(value))
@@ -107,7 +107,7 @@ def _parts(path: JsonPath, value: Any, *, hooks: bool) -> Iterator[tuple[JsonPat
 
 
 def files_named(value: Any, folder: str) -> Iterator[str]:
-    """The project's own files that a command names, as real paths."""
+    """The real paths of the project files that a command names."""
     for word in [word for text in _texts(value) for word in _words(text)][:MAX_WORDS]:
         plain = PROJECT.sub(lambda _name: folder, word)
         try:
@@ -119,14 +119,14 @@ def files_named(value: Any, folder: str) -> Iterator[str]:
 
 
 def _files_of(value: Any, folder: str) -> Iterator[tuple[str, bytes]]:
-    """The same, with what they hold."""
+    """The same paths with the content of the files."""
     for real in files_named(value, folder):
         with suppress(OSError), Path(real).open("rb") as file:
-            yield real, file.read(MAX_FILE) + _behind(file)
+            yield real, file.read(MAX_FILE) + _rest_stamp(file)
 
 
-def _behind(file: BinaryIO) -> bytes:
-    """What stands for the rest of a file that is too large to be read: nobody can set the last of these times."""
+def _rest_stamp(file: BinaryIO) -> bytes:
+    """A stamp for the unread rest of a large file: its size and its change time, which programs cannot set."""
     status = os.fstat(file.fileno())
     return b"" if status.st_size <= MAX_FILE else f"{status.st_size} {status.st_ctime_ns}".encode()
 
@@ -144,10 +144,9 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _words(text: str) -> list[str]:
-    """As a shell cuts a line, and again what is quoted or stands behind an operator or an equals sign."""
-    split_by: Callable[[str], list[str]] = shlex.split
+    """The words of a shell line, and the parts of words that are quoted or follow an operator or an equals sign."""
     try:
-        words = split_by(text)
+        words = shlex.split(text)
     except ValueError:
         words = text.split()
     return [*words, *(part for word in words for part in CUT.split(word) if part != word)]

@@ -1,7 +1,7 @@
 """
-Changing one thing in a JSON text and nothing else: order, blanks, line ends and unknown keys stay as they are.
+Changes one value in a JSON text and nothing else: order, blanks, line ends and unknown keys stay as they are.
 
-Pure functions from text to text. What is added is written in the manner of what stands around it.
+Pure functions from text to text. Additions are formatted like the text around them.
 """
 
 import json
@@ -14,7 +14,7 @@ from handrail.errors import SettingsError
 
 
 def set_value(text: str, path: Sequence[str], value: Any) -> str:
-    """The text with this value at the end of the path; objects on the way are made."""
+    """The text with this value at the end of the path; missing objects are created."""
     node, left = _reach(scan(text), path)
     if not left:
         return _splice(text, node.start, node.end, _format_value(text, node.start, value))
@@ -26,7 +26,7 @@ def set_value(text: str, path: Sequence[str], value: Any) -> str:
 
 
 def remove_key(text: str, path: Sequence[str]) -> str:
-    """The text without what stands at the end of the path."""
+    """The text without the key at the end of the path."""
     *above, last = path
     parent = scan(text).find(above)
     names = [member.key for member in parent.members] if parent else []
@@ -37,7 +37,7 @@ def remove_key(text: str, path: Sequence[str]) -> str:
 
 
 def add_items(text: str, path: Sequence[str], items: Sequence[Any]) -> str:
-    """The text with these at the end of a list, which is made if need be; what it holds already is not added."""
+    """The text with new items at the end of a list, which is created if it is missing."""
     found = scan(text).find(path)
     if found is None:
         return set_value(text, path, list(dict.fromkeys(items)))
@@ -51,7 +51,7 @@ def add_items(text: str, path: Sequence[str], items: Sequence[Any]) -> str:
 
 
 def remove_items(text: str, path: Sequence[str], gone: Callable[[Any], bool]) -> str:
-    """The text without the items of a list that are to go."""
+    """The text without the items of a list for which `gone` is true."""
     found = scan(text).find(path)
     if found is None:
         return text
@@ -110,7 +110,7 @@ def _without(text: str, node: JsonNode, spans: Sequence[tuple[int, int]], at: in
 
 
 def _format_value(text: str, start: int, value: Any) -> str:
-    """A value in the place of another: on several lines only where the file has several."""
+    """A value that replaces another: on several lines only where the file has several."""
     return (
         _dump(text, value, _indent_at(text, start)) if "\n" in text.strip() else json.dumps(value, ensure_ascii=False)
     )
@@ -122,13 +122,13 @@ def _dump(text: str, value: Any, indent: str) -> str:
 
 
 def _indent_at(text: str, offset: int) -> str:
-    """The blanks that the line of an offset begins with."""
+    """The indentation of the line of an offset."""
     line = text[text.rfind("\n", 0, offset) + 1 : offset]
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
 def _unit(text: str) -> str:
-    """One step of indentation, as the first key of the file has it."""
+    """One step of indentation, taken from the first key of the file."""
     root = scan(text)
     parts = [member.start for member in root.members] or [item.start for item in root.items]
     if not parts or "\n" not in text[root.start : parts[0]]:

@@ -1,10 +1,10 @@
 """
-Which MCP servers may be used at all, by `allowedMcpServers` and `deniedMcpServers` of the settings.
+Decides which MCP servers may be used, by the settings `allowedMcpServers` and `deniedMcpServers`.
 
     {"serverName": "db"}   {"serverCommand": ["uvx", "db-mcp"]}   {"serverUrl": "https://*.example.com/*"}
 
-Deny wins, from whatever file, and is read widely. Once there is a list of allowed ones, nothing else is used; a list
-that names commands or addresses judges servers that have one by these alone, because anybody can take any name.
+Deny wins, from whatever file, and matches broadly. With a list of allowed servers no other one is used. A list that
+names commands or addresses judges servers that have one by these alone, because a server can take any name.
 """
 
 import os
@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from handrail.config.snapshot import Layer, Settings
+from handrail.hooks.urls import url_allowed
 
 ALLOWED, DENIED, ONLY_MANAGED = "allowedMcpServers", "deniedMcpServers", "allowManagedMcpServersOnly"
 USUAL_PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
@@ -23,13 +24,13 @@ def refusal_reason(settings: Settings, name: str, forms: Sequence[Mapping[str, A
     """
     Why a server may not be used; empty if it may.
 
-    `forms` are its configuration as it is written and as it would be used; the last one is what would be used.
+    `forms` are its configuration as written and as used; the last one is the one that would be used.
     """
     for place, entry in _entries(settings.layers, DENIED):
         if any(_denies(entry, name, form) for form in forms):
             return f"{place} denies it"
     if settings.doubtful:
-        return "a settings file is broken, and nobody knows which servers it denies"
+        return "a settings file is broken, so it is unknown which servers it denies"
     managed_only = bool(settings.get_managed(ONLY_MANAGED))
     layers = [layer for layer in settings.layers if layer.source == "policy" or not managed_only]
     if not managed_only and not any(ALLOWED in layer.values for layer in layers):
@@ -65,7 +66,7 @@ def _denies(entry: Mapping[str, Any], name: str, form: Mapping[str, Any]) -> boo
 def _allows(entries: Sequence[Mapping[str, Any]], name: str, form: Mapping[str, Any]) -> bool:
     words, address = _words(form), _address(form)
     if words and address:
-        return False  # an address that is allowed must not vouch for a command, nor the other way round
+        return False  # an allowed address must not vouch for a command, nor a command for an address
     if words and any(COMMAND in entry for entry in entries):
         return any(entry.get(COMMAND) == words for entry in entries)
     if address and any(ADDRESS in entry for entry in entries):
@@ -79,7 +80,7 @@ def _words(form: Mapping[str, Any]) -> list[str]:
 
 
 def _program(words: list[str]) -> list[str]:
-    """A program is the same one with its folder before it."""
+    """The words without the folder of the program."""
     return [os.path.basename(words[0]), *words[1:]]  # noqa: PTH119  # a text
 
 
@@ -89,7 +90,7 @@ def _address(form: Mapping[str, Any]) -> str:
 
 
 def _plain(address: str) -> str:
-    """The same address without what makes no difference: a user, the usual port, a dot behind the host, no path."""
+    """The address without what makes no difference: the user, the default port, a dot after the host, an empty path."""
     try:
         parts = urlsplit(address)
         port = parts.port
@@ -106,13 +107,11 @@ def _plain(address: str) -> str:
 def _reaches(pattern: str, address: str) -> bool:
     if not pattern or not address:
         return False
-    from handrail.hooks.urls import url_allowed  # noqa: PLC0415  # few have servers elsewhere
-
     return url_allowed(address, (pattern,))
 
 
 def _fold_name(name: str) -> str:
-    """Names that become the same in the names of tools are the same."""
-    from handrail.permissions.rules import server_name  # noqa: PLC0415  # comes with the permission language
+    """The name as it appears in tool names, in which different names may become the same."""
+    from handrail.permissions.rules import server_name  # noqa: PLC0415  # loads the whole permission language
 
     return server_name(name.casefold())

@@ -1,4 +1,4 @@
-"""What counts, as frozen data. Light to load: a start without settings files loads nothing else of this package."""
+"""The settings in force, as frozen data. A start without settings files loads little else of this package."""
 
 from collections.abc import Mapping
 from dataclasses import field
@@ -17,12 +17,12 @@ TRUSTED, UNTRUSTED = "trusted", "untrusted"
 
 @record
 class Layer:
-    """A document and those of its values that count."""
+    """A document and its values that count."""
 
     document: "SettingsDocument"
     values: Mapping[str, Any]
     kept: bool = False
-    """The document is broken now, and these values are what it forbade when it was not."""
+    """The document is broken now; these values are what it forbade before."""
 
     @property
     def source(self) -> str:
@@ -32,27 +32,27 @@ class Layer:
 
 @record
 class Settings:
-    """Everything that counts. `layers` are in order, the highest first."""
+    """All settings in force. `layers` are in order, the highest first."""
 
     layers: tuple[Layer, ...] = ()
     values: Mapping[str, Any] = field(default_factory=dict)
     policy: Mapping[str, Any] = field(default_factory=dict)
-    """The part of it that policy says."""
+    """The values of policy alone."""
     problems: tuple[Problem, ...] = ()
     ignored: "tuple[TrustItem, ...]" = ()
-    """What waits for trust."""
+    """The items that wait for trust."""
     items: "tuple[TrustItem, ...]" = ()
-    """What needs trust, whether it has it or not."""
+    """The items that need trust, whether they have it or not."""
     trust: str = UNTRUSTED
     """trusted, untrusted or changed; untrusted also when nothing needs trust."""
     doubtful: bool = False
-    """It is not known what some file forbids, so nothing is widened."""
+    """It is unknown what some file forbids, so nothing is widened."""
     servers: Mapping[str, Any] = field(default_factory=dict)
-    """What `.mcp.json` names, as far as it is trusted or approved."""
+    """The servers of `.mcp.json` that are trusted or approved."""
     named: "Layer | None" = None
-    """All that `.mcp.json` names."""
+    """All servers of `.mcp.json`."""
     agreed: "TrustRecord | None" = None
-    """What --trust covers."""
+    """The items that --trust covers."""
 
     def get(self, *path: str) -> Any:
         """The merged value at the end of a path, or None."""
@@ -64,7 +64,7 @@ class Settings:
 
 
 NO_SETTINGS = Settings()
-"""Where there is no file at all."""
+"""The settings when there is no file at all."""
 
 
 def _at(value: Any, path: tuple[str, ...]) -> Any:

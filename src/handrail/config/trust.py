@@ -1,9 +1,9 @@
 """
-Which folders are trusted, and with what in them.
+Records which folders the user trusts, and with which items.
 
-A record names the real path of one folder and holds a fingerprint of every item that was there when somebody trusted
-it. The folder stays trusted as long as nothing is new; something taken away is fine, except hooks: they may be guards.
-A folder inside a trusted one is another folder. One file for each record, for its owner only.
+A record names the real path of one folder and holds a fingerprint of every item that was there when the user trusted
+it. The folder stays trusted as long as no item is new. Items may be removed, except hooks, which may be guards. A
+folder inside a trusted one is another folder. Each record is one file that only its owner can read.
 """
 
 import json
@@ -26,12 +26,12 @@ MAX_BYTES = 100_000_000
 
 
 class Trust(Enum):
-    """What the record says about the folder as it is now."""
+    """What the record says about the current state of the folder."""
 
     TRUSTED = "trusted"
     UNTRUSTED = "untrusted"
     CHANGED = "changed"
-    """It was trusted, and something in it is new since then."""
+    """It was trusted, and has new items since then."""
 
 
 @record
@@ -57,13 +57,13 @@ class TrustStore:
         return trust_file(self._state, os.path.realpath(folder))
 
     def record_of(self, folder: str) -> TrustRecord | None:
-        """The record of a folder, if there is one that can be believed."""
+        """The record of a folder, if there is one that only this user can have written."""
         real = os.path.realpath(folder)
         found = _read(self.file_of(real))
         return found if found and found.folder == real else None
 
     def judge(self, folder: str, items: Iterable[TrustItem]) -> Trust:
-        """Whether what lies in the folder now is what was trusted."""
+        """Whether the items of the folder are those that were trusted."""
         known = self.record_of(folder)
         if known is None:
             return Trust.UNTRUSTED
@@ -71,15 +71,15 @@ class TrustStore:
 
     def trust(self, folder: str, items: Iterable[TrustItem]) -> TrustRecord:
         """Trust a folder with these items in it and no others."""
-        made = record_for(folder, items)
-        with self._locked():
-            self._write(made)
-        return made
+        trusted = record_for(folder, items)
+        with self._lock():
+            self._write(trusted)
+        return trusted
 
     def add(self, folder: str, items: Iterable[TrustItem]) -> None:
-        """Somebody agreed to these items, whatever else lies in the folder."""
+        """Trust these items too, whatever else is in the folder."""
         more = record_for(folder, items)
-        with self._locked():  # what somebody else adds at the same time stays
+        with self._lock():  # what another process adds at the same time stays
             self._write(union(self.record_of(folder), more) or more)
 
     def revoke(self, folder: str) -> bool:
@@ -95,19 +95,19 @@ class TrustStore:
         files = sorted(self._folder.glob("*.json")) if self._folder.is_dir() else []
         return tuple(sorted(filter(None, map(_read, files)), key=lambda known: known.folder))
 
-    def _locked(self) -> AbstractContextManager[None]:
+    def _lock(self) -> AbstractContextManager[None]:
         return lock_folder(owned_folder(self._folder))
 
-    def _write(self, made: TrustRecord) -> None:
+    def _write(self, record: TrustRecord) -> None:
         content = {
             "version": VERSION,
-            "folder": made.folder,
-            "at": made.at,
-            "items": sorted(made.items),
-            "hooks": sorted(made.hooks),
-            "names": made.names,
+            "folder": record.folder,
+            "at": record.at,
+            "items": sorted(record.items),
+            "hooks": sorted(record.hooks),
+            "names": record.names,
         }
-        replace_file(self.file_of(made.folder), json.dumps(content, indent=1).encode() + b"\n", mode=0o600)
+        replace_file(self.file_of(record.folder), json.dumps(content, indent=1).encode() + b"\n", mode=0o600)
 
 
 def covers(known: TrustRecord, now: TrustRecord) -> bool:
@@ -116,7 +116,7 @@ def covers(known: TrustRecord, now: TrustRecord) -> bool:
 
 
 def union(one: TrustRecord | None, other: TrustRecord | None) -> TrustRecord | None:
-    """What either of two records covers."""
+    """The record of all that either of two records covers."""
     if one is None or other is None:
         return one or other
     names = tuple(dict.fromkeys((*one.names, *other.names)))
@@ -138,7 +138,7 @@ def record_for(folder: str, items: Iterable[TrustItem]) -> TrustRecord:
 
 def _read(file: Path) -> TrustRecord | None:
     """
-    A record; None if there is none, or one that somebody else could have written.
+    A record; None if there is none, or if another user could have written it.
 
     Raises:
         SettingsError: it was written by a newer handrail.

@@ -1,7 +1,7 @@
 """
-Writing settings files: locked against other writers, replaced in one step, and never where handrail may not write.
+Writes settings files, under a lock and by atomic replacement.
 
-handrail writes `.handrail/` and the user's own settings; never `.claude/`. A broken file is not touched.
+handrail writes `.handrail/` and the user's own settings, never `.claude/`. A broken file is not touched.
 """
 
 import codecs
@@ -21,9 +21,9 @@ IGNORED = ("settings.local.json", ".gitignore")
 
 def edit(file: SettingsFile, places: SettingsPlaces, change: Callable[[str], str]) -> Path:
     """
-    Change the text of a settings file; the file is made if there is none.
+    Change the text of a settings file, which is created if it does not exist.
 
-    It is read again under the lock, so nobody's change is lost. `change` gets `{}` for a new file, and may raise.
+    It is read again under the lock, so that no other change is lost. `change` gets `{}` for a new file, and may raise.
 
     Raises:
         SettingsError: the file is broken, leads out of the project, or cannot be written.
@@ -50,7 +50,7 @@ def _target(file: SettingsFile, places: SettingsPlaces) -> Path:
 
 
 def _try_edit(file: SettingsFile, target: Path, change: Callable[[str], str]) -> bool:
-    """Whether the change was made; False if somebody without the lock was faster."""
+    """Make the change; False if another program changed the file meanwhile without the lock."""
     before = _stamp(target)
     try:
         data = read_bytes(target)
@@ -84,9 +84,9 @@ def _stamp(path: Path) -> tuple[int, int, int] | None:
 
 def _ignore_in_git(folder: Path) -> None:
     """
-    Local settings are not committed: a `.gitignore` beside them says so, and hides itself too.
+    Keep local settings out of git with a `.gitignore` beside them, which ignores itself too.
 
-    One that is already there is somebody's own and stays as it is.
+    An existing one belongs to the user and stays as it is.
     """
     try:
         descriptor = os.open(folder / ".gitignore", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)

@@ -82,15 +82,15 @@ def load(
     *,
     policies: "Iterable[PolicySource]" = (),
     before: Settings | None = None,
-    held: frozenset[str] = frozenset(),
+    frozen_sources: frozenset[str] = frozenset(),
 ) -> LoadedSettings:
     """
-    What counts in a folder for somebody with this environment. What counted `before` still does for the `held` sources.
+    What counts in a folder with this environment. What counted `before` still does for the `frozen_sources`.
 
     Raises:
         SettingsError: policy or a flag cannot be used; nothing may run.
     """
-    settings = gathered(places, env, asked, policies, before, held=held)
+    settings = gathered(places, env, asked, policies, before, frozen_sources=frozen_sources)
     return loaded_from(settings, places, env, asked, starting=before is None)
 
 
@@ -101,12 +101,12 @@ def gathered(
     policies: "Iterable[PolicySource]",
     before: Settings | None,
     *,
-    held: frozenset[str] = frozenset(),
+    frozen_sources: frozenset[str] = frozenset(),
 ) -> Settings:
     """The settings that count, from all files."""
     from handrail.config.load import load_settings  # noqa: PLC0415  # who has no settings files does not pay for it
 
-    return load_settings(places, env, asked, policies=policies, before=before, held=held)
+    return load_settings(places, env, asked, policies=policies, before=before, frozen_sources=frozen_sources)
 
 
 def loaded_from(

@@ -33,7 +33,7 @@ class RuleWriter:
         source = SOURCES.get(str(update.get("destination")))
         files = [layer.document for layer in self._live.loaded.settings.layers if layer.source == source]
         section = next((each.values for each in files if each.file.family == "handrail"), {}).get("permissions", {})
-        return bool(import_module("handrail.config.persist").written_in(update, section))
+        return bool(import_module("handrail.config.persist").is_written_in(update, section))
 
     def refuses(self, update: Update) -> str:
         """Why a change may not be made at all; empty if it may."""

@@ -139,7 +139,7 @@ class SessionSettings:
     def look(self) -> None:
         """Look whether files changed. What somebody `asks` to judge first waits, and does not count until `settle`."""
         self.fresh = False
-        changed = self._watch.changed()
+        changed = self._watch.changes()
         if not changed:
             return
         self.files |= changed
@@ -219,7 +219,7 @@ class SessionSettings:
                 self._asked,
                 policies=self._policies,
                 before=self.loaded.settings,
-                held=frozenset(self._held),
+                frozen_sources=frozenset(self._held),
             )
         except SettingsError as error:
             self._told(f"{error} The settings that were in force before still are.")
