@@ -135,7 +135,7 @@ def test_exit_2_blocks_where_an_event_can_be_blocked_and_names_the_hook(event: s
 
     named = f"the {event} hook './check.sh' objects: not so"
     blocks = answer.block == named or (answer.verdict is DENY and answer.reason == named)
-    assert blocks == (EVENTS[event].blocks or EVENTS[event].has_say)
+    assert blocks == (EVENTS[event].blocks or EVENTS[event].decides)
     assert blocks or "not so" in answer.messages[0]
 
 

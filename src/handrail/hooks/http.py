@@ -1,4 +1,4 @@
-"""A hook that is asked over HTTP: one POST, one answer, no redirects, no kept connections."""
+"""Posts the input of a hook to its HTTP endpoint, without redirects or kept connections."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -16,7 +16,7 @@ RESERVED = frozenset(("connection", "content-length", "content-type", "host", "t
 
 async def post(hook: HttpHook, body: bytes, headers: Headers, env: Mapping[str, str], max_bytes: int) -> HookOutput:
     """
-    The answer of the endpoint. `env` holds the proxy and CA variables.
+    The output of the endpoint. `env` holds the proxy and CA variables.
 
     Raises:
         TransportError, UrlError: there was no answer, or its status is not 2xx.
@@ -24,14 +24,14 @@ async def post(hook: HttpHook, body: bytes, headers: Headers, env: Mapping[str, 
     own = (("connection", "close"), ("content-type", "application/json"))
     async with HttpClient(env, proxy_loopback=False) as client:
         answer = await client.fetch(HttpRequest(hook.url, (*own, *headers), body), max_bytes=max_bytes)
-    reply = output_from_bytes(answer.body, cut=answer.cut)
+    output = output_from_bytes(answer.body, cut=answer.cut)
     if not 200 <= answer.status < 300:
-        raise TransportError("connect", f"it answered with status {answer.status}: {reply.text[:200]}")
-    return reply
+        raise TransportError("connect", f"it answered with status {answer.status}: {output.text[:200]}")
+    return output
 
 
 def fill_headers(hook: HttpHook, env: Mapping[str, str], limit: Collection[str] | None) -> Headers:
-    """The headers with variables put in; a name that is not allowed by hook and settings becomes nothing."""
+    """The headers with variables filled in; one that hook and settings do not both allow is empty."""
     allowed = hook.variables if limit is None else hook.variables & frozenset(limit)
 
     def value(found: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""One hook is asked: its command is run, its endpoint called, its function awaited."""
+"""Invokes one hook: runs its command, posts to its endpoint or awaits its function."""
 
 import asyncio
 import inspect
@@ -45,9 +45,9 @@ def _new_session() -> str:
 @record
 class HookEnvironment:
     """
-    What hooks are told about the session, and what limits them.
+    What hooks know about the session, and what limits them.
 
-    `project` is the project's folder (empty = the working folder), `folder` takes long texts and the session's
+    `project` is the project's folder (empty = the working folder), `folder` holds long texts and the session's
     variables. `urls` and `variables` limit HTTP hooks; None = no limit beside the hook's own.
     """
 
@@ -61,7 +61,7 @@ class HookEnvironment:
 
     @property
     def env_file(self) -> Path | None:
-        """Where hooks at the start of a session leave `export` lines for later commands."""
+        """The file in which hooks of SessionStart leave `export` lines for later commands."""
         return None if self.folder is None else self.folder / "session-env.sh"
 
 
@@ -75,23 +75,23 @@ class HookInput:
 
 
 class HookReturn(NamedTuple):
-    """A hook's answer, and what it was read from if something came back."""
+    """The result of a hook, and the output that it was read from, if there was one."""
 
-    answer: HookResult
-    reply: HookOutput | None
+    result: HookResult
+    output: HookOutput | None = None
 
 
 async def invoke(hook: Hook, body: HookInput, where: HookEnvironment) -> HookReturn:
-    """The hook's answer. Whatever goes wrong is part of it; only cancellation passes through."""
+    """What the hook returns. Every error becomes part of it; only cancellation passes through."""
     match hook.handler:
         case BrokenHook(problem):
-            return HookReturn(failure(f"cannot run: {problem}"), None)
+            return HookReturn(failure(f"cannot run: {problem}"))
         case CommandHook():
             return await _run(hook.handler, hook.timeout, body, where)
         case HttpHook():
             return await _post(hook.handler, hook.timeout, body, where)
         case CallbackHook():
-            return HookReturn(await _call(hook.handler, hook.timeout, body), None)
+            return HookReturn(await _call(hook.handler, hook.timeout, body))
 
 
 async def _run(command: CommandHook, seconds: float, body: HookInput, where: HookEnvironment) -> HookReturn:
@@ -105,12 +105,12 @@ async def _run(command: CommandHook, seconds: float, body: HookInput, where: Hoo
             max_bytes=MAX_BYTES,
         )
     except OSError as error:
-        return HookReturn(failure(f"could not be started: {error.strerror or error}"), None)
+        return HookReturn(failure(f"could not be started: {error.strerror or error}"))
     if ended.timed_out:
-        return HookReturn(failure(f"did not answer within {seconds:g} seconds and was stopped"), None)
+        return HookReturn(failure(f"did not answer within {seconds:g} seconds and was stopped"))
     cut, errors = len(ended.stdout) >= MAX_BYTES, ended.stderr.decode("utf-8", "replace")
-    reply = output_from_bytes(ended.stdout, code=ended.code, errors=errors, cut=cut)
-    return HookReturn(result_of(EVENTS[body.event], reply), reply)
+    output = output_from_bytes(ended.stdout, code=ended.code, errors=errors, cut=cut)
+    return HookReturn(result_of(EVENTS[body.event], output), output)
 
 
 def _variables(body: HookInput, where: HookEnvironment) -> Mapping[str, str]:
@@ -124,16 +124,16 @@ def _variables(body: HookInput, where: HookEnvironment) -> Mapping[str, str]:
 
 async def _post(hook: HttpHook, seconds: float, body: HookInput, where: HookEnvironment) -> HookReturn:
     if where.urls is not None and not url_allowed(hook.url, where.urls):
-        return HookReturn(failure("may not be called: allowedHttpHookUrls does not list its address"), None)
+        return HookReturn(failure("may not be called: allowedHttpHookUrls does not list its address"))
     try:
         async with asyncio.timeout(seconds):
             headers = fill_headers(hook, where.env, where.variables)
-            reply = await post(hook, body.data, headers, where.env, MAX_BYTES)
+            output = await post(hook, body.data, headers, where.env, MAX_BYTES)
     except TimeoutError:
-        return HookReturn(failure(f"did not answer within {seconds:g} seconds"), None)
+        return HookReturn(failure(f"did not answer within {seconds:g} seconds"))
     except (TransportError, UrlError) as error:
-        return HookReturn(failure(f"could not be asked: {error}"), None)
-    return HookReturn(result_of(EVENTS[body.event], reply), reply)
+        return HookReturn(failure(f"could not be asked: {error}"))
+    return HookReturn(result_of(EVENTS[body.event], output), output)
 
 
 async def _call(callback: CallbackHook, seconds: float, body: HookInput) -> HookResult:

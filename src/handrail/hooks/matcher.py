@@ -1,12 +1,12 @@
 """
-Which tools, sources or reasons a group of hooks is for.
+Decides which tools, sources or reasons a group of hooks matches.
 
     absent, "", "*"                         everything
     letters, digits, _ - , | and blanks     exactly these names, split at | and ,
     anything else                           a regular expression, found anywhere in the name
 
-Expressions come from settings files, so none may hang the program. They run on an engine that takes linear time; those
-with look-around or back-references, which it does not know, on one that gives up after a number of steps.
+Expressions come from settings files, so none may hang the program. They run on an engine with linear time; those with
+look-around or back-references, which it does not support, run on one that gives up after a number of steps.
 """
 
 import re
@@ -23,14 +23,14 @@ from handrail.records import record
 NAMES = re.compile(r"[A-Za-z0-9_\-,| \t]*\Z")
 MAX_STEPS = 100_000
 MAX_TEXT = 1_000
-"""Names are short; of what is not, only the beginning is looked at."""
+"""Of longer names only the beginning is matched."""
 
 Search: TypeAlias = Callable[[str], bool]
 
 
 @record
 class Matcher:
-    """Compares names. `names` None: whatever `search` finds; neither: everything."""
+    """Matches names: those in `names`, or else those that `search` finds, or else all."""
 
     text: str = ""
     names: frozenset[str] | None = None
@@ -47,7 +47,7 @@ EVERYTHING = Matcher()
 
 @lru_cache(maxsize=256)
 def parse_matcher(text: str) -> Matcher | str:
-    """The matcher that a text stands for, or what is wrong with it. Old names of tools stand for the new ones too."""
+    """The matcher of a text, or what is wrong with it. Old names of tools match the new ones too."""
     if text in ("", "*"):
         return EVERYTHING
     if NAMES.match(text):
@@ -67,7 +67,7 @@ def _linear_search(text: str) -> Search | None:
 
 
 def _bounded_search(text: str) -> Search | None:
-    """An expression that runs out of steps counts as found: then the hook runs and can judge for itself."""
+    """A search that counts as a match when it runs out of steps: then the hook runs and can decide itself."""
     library = import_module("jsonschema_rs")  # 40 ms that few expressions need
     try:
         options = library.FancyRegexOptions(backtrack_limit=MAX_STEPS)

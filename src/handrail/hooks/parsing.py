@@ -1,10 +1,10 @@
 """
-Hooks as settings write them, made into frozen specs.
+Parses the `hooks` section of settings into frozen specs.
 
     {"PreToolUse": [{"matcher": "Edit|Write", "hooks": [{"type": "command", "command": "./check.sh"}]}]}
 
-Parsing is total: whatever stands there becomes hooks and named problems. A malformed hook of an event in which hooks
-have a say stays in its place as one that cannot run.
+Parsing is total: every value becomes hooks and named problems. A malformed hook of a deciding event stays in its place
+as a hook that cannot run.
 """
 
 import math
@@ -42,7 +42,7 @@ class _MalformedError(HandrailError):
 
 
 def parse_hooks(section: object, source: HookSource) -> ParsedHooks:
-    """Hooks and problems of a settings file's `hooks`. Answers for every JSON value."""
+    """The hooks and problems of a `hooks` section, for every JSON value."""
     reader = _SectionParser(source)
     reader.section(section)
     if not source.trusted and reader.hooks:
@@ -54,7 +54,7 @@ def parse_hooks(section: object, source: HookSource) -> ParsedHooks:
 
 def parse_callbacks(callbacks: Mapping[str, Iterable[Function | HookCallback]]) -> list[Hook]:
     """
-    Functions by event, as hooks.
+    Callback functions by event, as hooks.
 
     Raises:
         HandrailError: an event does not exist, or a matcher or condition is not understood.
@@ -90,7 +90,7 @@ CALLBACKS = HookSource("callback")
 
 
 def modern_name(name: object) -> str:
-    """The name of an event that old settings spell with a small first letter: preToolUse."""
+    """The name of an event that old settings write with a small first letter, such as preToolUse."""
     return name[:1].upper() + name[1:] if isinstance(name, str) else ""
 
 
@@ -101,7 +101,7 @@ class _HookGroup(NamedTuple):
 
 
 class _SectionParser:
-    """Walks through a section and keeps what it finds."""
+    """Walks through a section and collects its hooks and problems."""
 
     def __init__(self, source: HookSource) -> None:
         self.source = source
@@ -191,9 +191,9 @@ class _SectionParser:
         )
 
     def broken(self, group: _HookGroup, text: str, kind: Literal["malformed", "unsupported"] = "malformed") -> None:
-        """Reported, and where hooks have a say it stands for a hook that cannot run."""
+        """Report a broken part. In a deciding event it becomes a hook that cannot run."""
         self.problem(group.at, text, kind)
-        if group.event.has_say:
+        if group.event.decides:
             self.hooks.append(Hook(group.event.name, BrokenHook(text), self.source, group.at, group.matcher))
 
     def problem(self, at: str, text: str, kind: Literal["malformed", "unsupported"] = "malformed") -> None:

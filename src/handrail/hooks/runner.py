@@ -1,10 +1,10 @@
 """
-Hooks at work: picks those that an event concerns, starts them side by side, and makes one answer of theirs.
+Runs the hooks that match an event, side by side, and folds their results into one.
 
     hooks = Hooks(callbacks={"PreToolUse": [guard]})
-    answer = await hooks.fire("PreToolUse", {"tool_name": "Bash", ...}, run)
+    result = await hooks.fire("PreToolUse", {"tool_name": "Bash", ...}, run)
 
-With no hook for an event, firing it costs a look into a table.
+With no hook for an event, firing it costs one dictionary lookup.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ from handrail.tools.permission import Deny
 SESSION = HookSource("session")
 MAX_TITLE = 200
 AT_ONCE = 64
-"""How many hooks of one event run side by side; each takes a process and pipes, of which there is an end."""
+"""How many hooks of one event run side by side, because each takes a process and pipes."""
 
 
 class Hooks:
@@ -40,7 +40,7 @@ class Hooks:
     The hooks of a session.
 
     `settings` is a `hooks` section, `sources` are sections with the places they come from, `callbacks` are functions by
-    event. `problems` names everything about them that does not work. Leave with `aclose`: then no hook runs any more.
+    event. `problems` lists everything in them that does not work. After `aclose` no hook runs any more.
 
     Raises:
         HandrailError: a callback is for an event that does not exist, or its matcher or condition is not understood.
@@ -58,15 +58,15 @@ class Hooks:
         self.problems: tuple[HookProblem, ...] = ()
         self.environment = environment or HookEnvironment(os.environ)
         self.on_wake: NewsListener = ignore_news
-        """Told when a hook that ran in the background wants the agent to go on (`asyncRewake`)."""
+        """Called when a hook that ran in the background wants the agent to continue (`asyncRewake`)."""
         self.on_context: NewsListener = ignore_news
-        """Told what a hook that nobody waited for wants the model to know with the next request."""
+        """Called with what a background hook adds to the next request of the model."""
         self.on_late_message: NewsListener = ignore_news
-        """Told what a hook that ran in the background has to say to the person: its call may be long over."""
+        """Called with messages of background hooks for the user, whose calls may be over."""
         self.mode: Callable[[], str] = str
-        """The permission mode in force; empty = the one that the run was begun with."""
+        """The permission mode in force; empty = the mode that the run began with."""
         self.on_title: Callable[[str], object] = str
-        """Told what hooks want the session to be called."""
+        """Called with the title that hooks give the session."""
         self.strict = strict
         self._own = [(SESSION, settings)] if settings is not None else []
         self._callbacks = parse_callbacks(callbacks or {})
@@ -76,7 +76,7 @@ class Hooks:
         self.reload(sources)
 
     def reload(self, sources: Iterable[tuple[HookSource, object]]) -> None:
-        """Put these sections in the place of the former `sources`. What runs already is not disturbed."""
+        """Replace the `sources` by these sections. Hooks that run already are not disturbed."""
         parsed = [parse_hooks(section, source) for source, section in (*sources, *self._own)]
         every = [hook for each in parsed for hook in each.hooks] + self._callbacks
         self.problems = tuple(problem for each in parsed for problem in each.problems)
@@ -97,7 +97,7 @@ class Hooks:
         use: DeclaredUse | None = None,
         on_news: NewsListener = ignore_news,
     ) -> HookResult:
-        """Ask the hooks that this concerns. `use` is the call that conditions are about."""
+        """Run the hooks that match and return their folded result. Conditions are about the call `use`."""
         hooks = self._by_event.get(event)
         if hooks is None:
             return NOTHING
@@ -109,10 +109,10 @@ class Hooks:
         for hook in chosen:
             if hook.background:
                 self._run_in_background(self._finish_in_background(hook, body, on_news))
-        answer = _send_messages(await self._together(waiting, body, on_news), event, on_news)
-        if answer.title:
-            self.on_title(answer.title)
-        return answer
+        result = _send_messages(await self._together(waiting, body, on_news), event, on_news)
+        if result.title:
+            self.on_title(result.title)
+        return result
 
     async def _together(self, hooks: Sequence[Hook], body: HookInput, on_news: NewsListener) -> HookResult:
         if len(hooks) == 1:
@@ -136,7 +136,7 @@ class Hooks:
         use: DeclaredUse | None = None,
         on_news: NewsListener = ignore_news,
     ) -> None:
-        """Tell hooks of something that they cannot change. Nobody waits for them."""
+        """Run hooks for something that they cannot change, in the background."""
         if event in self._by_event:
             self._run_in_background(self._announce(event, fields, run, use, on_news))
 
@@ -145,18 +145,18 @@ class Hooks:
     ) -> None:
         self._remember(event, "", await self.fire(event, fields, run, use=use, on_news=on_news))
 
-    def _remember(self, event: str, name: str, answer: HookResult) -> None:
-        for text in answer.context:
+    def _remember(self, event: str, name: str, result: HookResult) -> None:
+        for text in result.context:
             self.on_context(HookNews(text, event=event, name=name))
 
     async def aclose(self) -> None:
-        """Stop what still runs in the background, and wait until it is gone."""
+        """Cancel the hooks that still run in the background, and wait for their end."""
         for task in self._background:
             task.cancel()
         await self.wait_idle()
 
     async def wait_idle(self) -> None:
-        """Wait until nothing runs in the background any more."""
+        """Wait until no hook runs in the background."""
         while self._background:
             await asyncio.wait(self._background)
 
@@ -193,7 +193,7 @@ class Hooks:
         return about | dict(fields)
 
     async def _ask(self, hook: Hook, body: HookInput, on_news: NewsListener) -> HookResult:
-        return (await self._invoke(hook, body, on_news)).answer
+        return (await self._invoke(hook, body, on_news)).result
 
     async def _invoke(self, hook: Hook, body: HookInput, on_news: NewsListener) -> HookReturn:
         news = HookNews(hook.status, None, "started", hook.event, hook.name, os.urandom(8).hex())
@@ -203,9 +203,9 @@ class Hooks:
         except asyncio.CancelledError:
             on_news(replace(news, stage="response", outcome="cancelled"))
             raise
-        answer = _cut(weigh(hook, asked.answer, strict=self.strict), self.environment.folder)
-        on_news(_response(news, answer, asked.reply))
-        return HookReturn(answer, asked.reply)
+        result = _bound_texts(weigh(hook, asked.result, strict=self.strict), self.environment.folder)
+        on_news(_response(news, result, asked.output))
+        return HookReturn(result, asked.output)
 
     def _run_in_background(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -213,17 +213,17 @@ class Hooks:
         task.add_done_callback(self._background.discard)
 
     async def _finish_in_background(self, hook: Hook, body: HookInput, on_news: NewsListener) -> None:
-        """Its answer comes too late to decide anything; what it wants to say is said."""
-        answer, reply = await self._invoke(hook, body, on_news)
+        """Run a hook whose result comes too late to decide; its messages and context still count."""
+        result, output = await self._invoke(hook, body, on_news)
         self._remember(
             hook.event,
             hook.name,
             _send_messages(
-                answer, hook.event, on_news if self.on_late_message is ignore_news else self.on_late_message
+                result, hook.event, on_news if self.on_late_message is ignore_news else self.on_late_message
             ),
         )
-        if hook.rewakes and reply is not None and reply.code == BLOCKED:
-            text = answer.block or answer.reason or reply.errors.strip()
+        if hook.rewakes and output is not None and output.code == BLOCKED:
+            text = result.block or result.reason or output.errors.strip()
             self.on_wake(HookNews(bound_text(text, self.environment.folder), event=hook.event, name=hook.name))
 
 
@@ -231,36 +231,36 @@ def _severity(hook: Hook) -> tuple[bool, bool]:
     return hook.blocks_on_failure, hook.source.family == ".handrail"
 
 
-def _send_messages(answer: HookResult, event: str, on_news: NewsListener) -> HookResult:
-    for message in answer.messages:
+def _send_messages(result: HookResult, event: str, on_news: NewsListener) -> HookResult:
+    for message in result.messages:
         on_news(HookNews(message, event=event))
-    return answer
+    return result
 
 
-def _response(news: HookNews, answer: HookResult, reply: HookOutput | None) -> HookNews:
+def _response(news: HookNews, result: HookResult, output: HookOutput | None) -> HookNews:
     return replace(
         news,
         stage="response",
-        stdout=bound_text(reply.text, None) if reply else "",
-        stderr=bound_text(reply.errors, None) if reply else answer.problem,
-        exit_code=reply.code if reply else None,
-        outcome="error" if answer.problem or (reply and reply.code) else "success",
+        stdout=bound_text(output.text, None) if output else "",
+        stderr=bound_text(output.errors, None) if output else result.problem,
+        exit_code=output.code if output else None,
+        outcome="error" if result.problem or (output and output.code) else "success",
     )
 
 
-def _cut(answer: HookResult, folder: Path | None) -> HookResult:
-    """The answer with every text within bounds."""
-    permission = answer.permission
+def _bound_texts(result: HookResult, folder: Path | None) -> HookResult:
+    """The result with all texts within bounds."""
+    permission = result.permission
     if isinstance(permission, Deny):
         permission = replace(permission, message=bound_text(permission.message, folder))
     return replace(
-        answer,
-        reason=bound_text(answer.reason, folder),
-        block=None if answer.block is None else bound_text(answer.block, folder),
-        stop=None if answer.stop is None else bound_text(answer.stop, folder),
-        context=tuple(bound_text(text, folder) for text in answer.context),
-        messages=tuple(bound_text(text, folder) for text in answer.messages),
+        result,
+        reason=bound_text(result.reason, folder),
+        block=None if result.block is None else bound_text(result.block, folder),
+        stop=None if result.stop is None else bound_text(result.stop, folder),
+        context=tuple(bound_text(text, folder) for text in result.context),
+        messages=tuple(bound_text(text, folder) for text in result.messages),
         permission=permission,
-        first=bound_text(answer.first, folder),
-        title=" ".join(answer.title.split())[:MAX_TITLE],
+        first=bound_text(result.first, folder),
+        title=" ".join(result.title.split())[:MAX_TITLE],
     )

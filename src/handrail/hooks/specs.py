@@ -1,4 +1,4 @@
-"""What a hook is: when it is asked, what is run, where it is written."""
+"""Hook specifications: when a hook runs, what it runs, and where it is configured."""
 
 from collections.abc import Awaitable, Callable
 from typing import Literal, TypeAlias
@@ -13,14 +13,14 @@ Function: TypeAlias = Callable[[Json], "Json | Awaitable[Json | None] | None"]
 
 
 def short_repr(value: object) -> str:
-    """A value of a settings file, in short."""
+    """A value for a message, shortened."""
     text = repr(value)
     return text if len(text) <= 120 else f"{text[:117]}..."
 
 
 @record
 class HookSource:
-    """Where hooks are written. The hooks of a source that is not trusted are reported and never run."""
+    """Where hooks are configured. Hooks of an untrusted source are reported and never run."""
 
     name: str
     """policy, flag, local, project, user, session, plugin:x, skill:x or callback."""
@@ -31,7 +31,7 @@ class HookSource:
 
     @property
     def own(self) -> str:
-        """Copies of one hook run once; those of a plugin or skill stay separate from others."""
+        """The plugin or skill of its hooks, whose copies of another hook run separately; else empty."""
         return self.name if ":" in self.name else ""
 
     def __str__(self) -> str:
@@ -56,7 +56,7 @@ class CommandHook:
 
 @record
 class HttpHook:
-    """An endpoint that gets the input as a POST. `$NAME` in headers is replaced for the names of `variables` alone."""
+    """An endpoint that receives the input by POST. Only names in `variables` are replaced as `$NAME` in headers."""
 
     url: str
     headers: tuple[tuple[str, str], ...] = ()
@@ -68,7 +68,7 @@ class HttpHook:
 
 @record
 class CallbackHook:
-    """A Python function: takes the input, gives an output or None."""
+    """A Python function that takes the input and returns an output or None."""
 
     function: Function
 
@@ -76,7 +76,7 @@ class CallbackHook:
         return isinstance(other, CallbackHook) and other.function is self.function
 
     def __hash__(self) -> int:
-        return id(self.function)  # an object that can be called need not have a hash
+        return id(self.function)  # a callable object need not be hashable
 
     def __str__(self) -> str:
         return getattr(self.function, "__qualname__", None) or repr(self.function)
@@ -85,10 +85,10 @@ class CallbackHook:
 @record
 class HookCallback:
     """
-    A function to ask, and when: `matcher` and `condition` as in settings (`condition` is their `if`).
+    A function to run, and when: `matcher` and `condition` as in settings (`condition` is their `if`).
 
     It takes the input as a dict and returns an output or None; it may be async. `timeout` is in seconds. With
-    `blocks_on_failure` a function that raises, hangs or gives nonsense blocks instead of leaving it to others.
+    `blocks_on_failure` a function that raises, hangs or returns invalid output blocks.
     """
 
     function: Function
@@ -100,7 +100,7 @@ class HookCallback:
 
 @record
 class BrokenHook:
-    """What stands in the place of a hook that cannot run."""
+    """The placeholder for a hook that cannot run."""
 
     problem: str
 
@@ -110,7 +110,7 @@ Handler: TypeAlias = CommandHook | HttpHook | CallbackHook | BrokenHook
 
 @record
 class Hook:
-    """One hook: when, what, and how strictly its failure is taken."""
+    """One hook: when it runs, what it runs, and what its failure means."""
 
     event: str
     handler: Handler
@@ -132,13 +132,13 @@ class Hook:
 
     @property
     def place(self) -> str:
-        """Where it is written."""
+        """Where it is configured."""
         return f"{self.source}: {self.at}"
 
 
 @record
 class HookProblem:
-    """Something about hooks that a person should know."""
+    """Something about hooks that the user should know."""
 
     source: HookSource
     at: str
@@ -151,7 +151,7 @@ class HookProblem:
 
 @record
 class ParsedHooks:
-    """The hooks of one section, in their order, and what is wrong with it."""
+    """The hooks of one section, in order, and its problems."""
 
     hooks: tuple[Hook, ...] = ()
     problems: tuple[HookProblem, ...] = ()

@@ -1,4 +1,4 @@
-"""What hooks say, bounded and harmless: long texts go to a file, and no text can end the frame it is shown in."""
+"""Bounds and escapes the texts of hooks: long ones go to a file, and none can close the frame around it."""
 
 import os
 import re
@@ -14,17 +14,17 @@ _FRAMES = r"(?i)<(?=\s*/?\s*(?:system-reminder|tool_use_error|environment|memory
 
 
 def escape_frames(text: str) -> str:
-    """The text without tags by which the program speaks to the model."""
+    """Escape the tags with which the program addresses the model."""
     return re.sub(_FRAMES, "&lt;", text) if "<" in text else text
 
 
 def reminder(text: str) -> str:
-    """Something the model should know, in the frame that says it comes from the program."""
+    """A text in the frame that tells the model that it comes from the program."""
     return f"<system-reminder>\n{escape_frames(text)}\n</system-reminder>"
 
 
 def bound_text(text: str, folder: Path | None) -> str:
-    """At most 10,000 characters; of a longer text the whole is in a file that the end names."""
+    """At most 10,000 characters of a text. A longer one is saved to a file, which the end names."""
     if len(text) <= MAX_TEXT:
         return text
     note = f"\n[{len(text):,} characters, cut. {_save(text, folder)}]"
@@ -38,7 +38,7 @@ def _save(text: str, folder: Path | None) -> str:
     path = folder / f"hook-{sha256(data).hexdigest()[:16]}.txt"
     try:
         owned_folder(folder)
-        path.unlink(missing_ok=True)  # a link planted here must not lead the text elsewhere
+        path.unlink(missing_ok=True)  # a planted link must not redirect the text
         with open(path, "xb", opener=_owner_only) as file:
             file.write(data)
     except OSError as error:

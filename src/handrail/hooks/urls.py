@@ -1,4 +1,4 @@
-"""Where HTTP hooks may post to."""
+"""Checks the addresses of HTTP hooks."""
 
 import re
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ def url_problem(url: str) -> str:
 
 
 def url_allowed(url: str, patterns: Iterable[str]) -> bool:
-    """Whether one of the patterns covers the address. `*` stands for anything, in a host only for parts of it."""
+    """Whether one of the patterns matches the address. `*` matches anything, in a host only parts of it."""
     return any(_regex(pattern).fullmatch(url) for pattern in patterns)
 
 
