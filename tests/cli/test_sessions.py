@@ -131,7 +131,7 @@ def test_a_torn_session_is_found_out_and_mended_once(store: TranscriptStore, cap
 
 def test_what_is_exported_comes_back(store: TranscriptStore, tmp_path: Path, capsys: Out) -> None:
     opened = store.create(str(Path.cwd()), "one")
-    opened.writer.note("title", title="Two files")
+    opened.writer.set_title("Two files")
     for message in (Attachment("context", (Text("Folder: x"),)), ASKED, REPLY):
         opened.writer.add_message(message)
     opened.writer.close()

@@ -243,7 +243,7 @@ def test_a_link_in_place_of_a_session_is_not_followed(store: TranscriptStore, tm
 def test_a_session_is_found_by_id_beginning_title_or_path(store: TranscriptStore, tmp_path: Path) -> None:
     path = talk(store.create("/proj", "abcdef"))
     other = store.create("/other", "abcxyz")
-    other.writer.note("title", title="the talk")
+    other.writer.set_title("the talk")
     talk(other)
 
     assert store.find("abcdef", "/proj") == path
@@ -258,7 +258,7 @@ def test_a_later_title_of_a_long_session_is_found(store: TranscriptStore) -> Non
     long: list[Message] = [UserMessage((Text("words " * 10_000),)), REPLY] * 3
     path = talk(store.create("/proj", "long"), HELLO, *long)
     opened = store.resume(path, "/proj")
-    opened.writer.note("title", title="the long talk")
+    opened.writer.set_title("the long talk")
     talk(opened, *long)
 
     assert store.find("the long talk", "/proj") == path

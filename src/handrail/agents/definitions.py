@@ -60,7 +60,7 @@ BUILT_IN = (
 )
 
 
-def from_file(text: str, source: str) -> AgentDefinition | str:
+def parse_file(text: str, source: str) -> AgentDefinition | str:
     """A definition from a Markdown file, or why it is none."""
     headed = read_head(text)
     name, description = headed.text("name"), headed.text("description")
@@ -81,7 +81,7 @@ def from_file(text: str, source: str) -> AgentDefinition | str:
     )
 
 
-def from_json(name: str, value: object, source: str) -> AgentDefinition | str:
+def parse_json(name: str, value: object, source: str) -> AgentDefinition | str:
     """A definition as programs give it, or why it is none."""
     if not isinstance(value, Mapping):
         return f"{source}: the agent {name!r} is {value!r} instead of an object"

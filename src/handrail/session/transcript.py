@@ -107,5 +107,5 @@ def _only_results(line: Mapping[str, Any]) -> bool:
 
 def _named(opened: OpenTranscript, name: str) -> OpenTranscript:
     if name:
-        opened.writer.note("title", title=name)
+        opened.writer.set_title(name)
     return opened

@@ -248,7 +248,7 @@ class Worker:
 
     @staticmethod
     def _titled(session: OpenTranscript, title: str) -> None:
-        session.writer.note("title", title=title)
+        session.writer.set_title(title)
 
     def _hook_texts(self) -> Iterable[Path]:
         """Where the whole of what hooks said too lengthily lies."""
@@ -503,7 +503,7 @@ class Worker:
 
     def _keep_beside(self, agent_id: str) -> OpenTranscript | None:
         """Where the conversation of a sub-agent is kept, if this one is."""
-        return self._store.beside(self.session.path, agent_id, str(self._cwd)) if self.session else None
+        return self._store.create_subagent(self.session.path, agent_id, str(self._cwd)) if self.session else None
 
 
 class _Late:

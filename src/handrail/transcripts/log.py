@@ -1,8 +1,8 @@
 """
-The file of one session: JSON lines, only ever added to.
+The file of one transcript: append-only JSON lines.
 
-Each record is one `write()`, so that it survives the end of the process the moment it was made. Reading tolerates what
-a process that was killed, or a full disk, leaves behind.
+Each record is one `write()`, so that it survives the end of the process at once. Reading tolerates what a killed
+process or a full disk leaves behind.
 """
 
 import fcntl
@@ -21,7 +21,7 @@ from handrail.records import record
 Record: TypeAlias = dict[str, Any]
 Durability: TypeAlias = Literal["process", "power"]
 Mirror: TypeAlias = Callable[[Path, Mapping[str, Any]], None]
-"""Told of a record once it is written to a file."""
+"""Called with each record after it is written to a file."""
 
 VERSION = 1
 OWN = "handrail"
@@ -30,9 +30,9 @@ ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circ
 
 class Log:
     """
-    One session file, open for this process alone. Its owner alone may read it.
+    One transcript file, locked by this process and readable by its owner alone.
 
-    `durability`: with "process" a record survives kill -9 of this program; with "power" also the machine's end.
+    `durability`: with "process" a record survives kill -9 of this program; with "power" also a power failure.
 
     Raises:
         SessionError: another process writes it, or it cannot be opened.
@@ -45,10 +45,10 @@ class Log:
         self._file = _open_locked(path)
         self._size = os.fstat(self._file).st_size
         self.new = self._size == 0
-        """Whether nothing stood in it when it was opened."""
+        """Whether it was empty when it was opened."""
         try:
             if self._size and os.pread(self._file, 1, self._size - 1) != b"\n":
-                self._write(b"\n")  # whoever wrote here was stopped in the middle of a line
+                self._write(b"\n")  # the last writer was stopped in the middle of a line
         except SessionError:
             os.close(self._file)
             raise
@@ -58,14 +58,14 @@ class Log:
         Write one record.
 
         Raises:
-            SessionError: it could not be written whole; the file is as it was before.
+            SessionError: it could not be written completely; the file is unchanged.
         """
-        self._write(line_of(value))
+        self._write(encode_line(value))
         if self._mirror is not None:
             self._mirror(self.path, value)
 
     def close(self) -> None:
-        """Let go of the file; what was written is on the disk then. A file without a record does not stay."""
+        """Flush the file to disk and close it. A file without a record is deleted."""
         if self._file >= 0:
             file, self._file = self._file, -1
             try:
@@ -93,7 +93,7 @@ class Log:
 
 def _open_locked(path: Path) -> int:
     """
-    The open file, for this process alone.
+    The open file, locked by this process.
 
     Raises:
         SessionError: another process holds it, or it cannot be opened.
@@ -106,7 +106,7 @@ def _open_locked(path: Path) -> int:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if _still_there(path, file):
                 return file
-            os.close(file)  # deleted or mended between opening and locking: what is written there nobody would read
+            os.close(file)  # deleted or repaired between opening and locking: what is written there would be lost
     except BlockingIOError as error:
         os.close(file)
         text = f"The session {path.stem} is in use by another process. End that one, or fork the session."
@@ -125,7 +125,7 @@ def _still_there(path: Path, file: int) -> bool:
         return False
 
 
-def line_of(value: Mapping[str, Any]) -> bytes:
+def encode_line(value: Mapping[str, Any]) -> bytes:
     """A record as one line."""
     try:
         return ENCODER.encode(value).encode() + b"\n"
@@ -134,7 +134,7 @@ def line_of(value: Mapping[str, Any]) -> bytes:
 
 
 def transcript_files(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """The files of all sessions below a folder, also those in which nothing was said yet."""
+    """The files of all transcripts below a folder, also the empty ones."""
     for place in _inside(folder):
         if place.is_dir(follow_symlinks=False):
             for file in _inside(place.path):
@@ -144,7 +144,7 @@ def transcript_files(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
 
 
 def _inside(folder: str | Path) -> "list[os.DirEntry[str]]":
-    """What a folder holds; nothing if it is gone or may not be read."""
+    """The entries of a folder; none if it is gone or unreadable."""
     try:
         return [*os.scandir(folder)]
     except OSError:
@@ -153,7 +153,7 @@ def _inside(folder: str | Path) -> "list[os.DirEntry[str]]":
 
 @record
 class BrokenLine:
-    """A line that is no record: the last one if a process was stopped while it wrote."""
+    """A line that is not a record, such as the last one of a process that was stopped while writing."""
 
     number: int
     problem: str
@@ -161,13 +161,13 @@ class BrokenLine:
 
 def read(path: Path) -> Iterator[Record | BrokenLine]:
     """
-    The records of a session file, and its broken lines.
+    The records of a transcript file, and its broken lines.
 
     Raises:
         SessionError: the file cannot be read, or was written by a newer handrail.
     """
     try:
-        with open(path, "rb", opener=_at_once) as file:  # paths know no opener
+        with open(path, "rb", opener=_open_now) as file:  # paths know no opener
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise SessionError(f"{path} is not a file that could hold a session.")
             for number, line in enumerate(file, 1):
@@ -177,8 +177,8 @@ def read(path: Path) -> Iterator[Record | BrokenLine]:
         raise SessionError(f"The session {path} cannot be read: {error.strerror}.") from error
 
 
-def _at_once(path: str, flags: int) -> int:
-    """Opened without waiting for somebody at the other end of a pipe."""
+def _open_now(path: str, flags: int) -> int:
+    """Open without waiting for the other end of a pipe."""
     return os.open(path, flags | os.O_NONBLOCK)
 
 

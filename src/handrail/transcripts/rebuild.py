@@ -1,8 +1,8 @@
 """
-From the records of a session to a history that any model accepts. Pure: nothing here reads or writes.
+Rebuilds a history that every model accepts from the records of a transcript. Nothing here reads or writes.
 
-Whatever the file holds, the answer is a conversation in which every call has exactly one result, in call order. A call
-without a recorded result gets one that says what is known of it: it never started, or it started and nobody knows.
+Whatever the file holds, every call of the history has exactly one result, in call order. A call without a recorded
+result gets one that says what is known: it never started, or it started and its outcome is unknown.
 """
 
 from collections.abc import Iterable, Mapping
@@ -31,9 +31,9 @@ FALLEN = (
 @record
 class RebuiltTranscript:
     """
-    A conversation as its session tells it.
+    The conversation of a transcript.
 
-    `repairs` says what was mended so that it can go on, `problems` what of the file could not be understood.
+    `repairs` lists what was repaired so that it can go on, `problems` what in the file was not understood.
     """
 
     messages: tuple[Message, ...]
@@ -43,37 +43,37 @@ class RebuiltTranscript:
     model: str = ""
     mode: str = ""
     last: str | None = None
-    """The id of the newest line, to which the next one refers."""
+    """The id of the newest line, the parent of the next one."""
     uuids: tuple[str, ...] = ()
-    """For each message the id of its last line."""
+    """The id of the last line of each message."""
     repairs: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
     note: Attachment | None = None
-    """What the model has to be told before it goes on; it is not part of the file yet."""
+    """A note for the model before it goes on, which is not part of the file yet."""
     moved: str = ""
-    """The folder that calls started in at the end, if that was not the one of the beginning."""
+    """The last working folder of calls, if it is not the first one."""
     deferred: ToolUse | None = None
-    """The call that was put off at the end; its result in the messages only stands for its own."""
+    """The deferred call at the end; its result in the messages is a placeholder."""
 
 
 def rebuild(records: Iterable[Record | BrokenLine], *, upto: str = "") -> RebuiltTranscript:
-    """The conversation. With `upto`, what came after the message of that id is left out."""
-    building = _Rebuilder(upto)
+    """The conversation. With `upto`, it ends with the message of that id."""
+    rebuilder = _Rebuilder(upto)
     for each in records:
         if isinstance(each, BrokenLine):
-            building.problems.append(f"line {each.number}: {each.problem}")
+            rebuilder.problems.append(f"line {each.number}: {each.problem}")
             continue
         try:
-            building.take(each)
+            rebuilder.take(each)
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-            building.problems.append(f"a record of type {each['type']!r} is not understood: {error!r}")
-        if building.done:
+            rebuilder.problems.append(f"a record of type {each['type']!r} is not understood: {error!r}")
+        if rebuilder.done:
             break
-    return building.finished()
+    return rebuilder.finish()
 
 
 class _AssistantTurn:
-    """An answer of the model and the results of its calls, as far as they are known."""
+    """An answer of the model and the known results of its calls."""
 
     def __init__(self, message_id: str, model: str) -> None:
         self.id = message_id
@@ -91,7 +91,7 @@ class _AssistantTurn:
 
 
 class _Rebuilder:
-    """The conversation while its records are read."""
+    """Collects the conversation while its records are read."""
 
     def __init__(self, upto: str) -> None:
         self.problems: list[str] = []
@@ -110,8 +110,8 @@ class _Rebuilder:
         self._ids: set[str] = set()
 
     def take(self, line: Record) -> None:
-        if line.get("isSidechain") and not self._theirs(line):
-            return  # what sub-agents said is not part of this conversation
+        if line.get("isSidechain") and not self._is_of_subagent(line):
+            return  # messages of sub-agents are not part of this conversation
         for name in ("sessionId", "cwd"):
             if isinstance(line.get(name), str):
                 self._facts.setdefault(name, line[name])
@@ -125,14 +125,14 @@ class _Rebuilder:
             case "summary":
                 self._facts["title"] = line["summary"]
             case kind if kind == OWN:
-                self._own(line)
+                self._event(line)
             case _:
-                pass  # other programs keep more in such files
+                pass  # other programs write more types
         if isinstance(line.get("uuid"), str):
             self._reach(line["uuid"])
 
-    def _theirs(self, line: Record) -> bool:
-        """Whether the conversation is that of the sub-agent, which its first record says."""
+    def _is_of_subagent(self, line: Record) -> bool:
+        """Whether this is the transcript of the sub-agent of the line, as its first record says."""
         if line.get("event") == "opened":
             self._facts["agent"] = line["agentId"]
         return "agent" in self._facts and line.get("agentId") == self._facts["agent"]
@@ -147,7 +147,7 @@ class _Rebuilder:
             self.done = True
 
     def _place_lines(self) -> None:
-        """Where somebody goes on who refers to one of the lines since the last message."""
+        """Map the lines since the last message to its position, for prompts that continue from one of them."""
         self._places.update(dict.fromkeys(self._lines, len(self._messages)))
         self._lines.clear()
 
@@ -171,7 +171,7 @@ class _Rebuilder:
         if self._answer is not None:
             self._answer.results |= results
         elif results:
-            self.problems.append(f"results of the calls {', '.join(results)}, which nobody asked for, were left out")
+            self.problems.append(f"results of the calls {', '.join(results)}, which have no call, were left out")
         if not words:
             return
         self._close()
@@ -181,7 +181,7 @@ class _Rebuilder:
         self._add(Attachment(attachment, words) if isinstance(attachment, str) else UserMessage(words), line)
 
     def _branch(self, line: Record) -> None:
-        """A prompt that refers to an earlier line takes the place of all that followed that one."""
+        """A prompt whose parent is an earlier line replaces everything after that line."""
         place = self._places.get(line.get("parentUuid") or "")
         if place is not None and line.get("parentUuid") != self._last and place < len(self._messages):
             del self._messages[place:], self._uuids[place:]
@@ -191,7 +191,7 @@ class _Rebuilder:
             case "note":
                 self._close()
                 self._add(SystemNote(line["content"], line.get("level") or "info"), line)
-            case "compact_boundary":  # what other programs write when a summary takes the place of all before
+            case "compact_boundary":  # other programs write it when a summary replaces all before
                 self._close()
                 self._messages.clear()
                 self._uuids.clear()
@@ -199,7 +199,7 @@ class _Rebuilder:
             case _:
                 pass
 
-    def _own(self, line: Record) -> None:
+    def _event(self, line: Record) -> None:
         match line["event"]:
             case "opened":
                 self._facts |= {"cwd": line["cwd"], "own": "yes"}
@@ -213,7 +213,7 @@ class _Rebuilder:
                 self._discard()
             case "replaced":
                 self._close()
-                self._messages = [message for value in line["messages"] for message in self._replacing(value)]
+                self._messages = [message for value in line["messages"] for message in self._replacement(value)]
                 self._uuids = [""] * len(self._messages)
                 self._places.clear()
             case "repaired":
@@ -247,7 +247,7 @@ class _Rebuilder:
                 self._given_up.append(f"- {call.name} ({call.id}): {known}")
         self._answer = None
 
-    def _replacing(self, value: Mapping[str, Any]) -> list[Message]:
+    def _replacement(self, value: Mapping[str, Any]) -> list[Message]:
         if "keep" in value:
             first, end = value["keep"]
             return self._messages[first:end]
@@ -265,12 +265,12 @@ class _Rebuilder:
     # Closing an answer
 
     def _close(self) -> None:
-        """The answer is over: into the history with it, and one result for each of its calls."""
+        """Finish the answer: add it to the history, with one result for each of its calls."""
         answer, self._answer = self._answer, None
         if answer is None:
             return
         message = self._without_doubles(answer.message())
-        if not _empty(message):
+        if not _is_empty(message):
             if not answer.settled and "own" in self._facts:
                 self._repairs.append("an answer was cut off; what had arrived of it is kept")
             self._add(message, {})
@@ -280,7 +280,7 @@ class _Rebuilder:
         self._place_lines()
 
     def _without_doubles(self, message: AssistantMessage) -> AssistantMessage:
-        """No model accepts two calls of one id; a file that was put together by hand may hold them."""
+        """No model accepts two calls with one id, which files edited by hand may contain."""
         kept = []
         for block in message.content:
             if isinstance(block, ToolUse | BrokenToolUse):
@@ -310,12 +310,12 @@ class _Rebuilder:
         uuid = line.get("uuid")
         self._uuids.append(uuid if isinstance(uuid, str) else self._last or "")
 
-    def finished(self) -> RebuiltTranscript:
+    def finish(self) -> RebuiltTranscript:
         deferred = self._deferred_call()
         self._close()
         note = Attachment(GIVEN_UP, (Text(FALLEN.format("\n".join(self._given_up))),)) if self._given_up else None
         if note:
-            self._repairs.append("calls of an answer that was given up are told of")
+            self._repairs.append("calls of an answer that was given up are reported")
         if self._upto and not self.done:
             self.problems.append(f"there is no message {self._upto!r}")
         facts = self._facts
@@ -336,7 +336,7 @@ class _Rebuilder:
         )
 
     def _deferred_call(self) -> ToolUse | None:
-        """The call that the conversation ends with and that was put off, if nothing more is known of it."""
+        """The deferred call at the end of the conversation, if nothing more is known of it."""
         answer = self._answer
         if answer is None or not answer.settled or not answer.whole or answer.deferred in self._began:
             return None
@@ -344,7 +344,7 @@ class _Rebuilder:
         return next((call for call in waiting if isinstance(call, ToolUse)), None)
 
 
-def _empty(message: AssistantMessage) -> bool:
+def _is_empty(message: AssistantMessage) -> bool:
     return all(
         isinstance(block, Thinking) or (isinstance(block, Text) and not block.text.strip()) for block in message.content
     )
