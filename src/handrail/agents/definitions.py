@@ -1,15 +1,17 @@
-"""Which sub-agents there are: built in, written down in files, or given by the program that drives us."""
+"""Agent definitions: built in, read from files, or given by the host program."""
 
 import re
 from collections.abc import Mapping
 from typing import Any
 
 from handrail.files.frontmatter import read_head, split_names
+from handrail.permissions.globs import glob
+from handrail.permissions.modes import MODE_ALIASES, MODES
 from handrail.records import record
 
 NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*", re.IGNORECASE)
 NOT_FOR_SUBAGENTS = frozenset({"Agent", "AskUserQuestion", "EnterPlanMode", "ExitPlanMode"})
-READERS = frozenset({"Glob", "Grep", "Read", "ToolSearch", "WebFetch", "WebSearch"})
+READ_ONLY_TOOLS = frozenset({"Glob", "Grep", "Read", "ToolSearch", "WebFetch", "WebSearch"})
 
 
 @record
@@ -17,8 +19,8 @@ class AgentDefinition:
     """
     One kind of sub-agent. `prompt` is its system prompt.
 
-    `tools` are names or rules (None = all that sub-agents may have), `mcp__server` means all tools of a server. `model`
-    empty = that of the caller. `mode` is the widest one it works in; a wider one than the caller's has no effect.
+    `tools` are names or rules (None = all that sub-agents may use); `mcp__server` means all tools of a server. An empty
+    `model` is that of the caller. `mode` is the widest mode it works in; one wider than the caller's has no effect.
     """
 
     name: str
@@ -32,7 +34,7 @@ class AgentDefinition:
     source: str = "built-in"
 
     def may_use(self, tool: str) -> bool:
-        """Whether a tool of this name is for it."""
+        """Whether it may use a tool of this name."""
         if tool in NOT_FOR_SUBAGENTS or _names_tool(self.disallowed, tool):
             return False
         return self.tools is None or _names_tool(self.tools, tool)
@@ -40,7 +42,7 @@ class AgentDefinition:
     @property
     def only_reads(self) -> bool:
         """Whether nothing it may use can change anything."""
-        return self.tools is not None and {tool.partition("(")[0] for tool in self.tools} <= READERS
+        return self.tools is not None and {tool.partition("(")[0] for tool in self.tools} <= READ_ONLY_TOOLS
 
 
 BUILT_IN = (
@@ -61,7 +63,7 @@ BUILT_IN = (
 
 
 def parse_file(text: str, source: str) -> AgentDefinition | str:
-    """A definition from a Markdown file, or why it is none."""
+    """The definition in a Markdown file, or what is wrong with it."""
     headed = read_head(text)
     name, description = headed.text("name"), headed.text("description")
     mode = headed.text("permissionMode")
@@ -82,7 +84,7 @@ def parse_file(text: str, source: str) -> AgentDefinition | str:
 
 
 def parse_json(name: str, value: object, source: str) -> AgentDefinition | str:
-    """A definition as programs give it, or why it is none."""
+    """The definition in a JSON value of a host program, or what is wrong with it."""
     if not isinstance(value, Mapping):
         return f"{source}: the agent {name!r} is {value!r} instead of an object"
     description, prompt = value.get("description"), value.get("prompt")
@@ -106,9 +108,8 @@ def parse_json(name: str, value: object, source: str) -> AgentDefinition | str:
 
 
 def _names_tool(names: tuple[str, ...], tool: str) -> bool:
-    """Whether one of these names or rules is about a tool; `*` stands for any text."""
-    from handrail.permissions.globs import glob  # noqa: PLC0415  # no first request waits for it
-    from handrail.permissions.rules import ALIASES, MCP  # noqa: PLC0415
+    """Whether one of these names or rules is about a tool; `*` matches any text."""
+    from handrail.permissions.rules import ALIASES, MCP  # noqa: PLC0415  # the first request does not need it
 
     for name in names:
         plain = ALIASES.get(each := name.partition("(")[0].strip(), each)
@@ -123,13 +124,7 @@ def _problem(name: object, description: object, mode: object) -> str:
         return f"{name!r} cannot be the name of an agent. Use letters, digits and single dashes."
     if not isinstance(description, str) or not description:
         return f"the agent {name!r} has no description"
-    return _mode_problem(name, mode) if mode else ""
-
-
-def _mode_problem(name: str, mode: object) -> str:
-    from handrail.permissions.modes import MODE_ALIASES, MODES  # noqa: PLC0415  # few have one
-
-    if isinstance(mode, str) and MODE_ALIASES.get(mode, mode) in MODES:
+    if not mode or (isinstance(mode, str) and MODE_ALIASES.get(mode, mode) in MODES):
         return ""
     return f"the agent {name!r} has the permissionMode {mode!r}. Use one of {', '.join(MODES)}."
 

@@ -86,9 +86,7 @@ class TranscriptStore:
 
     def fork(self, path: Path, cwd: str, session_id: str = "", *, upto: str = "") -> OpenTranscript:
         """Create a transcript that begins with the conversation of another one, which stays unchanged."""
-        rebuilt = replace(
-            read_transcript(path, upto), deferred=None
-        )  # whoever resumes the other one decides about that
+        rebuilt = replace(read_transcript(path, upto), deferred=None)  # a resume of the original decides about that
         name = _check_id(session_id) if session_id else new_id()
         if any(self._paths(name)):
             raise SessionError(f"There is a session {name!r} already. Choose another id.")
