@@ -27,6 +27,7 @@ BEGIN, END = "<!-- picture: made by `make picture` -->", "<!-- end of picture --
 MAX_LINES, MAX_MODULE = 56_400, 400
 MAX_PARAMETERS, MAX_AGENT_PARAMETERS, MAX_METHODS = 12, 19, 25
 MAX_SHARED_NAMES, MAX_LATE = 5.0, 0.5
+LAZY = f"{PACKAGE}.lazy"
 TOOL, FLAG = "Glob", "is_destructive"
 """A tool that only reads files, and a flag that questions and `explain` show: what they touch, a new one will."""
 
@@ -157,8 +158,10 @@ def untyped_keywords(code: Sequence[Module]) -> Iterator[tuple[str, str]]:
 
 
 def late_imports(code: Sequence[Module]) -> Iterator[str]:
-    """Import statements inside functions, and calls of `import_module`."""
+    """Uses of `lazy`, and what goes past it: import statements inside functions, and calls of `import_module`."""
     for module in code:
+        if module.name == LAZY:
+            continue
         inside = {
             id(node)
             for function in module.nodes
@@ -167,7 +170,7 @@ def late_imports(code: Sequence[Module]) -> Iterator[str]:
             if isinstance(node, ast.Import | ast.ImportFrom)
         }
         for node in module.nodes:
-            if id(node) in inside or (isinstance(node, ast.Call) and called(node) == "import_module"):
+            if id(node) in inside or (isinstance(node, ast.Call) and called(node) in ("lazy", "import_module")):
                 yield f"{module.name}:{node.lineno}"  # type: ignore[attr-defined]  # statements and calls have one
 
 

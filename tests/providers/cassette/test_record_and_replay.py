@@ -432,10 +432,10 @@ from handrail.conversation.blocks import Text
 from handrail.conversation.messages import UserMessage
 from handrail.conversation.request import History, Request
 from handrail.providers.cassette.opening import open_replayed_provider, open_replayer, surroundings_of
-from handrail.providers.choose import Wishes
+from handrail.providers.choose import ModelOptions
 async def main():
     player = open_replayer(Path(sys.argv[1]), surroundings_of(Path.cwd(), {}))
-    provider = open_replayed_provider(player, Wishes())
+    provider = open_replayed_provider(player, ModelOptions())
     request = Request("m", History([UserMessage((Text("Hi"),))]))
     print([type(event).__name__ async for event in provider.stream(request)][-1])
     await provider.aclose()
