@@ -2,12 +2,18 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from handrail.files.frontmatter import read_head, split_names
+from handrail.lazy import lazy
 from handrail.permissions.globs import glob
 from handrail.permissions.modes import MODE_ALIASES, MODES
 from handrail.records import record
+
+if TYPE_CHECKING:
+    from handrail.permissions import rules
+else:
+    rules = lazy("handrail.permissions.rules")  # the first request does not need it
 
 NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*", re.IGNORECASE)
 NOT_FOR_SUBAGENTS = frozenset({"Agent", "AskUserQuestion", "EnterPlanMode", "ExitPlanMode"})
@@ -64,23 +70,13 @@ BUILT_IN = (
 
 def parse_file(text: str, source: str) -> AgentDefinition | str:
     """The definition in a Markdown file, or what is wrong with it."""
-    headed = read_head(text)
-    name, description = headed.text("name"), headed.text("description")
-    mode = headed.text("permissionMode")
-    if problem := _problem(name, description, mode):
-        return f"{source}: {headed.problem or problem}"
-    turns = headed.text("maxTurns")
-    return AgentDefinition(
-        name,
-        description,
-        headed.body,
-        headed.names("tools"),
-        headed.names("disallowedTools") or (),
-        _model(headed.text("model")),
-        mode,
-        int(turns) if turns.isdecimal() and int(turns) > 0 else None,
-        source,
-    )
+    head = read_head(text)
+    value: dict[str, object] = {key: head.text(key) for key in ("description", "permissionMode", "model")}
+    value |= {key: head.names(key) for key in ("tools", "disallowedTools")}
+    turns = head.text("maxTurns")
+    value |= {"prompt": head.body, "maxTurns": int(turns) if turns.isdecimal() else None}
+    found = parse_json(head.text("name"), value, source)
+    return f"{source}: {head.problem}" if isinstance(found, str) and head.problem else found
 
 
 def parse_json(name: str, value: object, source: str) -> AgentDefinition | str:
@@ -109,11 +105,9 @@ def parse_json(name: str, value: object, source: str) -> AgentDefinition | str:
 
 def _names_tool(names: tuple[str, ...], tool: str) -> bool:
     """Whether one of these names or rules is about a tool; `*` matches any text."""
-    from handrail.permissions.rules import ALIASES, MCP  # noqa: PLC0415  # the first request does not need it
-
     for name in names:
-        plain = ALIASES.get(each := name.partition("(")[0].strip(), each)
-        server = plain.startswith(MCP) and "__" not in plain.removeprefix(MCP)
+        plain = rules.ALIASES.get(each := name.partition("(")[0].strip(), each)
+        server = plain.startswith(rules.MCP) and "__" not in plain.removeprefix(rules.MCP)
         if glob(plain).matches(tool) or (server and glob(f"{plain}__*").matches(tool)):
             return True
     return False
@@ -135,7 +129,7 @@ def _names(value: Any) -> tuple[str, ...] | None:
             return None
         case str():
             return split_names(value)
-        case list():
+        case list() | tuple():
             return tuple(str(each) for each in value)
         case _:
             return ()

@@ -1,22 +1,24 @@
 """Checks the values of a settings file. Wrong values are left out and reported; the others stand."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from difflib import get_close_matches
+from types import UnionType
 from typing import Any
 
 from handrail.config.json_paths import JsonPath, format_path
 from handrail.config.keys import ALWAYS, Key, Schema, Tree, tree
 from handrail.records import record
 
-WORDS = {
-    "string": "text in quotes",
-    "boolean": "true or false",
-    "integer": "a whole number",
-    "number": "a number",
-    "array": "a list",
-    "object": "an object",
+TYPES: Mapping[str, tuple[type | UnionType, str]] = {
+    "string": (str, "text in quotes"),
+    "boolean": (bool, "true or false"),
+    "integer": (int, "a whole number"),
+    "number": (int | float, "a number"),
+    "array": (list, "a list"),
+    "object": (dict, "an object"),
 }
+"""The types of JSON Schema, as Python types and as words."""
 # A mistake here means that it is unknown what the file forbids.
 FORBIDS = (("permissions",), ("permissions", "deny"), ("permissions", "ask"))
 FORBIDS_SERVERS = "deniedMcpServers"
@@ -79,7 +81,7 @@ def _fit(value: Any, schema: Schema, path: JsonPath, problems: list[ValueProblem
     """The value without the parts that do not fit. Raises _OmitError if nothing is left of it."""
     expected = schema.get("type")
     if expected and not _has_type(value, expected):
-        problems.append(_mismatch(path, value, WORDS[expected]))
+        problems.append(_mismatch(path, value, TYPES[expected][1]))
         raise _OmitError
     if "enum" in schema and value not in schema["enum"]:
         problems.append(_mismatch(path, value, "one of " + ", ".join(map(repr, schema["enum"]))))
@@ -126,19 +128,7 @@ def _fit_items(items: list[Any], schema: Schema, path: JsonPath, problems: list[
 
 
 def _has_type(value: Any, expected: str) -> bool:
-    match expected:
-        case "string":
-            return isinstance(value, str)
-        case "boolean":
-            return isinstance(value, bool)
-        case "integer":
-            return isinstance(value, int) and not isinstance(value, bool)
-        case "number":
-            return isinstance(value, int | float) and not isinstance(value, bool)
-        case "array":
-            return isinstance(value, list)
-        case _:
-            return isinstance(value, dict)
+    return isinstance(value, TYPES[expected][0]) and (expected == "boolean" or not isinstance(value, bool))
 
 
 def text_problem(value: str) -> str:

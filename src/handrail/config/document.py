@@ -16,10 +16,13 @@ from handrail.config.json_paths import MAX_DEPTH, JsonPath, column_of, format_pa
 from handrail.config.places import SettingsFile
 from handrail.config.problems import Problem
 from handrail.errors import JsonTextError, SettingsFileError
+from handrail.lazy import lazy
 from handrail.processes.sandbox.placeholder_marks import stands_in
 
 if TYPE_CHECKING:
-    from handrail.config.json_text import JsonNode
+    from handrail.config import json_text
+else:
+    json_text = lazy("handrail.config.json_text")  # only broken files and line numbers need it
 
 MAX_BYTES = 4_000_000
 
@@ -33,7 +36,7 @@ class SettingsDocument:
         self.file = file
         self.text = text
         self.broken = broken
-        self._root: JsonNode | None = None
+        self._root: json_text.JsonNode | None = None
         self.values, found = check_values(values) if not broken else ({}, [])
         self.doubtful = broken is not None or any(each.doubt for each in found)
         """Whether it is unknown what the file forbids."""
@@ -57,9 +60,9 @@ class SettingsDocument:
         usable = [item for item in items if isinstance(item.value, str) and not text_problem(item.value)]
         return [bisect_right(ends, item.start) + 1 for item in usable]
 
-    def _scan_once(self) -> "JsonNode | None":
+    def _scan_once(self) -> "json_text.JsonNode | None":
         if self._root is None and self.text and not self.broken:
-            self._root = _scan(self.text)
+            self._root = json_text.scan(self.text)
         return self._root
 
     def problem(self, path: JsonPath, message: str, *, hint: bool = False) -> Problem:
@@ -147,7 +150,7 @@ def parse_object(text: str) -> dict[str, Any]:
     try:
         values = json.loads(text, object_pairs_hook=_without_doubles, parse_constant=_refuse, parse_float=_finite)
         if text.count("{") + text.count("[") > MAX_DEPTH:
-            _scan(text)  # it could be nested too deeply
+            json_text.scan(text)  # it could be nested too deeply
     except (ValueError, RecursionError) as error:
         raise _locate(text, error) from error
     if not isinstance(values, dict):
@@ -158,16 +161,10 @@ def parse_object(text: str) -> dict[str, Any]:
 def _locate(text: str, error: Exception) -> SettingsFileError:
     """The same error with its position, which the slower parser knows."""
     try:
-        _scan(text)
+        json_text.scan(text)
     except JsonTextError as found:
         return found
     return SettingsFileError(f"it is not strict JSON: {error}", 0)
-
-
-def _scan(text: str) -> "JsonNode":
-    from handrail.config.json_text import scan  # noqa: PLC0415  # only needed for broken files and line numbers
-
-    return scan(text)
 
 
 def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -36,33 +36,30 @@ class JsonNode(NamedTuple):
     members: tuple[Member, ...] = ()
     items: tuple["JsonNode", ...] = ()
 
+    def child(self, step: str | int) -> "tuple[int, JsonNode] | None":
+        """The value of a key or index, if there is one, and where it is written."""
+        if isinstance(step, int):
+            return (self.items[step].start, self.items[step]) if step < len(self.items) else None
+        return next(((member.start, member.node) for member in self.members if member.key == step), None)
+
     def find(self, path: Sequence[str | int]) -> "JsonNode | None":
         """The value at the end of a path, if there is one."""
-        node: JsonNode | None = self
+        node = self
         for step in path:
-            if node is None:
+            child = node.child(step)
+            if child is None:
                 return None
-            if isinstance(step, int):
-                node = node.items[step] if step < len(node.items) else None
-            else:
-                node = next((member.node for member in node.members if member.key == step), None)
+            _, node = child
         return node
 
     def starts(self, path: Sequence[str | int]) -> int:
         """The position of the value at the end of a path, or of its nearest existing parent."""
-        at = self.start
-        node = self
+        at, node = self.start, self
         for step in path:
-            if isinstance(step, int):
-                if step >= len(node.items):
-                    break
-                node = node.items[step]
-                at = node.start
-            else:
-                found = next((member for member in node.members if member.key == step), None)
-                if found is None:
-                    break
-                node, at = found.node, found.start
+            child = node.child(step)
+            if child is None:
+                break
+            at, node = child
         return at
 
 

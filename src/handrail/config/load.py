@@ -21,11 +21,14 @@ from handrail.config.places import SettingsFile, SettingsPlaces
 from handrail.config.problems import Problem
 from handrail.config.snapshot import TRUSTED, UNTRUSTED, Layer, Settings
 from handrail.errors import SettingsError, SettingsFileError
+from handrail.lazy import lazy
 from handrail.permissions.modes import stricter
 
 if TYPE_CHECKING:
-    from handrail.config.needs_trust import TrustItem
-    from handrail.config.trust import TrustRecord
+    from handrail.config import needs_trust, trust
+else:  # only folders with their own settings need them
+    needs_trust = lazy("handrail.config.needs_trust")
+    trust = lazy("handrail.config.trust")
 
 MANAGED_ONLY = tuple(key.name for key in KEYS if key.managed)
 OWN_LIMITS = ("redact", "allowedMcpServers")
@@ -59,13 +62,13 @@ def load_settings(
     own = [document for document in (*flag, *files) if _only_narrows(document, flags.wideners)]
     narrow, items = _split(own, servers, limited=limited)
     judged = not limited and (items or flags.trust)
-    trust, agreed = _judge(places, flags, items, before) if judged else (UNTRUSTED, None)
+    state, agreed = _judge(places, flags, items, before) if judged else (UNTRUSTED, None)
     layers = [Layer(document, document.values) for document in policy]
     doubtful = False
     for document in (*flag, *files):
         problems += document.problems
         values: Mapping[str, Any] = document.values
-        if trust != TRUSTED and id(document) in narrow:
+        if state != TRUSTED and id(document) in narrow:
             values = narrow[id(document)]
         last = _last(before, document) if document.doubtful else None
         if last is not None:
@@ -75,20 +78,20 @@ def load_settings(
             )
         doubtful = doubtful or (document.doubtful and last is None)
         layers.append(Layer(document, _without_managed(document, values, problems), kept=last is not None))
-    if trust != TRUSTED:
+    if state != TRUSTED:
         layers = _no_looser_mode(layers, {id(document) for document in own})
     if doubtful:
         layers = [replace(layer, values=_without_allowing(layer.values)) for layer in layers]
     values = merge_values(layer.values for layer in layers)
-    approved = _approved_servers(servers.values if servers else {}, values, trusted=trust == TRUSTED)
+    approved = _approved_servers(servers.values if servers else {}, values, trusted=state == TRUSTED)
     return Settings(
         layers=tuple(layers),
         values=values,
         policy=merge_values(layer.values for layer in layers if layer.source == "policy"),
         problems=tuple(problems),
-        ignored=() if limited or trust == TRUSTED else tuple(item for item in items if not _is_one_of(item, approved)),
+        ignored=() if limited or state == TRUSTED else tuple(item for item in items if not _is_one_of(item, approved)),
         items=items,
-        trust=trust,
+        trust=state,
         doubtful=doubtful,
         servers=approved,
         named=servers,
@@ -123,10 +126,12 @@ def _flags(flags: SettingsFlags, places: SettingsPlaces, before: Settings | None
     """The settings of the command line. They are read once, because the agent may be able to write such a file."""
     if before is not None:
         return [layer.document for layer in before.layers if layer.source == "flag"]
-    documents = [_flag(flags.settings, places)] if flags.settings else []
-    if any(document.doubtful for document in documents):
-        raise SettingsError("\n".join(str(problem) for document in documents for problem in document.problems))
-    return documents
+    if not flags.settings:
+        return []
+    document = _flag(flags.settings, places)
+    if document.doubtful:
+        raise SettingsError("\n".join(map(str, document.problems)))
+    return [document]
 
 
 def _flag(given: str, places: SettingsPlaces) -> SettingsDocument:
@@ -172,21 +177,20 @@ def _only_narrows(document: SettingsDocument, wideners: Wideners) -> bool:
 
 def _split(
     own: Iterable[SettingsDocument], servers: "Layer | None", *, limited: bool
-) -> "tuple[dict[int, dict[str, Any]], tuple[TrustItem, ...]]":
+) -> "tuple[dict[int, dict[str, Any]], tuple[needs_trust.TrustItem, ...]]":
     """The values of a project's own documents that narrow, and the items that need trust."""
     present = [document for document in own if document.values]
     if not present and not servers:
         return {}, ()
-    from handrail.config.needs_trust import TrustItem, split  # noqa: PLC0415  # only folders with their own settings need it
-
     narrow: dict[int, dict[str, Any]] = {}
-    items: list[TrustItem] = []
+    items: list[needs_trust.TrustItem] = []
     for document in present:
-        kept, found = split(document.file.source, document.values)
+        kept, found = needs_trust.split(document.file.source, document.values)
         narrow[id(document)] = {**kept, **_limits(document, kept)} if limited else kept
         items += found
     if servers:
-        items += [TrustItem("project", ("mcpServers", name), value) for name, value in servers.values.items()]
+        named = servers.values.items()
+        items += [needs_trust.TrustItem("project", ("mcpServers", name), value) for name, value in named]
     return narrow, tuple(items)
 
 
@@ -200,21 +204,19 @@ def _limits(document: SettingsDocument, kept: Mapping[str, Any]) -> dict[str, An
 
 
 def _judge(
-    places: SettingsPlaces, flags: SettingsFlags, items: "tuple[TrustItem, ...]", before: Settings | None
-) -> "tuple[str, TrustRecord | None]":
+    places: SettingsPlaces, flags: SettingsFlags, items: "tuple[needs_trust.TrustItem, ...]", before: Settings | None
+) -> "tuple[str, trust.TrustRecord | None]":
     """Whether the items are trusted, and the record of --trust, which covers what was there when the session began."""
-    from handrail.config.trust import TrustStore, covers, record_for, union  # noqa: PLC0415  # few folders need it
-
-    now = record_for(places.cwd, items)
+    now = trust.record_for(places.cwd, items)
     agreed = (before.agreed if before else now) if flags.trust else None
-    kept = TrustStore(places.state).record_of(places.cwd)
-    known = [each for each in (agreed, kept, union(agreed, kept)) if each]
+    kept = trust.TrustStore(places.state).record_of(places.cwd)
+    known = [each for each in (agreed, kept, trust.union(agreed, kept)) if each]
     if not known:
         return UNTRUSTED, agreed
-    return TRUSTED if any(covers(each, now) for each in known) else "changed", agreed
+    return TRUSTED if any(trust.covers(each, now) for each in known) else "changed", agreed
 
 
-def _is_one_of(item: "TrustItem", servers: Mapping[str, Any]) -> bool:
+def _is_one_of(item: "needs_trust.TrustItem", servers: Mapping[str, Any]) -> bool:
     return item.path[0] == "mcpServers" and item.path[1] in servers
 
 
@@ -238,9 +240,7 @@ def _last(before: Settings | None, document: SettingsDocument) -> Mapping[str, A
 
 
 def _only_narrow(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    from handrail.config.needs_trust import split  # noqa: PLC0415  # rarely needed
-
-    return split("", values)[0]
+    return needs_trust.split("", values)[0]
 
 
 def _without_managed(

@@ -6,14 +6,21 @@ They come from the policy folders and from any other `PolicySource`. Two are bui
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from handrail.config.document import SettingsDocument, document_of, read_document
 from handrail.config.merge import merge_values
 from handrail.config.places import SettingsPlaces, policy_file
 from handrail.config.problems import Problem
 from handrail.errors import SettingsError
+from handrail.lazy import lazy
 from handrail.records import record
+
+if TYPE_CHECKING:
+    from handrail.config import commands, policy_url
+else:  # few policies name a program or an address
+    commands = lazy("handrail.config.commands")
+    policy_url = lazy("handrail.config.policy_url")
 
 TIMEOUT = 10.0
 
@@ -49,12 +56,10 @@ class CommandSource:
 
     def read(self) -> bytes:
         """What it prints within ten seconds."""
-        from handrail.config.commands import output_of  # noqa: PLC0415  # few policies name one
-
         try:
             if not self.arguments:
                 raise OSError("it names no program")
-            return output_of(self.arguments, cwd="/", env=self.env, timeout=TIMEOUT)
+            return commands.output_of(self.arguments, cwd="/", env=self.env, timeout=TIMEOUT)
         except OSError as error:
             raise SettingsError(f"{self.name} did not give a policy: {error}. Nothing runs without it.") from error
 
@@ -82,9 +87,7 @@ def read_policy(
     own = [CommandSource(tuple(command), env)] if (command := named.get("policyCommand")) is not None else []
     given = [document_of(policy_file(other.name), other.read()) for other in (*others, *own)]
     if (url := named.get("policyUrl")) is not None:
-        from handrail.config.policy_url import policy_from  # noqa: PLC0415  # few policies name one
-
-        given.append(policy_from(url, places.state, env, [] if problems is None else problems))
+        given.append(policy_url.policy_from(url, places.state, env, [] if problems is None else problems))
     return _usable([*given, *files])
 
 

@@ -23,7 +23,7 @@ class SettingsWatch:
         """Watch these project files too, which settings run: a change of them is a matter of trust."""
         new = [("trust", file) for file in dict.fromkeys(files)]
         self._files += tuple(new)
-        self._stamps += [_stamp(file) for _, file in new]
+        self._stamps += [stamp(file) for _, file in new]
 
     @property
     def empty(self) -> bool:
@@ -43,7 +43,7 @@ class SettingsWatch:
         return found
 
     def _look(self) -> list[Stamp]:
-        return [_stamp(file) for _, file in self._files]
+        return [stamp(file) for _, file in self._files]
 
 
 def _files(places: SettingsPlaces, flags: SettingsFlags) -> Iterable[tuple[str, Path]]:
@@ -56,7 +56,8 @@ def _files(places: SettingsPlaces, flags: SettingsFlags) -> Iterable[tuple[str, 
     yield "trust", places.trust_file
 
 
-def _stamp(file: str) -> Stamp:
+def stamp(file: str | Path) -> Stamp:
+    """What changes with the file; None if there is none."""
     try:
         status = os.stat(file)  # noqa: PTH116  # runs before every call
     except OSError:

@@ -13,6 +13,7 @@ from pathlib import Path
 from handrail.config.document import decode_text, parse_object, read_bytes
 from handrail.config.files import lock_folder, replace_file
 from handrail.config.places import SettingsFile, SettingsPlaces
+from handrail.config.watch import stamp
 from handrail.errors import SettingsError, SettingsFileError
 
 TRIES = 5
@@ -51,7 +52,7 @@ def _target(file: SettingsFile, places: SettingsPlaces) -> Path:
 
 def _try_edit(file: SettingsFile, target: Path, change: Callable[[str], str]) -> bool:
     """Make the change; False if another program changed the file meanwhile without the lock."""
-    before = _stamp(target)
+    before = stamp(target)
     try:
         data = read_bytes(target)
         text = "{}\n" if data is None else decode_text(data)
@@ -65,21 +66,13 @@ def _try_edit(file: SettingsFile, target: Path, change: Callable[[str], str]) ->
         return True
     parse_object(changed)
     mark = codecs.BOM_UTF8 if data and data.startswith(codecs.BOM_UTF8) else b""
-    if _stamp(target) != before:
+    if stamp(target) != before:
         return False
     if before is None and file.source == "local":
         _ignore_in_git(target.parent)
     mode = stat.S_IMODE(target.stat().st_mode) if before else 0o644 if file.source == "project" else 0o600
     replace_file(target, mark + changed.encode(), mode=mode)
     return True
-
-
-def _stamp(path: Path) -> tuple[int, int, int] | None:
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 def _ignore_in_git(folder: Path) -> None:

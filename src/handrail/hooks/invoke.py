@@ -5,6 +5,7 @@ import inspect
 import json
 import logging
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import field
 from pathlib import Path
@@ -15,7 +16,6 @@ from pydantic_core import PydanticSerializationError, to_json
 from handrail.errors import HandrailError, TransportError, UrlError
 from handrail.files.owned import owned_folder
 from handrail.hooks.events import EVENTS
-from handrail.hooks.http import fill_headers, post
 from handrail.hooks.results import (
     NOTHING,
     HookOutput,
@@ -28,6 +28,8 @@ from handrail.hooks.results import (
 )
 from handrail.hooks.specs import BrokenHook, CallbackHook, CommandHook, Hook, HttpHook
 from handrail.hooks.urls import url_allowed
+from handrail.http.client import HttpClient
+from handrail.http.transport import HttpRequest
 from handrail.processes.run import run as run_process
 from handrail.records import record
 
@@ -36,6 +38,8 @@ log = logging.getLogger(__name__)
 MAX_BYTES = 1_000_000
 SETS_VARIABLES = frozenset(("SessionStart", "CwdChanged"))
 PYTHON_NAMES = {"continue_": "continue", "async_": "async"}
+VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))", re.ASCII)
+RESERVED = frozenset(("connection", "content-length", "content-type", "host", "transfer-encoding"))
 
 
 def _new_session() -> str:
@@ -125,15 +129,37 @@ def _variables(body: HookInput, where: HookEnvironment) -> Mapping[str, str]:
 async def _post(hook: HttpHook, seconds: float, body: HookInput, where: HookEnvironment) -> HookReturn:
     if where.urls is not None and not url_allowed(hook.url, where.urls):
         return HookReturn(failure("may not be called: allowedHttpHookUrls does not list its address"))
+    own = (("connection", "close"), ("content-type", "application/json"))
     try:
-        async with asyncio.timeout(seconds):
-            headers = fill_headers(hook, where.env, where.variables)
-            output = await post(hook, body.data, headers, where.env, MAX_BYTES)
+        async with asyncio.timeout(seconds), HttpClient(where.env, proxy_loopback=False) as client:
+            request = HttpRequest(hook.url, (*own, *_fill_headers(hook, where)), body.data)
+            answer = await client.fetch(request, max_bytes=MAX_BYTES)
     except TimeoutError:
         return HookReturn(failure(f"did not answer within {seconds:g} seconds"))
     except (TransportError, UrlError) as error:
         return HookReturn(failure(f"could not be asked: {error}"))
+    output = output_from_bytes(answer.body, cut=answer.cut)
+    if not 200 <= answer.status < 300:
+        status = f"it answered with status {answer.status}: {output.text[:200]}"
+        return HookReturn(failure(f"could not be asked: {status}"))
     return HookReturn(result_of(EVENTS[body.event], output), output)
+
+
+def _fill_headers(hook: HttpHook, where: HookEnvironment) -> list[tuple[str, str]]:
+    """The headers with variables filled in; one that hook and settings do not both allow is empty."""
+    allowed = hook.variables if where.variables is None else hook.variables & frozenset(where.variables)
+
+    def value(found: re.Match[str]) -> str:
+        name = found[1] or found[2]
+        return where.env.get(name, "") if name in allowed else ""
+
+    texts = [(name, text) for name, text in hook.headers if name.lower() not in RESERVED]
+    return [(name, _one_line(VARIABLE.sub(value, text))) for name, text in texts]
+
+
+def _one_line(text: str) -> str:
+    """A variable must not be able to add headers of its own."""
+    return re.sub(r"[\x00-\x1f\x7f]", "", text).strip()
 
 
 async def _call(callback: CallbackHook, seconds: float, body: HookInput) -> HookResult:

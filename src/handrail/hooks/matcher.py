@@ -12,13 +12,18 @@ look-around or back-references, which it does not support, run on one that gives
 import re
 from collections.abc import Callable
 from functools import lru_cache
-from importlib import import_module
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from pydantic_core import SchemaError, SchemaValidator, core_schema
 
+from handrail.lazy import lazy
 from handrail.permissions.rules import ALIASES
 from handrail.records import record
+
+if TYPE_CHECKING:
+    import jsonschema_rs
+else:
+    jsonschema_rs = lazy("jsonschema_rs")  # 40 ms that few expressions need
 
 NAMES = re.compile(r"[A-Za-z0-9_\-,| \t]*\Z")
 MAX_STEPS = 100_000
@@ -68,16 +73,15 @@ def _linear_search(text: str) -> Search | None:
 
 def _bounded_search(text: str) -> Search | None:
     """A search that counts as a match when it runs out of steps: then the hook runs and can decide itself."""
-    library = import_module("jsonschema_rs")  # 40 ms that few expressions need
     try:
-        options = library.FancyRegexOptions(backtrack_limit=MAX_STEPS)
-        validator = library.Draft202012Validator({"pattern": text}, pattern_options=options)
-    except (ValueError, library.ValidationError):
+        options = jsonschema_rs.FancyRegexOptions(backtrack_limit=MAX_STEPS)
+        validator = jsonschema_rs.Draft202012Validator({"pattern": text}, pattern_options=options)
+    except (ValueError, jsonschema_rs.ValidationError):
         return None
 
     def search(value: str) -> bool:
         for error in validator.iter_errors(value):
-            return isinstance(error.kind, library.ValidationErrorKind.BacktrackLimitExceeded)
+            return isinstance(error.kind, jsonschema_rs.ValidationErrorKind.BacktrackLimitExceeded)
         return True
 
     return search

@@ -25,8 +25,8 @@ class HookNews(Progress):
     outcome: str = ""
 
 
-NewsListener: TypeAlias = Callable[[HookNews], None]
+OnNews: TypeAlias = Callable[[HookNews], None]
 
 
-def ignore_news(_news: HookNews) -> None:
+def ignore(_news: HookNews) -> None:
     """The listener of callers that show nothing."""

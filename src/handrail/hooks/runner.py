@@ -19,7 +19,7 @@ from handrail.hooks.condition import holds
 from handrail.hooks.events import EVENTS, HookEvent
 from handrail.hooks.fold import fold_results, weigh
 from handrail.hooks.invoke import HookEnvironment, HookInput, HookReturn, invoke
-from handrail.hooks.news import HookNews, NewsListener, ignore_news
+from handrail.hooks.news import HookNews, OnNews, ignore
 from handrail.hooks.parsing import parse_callbacks, parse_hooks
 from handrail.hooks.results import BLOCKED, NOTHING, HookOutput, HookResult
 from handrail.hooks.specs import Function, Hook, HookCallback, HookProblem, HookSource
@@ -57,11 +57,11 @@ class Hooks:
     ) -> None:
         self.problems: tuple[HookProblem, ...] = ()
         self.environment = environment or HookEnvironment(os.environ)
-        self.on_wake: NewsListener = ignore_news
+        self.on_wake: OnNews = ignore
         """Called when a hook that ran in the background wants the agent to continue (`asyncRewake`)."""
-        self.on_context: NewsListener = ignore_news
+        self.on_context: OnNews = ignore
         """Called with what a background hook adds to the next request of the model."""
-        self.on_late_message: NewsListener = ignore_news
+        self.on_late_message: OnNews = ignore
         """Called with messages of background hooks for the user, whose calls may be over."""
         self.mode: Callable[[], str] = str
         """The permission mode in force; empty = the mode that the run began with."""
@@ -89,13 +89,7 @@ class Hooks:
         return not self._by_event.keys().isdisjoint(events)
 
     async def fire(
-        self,
-        event: str,
-        fields: Json,
-        run: RunContext,
-        *,
-        use: DeclaredUse | None = None,
-        on_news: NewsListener = ignore_news,
+        self, event: str, fields: Json, run: RunContext, *, use: DeclaredUse | None = None, on_news: OnNews = ignore
     ) -> HookResult:
         """Run the hooks that match and return their folded result. Conditions are about the call `use`."""
         hooks = self._by_event.get(event)
@@ -114,7 +108,7 @@ class Hooks:
             self.on_title(result.title)
         return result
 
-    async def _together(self, hooks: Sequence[Hook], body: HookInput, on_news: NewsListener) -> HookResult:
+    async def _together(self, hooks: Sequence[Hook], body: HookInput, on_news: OnNews) -> HookResult:
         if len(hooks) == 1:
             return await self._ask(hooks[0], body, on_news)
         places = asyncio.Semaphore(AT_ONCE)
@@ -128,20 +122,14 @@ class Hooks:
         return fold_results([task.result() for task in asked])
 
     def announce(
-        self,
-        event: str,
-        fields: Json,
-        run: RunContext,
-        *,
-        use: DeclaredUse | None = None,
-        on_news: NewsListener = ignore_news,
+        self, event: str, fields: Json, run: RunContext, *, use: DeclaredUse | None = None, on_news: OnNews = ignore
     ) -> None:
         """Run hooks for something that they cannot change, in the background."""
         if event in self._by_event:
             self._run_in_background(self._announce(event, fields, run, use, on_news))
 
     async def _announce(
-        self, event: str, fields: Json, run: RunContext, use: DeclaredUse | None, on_news: NewsListener
+        self, event: str, fields: Json, run: RunContext, use: DeclaredUse | None, on_news: OnNews
     ) -> None:
         self._remember(event, "", await self.fire(event, fields, run, use=use, on_news=on_news))
 
@@ -192,10 +180,10 @@ class Hooks:
             about |= {"agent_id": run.agent.id, "agent_type": run.agent.type}
         return about | dict(fields)
 
-    async def _ask(self, hook: Hook, body: HookInput, on_news: NewsListener) -> HookResult:
+    async def _ask(self, hook: Hook, body: HookInput, on_news: OnNews) -> HookResult:
         return (await self._invoke(hook, body, on_news)).result
 
-    async def _invoke(self, hook: Hook, body: HookInput, on_news: NewsListener) -> HookReturn:
+    async def _invoke(self, hook: Hook, body: HookInput, on_news: OnNews) -> HookReturn:
         news = HookNews(hook.status, None, "started", hook.event, hook.name, os.urandom(8).hex())
         on_news(news)
         try:
@@ -212,15 +200,13 @@ class Hooks:
         self._background.add(task)
         task.add_done_callback(self._background.discard)
 
-    async def _finish_in_background(self, hook: Hook, body: HookInput, on_news: NewsListener) -> None:
+    async def _finish_in_background(self, hook: Hook, body: HookInput, on_news: OnNews) -> None:
         """Run a hook whose result comes too late to decide; its messages and context still count."""
         result, output = await self._invoke(hook, body, on_news)
         self._remember(
             hook.event,
             hook.name,
-            _send_messages(
-                result, hook.event, on_news if self.on_late_message is ignore_news else self.on_late_message
-            ),
+            _send_messages(result, hook.event, on_news if self.on_late_message is ignore else self.on_late_message),
         )
         if hook.rewakes and output is not None and output.code == BLOCKED:
             text = result.block or result.reason or output.errors.strip()
@@ -231,7 +217,7 @@ def _severity(hook: Hook) -> tuple[bool, bool]:
     return hook.blocks_on_failure, hook.source.family == ".handrail"
 
 
-def _send_messages(result: HookResult, event: str, on_news: NewsListener) -> HookResult:
+def _send_messages(result: HookResult, event: str, on_news: OnNews) -> HookResult:
     for message in result.messages:
         on_news(HookNews(message, event=event))
     return result

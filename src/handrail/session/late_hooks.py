@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from handrail.conversation.blocks import Json
 from handrail.dispatch.gate import NO_ANSWER, HookAnswer, Request
-from handrail.hooks.news import HookNews, NewsListener, ignore_news
+from handrail.hooks.news import HookNews, OnNews, ignore
 from handrail.tools.access import DeclaredUse
 from handrail.tools.context import RunContext
 from handrail.tools.output import Output
@@ -34,9 +34,9 @@ class LateHooks:
 
     def __init__(self, live: "SessionSettings", make: "Callable[[], Hooks]", told: Callable[[str], None]) -> None:
         self.now: Hooks | None = None
-        self.on_wake: NewsListener = ignore_news
-        self.on_context: NewsListener = ignore_news
-        self.on_late_message: NewsListener = ignore_news
+        self.on_wake: OnNews = ignore
+        self.on_context: OnNews = ignore
+        self.on_late_message: OnNews = ignore
         self._calls: CallHooks | None = None
         self._live = live
         self._make = make
@@ -77,7 +77,7 @@ class LateHooks:
         if not self._live.may_refuse(source):
             self._untold.append(source)
 
-    async def _heed(self, run: RunContext, on_news: NewsListener) -> None:
+    async def _heed(self, run: RunContext, on_news: OnNews) -> None:
         """Look for changed settings, ask those who may refuse them, and tell of what nobody may refuse."""
         self._live.look()
         while self._untold:
@@ -91,10 +91,10 @@ class LateHooks:
         if self._live.waiting:
             self._told(RESTLESS.format(" and ".join(self._live.waiting)))
 
-    async def _ask(self, source: str, number: int, run: RunContext, on_news: NewsListener) -> None:
+    async def _ask(self, source: str, number: int, run: RunContext, on_news: OnNews) -> None:
         answer = None if self.now is None else await self.now.fire("ConfigChange", self._change(source), run)
         refusal = None if answer is None else answer.block
-        if (text := self._live.settle(source, number, refusal)) and on_news is not ignore_news:
+        if (text := self._live.settle(source, number, refusal)) and on_news is not ignore:
             on_news(HookNews(text, event="ConfigChange"))
 
     def _change(self, source: str) -> Json:
@@ -110,13 +110,7 @@ class LateHooks:
         return self.now is not None and self.now.wants(*events)
 
     async def fire(
-        self,
-        event: str,
-        fields: Json,
-        run: RunContext,
-        *,
-        use: DeclaredUse | None = None,
-        on_news: NewsListener = ignore_news,
+        self, event: str, fields: Json, run: RunContext, *, use: DeclaredUse | None = None, on_news: OnNews = ignore
     ) -> "HookResult":
         """Ask the hooks that this concerns."""
         if self._live.waiting or self._untold:

@@ -95,20 +95,11 @@ def _read_entry(path: str, size: int, mtime_ns: int) -> TranscriptEntry:
             _collect_all(late, file.read(TAIL))
             facts |= {name: late[name] for name in ("title", "model") if name in late}
     name = Path(path).stem
+    # a database cannot store lone surrogates
     facts = {name: text.encode("utf-8", "replace").decode() for name, text in facts.items() if isinstance(text, str)}
     title = " ".join(facts.get("title", facts.get("prompt", "")).split())[:TITLE]
-    title = title.encode("utf-8", "replace").decode()  # a database cannot store lone surrogates
-    return TranscriptEntry(
-        path,
-        name,
-        facts.get("cwd", ""),
-        title,
-        facts.get("model", ""),
-        facts.get("created", ""),
-        mtime_ns / 1e9,
-        size,
-        mtime_ns,
-    )
+    cwd, model, created = (facts.get(key, "") for key in ("cwd", "model", "created"))
+    return TranscriptEntry(path, name, cwd, title, model, created, mtime_ns / 1e9, size, mtime_ns)
 
 
 def _collect_all(facts: dict[str, Any], lines: bytes) -> None:

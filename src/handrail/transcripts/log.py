@@ -135,15 +135,15 @@ def encode_line(value: Mapping[str, Any]) -> bytes:
 
 def transcript_files(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
     """The files of all transcripts below a folder, also the empty ones."""
-    for place in _inside(folder):
+    for place in list_folder(folder):
         if place.is_dir(follow_symlinks=False):
-            for file in _inside(place.path):
+            for file in list_folder(place.path):
                 if file.name.endswith(".jsonl") and file.is_file(follow_symlinks=False):
                     with suppress(OSError):  # it may just have been deleted
                         yield file.path, file.stat()
 
 
-def _inside(folder: str | Path) -> "list[os.DirEntry[str]]":
+def list_folder(folder: str | Path) -> "list[os.DirEntry[str]]":
     """The entries of a folder; none if it is gone or unreadable."""
     try:
         return [*os.scandir(folder)]

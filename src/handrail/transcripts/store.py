@@ -1,7 +1,6 @@
 """Stores transcripts: one folder for each working folder, one file for each session."""
 
 import json
-import os
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -13,13 +12,16 @@ from unicodedata import normalize
 from handrail.conversation.messages import Message
 from handrail.conversation.redact import Redactor
 from handrail.errors import SessionError
+from handrail.lazy import lazy
 from handrail.records import record
-from handrail.transcripts.log import Durability, Log, Mirror, read, transcript_files
+from handrail.transcripts.log import Durability, Log, Mirror, list_folder, read, transcript_files
 from handrail.transcripts.rebuild import RebuiltTranscript, rebuild
 from handrail.transcripts.writer import TranscriptWriter, new_id
 
 if TYPE_CHECKING:
-    from handrail.transcripts.index import TranscriptEntry
+    from handrail.transcripts import index
+else:
+    index = lazy("handrail.transcripts.index")  # only lists need the database
 
 ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 DAY = 86_400
@@ -60,10 +62,7 @@ class TranscriptStore:
         Raises:
             SessionError: the id is taken, or the file cannot be written.
         """
-        name = _check_id(session_id) if session_id else new_id()
-        if session_id and any(self._paths(name)):
-            raise SessionError(f"There is a session {name!r} already. Resume it, fork it, or choose another id.")
-        return self._open_new(self.folder / folder_name(cwd) / f"{name}.jsonl", name, cwd, RebuiltTranscript(()))
+        return self._open_new(session_id, cwd, RebuiltTranscript(()))
 
     def resume(self, path: Path, cwd: str, *, upto: str = "") -> OpenTranscript:
         """
@@ -87,10 +86,7 @@ class TranscriptStore:
     def fork(self, path: Path, cwd: str, session_id: str = "", *, upto: str = "") -> OpenTranscript:
         """Create a transcript that begins with the conversation of another one, which stays unchanged."""
         rebuilt = replace(read_transcript(path, upto), deferred=None)  # a resume of the original decides about that
-        name = _check_id(session_id) if session_id else new_id()
-        if any(self._paths(name)):
-            raise SessionError(f"There is a session {name!r} already. Choose another id.")
-        forked = self._open_new(self.folder / folder_name(cwd) / f"{name}.jsonl", name, cwd, rebuilt, path.stem)
+        forked = self._open_new(session_id, cwd, rebuilt, path.stem)
         forked.writer.adopt(rebuilt.messages)
         if rebuilt.moved:
             forked.writer.change_folder(rebuilt.moved)
@@ -142,11 +138,9 @@ class TranscriptStore:
                 return path
         raise SessionError(f"There is no session of the folder {cwd} to continue. Start one without --continue.")
 
-    def entries(self) -> "list[TranscriptEntry]":
+    def entries(self) -> "list[index.TranscriptEntry]":
         """All transcripts, the newest first."""
-        from handrail.transcripts.index import entries  # noqa: PLC0415  # only lists need the database
-
-        return entries(self.folder)
+        return index.entries(self.folder)
 
     def remove(self, path: Path) -> None:
         """
@@ -183,13 +177,16 @@ class TranscriptStore:
                 continue  # in use, or not ours to delete: the next run tries again
             yield Path(path).stem
 
-    def _open_new(
-        self, path: Path, name: str, cwd: str, rebuilt: RebuiltTranscript, parent: str = ""
-    ) -> OpenTranscript:
+    def _open_new(self, session_id: str, cwd: str, rebuilt: RebuiltTranscript, parent: str = "") -> OpenTranscript:
+        name = _check_id(session_id) if session_id else new_id()
+        path = self.folder / folder_name(cwd) / f"{name}.jsonl"
+        taken = SessionError(f"There is a session {name!r} already. Resume it, fork it, or choose another id.")
+        if session_id and any(self._paths(name)):
+            raise taken
         log = self._log(path)
         if not log.new:
             log.close()
-            raise SessionError(f"There is a session {name!r} already. Resume it, fork it, or choose another id.")
+            raise taken
         return OpenTranscript(self._writer(log, name, cwd, RebuiltTranscript(()), parent), path, rebuilt)
 
     def _log(self, path: Path) -> Log:
@@ -201,11 +198,7 @@ class TranscriptStore:
 
     def _paths(self, name: str) -> Iterator[Path]:
         """The files of that id, of any working folder."""
-        try:
-            folders = [*os.scandir(self.folder)]
-        except FileNotFoundError:
-            return
-        for folder in folders:
+        for folder in list_folder(self.folder):
             path = Path(folder.path, f"{name}.jsonl")
             if folder.is_dir(follow_symlinks=False) and path.is_file() and path.stat().st_size:
                 yield path
@@ -242,11 +235,8 @@ def remove_tree(folder: Path) -> None:
 
 
 def _transcripts_in(folder: Path) -> list[Path]:
-    try:
-        files = [path for path in folder.iterdir() if path.suffix == ".jsonl" and path.is_file()]
-    except FileNotFoundError:
-        return []
-    return [path for path in files if path.stat().st_size]
+    files = [Path(file.path) for file in list_folder(folder) if file.name.endswith(".jsonl")]
+    return [path for path in files if path.is_file() and path.stat().st_size]
 
 
 def _folder_of(path: Path) -> str:
