@@ -22,7 +22,7 @@ BLANKS = st.sampled_from(["", " ", "\n", "\n  ", "\r\n\t", "  \n "])
 
 @st.composite
 def formatted(draw: st.DrawFn, values: Any) -> str:
-    """A value as somebody without taste could have written it."""
+    """A value as it may be written without taste."""
 
     def blank() -> str:
         return draw(BLANKS)

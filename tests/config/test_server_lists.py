@@ -86,7 +86,7 @@ CASES = [
     (allowed(NAMED), "db", {**DB, "url": "https://evil.org/"}, False),
     (allowed(AT), "web", {"type": "http", "url": "https://api.example.com@evil.org/"}, False),
     (settings_of({"allowedMcpServers": [NAMED], "deniedMcpServers": [RUN]}), "db", DB, False),
-    (settings_of({"deniedMcpServers": [{"serverNam": "x"}]}), "db", DB, False),  # nobody knows who was meant
+    (settings_of({"deniedMcpServers": [{"serverNam": "x"}]}), "db", DB, False),  # it is unknown who was meant
     (settings_of({"deniedMcpServers": [{"serverName": "x", "serverUrl": "y"}]}), "db", DB, False),
     (settings_of({"deniedMcpServers": [{"serverCommand": ["uvx", 5]}]}), "db", DB, False),
     (settings_of({"deniedMcpServers": "db"}), "other", DB, False),

@@ -1,4 +1,4 @@
-"""A folder that nobody trusts may forbid and ask. What allows, runs or points elsewhere waits."""
+"""A folder that is not trusted may forbid and ask. What allows, runs or points elsewhere waits."""
 
 import json
 import stat

@@ -1,4 +1,4 @@
-"""Writing settings: nobody's change is lost, nothing is half-written, and nothing is written where it must not be."""
+"""Writing settings: no change is lost, nothing is half-written, and nothing is written where it must not be."""
 
 import json
 import stat

@@ -47,7 +47,7 @@ def test_a_matcher_that_cannot_be_understood_says_so(text: str) -> None:
     "text", ["(a+)+$", "a{1000}{1000}{1000}", "(a|a)*$", "(a*)*b$", r"^(?=a)((a|a?)+)+\2$", "(?=a)(a|aa)+$"]
 )
 def test_no_expression_hangs(text: str) -> None:
-    """Each would keep a backtracking engine busy for longer than anybody waits."""
+    """Each would keep a backtracking engine busy for longer than a user waits."""
     matcher = parse_matcher(text)
 
     assert isinstance(matcher, Matcher)
