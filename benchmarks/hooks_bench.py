@@ -16,9 +16,9 @@ from pathlib import Path
 
 from handrail import CarefulGate, Hooks, Rails, ResultStore, RunContext, ToolExecutor, ToolUse, tool
 from handrail.config.flags import NO_FLAGS_GIVEN
-from handrail.dispatch.call_hooks import CallHooks
-from handrail.dispatch.gate import CallRequest, Evidence, WithoutPolicy
-from handrail.hooks.asking import Surroundings
+from handrail.dispatch.gate import Evidence, Request, WithoutPolicy
+from handrail.dispatch.hooking import CallHooks
+from handrail.hooks.invoke import HookEnvironment
 from handrail.session.late_hooks import LateHooks
 from handrail.session.session_settings import SessionSettings, open_settings
 from handrail.tools.permission import Decision
@@ -52,7 +52,7 @@ POOL = assemble(Ingredients(custom=(nothing,)))
 
 def hooks(event: str, *lines: str) -> Hooks:
     section = {event: [{"hooks": [{"type": "command", "command": line} for line in lines]}]}
-    return Hooks(section, surroundings=Surroundings(dict(os.environ)))
+    return Hooks(section, environment=HookEnvironment(dict(os.environ)))
 
 
 async def call(pool: Pool, rails: Rails, folder: Path) -> None:

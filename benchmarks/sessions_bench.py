@@ -22,8 +22,8 @@ from handrail.conversation.blocks import Image, Text, ToolResult, ToolUse
 from handrail.conversation.messages import AssistantMessage, UserMessage
 from handrail.conversation.redact import build_redactor
 from handrail.conversation.request import History
-from handrail.transcripts.scribe import TranscriptWriter
 from handrail.transcripts.store import TranscriptStore
+from handrail.transcripts.writer import TranscriptWriter
 
 TURNS, ROUNDS, MESSAGES, SIZE, SESSIONS = 2_000, 7, 10_000, 50_000_000, 10_000
 ENV = {f"SERVICE_{n}_API_KEY": f"key-{n:08}-{n * 7919:08}" for n in range(5)}
@@ -61,22 +61,22 @@ def writing(folder: Path) -> None:
     work: list[float] = []
     for number in range(TURNS):
         started, busy = time.perf_counter(), time.thread_time()
-        turn(opened.scribe, number, RESULT)
+        turn(opened.writer, number, RESULT)
         samples.append((time.perf_counter() - started) * 1_000)
         work.append((time.thread_time() - busy) * 1_000)
-    opened.scribe.close()
+    opened.writer.close()
     print(f"writing a turn              {quartile(samples):8.3f} ms, of CPU {quartile(work):.3f} (bar: 0.3)")
 
 
 def resuming(folder: Path, name: str, turns: int, picture: int = 0) -> None:
     store = TranscriptStore(folder, build_redactor(ENV))
     opened = store.create("/proj", name)
-    opened.scribe.add_message(UserMessage((Text("Go through everything."),)))
+    opened.writer.add_message(UserMessage((Text("Go through everything."),)))
     text = RESULT * (SIZE // turns // len(RESULT)) if not picture else RESULT
     blob = os.urandom(picture // 2).hex()
     for number in range(turns):
-        turn(opened.scribe, number, text, blob)
-    opened.scribe.close()
+        turn(opened.writer, number, text, blob)
+    opened.writer.close()
 
     def parse() -> None:
         with opened.path.open("rb") as file:
@@ -86,7 +86,7 @@ def resuming(folder: Path, name: str, turns: int, picture: int = 0) -> None:
     def resume() -> None:
         again = store.resume(opened.path, "/proj")
         assert len(History(again.messages).messages) == 2 * turns + 1
-        again.scribe.close()
+        again.writer.close()
 
     pairs = [(timed(parse), timed(resume)) for _ in range(ROUNDS)]
     floor, ours = (quartile([pair[side] for pair in pairs]) * 1_000 for side in (0, 1))
@@ -98,9 +98,9 @@ def resuming(folder: Path, name: str, turns: int, picture: int = 0) -> None:
 def listing(folder: Path) -> None:
     store = TranscriptStore(folder, build_redactor({}))
     opened = store.create("/proj", "one")
-    opened.scribe.add_message(UserMessage((Text("What is here?"),)))
-    turn(opened.scribe, 1, RESULT)
-    opened.scribe.close()
+    opened.writer.add_message(UserMessage((Text("What is here?"),)))
+    turn(opened.writer, 1, RESULT)
+    opened.writer.close()
     data = opened.path.read_bytes()
     for number in range(1, SESSIONS):
         place = folder / f"-proj-{number % 50}"

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.agents.definitions import BUILT_IN, AgentDefinition, from_file, from_json
-from handrail.files.frontmatter import MarkdownFile, parse_frontmatter
+from handrail.agents.definitions import BUILT_IN, AgentDefinition, parse_file, parse_json
+from handrail.files.frontmatter import Headed, parse_frontmatter
 
 REVIEWER = """---
 name: reviewer
@@ -19,7 +19,7 @@ You review code.
 
 
 def test_a_file_defines_an_agent() -> None:
-    made = from_file(REVIEWER, "reviewer.md")
+    made = parse_file(REVIEWER, "reviewer.md")
     assert made == AgentDefinition(
         "reviewer",
         "Reviews a diff",
@@ -40,7 +40,7 @@ def test_a_file_defines_an_agent() -> None:
     ],
 )
 def test_a_file_that_defines_none_says_why(text: str, why: str) -> None:
-    made = from_file(text, "x.md")
+    made = parse_file(text, "x.md")
     assert isinstance(made, str)
     assert made.startswith("x.md: ")
     assert why in made
@@ -48,7 +48,7 @@ def test_a_file_that_defines_none_says_why(text: str, why: str) -> None:
 
 def test_a_program_defines_an_agent() -> None:
     value = {"description": "d", "prompt": "p", "tools": ["Read"], "model": "haiku", "maxTurns": 2}
-    assert from_json("x", value, "options") == AgentDefinition(
+    assert parse_json("x", value, "options") == AgentDefinition(
         "x", "d", "p", ("Read",), model="haiku", max_turns=2, source="options"
     )
 
@@ -57,7 +57,7 @@ def test_a_program_defines_an_agent() -> None:
     "value", [None, 3, {}, {"description": "d"}, {"prompt": "p"}, {"description": 1, "prompt": "p"}]
 )
 def test_a_program_that_defines_none_is_told_why(value: object) -> None:
-    assert isinstance(from_json("x", value, "options"), str)
+    assert isinstance(parse_json("x", value, "options"), str)
 
 
 def test_only_an_agent_whose_tools_all_read_counts_as_reading() -> None:
@@ -88,9 +88,9 @@ def test_heads_are_read_as_people_write_them(head: str, values: dict[str, object
 
 @given(st.text())
 def test_every_text_has_a_head_and_a_body(text: str) -> None:
-    assert isinstance(parse_frontmatter(text), MarkdownFile)
-    assert isinstance(parse_frontmatter(f"---\n{text}\n---\nrest"), MarkdownFile)
-    assert isinstance(from_file(f"---\n{text}\n---\nrest", "x"), AgentDefinition | str)
+    assert isinstance(parse_frontmatter(text), Headed)
+    assert isinstance(parse_frontmatter(f"---\n{text}\n---\nrest"), Headed)
+    assert isinstance(parse_file(f"---\n{text}\n---\nrest", "x"), AgentDefinition | str)
 
 
 @pytest.mark.parametrize(
@@ -125,8 +125,8 @@ def test_tools_of_an_agent_are_named_one_by_one_or_by_server(
 
 def test_a_mode_that_does_not_exist_makes_no_agent() -> None:
     text = "---\nname: x\ndescription: d\npermissionMode: yolo\n---\n"
-    assert "permissionMode 'yolo'" in str(from_file(text, "x.md"))
-    assert isinstance(from_json("x", {"description": "d", "prompt": "p", "permissionMode": 3}, "options"), str)
-    made = from_json("x", {"description": "d", "prompt": "p", "permissionMode": "plan"}, "options")
+    assert "permissionMode 'yolo'" in str(parse_file(text, "x.md"))
+    assert isinstance(parse_json("x", {"description": "d", "prompt": "p", "permissionMode": 3}, "options"), str)
+    made = parse_json("x", {"description": "d", "prompt": "p", "permissionMode": "plan"}, "options")
     assert isinstance(made, AgentDefinition)
     assert made.mode == "plan"

@@ -536,7 +536,7 @@ async def test_what_the_audit_log_knows_of_a_sessions_calls_counts(
     person.now(Allow())
     request = desk.request(Bash(), command="npm run build")
     use = replace(request.use, id="c1")
-    made = CallRequest.of(use, request.tool, request.args, request.ctx.varied(use=use))
+    made = CallRequest.of(use, request.tool, request.args, request.ctx.replace(use=use))
     await desk.gate.decide(made, NOTHING_SAID)
 
     told = json.loads(printed(capsys, "simulate", "--session", "mine", "--json")[1])

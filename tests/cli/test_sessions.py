@@ -43,11 +43,11 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TranscriptStore:
 
 def made(store: TranscriptStore, name: str, cwd: Path | None = None, *, torn: bool = False) -> Path:
     opened = store.create(str(cwd or Path.cwd()), name)
-    opened.scribe.add_message(ASKED)
-    opened.scribe.add_message(REPLY)
+    opened.writer.add_message(ASKED)
+    opened.writer.add_message(REPLY)
     if torn:
-        opened.scribe.add_block("m2", "some-model", ToolUse("t9", "Bash", {"command": "true"}), 0)
-    opened.scribe.close()
+        opened.writer.add_block("m2", "some-model", ToolUse("t9", "Bash", {"command": "true"}), 0)
+    opened.writer.close()
     if torn:
         with opened.path.open("ab") as file:
             file.write(b'{"type":"us')
@@ -99,8 +99,8 @@ def test_the_list_comes_back_when_its_index_is_gone_or_broken(store: TranscriptS
 
 def test_half_a_character_in_a_prompt_spoils_no_list(store: TranscriptStore, capsys: Out) -> None:
     opened = store.create(str(Path.cwd()), "odd")
-    opened.scribe.add_message(UserMessage((Text("caf\udce9 \ud83d"),)))
-    opened.scribe.close()
+    opened.writer.add_message(UserMessage((Text("caf\udce9 \ud83d"),)))
+    opened.writer.close()
     made(store, "plain")
 
     assert {each["id"]: each["title"] for each in value(capsys, "list")} == {"odd": "caf? ?", "plain": "What is here?"}
@@ -131,10 +131,10 @@ def test_a_torn_session_is_found_out_and_mended_once(store: TranscriptStore, cap
 
 def test_what_is_exported_comes_back(store: TranscriptStore, tmp_path: Path, capsys: Out) -> None:
     opened = store.create(str(Path.cwd()), "one")
-    opened.scribe.note("title", title="Two files")
+    opened.writer.set_title("Two files")
     for message in (Attachment("context", (Text("Folder: x"),)), ASKED, REPLY):
-        opened.scribe.add_message(message)
-    opened.scribe.close()
+        opened.writer.add_message(message)
+    opened.writer.close()
     file = tmp_path / "out.jsonl"
 
     assert said(capsys, "export", "one", "-o", str(file)) == ""
@@ -203,10 +203,10 @@ def test_what_was_brought_from_elsewhere_is_listed_by_its_first_words(
     file.write_text("\n".join(map(json.dumps, (FOREIGN[1], FOREIGN[2], long))))
     taken = value(capsys, "import", str(file))
     fork = store.fork(made(store, "first"), str(Path.cwd()))
-    fork.scribe.close()
+    fork.writer.close()
 
     titles = {each["id"]: each["title"] for each in value(capsys, "list", "--all")}
-    assert (titles[taken["id"]], titles[fork.scribe.session_id]) == ("hello", "What is here?")
+    assert (titles[taken["id"]], titles[fork.writer.session_id]) == ("hello", "What is here?")
 
 
 def test_a_limit_that_is_no_number_of_sessions_is_refused(store: TranscriptStore, capsys: Out) -> None:

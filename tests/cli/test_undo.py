@@ -71,8 +71,8 @@ def test_the_newest_session_of_this_folder_is_taken_back_prompt_by_prompt(projec
 @pytest.mark.parametrize("name", ["0f3a", "tidy up"])
 def test_a_session_may_be_named_by_the_beginning_of_its_id_or_its_title(project: Path, name: str) -> None:
     opened = TranscriptStore(project.parent / "state" / "sessions", Redactor()).create(str(project), "0f3a-1")
-    opened.scribe.add_message(UserMessage((Text("tidy up"),)))
-    opened.scribe.close()
+    opened.writer.add_message(UserMessage((Text("tidy up"),)))
+    opened.writer.close()
     put(project / "file", b"one", session(project, "0f3a-1"))
 
     assert undone(project, name).stdout.endswith("1 changed back to before change 1 of session 0f3a-1.\n")

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema_rs import validator_for
 
-from handrail.config.check import checked
+from handrail.config.check import check_values
 from handrail.config.keys import KEYS
-from handrail.config.schema import schema
+from handrail.config.schema import build_schema
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "settings.md"
 ROW = re.compile(r"^\| `([^`]+)` \| [^|]+ \| [^|]+ \| (.+) \|$", re.MULTILINE)
@@ -37,6 +37,6 @@ def test_checking_and_the_published_schema_agree(name: str, value: object) -> No
         nested = {step: nested}
     assert isinstance(nested, dict)
 
-    slips = checked(nested)[1]
+    problems = check_values(nested)[1]
 
-    assert validator_for(schema()).is_valid(nested) == (not slips)
+    assert validator_for(build_schema()).is_valid(nested) == (not problems)

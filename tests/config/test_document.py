@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from handrail.config.document import MAX_BYTES, Document, read_document
+from handrail.config.document import MAX_BYTES, SettingsDocument, read_document
 from handrail.config.keys import KEYS, find
-from handrail.config.places import Spot
+from handrail.config.places import SettingsFile
 
 MODES = "'default', 'acceptEdits', 'plan', 'auto', 'dontAsk', 'bypassPermissions', 'manual'"
 
 
-def read(path: Path) -> Document:
-    found = read_document(Spot("user", path, "settings.json", str(path.parent), "handrail"))
+def read(path: Path) -> SettingsDocument:
+    found = read_document(SettingsFile("user", path, "settings.json", str(path.parent), "handrail"))
     assert found is not None
     return found
 
@@ -93,7 +93,7 @@ def test_a_file_that_is_not_there_is_no_problem(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
 
     for path in (tmp_path / "none.json", tmp_path / "file" / "settings.json"):
-        assert read_document(Spot("user", path, "", "", "handrail")) is None
+        assert read_document(SettingsFile("user", path, "", "", "handrail")) is None
 
 
 def test_a_byte_order_mark_and_a_link_to_a_file_are_fine(tmp_path: Path) -> None:

@@ -133,7 +133,7 @@ def test_policy_may_come_from_any_other_source(world: World) -> None:
     settings = world.gather(policies=(Fixed(b'{"model": "far", "permissions": {"deny": ["Bash"]}}'),))
 
     assert settings.get("model") == "far"
-    assert settings.managed("permissions", "deny") == ["Bash"]
+    assert settings.get_managed("permissions", "deny") == ["Bash"]
     with pytest.raises(SettingsError, match=r"https://policy\.example:1: "):
         world.gather(policies=(Fixed(b"<html>"),))
 
@@ -142,7 +142,7 @@ def test_policy_may_come_from_any_other_source(world: World) -> None:
 def test_policy_may_come_from_a_program_that_policy_names(world: World) -> None:
     program = 'print(\'{"permissions": {"deny": ["Bash"]}}\')'
     world.write("policy", {"policyCommand": [sys.executable, "-c", program]})
-    assert world.gather().managed("permissions", "deny") == ["Bash"]
+    assert world.gather().get_managed("permissions", "deny") == ["Bash"]
 
     world.write("policy", {"policyCommand": [sys.executable, "-c", "import sys; sys.exit('no server')"]})
     with pytest.raises(SettingsError, match=r"exit code 1 \(no server\)"):
@@ -157,7 +157,7 @@ def test_policy_may_come_from_a_program_that_policy_names(world: World) -> None:
 async def test_a_program_that_policy_names_is_also_run_where_settings_are_read_in_an_event_loop(world: World) -> None:
     world.write("policy", {"policyCommand": ["/bin/echo", '{"permissions": {"deny": ["Bash"]}}']})
 
-    assert world.gather().managed("permissions", "deny") == ["Bash"]
+    assert world.gather().get_managed("permissions", "deny") == ["Bash"]
 
 
 def test_keys_of_policy_have_no_effect_elsewhere(world: World) -> None:
@@ -217,7 +217,7 @@ def test_the_home_folder_as_working_folder_has_the_users_settings_once(world: Wo
     world.write("user", {"permissions": {"allow": ["Read"]}})
     places = places_for(world.root / "home", world.env, world.places.state)
 
-    assert [(spot.source, spot.shown) for spot in places.spots()] == [
+    assert [(file.source, file.shown) for file in places.files()] == [
         ("local", ".handrail/settings.local.json"),
         ("local", ".claude/settings.local.json"),
         ("user", "~/.handrail/settings.json"),
@@ -253,7 +253,7 @@ def test_what_was_refused_of_a_source_does_not_come_in_with_another(world: World
     world.write("mcp", {"mcpServers": {"old": {"command": "old"}, "new": {"command": "new"}}})
     world.write("user", {"enableAllProjectMcpServers": True, "env": {"A": "1"}})
 
-    again = world.gather(before=before, held=["project"], trust=True)
+    again = world.gather(before=before, frozen_sources=["project"], trust=True)
 
     assert [*before.servers] == [*again.servers] == ["old"]
     assert [*world.gather(before=before, trust=True).servers] == ["old", "new"]

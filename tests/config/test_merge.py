@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.config.merge import merged
+from handrail.config.merge import merge_values
 
 NAMES = st.sampled_from(["model", "env", "permissions", "allow", "deny", "fallbackModel", "hooks", "other"])
 LEAVES = st.booleans() | st.integers(0, 2) | st.sampled_from(["a", "b"])
@@ -18,10 +18,10 @@ SOURCES = st.dictionaries(NAMES, VALUES, max_size=4)
 
 @given(SOURCES, SOURCES, SOURCES)
 def test_it_does_not_matter_how_sources_are_grouped(a: Any, b: Any, c: Any) -> None:
-    together = merged([a, b, c])
+    together = merge_values([a, b, c])
 
     if kinds_agree(a, b, c):
-        assert together == merged([merged([a, b]), c]) == merged([a, merged([b, c])])
+        assert together == merge_values([merge_values([a, b]), c]) == merge_values([a, merge_values([b, c])])
 
 
 def kinds_agree(*values: Any) -> bool:
@@ -35,19 +35,19 @@ def kinds_agree(*values: Any) -> bool:
 
 @given(SOURCES)
 def test_a_source_twice_is_a_source_once(a: Any) -> None:
-    assert merged([a, a]) == merged([a])
+    assert merge_values([a, a]) == merge_values([a])
 
 
 @given(SOURCES)
 def test_an_empty_source_changes_nothing(a: Any) -> None:
-    assert merged([a, {}]) == merged([{}, a]) == merged([a])
+    assert merge_values([a, {}]) == merge_values([{}, a]) == merge_values([a])
 
 
 @given(SOURCES, SOURCES)
 def test_merging_leaves_its_sources_alone(a: Any, b: Any) -> None:
     before = repr((a, b))
 
-    merged([a, b])
+    merge_values([a, b])
 
     assert repr((a, b)) == before
 
@@ -56,7 +56,7 @@ def test_merging_leaves_its_sources_alone(a: Any, b: Any) -> None:
 def test_no_source_can_take_a_rule_of_another_away(rules: list[list[str]]) -> None:
     sources = [{"permissions": {"deny": texts}} for texts in rules]
 
-    kept = merged(sources).get("permissions", {}).get("deny", [])
+    kept = merge_values(sources).get("permissions", {}).get("deny", [])
 
     assert set(kept) == {text for texts in rules for text in texts}
     assert len(kept) == len(set(kept))
@@ -82,7 +82,7 @@ def test_each_kind_of_key_has_its_rule() -> None:
         "statusLine": {"command": "x"},
     }
 
-    assert merged([high, low]) == {
+    assert merge_values([high, low]) == {
         "model": "a",
         "language": "de",
         "env": {"X": "high", "Y": "1", "Z": "2"},
@@ -94,4 +94,4 @@ def test_each_kind_of_key_has_its_rule() -> None:
 
 
 def test_true_and_one_are_two_things() -> None:
-    assert merged([{"other": [True, 1, 1.0, [1], [True]]}]) == {"other": [True, 1, 1.0, [1], [True]]}
+    assert merge_values([{"other": [True, 1, 1.0, [1], [True]]}]) == {"other": [True, 1, 1.0, [1], [True]]}

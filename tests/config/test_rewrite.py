@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.config.jsontext import Node, scan
+from handrail.config.json_text import JsonNode, scan
 from handrail.config.rewrite import add_items, remove_items, remove_key, set_value
 from handrail.errors import SettingsError
 
@@ -22,7 +22,7 @@ BLANKS = st.sampled_from(["", " ", "\n", "\n  ", "\r\n\t", "  \n "])
 
 @st.composite
 def formatted(draw: st.DrawFn, values: Any) -> str:
-    """A value as somebody without taste could have written it."""
+    """A value as it may be written without taste."""
 
     def blank() -> str:
         return draw(BLANKS)
@@ -50,7 +50,7 @@ def others(text: str, path: tuple[str, ...]) -> list[str]:
     """The raw texts of everything that lies beside a path, key and value."""
     found: list[str] = []
 
-    def walk(node: Node, way: tuple[str, ...]) -> None:
+    def walk(node: JsonNode, way: tuple[str, ...]) -> None:
         for member in node.members:
             if way and member.key == way[0]:
                 walk(member.node, way[1:])

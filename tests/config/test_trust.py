@@ -1,4 +1,4 @@
-"""A folder that nobody trusts may forbid and ask. What allows, runs or points elsewhere waits."""
+"""A folder that is not trusted may forbid and ask. What allows, runs or points elsewhere waits."""
 
 import json
 import stat
@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.config import needs_trust
-from handrail.config.flags import FileFlags
+from handrail.config.flags import SettingsFlags
 from handrail.config.keys import KEYS
 from handrail.config.load import load_settings
-from handrail.config.needs_trust import Item, split
+from handrail.config.needs_trust import TrustItem, split
 from handrail.errors import SettingsError
 from handrail.permissions.modes import stricter
 from tests.config.world import World
@@ -233,7 +233,7 @@ def test_trust_belongs_to_one_real_folder(world: World) -> None:
 
     assert [record.folder for record in world.store.all()] == [world.places.cwd]
     inner = replace(world.places, cwd=world.places.cwd + "/inner")
-    assert load_settings(inner, world.env, FileFlags()).trust == "untrusted"
+    assert load_settings(inner, world.env, SettingsFlags()).trust == "untrusted"
     assert world.store.revoke(world.places.cwd)
     assert not world.store.revoke(world.places.cwd)
     assert world.gather().trust == "untrusted"
@@ -341,7 +341,7 @@ def test_a_hostile_project_gets_nothing_before_it_is_trusted(world: World, case:
 
 
 def test_an_item_says_what_it_is_in_one_line() -> None:
-    assert Item("project", ("permissions", "allow", 0), "Bash").shown == "permissions.allow: Bash"
-    assert Item("project", ("mcpServers", "x"), {"command": "y", "env": {"A": "s"}}).shown == (
+    assert TrustItem("project", ("permissions", "allow", 0), "Bash").shown == "permissions.allow: Bash"
+    assert TrustItem("project", ("mcpServers", "x"), {"command": "y", "env": {"A": "s"}}).shown == (
         'mcpServers.x: {"command": "y"}'
     )

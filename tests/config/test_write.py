@@ -1,4 +1,4 @@
-"""Writing settings: nobody's change is lost, nothing is half-written, and nothing is written where it must not be."""
+"""Writing settings: no change is lost, nothing is half-written, and nothing is written where it must not be."""
 
 import json
 import stat
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from handrail.config.files import locked
+from handrail.config.files import lock_folder
 from handrail.config.persist import persist
 from handrail.config.rewrite import set_value
 from handrail.config.write import edit
@@ -18,7 +18,7 @@ from tests.config.world import World
 
 
 def put(world: World, source: str, key: str, value: Any) -> Path:
-    return edit(world.places.spot(source), world.places, lambda text: set_value(text, key.split("."), value))
+    return edit(world.places.file(source), world.places, lambda text: set_value(text, key.split("."), value))
 
 
 def test_a_file_keeps_its_mark_order_line_ends_mode_and_unknown_keys(world: World) -> None:
@@ -109,17 +109,18 @@ def test_new_files_are_for_their_owner_except_the_projects_own(world: World) -> 
 WRITER = """
 import sys
 from pathlib import Path
-from handrail.config.places import Places
+from handrail.config.places import SettingsPlaces
 from handrail.config.rewrite import add_items
 from handrail.config.write import edit
 
 root, name, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-places = Places(str(root / "project"), str(root / "home"), root / "home/.handrail", root / "home/.claude", root, ())
+home = root / "home"
+places = SettingsPlaces(str(root / "project"), str(home), home / ".handrail", home / ".claude", root, ())
 print("ready", flush=True)
 sys.stdin.readline()
 for number in range(count):
     rule = f"Bash({name} {number})"
-    edit(places.spot("project"), places, lambda text: add_items(text, ("permissions", "allow"), [rule]))
+    edit(places.file("project"), places, lambda text: add_items(text, ("permissions", "allow"), [rule]))
 """
 
 
@@ -161,7 +162,7 @@ def test_a_change_by_a_program_that_does_not_lock_is_not_lost(world: World) -> N
         seen.append(text)
         return set_value(text, ("model",), "b")
 
-    edit(world.places.spot("user"), world.places, change)
+    edit(world.places.file("user"), world.places, change)
 
     assert json.loads(path.read_text()) == {"model": "b", "language": "de"}
     assert len(seen) == 2
@@ -169,9 +170,9 @@ def test_a_change_by_a_program_that_does_not_lock_is_not_lost(world: World) -> N
 
 def test_whoever_holds_the_lock_for_too_long_is_not_waited_for(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     path = world.write("user", "{}")
-    monkeypatch.setattr("handrail.config.files.PATIENCE", 0.0)
+    monkeypatch.setattr("handrail.config.files.TIMEOUT", 0.0)
 
-    with locked(path.parent), pytest.raises(SettingsError, match="another process has been writing"):
+    with lock_folder(path.parent), pytest.raises(SettingsError, match="another process has been writing"):
         put(world, "user", "model", "m")
 
     assert path.read_text() == "{}"
@@ -261,7 +262,7 @@ def test_an_update_that_makes_no_sense_writes_nothing(world: World, bad: dict[st
 
 
 def test_handrail_never_writes_into_the_other_family(world: World) -> None:
-    spot = next(spot for spot in world.places.spots() if spot.family == "claude")
+    file = next(file for file in world.places.files() if file.family == "claude")
 
     with pytest.raises(SettingsError, match="is not written by handrail"):
-        edit(spot, world.places, lambda text: text)
+        edit(file, world.places, lambda text: text)

@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from handrail.config.flags import FileFlags, SettingsFlags
+from handrail.config.flags import SettingsFlags
 from handrail.config.load import load_settings
 from handrail.config.managed import PolicySource
-from handrail.config.places import Places
+from handrail.config.places import SettingsPlaces
 from handrail.config.snapshot import Settings
 from handrail.config.trust import TrustStore
 from handrail.session.load_settings import LoadedSettings, load
@@ -35,7 +35,7 @@ class World:
         for name in ("home", "project", "state"):
             (self.root / name).mkdir()
         self.env = {"HOME": str(self.root / "home"), "PATH": "/usr/bin:/bin", "IS_SANDBOX": "1"}
-        self.places = Places(
+        self.places = SettingsPlaces(
             cwd=str(self.root / "project"),
             home=str(self.root / "home"),
             user=self.root / "home" / ".handrail",
@@ -60,12 +60,19 @@ class World:
         self,
         *,
         before: Settings | None = None,
-        held: Iterable[str] = (),
+        frozen_sources: Iterable[str] = (),
         policies: tuple[PolicySource, ...] = (),
-        **wanted: Any,
+        **flags: Any,
     ) -> Settings:
-        held = frozenset(held)
-        return load_settings(self.places, self.env, FileFlags(**wanted), before=before, held=held, policies=policies)
+        frozen_sources = frozenset(frozen_sources)
+        return load_settings(
+            self.places,
+            self.env,
+            SettingsFlags(**flags),
+            before=before,
+            frozen_sources=frozen_sources,
+            policies=policies,
+        )
 
     def load(self, **asked: Any) -> LoadedSettings:
         return load(self.places, self.env, SettingsFlags(**asked))

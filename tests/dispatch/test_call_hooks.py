@@ -12,7 +12,7 @@ from handrail import Hooks, Output, Rails, RunContext, ToolExecutor, ToolUse, to
 from handrail.dispatch.call_hooks import CallHooks, absolute
 from handrail.dispatch.gate import CallRequest, Evidence, Gate, WithoutPolicy
 from handrail.dispatch.results import ResultStore
-from handrail.hooks.asking import Surroundings
+from handrail.hooks.invoke import HookEnvironment
 from handrail.hooks.news import HookNews
 from handrail.hooks.specs import HookSource
 from handrail.testing import FixedApprover
@@ -79,7 +79,7 @@ def says(event: str = "PreToolUse", **specific: Any) -> dict[str, Any]:
 
 def around(*sections: Any, family: Any = ".handrail") -> CallHooks:
     sources = [(HookSource("user", family), section) for section in sections]
-    return CallHooks(Hooks(sources=sources, surroundings=Surroundings(dict(os.environ))))
+    return CallHooks(Hooks(sources=sources, environment=HookEnvironment(dict(os.environ))))
 
 
 async def outcomes(calls: Sequence[ToolUse], hooks: CallHooks, judge: Gate, folder: Path) -> tuple[Outcome, ...]:

@@ -10,8 +10,8 @@ import anyio
 import pytest
 
 from handrail import Hooks, RunContext
-from handrail.hooks.answers import Answer
-from handrail.hooks.asking import Surroundings
+from handrail.hooks.invoke import HookEnvironment
+from handrail.hooks.results import HookResult
 from handrail.tools.permission import Verdict
 from tests.processes.seen import alive, noted, stay
 
@@ -31,9 +31,9 @@ CALL = {"tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_use_id": "1"
 MEGABYTE = "head -c 1200000 /dev/zero | tr '\\0' x"
 
 
-async def asked(folder: Path, *lines: str, fields: Any = None, event: str = "PreToolUse", **more: Any) -> Answer:
+async def asked(folder: Path, *lines: str, fields: Any = None, event: str = "PreToolUse", **more: Any) -> HookResult:
     section = {event: [{"hooks": [{"type": "command", "command": line, "timeout": 15, **more} for line in lines]}]}
-    hooks = Hooks(section, surroundings=Surroundings(dict(os.environ), folder=folder / "state"))
+    hooks = Hooks(section, environment=HookEnvironment(dict(os.environ), folder=folder / "state"))
     with anyio.fail_after(30):
         return await hooks.fire(event, CALL if fields is None else fields, RunContext(folder))
 

@@ -10,7 +10,7 @@ import pytest
 
 from handrail import Agent, Hooks, Outcome, Output, Status, tool
 from handrail.dispatch.gate import Rails
-from handrail.hooks.asking import Surroundings
+from handrail.hooks.invoke import HookEnvironment
 from handrail.hooks.specs import HookSource
 from handrail.loop.events import ResultsComplete
 from handrail.testing import FixedApprover, ScriptedModel, say, use
@@ -39,7 +39,7 @@ async def played(
 
     source = HookSource("project", ".handrail", ".handrail/settings.json", str(folder), trusted)
     env = {**os.environ, "HANDRAIL_STATE_DIR": str(folder / "state")}
-    hooks = Hooks(sources=[(source, each) for each in line["hooks"]], surroundings=Surroundings(env))
+    hooks = Hooks(sources=[(source, each) for each in line["hooks"]], environment=HookEnvironment(env))
     person = FixedApprover(allow=False)
     gate = RuleGate(folder, person, allow=["Shell"] if allow else [])
     model = ScriptedModel([[use("1", "Shell", command="ls")], [say("Done.")]])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from handrail.errors import HandrailError
 from handrail.hooks.events import EVENTS, UNSUPPORTED
 from handrail.hooks.parsing import parse_callbacks, parse_hooks
-from handrail.hooks.specs import Broken, Command, HookCallback, HookSource, Http
+from handrail.hooks.specs import BrokenHook, CommandHook, HookCallback, HookSource, HttpHook
 
 HERE = HookSource("project", ".handrail", "/proj/.handrail/settings.json", "/proj")
 
@@ -36,11 +36,11 @@ def test_a_section_becomes_hooks_in_their_order() -> None:
 
     first, second, third = parsed.hooks
     assert parsed.problems == ()
-    assert (first.handler, first.timeout, first.at) == (Command("./check.sh"), 10.0, "hooks.PreToolUse[0].hooks[0]")
+    assert (first.handler, first.timeout, first.at) == (CommandHook("./check.sh"), 10.0, "hooks.PreToolUse[0].hooks[0]")
     assert first.condition is not None
     assert first.condition.text == "Edit(*.py)"
-    assert (second.handler, second.blocks_on_failure, second.timeout) == (Command("guard", ("-x",)), True, 600.0)
-    assert (third.handler, third.status) == (Http("http://127.0.0.1:9/stop"), "Asking")
+    assert (second.handler, second.blocks_on_failure, second.timeout) == (CommandHook("guard", ("-x",)), True, 600.0)
+    assert (third.handler, third.status) == (HttpHook("http://127.0.0.1:9/stop"), "Asking")
     assert first.place == "project settings /proj/.handrail/settings.json: hooks.PreToolUse[0].hooks[0]"
 
 
@@ -87,7 +87,7 @@ def test_what_is_malformed_is_named_and_before_a_tool_counts_as_a_hook_that_cann
     [problem] = parsed.problems
     assert problem.at == at
     assert words in problem.message
-    assert [type(hook.handler) for hook in parsed.hooks] == ([Broken] if at != "hooks" else [])
+    assert [type(hook.handler) for hook in parsed.hooks] == ([BrokenHook] if at != "hooks" else [])
 
 
 def test_a_malformed_hook_of_an_event_without_a_say_is_only_reported() -> None:
@@ -181,7 +181,7 @@ SECTIONS = JSON | st.dictionaries(EVENT_NAMES, JSON | st.lists(GROUPS | JSON, ma
 def test_every_value_gives_hooks_and_named_problems(section: Any) -> None:
     parsed = parse_hooks(section, HERE)
 
-    broken = [hook for hook in parsed.hooks if isinstance(hook.handler, Broken)]
+    broken = [hook for hook in parsed.hooks if isinstance(hook.handler, BrokenHook)]
     assert all(str(problem).startswith("project settings") and problem.message for problem in parsed.problems)
     assert {hook.at for hook in broken} <= {problem.at for problem in parsed.problems}
     assert all(hook.event in EVENTS and hook.timeout > 0 for hook in parsed.hooks)

@@ -16,9 +16,9 @@ import pytest
 
 from handrail import HookCallback, HookNews, Hooks, RunContext, ToolUse
 from handrail.cli.permissions.calls import tool_called
-from handrail.dispatch.approval.decide import hypothetical_request
-from handrail.hooks.answers import NOTHING, Answer
-from handrail.hooks.asking import Surroundings
+from handrail.dispatch.approval.judging import imagined
+from handrail.hooks.invoke import HookEnvironment
+from handrail.hooks.results import NOTHING, HookResult
 from handrail.hooks.specs import HookSource
 from handrail.tools.access import DeclaredUse
 from handrail.tools.context import AgentIdentity
@@ -40,10 +40,10 @@ def commands(*lines: str, event: str = "PreToolUse", **more: Any) -> dict[str, A
 
 
 def hooks(section: Any, folder: Path, **more: Any) -> Hooks:
-    return Hooks(section, surroundings=Surroundings(dict(os.environ), folder=folder / "state", **more))
+    return Hooks(section, environment=HookEnvironment(dict(os.environ), folder=folder / "state", **more))
 
 
-async def fire(asked: Hooks, folder: Path, event: str = "PreToolUse", fields: Any = None, **more: Any) -> Answer:
+async def fire(asked: Hooks, folder: Path, event: str = "PreToolUse", fields: Any = None, **more: Any) -> HookResult:
     with anyio.fail_after(20):
         return await asked.fire(event, CALL if fields is None else fields, RunContext(folder), **more)
 
@@ -107,7 +107,7 @@ async def test_identical_commands_run_once_and_those_of_a_plugin_apart(tmp_path:
         (HookSource("plugin:p"), line),
         (HookSource("project"), {"PreToolUse": [{"matcher": "bash", "hooks": line["PreToolUse"][0]["hooks"]}]}),
     ]
-    await fire(Hooks(sources=sources, surroundings=Surroundings(dict(os.environ))), tmp_path)
+    await fire(Hooks(sources=sources, environment=HookEnvironment(dict(os.environ))), tmp_path)
 
     assert (tmp_path / "seen").read_text() == "x\nx\n"
 
@@ -115,7 +115,7 @@ async def test_identical_commands_run_once_and_those_of_a_plugin_apart(tmp_path:
 @pytest.mark.parametrize("ours_first", [True, False])
 async def test_of_identical_hooks_the_strictest_counts(tmp_path: Path, ours_first: bool) -> None:
     both = [(HookSource("user", ".claude"), commands("exit 1")), (HookSource("project"), commands("exit 1"))]
-    asked = Hooks(sources=reversed(both) if ours_first else both, surroundings=Surroundings(dict(os.environ)))
+    asked = Hooks(sources=reversed(both) if ours_first else both, environment=HookEnvironment(dict(os.environ)))
 
     assert (await fire(asked, tmp_path)).verdict is Verdict.ASK
 
@@ -147,7 +147,7 @@ async def test_a_cancelled_hook_leaves_nothing_behind(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "ready")
     asked = hooks(commands(f"echo $$ >> pids; echo > ready; {stay(tmp_path)}"), tmp_path)
     news: list[HookNews] = []
-    task = asyncio.create_task(asked.fire("PreToolUse", CALL, RunContext(tmp_path), tell=news.append))
+    task = asyncio.create_task(asked.fire("PreToolUse", CALL, RunContext(tmp_path), on_news=news.append))
     await anyio.to_thread.run_sync((tmp_path / "ready").read_text)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -172,7 +172,7 @@ async def test_a_hook_that_cannot_do_its_work_is_asked_about_whoever_wrote_it(
     line: str, more: dict[str, Any], tmp_path: Path
 ) -> None:
     source = HookSource("project", ".claude", "settings.json")
-    asked = Hooks(sources=[(source, commands(line, **more))], surroundings=Surroundings(dict(os.environ)))
+    asked = Hooks(sources=[(source, commands(line, **more))], environment=HookEnvironment(dict(os.environ)))
 
     answer = await fire(asked, tmp_path)
 
@@ -200,8 +200,8 @@ async def test_a_hook_at_the_start_of_a_session_may_leave_variables(tmp_path: Pa
     asked = hooks(commands("echo 'export A=1' >> \"$CLAUDE_ENV_FILE\"", event="SessionStart"), tmp_path)
     await fire(asked, tmp_path, "SessionStart", {"source": "startup"})
 
-    assert asked.surroundings.env_file is not None
-    assert asked.surroundings.env_file.read_text() == "export A=1\n"
+    assert asked.environment.env_file is not None
+    assert asked.environment.env_file.read_text() == "export A=1\n"
 
 
 @pytest.mark.parametrize(
@@ -259,7 +259,7 @@ async def test_a_condition_is_a_permission_rule(
 
 async def test_once_in_a_skill_means_once(tmp_path: Path) -> None:
     section = commands("echo x >> seen", once=True)
-    asked = Hooks(sources=[(HookSource("skill:s"), section)], surroundings=Surroundings(dict(os.environ)))
+    asked = Hooks(sources=[(HookSource("skill:s"), section)], environment=HookEnvironment(dict(os.environ)))
     for _ in range(3):
         await fire(asked, tmp_path)
 
@@ -269,7 +269,7 @@ async def test_once_in_a_skill_means_once(tmp_path: Path) -> None:
 async def test_what_happens_is_told(tmp_path: Path) -> None:
     news: list[HookNews] = []
     line = 'echo \'{"systemMessage":"look"}\'; echo hm >&2'
-    await fire(hooks(commands(line, statusMessage="Checking"), tmp_path), tmp_path, tell=news.append)
+    await fire(hooks(commands(line, statusMessage="Checking"), tmp_path), tmp_path, on_news=news.append)
 
     started, response, message = news
     assert (started.stage, started.message, started.event, started.name) == ("started", "Checking", "PreToolUse", line)
@@ -309,13 +309,13 @@ async def test_an_async_hook_may_wake_the_agent(code: int, woken: bool, tmp_path
     asked = hooks(commands(f"echo tests fail >&2; exit {code}", event="PostToolUse", asyncRewake=True), tmp_path)
     heard: list[str] = []
     ended = asyncio.Event()
-    asked.wake = lambda news: heard.append(news.message)
+    asked.on_wake = lambda news: heard.append(news.message)
 
-    def tell(news: HookNews) -> None:
+    def on_news(news: HookNews) -> None:
         if news.stage == "response":
             ended.set()
 
-    await fire(asked, tmp_path, "PostToolUse", tell=tell)
+    await fire(asked, tmp_path, "PostToolUse", on_news=on_news)
     with anyio.fail_after(20):
         await ended.wait()
         await asyncio.sleep(0)  # what it has to say follows in the same round of the loop
@@ -497,8 +497,8 @@ async def test_variables_go_into_headers_only_if_they_are_listed(
     allowed: list[str], limit: tuple[str, ...] | None, expected: str, endpoint: Endpoint, tmp_path: Path
 ) -> None:
     section = post(endpoint.url, headers={"authorization": "Bearer $TOKEN"}, allowedEnvVars=allowed)
-    where = Surroundings({"TOKEN": "sec\r\nret"}, variables=limit)
-    await fire(Hooks(section, surroundings=where), tmp_path)
+    where = HookEnvironment({"TOKEN": "sec\r\nret"}, variables=limit)
+    await fire(Hooks(section, environment=where), tmp_path)
 
     [(_, headers, _)] = endpoint.seen
     assert headers["authorization"] == expected
@@ -529,10 +529,10 @@ async def test_an_endpoint_elsewhere_is_reached_through_the_proxy_and_one_here_i
     endpoint: Endpoint, tmp_path: Path
 ) -> None:
     endpoint.body = DENY.encode()
-    where = Surroundings({"http_proxy": endpoint.url})  # a proxy sees the whole address
+    where = HookEnvironment({"http_proxy": endpoint.url})  # a proxy sees the whole address
 
-    here = await fire(Hooks(post(f"{endpoint.url}/here"), surroundings=where), tmp_path)
-    there = await fire(Hooks(post("http://hooks.example/there"), surroundings=where), tmp_path)
+    here = await fire(Hooks(post(f"{endpoint.url}/here"), environment=where), tmp_path)
+    there = await fire(Hooks(post("http://hooks.example/there"), environment=where), tmp_path)
 
     assert (here.verdict, there.verdict) == (Verdict.DENY, Verdict.DENY)
     assert [path for path, _, _ in endpoint.seen] == ["/here", "http://hooks.example/there"]

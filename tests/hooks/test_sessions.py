@@ -132,7 +132,7 @@ def behind(event: str, line: str, **more: Any) -> dict[str, Any]:
 async def quiet(worker: Worker) -> None:
     """Between two prompts: until no hook runs any more."""
     assert worker.hooks.now is not None
-    await worker.hooks.now.quiet()
+    await worker.hooks.now.wait_idle()
 
 
 async def test_what_a_hook_in_the_background_says_goes_with_a_later_request(place: Place) -> None:

@@ -127,7 +127,7 @@ async def test_a_server_that_misbehaves_is_an_error_and_not_a_hang(program: str,
     peer = await started([sys.executable, "-c", program])
     try:
         with pytest.raises(McpError, match=expected), anyio.fail_after(30):
-            await connect("bad", peer, patience=0.5 if "did not answer" in expected else 20.0)
+            await connect("bad", peer, time_limit=0.5 if "did not answer" in expected else 20.0)
     finally:
         await peer.aclose()
 
@@ -278,7 +278,7 @@ for line in sys.stdin:
 
 async def test_a_server_that_takes_nothing_in_holds_up_no_call_and_no_end() -> None:
     peer = await started([sys.executable, "-c", DEAF])
-    server = await connect("deaf", peer, call_patience=0.2)
+    server = await connect("deaf", peer, call_time_limit=0.2)
     with anyio.fail_after(30):
         with pytest.raises(McpError, match=r"did not answer tools/call in 0.2 s"):
             await server.call("t", {"much": "x" * 4_000_000}, "1", lambda _news: None)
@@ -324,7 +324,7 @@ input()
 
     peer = await started([sys.executable, "-c", program])
     server = await connect("s", peer)
-    with anyio.fail_after(30), pytest.raises(McpError, match="could not be taken"):
+    with anyio.fail_after(30), pytest.raises(McpError, match="could not be handled"):
         await server.call("t", {}, "1", broken)
     await server.aclose()
 

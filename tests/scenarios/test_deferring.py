@@ -87,7 +87,7 @@ async def put_off(till: Till, store: TranscriptStore) -> OpenTranscript:
     opened = store.create("/proj", "one")
     agent = till.agent(till.hooks(DEFER), [say("I pay."), PAY], session=opened)
     await played(agent.run("Buy it"))
-    opened.scribe.close()
+    opened.writer.close()
     return opened
 
 
@@ -172,7 +172,7 @@ async def test_a_resumed_session_takes_it_up_once(till: Till, store: TranscriptS
     assert not again.rebuilt.repairs
     agent = till.agent(till.hooks(ALLOW), [say("Done.")], session=again)
     await played(agent.run("Well?"))
-    again.scribe.close()
+    again.writer.close()
 
     assert (till.paid, results(agent)) == ([5], ["paid 5"])
     later = store.resume(opened.path, "/proj")
@@ -307,7 +307,7 @@ async def test_a_call_that_lost_a_secret_in_the_session_is_not_taken_up(tmp_path
     secret = use("1", "send", text="very-secret-token")
     first = an_agent(scripted([[secret]]), send, rails=TRUSTING, hooks=till.hooks(DEFER), session=opened)
     assert ending(await played(first.run("Go"))).why is Why.TOOL_DEFERRED
-    opened.scribe.close()
+    opened.writer.close()
 
     again = store.resume(opened.path, "/proj")
     other = an_agent(scripted([[say("Pity.")]]), send, rails=TRUSTING, hooks=till.hooks(ALLOW), session=again)
@@ -320,7 +320,7 @@ async def test_a_file_that_ends_anywhere_runs_it_at_most_once(till: Till, store:
     opened = await put_off(till, store)
     again = store.resume(opened.path, "/proj")
     await played(till.agent(till.hooks(ALLOW), [say("Done.")], session=again).run("Well?"))
-    again.scribe.close()
+    again.writer.close()
     whole = opened.path.read_bytes().splitlines(keepends=True)
 
     known: list[str] = []

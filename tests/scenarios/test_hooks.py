@@ -14,7 +14,7 @@ from handrail.conversation.messages import Attachment, UserMessage
 from handrail.conversation.stream import Usage, UsageUpdate
 from handrail.dispatch.gate import CarefulGate, Rails
 from handrail.errors import HandrailError
-from handrail.hooks.asking import Surroundings
+from handrail.hooks.invoke import HookEnvironment
 from handrail.hooks.news import HookNews
 from handrail.hooks.specs import HookSource
 from handrail.loop.compaction.plan import Compaction, CompactionRequest, SummaryPlan
@@ -43,7 +43,7 @@ def agent_with(hooks: Hooks, folder: Path, *answers: Any, **options: Any) -> Age
 
 
 def asked(section: Any) -> Hooks:
-    return Hooks(section, surroundings=Surroundings(dict(os.environ)))
+    return Hooks(section, environment=HookEnvironment(dict(os.environ)))
 
 
 class Log:
@@ -303,13 +303,13 @@ async def test_a_hook_in_the_background_may_wake_the_agent(tmp_path: Path) -> No
     hooks = asked(commands("PostToolUse", "read x < gate; echo 'tests fail' >&2; exit 2", asyncRewake=True))
     woken = asyncio.Event()
     agent = agent_with(hooks, tmp_path, [use("1", "shout", text="a")], [say("Done.")], [say("Fixed.")])
-    post = hooks.wake
+    post = hooks.on_wake
 
     def wake(news: HookNews) -> None:
         post(news)
         woken.set()
 
-    hooks.wake = wake
+    hooks.on_wake = wake
     run = agent.run("Go")
     with anyio.fail_after(20):
         async for event in run:

@@ -17,8 +17,8 @@ from handrail.testing import say, use
 from handrail.tools.events import CallFinished
 from handrail.transcripts.log import read
 from handrail.transcripts.rebuild import rebuild
-from handrail.transcripts.scribe import message_value
 from handrail.transcripts.store import TranscriptStore
+from handrail.transcripts.writer import message_value
 from tests.scenarios.playing import an_agent, played, refused, scripted
 
 pytestmark = pytest.mark.anyio
@@ -43,7 +43,7 @@ async def test_the_next_run_goes_on_with_the_same_conversation(store: Transcript
     model = scripted([[say("I note it."), use("a", "note", text="x")], [say("Done.")]])
     agent = an_agent(model, note, rails=TRUSTING, session=opened)
     await played(agent.run("Note x"))
-    opened.scribe.close()
+    opened.writer.close()
 
     again = store.resume(opened.path, "/proj")
     later = scripted([[say("As I said.")]])
@@ -107,7 +107,7 @@ async def test_a_file_that_ends_at_any_byte_still_holds_what_was_shown_by_then(s
             case _:
                 pass
     whole = opened.path.read_bytes()
-    opened.scribe.close()
+    opened.writer.close()
     torn = opened.path.with_name("torn.jsonl")
     given_up = whole.index(b"\n", whole.index(b'"discarded"')) + 1  # from here on the words of that answer are void
 
@@ -138,7 +138,7 @@ async def test_a_session_that_cannot_be_written_stops_the_run_before_anything_mo
     opened = store.create("/proj", "one")
     agent = an_agent(scripted([[say("well"), use("a", "act", text="x")]]), act, rails=TRUSTING, session=opened)
     run = agent.run("go")
-    opened.scribe.failure = SessionError("the disk is full")
+    opened.writer.failure = SessionError("the disk is full")
 
     with pytest.raises(SessionError, match="the disk is full"):
         await played(run)

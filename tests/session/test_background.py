@@ -73,7 +73,7 @@ async def test_the_task_list_is_there_when_the_session_goes_on(tmp_path: Path) -
             ScriptedModel([[call], [say("done")]]), cwd=tmp_path, env=env, session=session, rails=TRUST
         ) as agent:
             await agent.ask("go")
-        session.scribe.close()
+        session.writer.close()
         blocks = [block for message in agent.messages if isinstance(message, UserMessage) for block in message.content]
         return next(block.text for block in reversed(blocks) if isinstance(block, ToolResult))
 

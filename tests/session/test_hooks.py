@@ -54,7 +54,7 @@ async def test_strictness_and_limits_are_handed_on(tmp_path: Path) -> None:
     hooks = make_hooks(sources, os.environ, tmp_path, wishes, session_id="s", transcript="t")
 
     assert (await hooks.fire("PreToolUse", {"tool_name": "Bash"}, RunContext(tmp_path))).verdict is None
-    where = hooks.surroundings
+    where = hooks.environment
     assert (where.urls, where.variables, where.session_id, where.transcript, where.project) == (
         ("https://hooks.example/*",), ("TOKEN",), "s", "t", str(tmp_path),
     )  # fmt: skip

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from handrail import RunContext
-from handrail.hooks.answers import Answer
+from handrail.hooks.results import HookResult
 from handrail.hooks.runner import Hooks
 from handrail.session.hooks import session_hooks
 from handrail.session.late_hooks import LateHooks
@@ -45,7 +45,7 @@ class Session:
         env, project = self.world.env, Path(self.world.places.cwd)
         return session_hooks(self.live.loaded, env, project, {}, session_id="s", transcript="")
 
-    async def prompted(self, event: str = "UserPromptSubmit", **fields: Any) -> Answer | None:
+    async def prompted(self, event: str = "UserPromptSubmit", **fields: Any) -> HookResult | None:
         """What hooks say to a prompt, for which somebody looks at the settings."""
         wanted = self.hooks.wants("UserPromptSubmit", event)
         run = RunContext(Path(self.world.places.cwd))
@@ -137,8 +137,8 @@ async def test_strictness_and_limits_are_those_of_the_settings_in_force(session:
 
     assert (strict and strict.verdict, lenient and lenient.verdict) == (Verdict.ASK, None)
     assert session.hooks.now is not None
-    assert session.hooks.now.surroundings.urls == ("http://a/*",)
-    assert session.hooks.now.surroundings.variables == ("A",)
+    assert session.hooks.now.environment.urls == ("http://a/*",)
+    assert session.hooks.now.environment.variables == ("A",)
 
 
 REFUSING = section("ConfigChange", "cat >> seen; echo >> seen; echo hands off >&2; exit 2")
@@ -196,7 +196,7 @@ async def test_policy_cannot_be_refused_and_hooks_are_told_of_it(session: Sessio
 
     assert session.rules == ["Bash(policy)"]
     assert session.hooks.now is not None
-    await session.hooks.now.quiet()
+    await session.hooks.now.wait_idle()
     assert session.changes() == ["policy_settings"]
 
 
@@ -210,7 +210,7 @@ async def test_a_tool_in_a_thread_may_be_the_first_to_look(session: Session) -> 
     assert [each.text for each in policy.rules] == ["Bash(policy)"]
     await session.prompted()
     assert session.hooks.now is not None
-    await session.hooks.now.quiet()
+    await session.hooks.now.wait_idle()
     assert session.changes() == ["policy_settings"]
 
 

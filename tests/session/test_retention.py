@@ -23,8 +23,8 @@ def env(tmp_path: Path) -> dict[str, str]:
 def session(env: dict[str, str], name: str) -> Path:
     """A session in which something was said, with a file in each folder that may hold something of it."""
     opened = session_store(env).create("/proj", name)
-    opened.scribe.add_message(UserMessage((Text("hello"),)))
-    opened.scribe.close()
+    opened.writer.add_message(UserMessage((Text("hello"),)))
+    opened.writer.close()
     for folder in ("undo", *RUN_FOLDERS):
         keep(env, folder, name)
     return opened.path
@@ -82,7 +82,7 @@ def test_nothing_that_is_in_use_goes_even_if_nothing_is_kept(env: dict[str, str]
     keep(env, "runs", WITHOUT_SESSION)
 
     tidy(env, 0)
-    opened.scribe.close()
+    opened.writer.close()
 
     assert left(env) == {"runs/mine", f"runs/{os.getpid()}-00000000"}
 

@@ -11,7 +11,7 @@ from handrail.conversation.redact import Redactor
 from handrail.errors import SessionError
 from handrail.transcripts.log import read
 from handrail.transcripts.rebuild import rebuild
-from handrail.transcripts.repair import as_lines, as_text, repair, take_in
+from handrail.transcripts.repair import as_lines, as_text, import_transcript, repair
 from handrail.transcripts.store import TranscriptStore, folder_name
 
 
@@ -78,7 +78,7 @@ def test_each_is_read_mended_and_deleted(store: TranscriptStore) -> None:
 def test_what_is_no_file_is_neither_taken_in_nor_mended(store: TranscriptStore, name: str) -> None:
     path = store.folder / folder_name("/proj") / f"{name}.jsonl"
     with pytest.raises(SessionError, match=f"{name}.jsonl"):
-        take_in(store, path, "/proj")
+        import_transcript(store, path, "/proj")
     with pytest.raises(SessionError, match=f"{name}.jsonl"):
         repair(path)
 

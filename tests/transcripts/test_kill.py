@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from handrail.conversation.blocks import Text, Thinking, ToolUse
 from handrail.testing.model_server import Reply
-from handrail.transcripts.log import Broken, read
+from handrail.transcripts.log import BrokenLine, read
 from tests.transcripts.cutting import Cut
 from tests.transcripts.killing import SESSION, Ended, Line, Victim, missing, ran, resumed, said, told, victim
 
@@ -169,7 +169,7 @@ def lost_of_sub_agents(printed: list[Line], folder: Path) -> list[Line]:
         json.dumps(block)
         for file in (folder / "state").rglob("subagents/*.jsonl")
         for line in read(file)
-        if not isinstance(line, Broken) and "message" in line
+        if not isinstance(line, BrokenLine) and "message" in line
         for block in line["message"]["content"]
     ]
     blocks = [b for line in printed if line.get("parent_tool_use_id") for b in line["message"]["content"]]

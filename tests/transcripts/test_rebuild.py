@@ -23,9 +23,9 @@ from handrail.conversation.blocks import (
 from handrail.conversation.messages import AssistantMessage, Attachment, Message, SystemNote, UserMessage
 from handrail.conversation.redact import Redactor
 from handrail.conversation.request import History
-from handrail.transcripts.log import Broken, Log, read
+from handrail.transcripts.log import BrokenLine, Log, read
 from handrail.transcripts.rebuild import NEVER_STARTED, UNKNOWN, RebuiltTranscript, rebuild
-from handrail.transcripts.scribe import TranscriptWriter
+from handrail.transcripts.writer import TranscriptWriter
 
 PROMPT = UserMessage((Text("go"),))
 A, B = ToolUse("a", "Read", {"file_path": "x"}), ToolUse("b", "Bash", {"command": "make"})
@@ -168,19 +168,19 @@ def stories(draw: st.DrawFn) -> list[tuple[str, Any]]:
     """What may happen in a session, in orders that a program can bring about."""
     steps: list[tuple[str, Any]] = []
     for turn in range(draw(st.integers(1, 4))):
-        steps.append(("message", UserMessage((Text(f"prompt {turn}"),))))
+        steps.append(("add_message", UserMessage((Text(f"prompt {turn}"),))))
         calls = [ToolUse(f"{turn}.{n}", "Bash", {}) for n in range(draw(st.integers(0, 3)))]
         answer: list[Text | ToolUse] = [Text(f"answer {turn}"), *calls]
-        steps += [("block", (slot, block)) for slot, block in enumerate(answer)]
+        steps += [("add_block", (slot, block)) for slot, block in enumerate(answer)]
         began = draw(st.lists(st.sampled_from(calls), unique_by=lambda call: call.id)) if calls else []
-        steps += [("began", call) for call in began]
-        steps += [("ended", result(call)) for call in (draw(st.permutations(calls)) if calls else [])]
+        steps += [("start_call", call) for call in began]
+        steps += [("end_call", result(call)) for call in (draw(st.permutations(calls)) if calls else [])]
         if draw(st.booleans()):
-            steps.append(("message", AssistantMessage(tuple(answer), "m", "x")))
+            steps.append(("add_message", AssistantMessage(tuple(answer), "m", "x")))
             if calls:
-                steps.append(("message", UserMessage(tuple(result(call) for call in calls))))
+                steps.append(("add_message", UserMessage(tuple(result(call) for call in calls))))
         else:
-            steps.append(("discarded", None))
+            steps.append(("discard_blocks", None))
     return steps
 
 
@@ -195,13 +195,13 @@ def test_a_session_cut_anywhere_resumes_into_a_sound_history(
     shown: list[str] = []
     for what, value in steps[:upto]:
         match what, value:
-            case "block", (slot, block):
+            case "add_block", (slot, block):
                 writer.add_block("m", "m", block, slot)
-            case "discarded", _:
+            case "discard_blocks", _:
                 writer.discard_blocks()
             case _:
-                getattr(writer, {"message": "add_message", "began": "start_call", "ended": "end_call"}[what])(value)
-        if what == "message" and isinstance(value, UserMessage) and isinstance(value.content[0], Text):
+                getattr(writer, what)(value)
+        if what == "add_message" and isinstance(value, UserMessage) and isinstance(value.content[0], Text):
             shown.append(value.content[0].text)
     writer.close()
     whole = path.read_bytes() if path.exists() else b""
@@ -229,11 +229,11 @@ hostile = st.dictionaries(
 )
 
 
-@given(st.lists(hostile | st.builds(Broken, st.integers(), st.text()), max_size=12))
+@given(st.lists(hostile | st.builds(BrokenLine, st.integers(), st.text()), max_size=12))
 @settings(deadline=None, max_examples=settings().max_examples // 2)
-def test_no_content_of_a_file_makes_an_unsound_history(records: list[dict[str, object] | Broken]) -> None:
-    lines = [each if isinstance(each, Broken) else {"type": "user", **each} for each in records]
-    kept = [each for each in lines if isinstance(each, Broken) or isinstance(each["type"], str)]
+def test_no_content_of_a_file_makes_an_unsound_history(records: list[dict[str, object] | BrokenLine]) -> None:
+    lines = [each if isinstance(each, BrokenLine) else {"type": "user", **each} for each in records]
+    kept = [each for each in lines if isinstance(each, BrokenLine) or isinstance(each["type"], str)]
 
     History(rebuild(kept).messages)
 

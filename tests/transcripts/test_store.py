@@ -17,7 +17,7 @@ from handrail.conversation.request import History
 from handrail.errors import SessionError
 from handrail.transcripts.log import Log, read
 from handrail.transcripts.rebuild import rebuild
-from handrail.transcripts.repair import as_lines, as_text, repair, take_in
+from handrail.transcripts.repair import as_lines, as_text, import_transcript, repair
 from handrail.transcripts.store import OpenTranscript, TranscriptStore, folder_name
 
 HELLO = UserMessage((Text("hello"),))
@@ -31,8 +31,8 @@ def store(tmp_path: Path) -> TranscriptStore:
 
 def talk(opened: OpenTranscript, *messages: Message) -> Path:
     for message in messages or (HELLO, REPLY):
-        opened.scribe.add_message(message)
-    opened.scribe.close()
+        opened.writer.add_message(message)
+    opened.writer.close()
     return opened.path
 
 
@@ -98,7 +98,7 @@ def test_two_processes_cannot_write_one_session(store: TranscriptStore) -> None:
     finally:
         other.send_signal(signal.SIGKILL)
         other.communicate()
-    store.resume(path, "/proj").scribe.close()  # the lock went with the process
+    store.resume(path, "/proj").writer.close()  # the lock went with the process
 
 
 @pytest.mark.proves("R10")
@@ -170,12 +170,12 @@ from handrail.errors import SessionError
 from handrail.transcripts.store import TranscriptStore
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 opened = TranscriptStore(Path(sys.argv[1]), Redactor()).create("/proj", "one")
-opened.scribe.add_message(UserMessage((Text("fits"),)))
+opened.writer.add_message(UserMessage((Text("fits"),)))
 resource.setrlimit(resource.RLIMIT_FSIZE, (opened.path.stat().st_size + 100,) * 2)
-opened.scribe.add_message(UserMessage((Text("x" * 1000),)))
-print(opened.scribe.failure)
+opened.writer.add_message(UserMessage((Text("x" * 1000),)))
+print(opened.writer.failure)
 try:
-    opened.scribe.start_call(ToolUse("t", "Bash", {}))
+    opened.writer.start_call(ToolUse("t", "Bash", {}))
 except SessionError as error:
     print("not started")
 """
@@ -243,7 +243,7 @@ def test_a_link_in_place_of_a_session_is_not_followed(store: TranscriptStore, tm
 def test_a_session_is_found_by_id_beginning_title_or_path(store: TranscriptStore, tmp_path: Path) -> None:
     path = talk(store.create("/proj", "abcdef"))
     other = store.create("/other", "abcxyz")
-    other.scribe.note("title", title="the talk")
+    other.writer.set_title("the talk")
     talk(other)
 
     assert store.find("abcdef", "/proj") == path
@@ -258,7 +258,7 @@ def test_a_later_title_of_a_long_session_is_found(store: TranscriptStore) -> Non
     long: list[Message] = [UserMessage((Text("words " * 10_000),)), REPLY] * 3
     path = talk(store.create("/proj", "long"), HELLO, *long)
     opened = store.resume(path, "/proj")
-    opened.scribe.note("title", title="the long talk")
+    opened.writer.set_title("the long talk")
     talk(opened, *long)
 
     assert store.find("the long talk", "/proj") == path
@@ -288,14 +288,14 @@ def test_a_session_taken_up_anywhere_even_before_a_summary_stays_what_it_was_mad
     opened = store.create("/proj", "one")
     call = ToolUse("t1", "Read", {})
     answer = AssistantMessage((Text("I look"), call), "m", "tool_use")
-    opened.scribe.add_message(HELLO)
+    opened.writer.add_message(HELLO)
     for slot, block in enumerate(answer.content):
-        opened.scribe.add_block("m1", "m", block, slot)
-    opened.scribe.end_call(ToolResult("t1", (Text("seen"),)))
-    opened.scribe.add_message(answer)
-    opened.scribe.add_message(UserMessage((ToolResult("t1", (Text("seen"),)),)))
-    opened.scribe.replace_messages((UserMessage((Text("what came before"),)),))
-    opened.scribe.add_message(REPLY)
+        opened.writer.add_block("m1", "m", block, slot)
+    opened.writer.end_call(ToolResult("t1", (Text("seen"),)))
+    opened.writer.add_message(answer)
+    opened.writer.add_message(UserMessage((ToolResult("t1", (Text("seen"),)),)))
+    opened.writer.replace_messages((UserMessage((Text("what came before"),)),))
+    opened.writer.add_message(REPLY)
     path = talk(opened, HELLO)
     ids = [line["uuid"] for line in read(path) if isinstance(line, dict) and "uuid" in line]
 
@@ -357,7 +357,7 @@ def test_what_is_exported_can_be_imported(store: TranscriptStore, tmp_path: Path
     file = tmp_path / "export.jsonl"
     file.write_bytes(as_lines(rebuild(read(path)), "one"))
 
-    made = take_in(store, file, "/proj")
+    made = import_transcript(store, file, "/proj")
 
     assert made.messages == (HELLO, REPLY)
     assert rebuild(read(made.path)).messages == (HELLO, REPLY)
@@ -366,7 +366,7 @@ def test_what_is_exported_can_be_imported(store: TranscriptStore, tmp_path: Path
 def test_a_file_without_a_conversation_is_not_imported(store: TranscriptStore, tmp_path: Path) -> None:
     (tmp_path / "x.jsonl").write_text("hello\n")
     with pytest.raises(SessionError, match="holds no conversation"):
-        take_in(store, tmp_path / "x.jsonl", "/proj")
+        import_transcript(store, tmp_path / "x.jsonl", "/proj")
 
 
 def test_people_can_read_an_export(store: TranscriptStore) -> None:

@@ -1,15 +1,23 @@
-"""Which sub-agents there are: built in, written down in files, or given by the program that drives us."""
+"""Agent definitions: built in, read from files, or given by the host program."""
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from handrail.files.frontmatter import parse_frontmatter, split_names
+from handrail.lazy import lazy
+from handrail.permissions.wildcards import parse_wildcards
+from handrail.permissions.modes import MODE_ALIASES, MODES
 from handrail.records import record
+
+if TYPE_CHECKING:
+    from handrail.permissions import rules
+else:
+    rules = lazy("handrail.permissions.rules")  # the first request does not need it
 
 NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*", re.IGNORECASE)
 NOT_FOR_SUBAGENTS = frozenset({"Agent", "AskUserQuestion", "EnterPlanMode", "ExitPlanMode"})
-READERS = frozenset({"Glob", "Grep", "Read", "ToolSearch", "WebFetch", "WebSearch"})
+READ_ONLY_TOOLS = frozenset({"Glob", "Grep", "Read", "ToolSearch", "WebFetch", "WebSearch"})
 
 
 @record
@@ -17,8 +25,8 @@ class AgentDefinition:
     """
     One kind of sub-agent. `prompt` is its system prompt.
 
-    `tools` are names or rules (None = all that sub-agents may have), `mcp__server` means all tools of a server. `model`
-    empty = that of the caller. `mode` is the widest one it works in; a wider one than the caller's has no effect.
+    `tools` are names or rules (None = all that sub-agents may use); `mcp__server` means all tools of a server. An empty
+    `model` is that of the caller. `mode` is the widest mode it works in; one wider than the caller's has no effect.
     """
 
     name: str
@@ -32,7 +40,7 @@ class AgentDefinition:
     source: str = "built-in"
 
     def may_use(self, tool: str) -> bool:
-        """Whether a tool of this name is for it."""
+        """Whether it may use a tool of this name."""
         if tool in NOT_FOR_SUBAGENTS or _names_tool(self.disallowed, tool):
             return False
         return self.tools is None or _names_tool(self.tools, tool)
@@ -40,7 +48,7 @@ class AgentDefinition:
     @property
     def only_reads(self) -> bool:
         """Whether nothing it may use can change anything."""
-        return self.tools is not None and {tool.partition("(")[0] for tool in self.tools} <= READERS
+        return self.tools is not None and {tool.partition("(")[0] for tool in self.tools} <= READ_ONLY_TOOLS
 
 
 BUILT_IN = (
@@ -60,29 +68,19 @@ BUILT_IN = (
 )
 
 
-def from_file(text: str, source: str) -> AgentDefinition | str:
-    """A definition from a Markdown file, or why it is none."""
-    headed = parse_frontmatter(text)
-    name, description = headed.text("name"), headed.text("description")
-    mode = headed.text("permissionMode")
-    if problem := _problem(name, description, mode):
-        return f"{source}: {headed.problem or problem}"
-    turns = headed.text("maxTurns")
-    return AgentDefinition(
-        name,
-        description,
-        headed.body,
-        headed.names("tools"),
-        headed.names("disallowedTools") or (),
-        _model(headed.text("model")),
-        mode,
-        int(turns) if turns.isdecimal() and int(turns) > 0 else None,
-        source,
-    )
+def parse_file(text: str, source: str) -> AgentDefinition | str:
+    """The definition in a Markdown file, or what is wrong with it."""
+    head = parse_frontmatter(text)
+    value: dict[str, object] = {key: head.text(key) for key in ("description", "permissionMode", "model")}
+    value |= {key: head.names(key) for key in ("tools", "disallowedTools")}
+    turns = head.text("maxTurns")
+    value |= {"prompt": head.body, "maxTurns": int(turns) if turns.isdecimal() else None}
+    found = parse_json(head.text("name"), value, source)
+    return f"{source}: {head.problem}" if isinstance(found, str) and head.problem else found
 
 
-def from_json(name: str, value: object, source: str) -> AgentDefinition | str:
-    """A definition as programs give it, or why it is none."""
+def parse_json(name: str, value: object, source: str) -> AgentDefinition | str:
+    """The definition in a JSON value of a host program, or what is wrong with it."""
     if not isinstance(value, Mapping):
         return f"{source}: the agent {name!r} is {value!r} instead of an object"
     description, prompt = value.get("description"), value.get("prompt")
@@ -106,13 +104,10 @@ def from_json(name: str, value: object, source: str) -> AgentDefinition | str:
 
 
 def _names_tool(names: tuple[str, ...], tool: str) -> bool:
-    """Whether one of these names or rules is about a tool; `*` stands for any text."""
-    from handrail.permissions.rules import ALIASES, MCP  # noqa: PLC0415
-    from handrail.permissions.wildcards import parse_wildcards  # noqa: PLC0415  # no first request waits for it
-
+    """Whether one of these names or rules is about a tool; `*` matches any text."""
     for name in names:
-        plain = ALIASES.get(each := name.partition("(")[0].strip(), each)
-        server = plain.startswith(MCP) and "__" not in plain.removeprefix(MCP)
+        plain = rules.ALIASES.get(each := name.partition("(")[0].strip(), each)
+        server = plain.startswith(rules.MCP) and "__" not in plain.removeprefix(rules.MCP)
         if parse_wildcards(plain).matches(tool) or (server and parse_wildcards(f"{plain}__*").matches(tool)):
             return True
     return False
@@ -123,13 +118,7 @@ def _problem(name: object, description: object, mode: object) -> str:
         return f"{name!r} cannot be the name of an agent. Use letters, digits and single dashes."
     if not isinstance(description, str) or not description:
         return f"the agent {name!r} has no description"
-    return _mode_problem(name, mode) if mode else ""
-
-
-def _mode_problem(name: str, mode: object) -> str:
-    from handrail.permissions.modes import MODE_ALIASES, MODES  # noqa: PLC0415  # few have one
-
-    if isinstance(mode, str) and MODE_ALIASES.get(mode, mode) in MODES:
+    if not mode or (isinstance(mode, str) and MODE_ALIASES.get(mode, mode) in MODES):
         return ""
     return f"the agent {name!r} has the permissionMode {mode!r}. Use one of {', '.join(MODES)}."
 
@@ -140,7 +129,7 @@ def _names(value: Any) -> tuple[str, ...] | None:
             return None
         case str():
             return split_names(value)
-        case list():
+        case list() | tuple():
             return tuple(str(each) for each in value)
         case _:
             return ()

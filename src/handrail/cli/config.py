@@ -8,16 +8,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from handrail.config.check import checked, shown
+from handrail.config.check import check_values, describe_value
 from handrail.config.document import read_document
-from handrail.config.flags import FileFlags
-from handrail.config.json_paths import dotted
+from handrail.config.flags import SettingsFlags
+from handrail.config.json_paths import format_path
 from handrail.config.keys import find, tree
 from handrail.config.load import load_settings
-from handrail.config.merge import merged
-from handrail.config.places import Places, places_for
+from handrail.config.merge import merge_values
+from handrail.config.places import SettingsPlaces, places_for
 from handrail.config.rewrite import remove_key, set_value
-from handrail.config.schema import schema
+from handrail.config.schema import build_schema
 from handrail.config.snapshot import Layer, Settings
 from handrail.config.write import edit
 from handrail.conversation.plain import plain
@@ -31,12 +31,12 @@ MISSING = 1
 def run(chosen: argparse.Namespace) -> int:
     """0 = done, 1 = the key is not set, 2 = it cannot be done."""
     if chosen.way == "schema":
-        print(json.dumps(schema(), indent=2))
+        print(json.dumps(build_schema(), indent=2))
         return 0
     places = places_for(Path.cwd(), os.environ, state_folder(os.environ))
     if chosen.way in ("set", "unset"):
         return change(chosen, places)
-    settings = load_settings(places, os.environ, FileFlags())
+    settings = load_settings(places, os.environ, SettingsFlags())
     for problem in settings.problems:
         sys.stderr.write(f"handrail: {plain(str(problem))}\n")
     if chosen.scope:
@@ -54,12 +54,12 @@ def run(chosen: argparse.Namespace) -> int:
     return 0
 
 
-def only(settings: Settings, places: Places, scope: str) -> Settings:
+def only(settings: Settings, places: SettingsPlaces, scope: str) -> Settings:
     """What the files of one source say, whether it counts or not."""
-    layers = [Layer(found, found.values) for spot in places.spots((scope,)) if (found := read_document(spot))]
+    layers = [Layer(found, found.values) for file in places.files((scope,)) if (found := read_document(file))]
     return Settings(
         layers=tuple(layers),
-        values=merged(layer.values for layer in layers),
+        values=merge_values(layer.values for layer in layers),
         trust=settings.trust,
     )
 
@@ -68,10 +68,10 @@ def origins(settings: Settings, path: tuple[str, ...]) -> Iterator[tuple[str, An
     """Every value with the place that it is written in; lists item by item."""
     for key, value in leaves(settings.get(*path), path):
         layer = next(layer for layer in settings.layers if holds(layer, key, value))
-        spot = layer.document.spot
+        file = layer.document.file
         way = (*key[:-1], position(layer, key, value)) if isinstance(key[-1], int) else key
         line = layer.document.line(way)
-        yield dotted(key), value, f"{layer.source} {spot.shown}" + (f":{line}" if line else "")
+        yield format_path(key), value, f"{layer.source} {file.shown}" + (f":{line}" if line else "")
 
 
 def leaves(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
@@ -109,25 +109,25 @@ def table(rows: list[dict[str, Any]]) -> str:
     return plain("\n".join(f"{r['key']} = {json.dumps(r['value'], ensure_ascii=False)}  ({r['source']})" for r in rows))
 
 
-def change(chosen: argparse.Namespace, places: Places) -> int:
+def change(chosen: argparse.Namespace, places: SettingsPlaces) -> int:
     """Write or remove one value."""
     path = tuple(chosen.key.split("."))
-    spot = places.spot(chosen.scope or "user")
+    file = places.file(chosen.scope or "user")
     if chosen.way == "unset":
-        there = read_document(spot)
+        there = read_document(file)
         if there is None or (not there.broken and Settings(values=there.values).get(*path) is None):
-            sys.stderr.write(f"handrail: {chosen.key} is not set in {spot.shown}.\n")
+            sys.stderr.write(f"handrail: {chosen.key} is not set in {file.shown}.\n")
             return MISSING
-        edit(spot, places, lambda text: remove_key(text, path))
+        edit(file, places, lambda text: remove_key(text, path))
     else:
         value = fitting(path, chosen.value)
-        edit(spot, places, lambda text: set_value(text, path, value))
-    ignored = load_settings(places, os.environ, FileFlags()).ignored
-    waits = any(item.source == spot.source and item.name.startswith(chosen.key) for item in ignored)
+        edit(file, places, lambda text: set_value(text, path, value))
+    ignored = load_settings(places, os.environ, SettingsFlags()).ignored
+    waits = any(item.source == file.source and item.name.startswith(chosen.key) for item in ignored)
     note = " It counts when the folder is trusted: handrail trust." if waits else ""
     if chosen.way == "set" and path[0] not in tree():
         note = " handrail does not know this key: it is kept, and has no effect."
-    print(f"{chosen.key} is {'gone from' if chosen.way == 'unset' else 'set in'} {spot.shown}.{note}")
+    print(f"{chosen.key} is {'gone from' if chosen.way == 'unset' else 'set in'} {file.shown}.{note}")
     return 0
 
 
@@ -136,7 +136,7 @@ def likely(path: tuple[str, ...]) -> str:
     nested: Any = None
     for name in reversed(path):
         nested = {name: nested}
-    return next((slip.message for slip in checked(nested)[1] if slip.hint), "")
+    return next((problem.message for problem in check_values(nested)[1] if problem.hint), "")
 
 
 def permission_rules(values: Any) -> Iterator[tuple[Behaviour, list[str]]]:
@@ -161,15 +161,15 @@ def fitting(path: tuple[str, ...], text: str) -> Any:
     except ValueError:
         value = text
     if known and known.schema.get("type") == "array" and isinstance(value, str):
-        raise SettingsError(f"{known.name} is {shown(value)} and must be a list: {json.dumps([value])}")
+        raise SettingsError(f"{known.name} is {describe_value(value)} and must be a list: {json.dumps([value])}")
     nested: Any = value
     for name in reversed(path):
         nested = {name: nested}
-    wrong = [slip for slip in checked(nested)[1] if not slip.hint]
-    hints = [slip for slip in checked(nested)[1] if slip.hint]
+    wrong = [problem for problem in check_values(nested)[1] if not problem.hint]
+    hints = [problem for problem in check_values(nested)[1] if problem.hint]
     if wrong or (hints and known is None):
-        slip = (wrong or hints)[0]
-        raise SettingsError(f"{dotted(slip.path)} {slip.message}")
+        problem = (wrong or hints)[0]
+        raise SettingsError(f"{format_path(problem.path)} {problem.message}")
     for kind, rules in permission_rules(nested):
         for rule in rules:
             if isinstance(found := parse_rule(rule, kind), RuleProblem):

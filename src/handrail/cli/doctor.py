@@ -209,11 +209,11 @@ def settings(here: Here) -> Iterator[Finding]:
         yield Finding("settings", "policy", State.PROBLEM, here.refusal)
         return
     found = here.live.loaded.problems
-    for spot in (*here.live.places.policy_spots(), *here.live.places.spots()):
-        if spot.file.exists():
-            wrong = any(problem.file == spot.shown for problem in found)
+    for file in (*here.live.places.policy_files(), *here.live.places.files()):
+        if file.path.exists():
+            wrong = any(problem.file == file.shown for problem in found)
             text = "see below" if wrong else "found"
-            yield Finding("settings", str(spot.file), State.NOTE if wrong else State.OK, text)
+            yield Finding("settings", str(file.path), State.NOTE if wrong else State.OK, text)
     for problem in found:
         yield Finding("settings", "file", State.NOTE if problem.hint else State.PROBLEM, str(problem))
     for rule in here.rules:

@@ -317,7 +317,7 @@ def printers_for(chosen: argparse.Namespace, worker: Worker) -> list[Printer]:
         partial=chosen.include_partial_messages,
         hook_events=chosen.include_hook_events,
         facts=lambda: facts(worker, chosen),
-        uuid_of=kept_ids(worker.session.scribe if worker.session else None),
+        uuid_of=kept_ids(worker.session.writer if worker.session else None),
     )
     printers: list[Printer] = [printer_for(chosen.output_format, lines, sys.stdout, sys.stderr)]
     if chosen.debug_file:

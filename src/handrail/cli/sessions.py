@@ -16,9 +16,9 @@ from handrail.session.session_settings import open_settings
 from handrail.session.state_folder import session_store, state_folder
 from handrail.transcripts.log import read
 from handrail.transcripts.rebuild import RebuiltTranscript, rebuild
-from handrail.transcripts.repair import as_lines, as_text, repair, take_in
-from handrail.transcripts.scribe import message_value
+from handrail.transcripts.repair import as_lines, as_text, import_transcript, repair
 from handrail.transcripts.store import TranscriptStore
+from handrail.transcripts.writer import message_value
 
 
 def run(chosen: argparse.Namespace) -> int:
@@ -123,8 +123,8 @@ def _import(chosen: argparse.Namespace, _store: TranscriptStore, cwd: str) -> in
     live = open_settings(Path(cwd), os.environ, state_folder(os.environ), NO_FLAGS_GIVEN, warn)
     patterns = live.loaded.settings.get("redact") or ()
     store = session_store(live.loaded.env, redactor_for(live.loaded.env, patterns))
-    made = take_in(store, Path(chosen.file), cwd)
-    made.scribe.close()
+    made = import_transcript(store, Path(chosen.file), cwd)
+    made.writer.close()
     if chosen.json:
         print(json.dumps({"id": made.path.stem, "path": str(made.path), "problems": made.rebuilt.problems}))
     else:

@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from handrail.config.flags import FileFlags
+from handrail.config.flags import SettingsFlags
 from handrail.config.load import load_settings
 from handrail.config.places import places_for
-from handrail.config.trust import Record, TrustStore
+from handrail.config.trust import TrustRecord, TrustStore
 from handrail.conversation.plain import plain
 from handrail.errors import SettingsError
 from handrail.session.state_folder import state_folder
@@ -35,7 +35,7 @@ def run(chosen: argparse.Namespace) -> int:
         text = "is no longer trusted." if known_before else "was not trusted."
         say(chosen, {"folder": places.cwd, "revoked": known_before}, [f"{places.cwd} {text}"])
         return 0 if known_before else 1
-    settings = load_settings(places, os.environ, FileFlags())
+    settings = load_settings(places, os.environ, SettingsFlags())
     lines = [f"  {item.shown}" for item in settings.items] or ["  nothing: no setting of it needs trust"]
     facts = {"folder": places.cwd, "items": [item.shown for item in settings.items]}
     if chosen.show:
@@ -49,7 +49,7 @@ def run(chosen: argparse.Namespace) -> int:
     return 0
 
 
-def as_json(record: Record) -> dict[str, Any]:
+def as_json(record: TrustRecord) -> dict[str, Any]:
     """A record for programs."""
     return {"folder": record.folder, "at": record.at, "items": list(record.names)}
 

@@ -1,1 +1,1 @@
-"""Settings: find, read, check, merge and rewrite the files that say what may be done."""
+"""Finds, reads, checks, merges and rewrites settings files, and keeps trust."""

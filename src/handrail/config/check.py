@@ -1,32 +1,35 @@
-"""Whether the values of a file are what they should be. What is wrong is left out and said; the rest stands."""
+"""Checks the values of a settings file. Wrong values are left out and reported; the others stand."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from difflib import get_close_matches
+from types import UnionType
 from typing import Any
 
-from handrail.config.json_paths import JsonPath, dotted
+from handrail.config.json_paths import JsonPath, format_path
 from handrail.config.keys import ALWAYS, Key, Schema, Tree, tree
 from handrail.records import record
 
-WORDS = {
-    "string": "text in quotes",
-    "boolean": "true or false",
-    "integer": "a whole number",
-    "number": "a number",
-    "array": "a list",
-    "object": "an object",
+TYPES: Mapping[str, tuple[type | UnionType, str]] = {
+    "string": (str, "text in quotes"),
+    "boolean": (bool, "true or false"),
+    "integer": (int, "a whole number"),
+    "number": (int | float, "a number"),
+    "array": (list, "a list"),
+    "object": (dict, "an object"),
 }
-# Where a mistake means that it is not known what the file forbids.
+"""The types of JSON Schema, as Python types and as words."""
+# A mistake here means that it is unknown what the file forbids.
 FORBIDS = (("permissions",), ("permissions", "deny"), ("permissions", "ask"))
 FORBIDS_SERVERS = "deniedMcpServers"
 
 
 @record
-class Slip:
+class ValueProblem:
     """
     Something wrong with one value.
 
-    `doubt`: it is not known what the file would have forbidden. `hint`: only a remark, nothing is lost.
+    `doubt`: it is unknown what the file would have forbidden. `hint`: only a hint, the value still counts.
     """
 
     path: JsonPath
@@ -39,107 +42,97 @@ class _OmitError(Exception):
     """The value cannot be used."""
 
 
-def checked(values: dict[str, Any]) -> tuple[dict[str, Any], list[Slip]]:
-    """The values that can be used, and what is wrong with the others. Unknown keys are kept."""
-    slips: list[Slip] = []
-    return _section(values, tree(), (), slips), slips
+def check_values(values: dict[str, Any]) -> tuple[dict[str, Any], list[ValueProblem]]:
+    """The usable values, and what is wrong with the others. Unknown keys are kept."""
+    problems: list[ValueProblem] = []
+    return _section(values, tree(), (), problems), problems
 
 
-def _section(values: dict[str, Any], level: Tree, path: JsonPath, slips: list[Slip]) -> dict[str, Any]:
+def _section(values: dict[str, Any], level: Tree, path: JsonPath, problems: list[ValueProblem]) -> dict[str, Any]:
     kept: dict[str, Any] = {}
     for name, value in values.items():
         here = (*path, name)
         known = level.get(name)
         if known is None:
-            slips += _hint(name, level, here)
+            problems += _hint(name, level, here)
             kept[name] = value
         elif isinstance(known, Key):
             with suppress(_OmitError):
                 schema = {"type": known.schema["type"]} if known.raw else known.schema
-                kept[name] = _fitting(_lenient(known, value, here, slips), schema, here, slips)
+                kept[name] = _fit(_wrap_text(known, value, here, problems), schema, here, problems)
         elif isinstance(value, dict):
-            kept[name] = _section(value, known, here, slips)
+            kept[name] = _section(value, known, here, problems)
         else:
-            slips.append(_wrong(here, value, "an object"))
+            problems.append(_mismatch(here, value, "an object"))
     return kept
 
 
-def _lenient(key: Key, value: Any, path: JsonPath, slips: list[Slip]) -> Any:
-    """A single text where a list that only narrows should stand is taken for a list of one."""
+def _wrap_text(key: Key, value: Any, path: JsonPath, problems: list[ValueProblem]) -> Any:
+    """Accept a single text for a list that only narrows, as a list of one."""
     if isinstance(value, str) and key.narrows == ALWAYS and key.schema["type"] == "array":
-        slips.append(Slip(path, f"is {shown(value)} and must be a list; it counts as a list of one."))
+        problems.append(
+            ValueProblem(path, f"is {describe_value(value)} and must be a list; it counts as a list of one.")
+        )
         return [value]
     return value
 
 
-def _fitting(value: Any, schema: Schema, path: JsonPath, slips: list[Slip]) -> Any:
-    """The value, without the parts that do not fit. Raises _OmitError if nothing is left of it."""
+def _fit(value: Any, schema: Schema, path: JsonPath, problems: list[ValueProblem]) -> Any:
+    """The value without the parts that do not fit. Raises _OmitError if nothing is left of it."""
     expected = schema.get("type")
-    if expected and not _is(value, expected):
-        slips.append(_wrong(path, value, WORDS[expected]))
+    if expected and not _has_type(value, expected):
+        problems.append(_mismatch(path, value, TYPES[expected][1]))
         raise _OmitError
     if "enum" in schema and value not in schema["enum"]:
-        slips.append(_wrong(path, value, "one of " + ", ".join(map(repr, schema["enum"]))))
+        problems.append(_mismatch(path, value, "one of " + ", ".join(map(repr, schema["enum"]))))
         raise _OmitError
     if "minimum" in schema and value < schema["minimum"]:
-        slips.append(_wrong(path, value, f"at least {schema['minimum']}"))
+        problems.append(_mismatch(path, value, f"at least {schema['minimum']}"))
         raise _OmitError
     if isinstance(value, str) and (problem := text_problem(value)):
-        slips.append(Slip(path, f"{problem}.", _forbids(path)))
+        problems.append(ValueProblem(path, f"{problem}.", _forbids(path)))
         raise _OmitError
     if isinstance(value, list) and "items" in schema:
-        return list(_each(value, schema["items"], path, slips))
+        return list(_fit_items(value, schema["items"], path, problems))
     if isinstance(value, dict):
-        return _fitting_object(value, schema, path, slips)
+        return _fit_object(value, schema, path, problems)
     return value
 
 
-def _fitting_object(value: dict[str, Any], schema: Schema, path: JsonPath, slips: list[Slip]) -> dict[str, Any]:
+def _fit_object(value: dict[str, Any], schema: Schema, path: JsonPath, problems: list[ValueProblem]) -> dict[str, Any]:
     missing = [name for name in schema.get("required", ()) if name not in value]
     if missing:
-        slips.append(Slip(path, f"has no {missing[0]!r}."))
+        problems.append(ValueProblem(path, f"has no {missing[0]!r}."))
         raise _OmitError
     choices = [name for choice in schema.get("oneOf", ()) for name in choice["required"]]
     if choices and sum(name in value for name in choices) != 1:
-        slips.append(Slip(path, f"must have exactly one of {', '.join(choices)}.", _forbids(path)))
+        problems.append(ValueProblem(path, f"must have exactly one of {', '.join(choices)}.", _forbids(path)))
         raise _OmitError
     kept: dict[str, Any] = {}
     for name, inner in value.items():
         rule = schema.get("properties", {}).get(name) or schema.get("additionalProperties")
         try:
-            kept[name] = _fitting(inner, rule, (*path, name), slips) if rule else inner
+            kept[name] = _fit(inner, rule, (*path, name), problems) if rule else inner
         except _OmitError:
             if name in schema.get("required", ()) or "oneOf" in schema:
                 raise
     return kept
 
 
-def _each(items: list[Any], schema: Schema, path: JsonPath, slips: list[Slip]) -> Iterator[Any]:
+def _fit_items(items: list[Any], schema: Schema, path: JsonPath, problems: list[ValueProblem]) -> Iterator[Any]:
     for at, item in enumerate(items):
         try:
-            yield _fitting(item, schema, (*path, at), slips)
+            yield _fit(item, schema, (*path, at), problems)
         except _OmitError:
             continue
 
 
-def _is(value: Any, expected: str) -> bool:
-    match expected:
-        case "string":
-            return isinstance(value, str)
-        case "boolean":
-            return isinstance(value, bool)
-        case "integer":
-            return isinstance(value, int) and not isinstance(value, bool)
-        case "number":
-            return isinstance(value, int | float) and not isinstance(value, bool)
-        case "array":
-            return isinstance(value, list)
-        case _:
-            return isinstance(value, dict)
+def _has_type(value: Any, expected: str) -> bool:
+    return isinstance(value, TYPES[expected][0]) and (expected == "boolean" or not isinstance(value, bool))
 
 
 def text_problem(value: str) -> str:
-    """Why a text cannot be handed to anybody; empty if it can."""
+    """Why a text cannot be passed on; empty if it can."""
     if "\0" in value:
         return "holds a NUL character"
     if not value.isascii() and any("\ud800" <= char <= "\udfff" for char in value):
@@ -147,17 +140,17 @@ def text_problem(value: str) -> str:
     return ""
 
 
-def _wrong(path: JsonPath, value: Any, expected: str) -> Slip:
-    what = "not a text" if path[0] == "env" else shown(value)  # a value of env may be a secret
-    return Slip(path, f"is {what} and must be {expected}.", _forbids(path))
+def _mismatch(path: JsonPath, value: Any, expected: str) -> ValueProblem:
+    what = "not a text" if path[0] == "env" else describe_value(value)  # a value of env may be a secret
+    return ValueProblem(path, f"is {what} and must be {expected}.", _forbids(path))
 
 
 def _forbids(path: JsonPath) -> bool:
     return path[:2] in FORBIDS or path[0] == FORBIDS_SERVERS
 
 
-def shown(value: Any) -> str:
-    """A value in a message: short, and as JSON writes its kind."""
+def describe_value(value: Any) -> str:
+    """A value for a message, short and in the terms of JSON."""
     match value:
         case None:
             return "null"
@@ -172,12 +165,10 @@ def shown(value: Any) -> str:
             return text if len(text) <= 80 else text[:77] + "..."
 
 
-def _hint(name: str, level: Tree, path: JsonPath) -> list[Slip]:
-    """A word about an unknown key that looks like a known one."""
-    import difflib  # noqa: PLC0415  # only files with unknown keys pay for it
-
-    near = difflib.get_close_matches(name, level, n=1, cutoff=0.8)
+def _hint(name: str, level: Tree, path: JsonPath) -> list[ValueProblem]:
+    """A hint about an unknown key that resembles a known one."""
+    near = get_close_matches(name, level, n=1, cutoff=0.8)
     folded = [known for known in level if known.casefold() == name.casefold()]
     found = (folded or near)[:1]
-    better = dotted((*path[:-1], found[0])) if found else ""
-    return [Slip(path, f"is not known. Did you mean {better!r}?", hint=True)] if found else []
+    better = format_path((*path[:-1], found[0])) if found else ""
+    return [ValueProblem(path, f"is not known. Did you mean {better!r}?", hint=True)] if found else []

@@ -1,4 +1,4 @@
-"""What a short helper program prints: a credential, a policy. No process of it is left when this returns."""
+"""Runs a helper program that prints a credential or a policy, and leaves no process behind."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ MAX_BYTES = 4_000_000
 
 def output_of(arguments: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout: float) -> bytes:
     """
-    The standard output of a program that ends well.
+    The standard output of a program that succeeds.
 
     Raises:
         OSError: it did not start, failed, printed too much or took too long. The text never holds its output.
@@ -20,18 +20,18 @@ def output_of(arguments: Sequence[str], *, cwd: str, env: Mapping[str, str], tim
     if ended.timed_out:
         raise OSError(f"it did not finish within {timeout:g} seconds")
     if ended.code:
-        said = ended.stderr.decode("utf-8", "replace").strip().partition("\n")[0][:200]
-        raise OSError(f"it ended with exit code {ended.code}" + (f" ({said})" if said else ""))
+        reason = ended.stderr.decode("utf-8", "replace").strip().partition("\n")[0][:200]
+        raise OSError(f"it ended with exit code {ended.code}" + (f" ({reason})" if reason else ""))
     if len(ended.stdout) > MAX_BYTES:
         raise OSError(f"it printed more than {MAX_BYTES:,} bytes")
     return ended.stdout
 
 
 def _wait_for(arguments: Sequence[str], cwd: str, env: Mapping[str, str], timeout: float) -> Ended:
-    ending = run(arguments, cwd=cwd, env=env, timeout=timeout, max_bytes=MAX_BYTES + 1)
+    work = run(arguments, cwd=cwd, env=env, timeout=timeout, max_bytes=MAX_BYTES + 1)
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(ending)
+        return asyncio.run(work)
     with ThreadPoolExecutor(1) as thread:  # settings may be read inside an event loop
-        return thread.submit(asyncio.run, ending).result()
+        return thread.submit(asyncio.run, work).result()

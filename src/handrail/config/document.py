@@ -1,4 +1,4 @@
-"""One settings file, read and checked. Whatever is wrong with it is said with file, line and key."""
+"""Reads and checks one settings file. Each problem names the file, the line and the key."""
 
 import codecs
 import errno
@@ -11,47 +11,47 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from handrail.config.check import Slip, checked, text_problem
-from handrail.config.json_paths import MAX_DEPTH, JsonPath, column_of, dotted, line_of
-from handrail.config.places import Spot
+from handrail.config.check import check_values, text_problem
+from handrail.config.json_paths import MAX_DEPTH, JsonPath, column_of, format_path, line_of
+from handrail.config.places import SettingsFile
 from handrail.config.problems import Problem
 from handrail.errors import JsonTextError, SettingsFileError
+from handrail.lazy import lazy
 from handrail.processes.sandbox.placeholder_marks import stands_in
 
 if TYPE_CHECKING:
-    from handrail.config.jsontext import Node
+    from handrail.config import json_text
+else:
+    json_text = lazy("handrail.config.json_text")  # only broken files and line numbers need it
 
 MAX_BYTES = 4_000_000
 
 
-class Document:
+class SettingsDocument:
     """The values of one file that can be used. `broken` says why there are none."""
 
-    __slots__ = ("_root", "broken", "problems", "slips", "spot", "text", "values")
+    __slots__ = ("_root", "broken", "doubtful", "file", "problems", "text", "values")
 
-    def __init__(self, spot: Spot, text: str, values: dict[str, Any], broken: Problem | None = None) -> None:
-        self.spot = spot
+    def __init__(self, file: SettingsFile, text: str, values: dict[str, Any], broken: Problem | None = None) -> None:
+        self.file = file
         self.text = text
         self.broken = broken
-        self._root: Node | None = None
-        self.values, self.slips = checked(values) if not broken else ({}, list[Slip]())
-        self.problems: tuple[Problem, ...] = (
-            (broken,) if broken else tuple(self.problem(slip.path, slip.message, hint=slip.hint) for slip in self.slips)
-        )
-
-    @property
-    def doubtful(self) -> bool:
+        self._root: json_text.JsonNode | None = None
+        self.values, found = check_values(values) if not broken else ({}, [])
+        self.doubtful = broken is not None or any(each.doubt for each in found)
         """Whether it is unknown what the file forbids."""
-        return self.broken is not None or any(slip.doubt for slip in self.slips)
+        self.problems = tuple(self.problem(each.path, each.message, hint=each.hint) for each in found)
+        if broken:
+            self.problems = (broken,)
 
     def line(self, path: Iterable[str | int]) -> int:
-        """The line that a value is written in. The text is only taken apart when somebody asks."""
-        root = self._scanned()
+        """The line that a value is written in. The text is only scanned on demand."""
+        root = self._scan_once()
         return line_of(self.text, root.starts(tuple(path))) if root else 0
 
     def lines(self, path: Iterable[str | int]) -> list[int]:
-        """The lines of those texts of a list that can be used."""
-        root = self._scanned()
+        """The lines of the usable texts of a list."""
+        root = self._scan_once()
         node = root.find(tuple(path)) if root else None
         if node is None:
             return []
@@ -60,42 +60,42 @@ class Document:
         usable = [item for item in items if isinstance(item.value, str) and not text_problem(item.value)]
         return [bisect_right(ends, item.start) + 1 for item in usable]
 
-    def _scanned(self) -> "Node | None":
+    def _scan_once(self) -> "json_text.JsonNode | None":
         if self._root is None and self.text and not self.broken:
-            self._root = _scan(self.text)
+            self._root = json_text.scan(self.text)
         return self._root
 
     def problem(self, path: JsonPath, message: str, *, hint: bool = False) -> Problem:
         """Something wrong with the value at the end of a path."""
-        return Problem(self.spot.source, self.spot.shown, self.line(path), message, dotted(path), hint=hint)
+        return Problem(self.file.source, self.file.shown, self.line(path), message, format_path(path), hint=hint)
 
 
-def read_document(spot: Spot) -> Document | None:
-    """The file of a spot; None if there is none. Never raises: what is wrong is in the document."""
+def read_document(file: SettingsFile) -> SettingsDocument | None:
+    """The document in a settings file; None if there is none. Never raises: what is wrong is in the document."""
     try:
-        data = read_bytes(spot.file)
+        data = read_bytes(file.path)
     except SettingsFileError as error:
-        return Document(spot, "", {}, Problem(spot.source, spot.shown, 0, error.message))
-    return None if data is None else document_of(spot, data)
+        return SettingsDocument(file, "", {}, Problem(file.source, file.shown, 0, error.message))
+    return None if data is None else document_of(file, data)
 
 
-def document_of(spot: Spot, data: bytes) -> Document:
-    """The document that these bytes are."""
+def document_of(file: SettingsFile, data: bytes) -> SettingsDocument:
+    """The document that these bytes hold."""
     text = ""
     try:
-        text = decoded(data)
-        return Document(spot, text, parsed(text))
+        text = decode_text(data)
+        return SettingsDocument(file, text, parse_object(text))
     except SettingsFileError as error:
         line = 0 if error.offset is None else line_of(text, error.offset)
         column = 0 if error.offset is None else column_of(text, error.offset)
-        key = f" (in {dotted(error.path)})" if error.path else ""
+        key = f" (in {format_path(error.path)})" if error.path else ""
         message = f"{error.message}{key}. Nothing of this file counts until it is repaired."
-        return Document(spot, text, {}, Problem(spot.source, spot.shown, line, message, column=column))
+        return SettingsDocument(file, text, {}, Problem(file.source, file.shown, line, message, column=column))
 
 
 def read_bytes(path: Path) -> bytes | None:
     """
-    What a regular file holds; None if there is nothing of that name. Never waits for a pipe or a device.
+    The bytes of a regular file; None if it does not exist. Never waits for a pipe or a device.
 
     Raises:
         SettingsFileError: it is there and cannot be read.
@@ -129,7 +129,7 @@ def read_bytes(path: Path) -> bytes | None:
     return data
 
 
-def decoded(data: bytes) -> str:
+def decode_text(data: bytes) -> str:
     """The text of a file, without its byte order mark."""
     try:
         return data.removeprefix(codecs.BOM_UTF8).decode()
@@ -140,7 +140,7 @@ def decoded(data: bytes) -> str:
         ) from error
 
 
-def parsed(text: str) -> dict[str, Any]:
+def parse_object(text: str) -> dict[str, Any]:
     """
     The object that a text holds.
 
@@ -150,34 +150,28 @@ def parsed(text: str) -> dict[str, Any]:
     try:
         values = json.loads(text, object_pairs_hook=_without_doubles, parse_constant=_refuse, parse_float=_finite)
         if text.count("{") + text.count("[") > MAX_DEPTH:
-            _scan(text)  # it could be nested too deeply
+            json_text.scan(text)  # it could be nested too deeply
     except (ValueError, RecursionError) as error:
-        raise _located(text, error) from error
+        raise _locate(text, error) from error
     if not isinstance(values, dict):
         raise SettingsFileError("it must hold an object: { ... }", 0)
     return values
 
 
-def _located(text: str, error: Exception) -> SettingsFileError:
-    """The same complaint with its place, from the parser that knows places."""
+def _locate(text: str, error: Exception) -> SettingsFileError:
+    """The same error with its position, which the slower parser knows."""
     try:
-        _scan(text)
+        json_text.scan(text)
     except JsonTextError as found:
         return found
     return SettingsFileError(f"it is not strict JSON: {error}", 0)
 
 
-def _scan(text: str) -> "Node":
-    from handrail.config.jsontext import scan  # noqa: PLC0415  # no start waits for it while all files are in order
-
-    return scan(text)
-
-
 def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
+    values = dict(pairs)
+    if len(values) != len(pairs):
         raise ValueError("a key stands twice in an object")
-    return made
+    return values
 
 
 def _refuse(word: str) -> NoReturn:

@@ -1,5 +1,5 @@
 """
-How the calls of a session are run: which tool families there are, how calls overlap, how long results may be.
+How a session runs its calls: the tool families, how calls overlap, how long results may be.
 
     policy files > variables (HANDRAIL_MAX_PARALLEL ...) > other settings files > defaults
 """
@@ -20,33 +20,33 @@ DEFAULT_FEATURES = USUAL_FEATURES | {"agents"}
 
 
 def features_of(settings: Settings, env: Mapping[str, str]) -> frozenset[str]:
-    """The tool families that there are. HANDRAIL_FEATURES names them, those that are switched off with a minus."""
+    """The enabled tool families. HANDRAIL_FEATURES names them, with a minus those to switch off."""
     chosen: dict[str, bool] = dict.fromkeys(DEFAULT_FEATURES, True)
     chosen |= settings.get("features") or {}
     for word in env.get("HANDRAIL_FEATURES", "").split(","):
         if name := word.strip():
             chosen[name.removeprefix("-")] = not name.startswith("-")
-    chosen |= settings.managed("features") or {}
+    chosen |= settings.get_managed("features") or {}
     return frozenset(name for name, on in chosen.items() if on)
 
 
 class _Section:
-    """One section of the settings and the variables that go before it."""
+    """One section of the settings, with the variables that override it."""
 
     def __init__(self, name: str, settings: Settings, env: Mapping[str, str]) -> None:
         self._name = name
         self._settings = settings
         self._env = env
 
-    def value(self, key: str, variable: str, read: Callable[[str, str], Value], otherwise: Value) -> Value:
-        """What counts for a key; `read` makes it from the text of its variable."""
-        managed: Any = self._settings.managed(self._name, key)
+    def value(self, key: str, variable: str, parse: Callable[[str, str], Value], default: Value) -> Value:
+        """The value in force for a key; `parse` reads the text of its variable."""
+        managed: Any = self._settings.get_managed(self._name, key)
         if managed is not None:
             return cast("Value", managed)
         if text := self._env.get(variable):
-            return read(variable, text)
+            return parse(variable, text)
         written: Any = self._settings.get(self._name, key)
-        return otherwise if written is None else cast("Value", written)
+        return default if written is None else cast("Value", written)
 
 
 def scheduling_of(settings: Settings, env: Mapping[str, str]) -> Scheduling:
@@ -74,13 +74,13 @@ def result_limits(settings: Settings, env: Mapping[str, str]) -> ResultLimits:
         SettingsError: a variable cannot be used.
     """
     usual, section = DEFAULT_LIMITS, _Section("results", settings, env)
-    made = ResultLimits(
+    limits = ResultLimits(
         quota_bytes=section.value("quotaBytes", "HANDRAIL_RESULT_QUOTA", _number, usual.quota_bytes),
         retention_days=section.value("retentionDays", "HANDRAIL_RESULT_DAYS", _number, usual.retention_days),
         max_chars=section.value("maxChars", "HANDRAIL_MAX_RESULT_CHARS", _number, 0) or None,
         max_chars_by_tool=section.value("maxCharsByTool", "HANDRAIL_MAX_RESULT_CHARS_BY_TOOL", _numbers, {}),
     )
-    return usual if made == usual else made
+    return usual if limits == usual else limits
 
 
 def _number(variable: str, text: str) -> int:
@@ -98,9 +98,9 @@ def _numbers(variable: str, text: str) -> Mapping[str, int]:
 
 
 def _one_of(known: tuple[Any, ...]) -> Callable[[str, str], Any]:
-    def read(variable: str, text: str) -> Any:
+    def parse(variable: str, text: str) -> Any:
         if text not in known:
             raise SettingsError(f"the variable {variable} is {text!r}. Use one of {', '.join(known)}.")
         return text
 
-    return read
+    return parse

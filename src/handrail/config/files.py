@@ -1,4 +1,4 @@
-"""Writing a small file without losing anything: one writer at a time, the old content or the new, never a part."""
+"""Locks folders and replaces small files atomically."""
 
 import fcntl
 import os
@@ -9,18 +9,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-PATIENCE = 10.0
+TIMEOUT = 10.0
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def lock_folder(folder: Path) -> Iterator[None]:
     """
-    Hold the lock of a folder; other writers of ours wait.
+    Hold the lock of a folder; other handrail processes wait.
 
-    The folder itself is locked, so no file is left behind. Ends with the process, whatever becomes of it.
+    The folder itself is locked, so no lock file is left behind. The lock ends with the process.
 
     Raises:
-        TimeoutError: somebody else held it for ten seconds.
+        TimeoutError: another process held it for ten seconds.
     """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -31,28 +31,28 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def _lock(descriptor: int) -> None:
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     while True:
         try:
             return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() > deadline:
-                raise TimeoutError(f"another process has been writing for {PATIENCE:g} seconds") from None
+                raise TimeoutError(f"another process has been writing for {TIMEOUT:g} seconds") from None
             time.sleep(0.01)
 
 
 def own_bytes(path: Path, most: int) -> bytes:
     """
-    What a file of ours holds, up to so many bytes. No link is followed, no pipe waited for.
+    The first bytes of a file that only this user can write. Follows no link, waits for no pipe.
 
     Raises:
-        OSError: there is none, or somebody else could have written it.
+        OSError: it does not exist, or another user could have written it.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         status = os.fstat(descriptor)
         if status.st_uid != os.geteuid() or status.st_mode & 0o022 or not stat.S_ISREG(status.st_mode):
-            raise PermissionError("somebody else could have written it")
+            raise PermissionError("another user could have written it")
         with os.fdopen(descriptor, "rb", closefd=False) as file:
             return file.read(most)
     finally:
@@ -60,7 +60,7 @@ def own_bytes(path: Path, most: int) -> bytes:
 
 
 def replace_file(path: Path, data: bytes, *, mode: int) -> None:
-    """Put these bytes in the place of a file. Whoever reads meanwhile sees the old content or the new."""
+    """Replace the content of a file. Readers see the old content or the new, never a part."""
     beside = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
@@ -77,7 +77,7 @@ def replace_file(path: Path, data: bytes, *, mode: int) -> None:
 
 
 def _keep_owner(descriptor: int, path: Path) -> None:
-    """Root may change somebody's file without taking it away from them."""
+    """A file that root changes stays the property of its owner."""
     if os.geteuid() == 0 and path.exists():
         status = path.stat()
         os.fchown(descriptor, status.st_uid, status.st_gid)

@@ -6,45 +6,30 @@ from handrail.config.places import SOURCES
 from handrail.records import record
 
 Wideners: TypeAlias = Literal["trusted", "flags", "policy"]
-"""Who may widen, beside policy: everybody who is trusted, only the command line (--bare), or nobody (--safe-mode)."""
-
-
-@record
-class FileFlags:
-    """What somebody asked for on the command line."""
-
-    settings: str = ""
-    """A file or an object in JSON."""
-    sources: tuple[str, ...] = SOURCES
-    trust: bool = False
-    wideners: Wideners = "trusted"
+"""What may widen, beside policy: every trusted source, only the command line (--bare), or nothing (--safe-mode)."""
 
 
 @record
 class SettingsFlags:
-    """What the command line says about permissions."""
+    """The flags about settings files and permissions."""
 
     settings: str = ""
+    """A file or an object in JSON."""
     sources: tuple[str, ...] = SOURCES
     trust: bool = False
     mode: str = ""
     bypass: bool = False
     """--dangerously-skip-permissions"""
     allow_bypass: bool = False
-    """--allow-dangerously-skip-permissions: it may be entered later"""
+    """--allow-dangerously-skip-permissions: the session may switch to it later"""
     allowed: tuple[str, ...] = ()
     disallowed: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
     wideners: Wideners = "trusted"
 
     @property
-    def wanted(self) -> FileFlags:
-        """The part that is about files."""
-        return FileFlags(self.settings, self.sources, self.trust, self.wideners)
-
-    @property
-    def told_by(self) -> tuple[str, ...]:
-        """Whose memory files, commands and agents count."""
+    def instruction_sources(self) -> tuple[str, ...]:
+        """The sources whose memory files, commands and agents count."""
         return self.sources if self.wideners == "trusted" else ()
 
     @property

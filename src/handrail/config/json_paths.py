@@ -19,7 +19,7 @@ def column_of(text: str, offset: int) -> int:
     return offset - text.rfind("\n", 0, offset)
 
 
-def dotted(path: Sequence[str | int]) -> str:
+def format_path(path: Sequence[str | int]) -> str:
     """A path as people write it: `permissions.allow[2]`."""
     out = ""
     for step in path:

@@ -1,7 +1,7 @@
 """
-The one table of known settings. Checking, merging, trust, the published JSON Schema and the docs are made from it.
+The table of known settings, from which checking, merging, trust, the published JSON Schema and the docs are derived.
 
-The type of a key is a piece of JSON Schema, of which checking knows: type, enum, minimum, items, properties,
+The type of a key is a fragment of JSON Schema. Checking understands type, enum, minimum, items, properties,
 additionalProperties, required and oneOf (of required).
 """
 
@@ -69,10 +69,10 @@ ALWAYS = "always"
 @record
 class Key:
     """
-    One known setting. `narrows`: which of its values count in a folder that nobody trusts yet (none by default).
+    One known setting. `narrows`: the values that count in a folder that is not trusted yet (none by default).
 
-    `managed`: it counts in policy files only. `whole`: the value of the highest source is taken as it is. `raw`: only
-    its kind is checked here; whoever uses it takes it apart, and knows what a mistake in it means.
+    `managed`: it counts in policy files only. `whole`: the value of the highest source is taken unmerged. `raw`: only
+    its type is checked here; the code that uses it parses it and knows what a mistake in it means.
     """
 
     name: str
@@ -85,7 +85,7 @@ class Key:
 
     @property
     def path(self) -> tuple[str, ...]:
-        """The name as a way through objects."""
+        """The name as a path through objects."""
         return tuple(self.name.split("."))
 
 
@@ -101,8 +101,8 @@ KEYS = (
         ("default", "manual", "plan", "dontAsk"),
     ),
     Key("permissions.additionalDirectories", TEXTS, "More working folders."),
-    Key("permissions.disableBypassPermissionsMode", DISABLE, "Nobody can enter bypassPermissions.", ALWAYS),
-    Key("permissions.disableAutoMode", DISABLE, "Nobody can enter auto.", ALWAYS),
+    Key("permissions.disableBypassPermissionsMode", DISABLE, "No session can enter bypassPermissions.", ALWAYS),
+    Key("permissions.disableAutoMode", DISABLE, "No session can enter auto.", ALWAYS),
     Key("allowManagedPermissionRulesOnly", FLAG, "Allow rules and folders count from policy files only.", managed=True),
     Key("allowManagedHooksOnly", FLAG, "Hooks count from policy files only.", managed=True),
     Key(
@@ -199,7 +199,7 @@ Tree: TypeAlias = Mapping[str, Any]
 
 @cache
 def tree() -> Tree:
-    """The table by levels."""
+    """The table as a tree of sections."""
     top: dict[str, Any] = {}
     for key in KEYS:
         *sections, last = key.path
@@ -211,7 +211,7 @@ def tree() -> Tree:
 
 
 def find(path: tuple[str | int, ...]) -> Key | None:
-    """The key that a path leads to or into; None for what is not known."""
+    """The key that a path leads to or into; None if it is not known."""
     level: Any = tree()
     for step in path:
         if isinstance(level, Key):

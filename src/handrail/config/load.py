@@ -1,9 +1,9 @@
 """
-All settings that count in one folder, now: read, judged by trust, and merged.
+Loads the settings of one folder: reads the files, applies trust and merges the values.
 
-Nothing here widens by accident. What of a project is not known to narrow waits for trust. A file that cannot be read
-may have held deny rules, so while there is one, no rule allows, no folder is added and no mode is wider than default;
-if it could be read before, what it forbade then still counts. Policy that cannot be read ends the program.
+Nothing here widens by accident. Project settings that are not known to narrow wait for trust. A file that cannot be
+read may contain deny rules: while there is one, no rule allows, no folder is added and no mode is wider than default.
+If the file could be read before, what it forbade then still counts. Policy that cannot be read ends the program.
 """
 
 import os
@@ -12,80 +12,86 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from handrail.config.document import Document, decoded, document_of, parsed, read_bytes, read_document
-from handrail.config.flags import FileFlags, Wideners
+from handrail.config.document import SettingsDocument, decode_text, document_of, parse_object, read_bytes, read_document
+from handrail.config.flags import SettingsFlags, Wideners
 from handrail.config.keys import KEYS
 from handrail.config.managed import PolicySource, read_policy
-from handrail.config.merge import merged
-from handrail.config.places import Places, Spot
+from handrail.config.merge import merge_values
+from handrail.config.places import SettingsFile, SettingsPlaces
 from handrail.config.problems import Problem
 from handrail.config.snapshot import TRUSTED, UNTRUSTED, Layer, Settings
 from handrail.errors import SettingsError, SettingsFileError
+from handrail.lazy import lazy
+from handrail.permissions.modes import stricter
 
 if TYPE_CHECKING:
-    from handrail.config.needs_trust import Item
-    from handrail.config.trust import Record
+    from handrail.config import needs_trust, trust
+else:  # only folders with their own settings need them
+    needs_trust = lazy("handrail.config.needs_trust")
+    trust = lazy("handrail.config.trust")
 
 MANAGED_ONLY = tuple(key.name for key in KEYS if key.managed)
 OWN_LIMITS = ("redact", "allowedMcpServers")
 
 
 def load_settings(
-    places: Places,
+    places: SettingsPlaces,
     env: Mapping[str, str],
-    wanted: FileFlags,
+    flags: SettingsFlags,
     *,
     policies: Iterable[PolicySource] = (),
     before: Settings | None = None,
-    held: frozenset[str] = frozenset(),
+    frozen_sources: frozenset[str] = frozenset(),
 ) -> Settings:
     """
-    What counts now. `before` is what counted until now, when a session looks again; the files of the sources that are
-    `held` are not read again.
+    The settings in force. When a session reloads them, `before` holds those in force until now; the files of
+    `frozen_sources` are not read again.
 
     Raises:
         SettingsError: policy or the settings of the command line cannot be used.
     """
-    news: list[Problem] = []
-    policy = _policy(places, env, policies, before, news)
-    flag = _flags(wanted, places, before)
-    files = [found for spot in places.spots(wanted.sources) if (found := _file(spot, before, held))]
-    limited = wanted.wideners != "trusted"
+    problems: list[Problem] = []
+    policy = _policy(places, env, policies, before, problems)
+    flag = _flags(flags, places, before)
+    files = [found for file in places.files(flags.sources) if (found := _file(file, before, frozen_sources))]
+    limited = flags.wideners != "trusted"
     servers = None
     if not limited:
-        kept = before if "project" in held else None
-        servers = kept.named if kept else _servers(places, wanted.sources, news)
-    own = [document for document in (*flag, *files) if _only_narrows(document, wanted.wideners)]
+        kept = before if "project" in frozen_sources else None
+        servers = kept.named if kept else _servers(places, flags.sources, problems)
+    own = [document for document in (*flag, *files) if _only_narrows(document, flags.wideners)]
     narrow, items = _split(own, servers, limited=limited)
-    judged = not limited and (items or wanted.trust)
-    trust, agreed = _judge(places, wanted, items, before) if judged else (UNTRUSTED, None)
+    judged = not limited and (items or flags.trust)
+    state, agreed = _judge(places, flags, items, before) if judged else (UNTRUSTED, None)
     layers = [Layer(document, document.values) for document in policy]
     doubtful = False
     for document in (*flag, *files):
-        news += document.problems
+        problems += document.problems
         values: Mapping[str, Any] = document.values
-        if trust != TRUSTED and id(document) in narrow:
+        if state != TRUSTED and id(document) in narrow:
             values = narrow[id(document)]
         last = _last(before, document) if document.doubtful else None
         if last is not None:
             values = last
-            news.append(Problem(document.spot.source, document.spot.shown, 0, "what it forbade before still counts."))
+            problems.append(
+                Problem(document.file.source, document.file.shown, 0, "what it forbade before still counts.")
+            )
         doubtful = doubtful or (document.doubtful and last is None)
-        layers.append(Layer(document, _without_managed(document, values, news), kept=last is not None))
-    if trust != TRUSTED:
+        layers.append(Layer(document, _without_managed(document, values, problems), kept=last is not None))
+    if state != TRUSTED:
         layers = _no_looser_mode(layers, {id(document) for document in own})
     if doubtful:
-        layers = [replace(layer, values=_unwidened(layer.values)) for layer in layers]
-    values = merged(layer.values for layer in layers)
-    approved = _approved(servers.values if servers else {}, values, trusted=trust == TRUSTED)
+        layers = [replace(layer, values=_without_allowing(layer.values)) for layer in layers]
+    values = merge_values(layer.values for layer in layers)
+    approved = _approved_servers(servers.values if servers else {}, values, trusted=state == TRUSTED)
     return Settings(
         layers=tuple(layers),
         values=values,
-        policy=merged(layer.values for layer in layers if layer.source == "policy"),
-        problems=tuple(news),
-        ignored=() if limited or trust == TRUSTED else tuple(item for item in items if not _is_one_of(item, approved)),
+        policy=merge_values(layer.values for layer in layers if layer.source == "policy"),
+        problems=tuple(problems),
+        ignored=() if limited or state == TRUSTED else tuple(item for item in items if not _is_one_of(item, approved)),
         items=items,
-        trust=trust,
+        trust=state,
         doubtful=doubtful,
         servers=approved,
         named=servers,
@@ -94,71 +100,73 @@ def load_settings(
 
 
 def _policy(
-    places: Places,
+    places: SettingsPlaces,
     env: Mapping[str, str],
     policies: Iterable[PolicySource],
     before: Settings | None,
-    news: list[Problem],
-) -> list[Document]:
+    problems: list[Problem],
+) -> list[SettingsDocument]:
     known = [layer.document for layer in before.layers if layer.source == "policy"] if before else None
     try:
-        return read_policy(places, env, policies, known, news)
+        return read_policy(places, env, policies, known, problems)
     except SettingsError as error:
         if known is None:
             raise
-        news.append(Problem("policy", "policy", 0, f"{error}\nThe policy that was read before still counts."))
+        problems.append(Problem("policy", "policy", 0, f"{error}\nThe policy that was read before still counts."))
         return known
 
 
-def _file(spot: Spot, before: Settings | None, held: frozenset[str]) -> Document | None:
-    if before is None or spot.source not in held:
-        return read_document(spot)
-    return next((layer.document for layer in before.layers if layer.document.spot == spot), None)
+def _file(file: SettingsFile, before: Settings | None, frozen_sources: frozenset[str]) -> SettingsDocument | None:
+    if before is None or file.source not in frozen_sources:
+        return read_document(file)
+    return next((layer.document for layer in before.layers if layer.document.file == file), None)
 
 
-def _flags(wanted: FileFlags, places: Places, before: Settings | None) -> list[Document]:
-    """The settings of the command line. They are read once: the agent itself may be able to write such a file."""
+def _flags(flags: SettingsFlags, places: SettingsPlaces, before: Settings | None) -> list[SettingsDocument]:
+    """The settings of the command line. They are read once, because the agent may be able to write such a file."""
     if before is not None:
         return [layer.document for layer in before.layers if layer.source == "flag"]
-    documents = [_flag(wanted.settings, places)] if wanted.settings else []
-    if any(document.doubtful for document in documents):
-        raise SettingsError("\n".join(str(problem) for document in documents for problem in document.problems))
-    return documents
+    if not flags.settings:
+        return []
+    document = _flag(flags.settings, places)
+    if document.doubtful:
+        raise SettingsError("\n".join(map(str, document.problems)))
+    return [document]
 
 
-def _flag(given: str, places: Places) -> Document:
+def _flag(given: str, places: SettingsPlaces) -> SettingsDocument:
     """The settings of the command line: an object, or a file that is looked for in the working folder."""
     text = given.strip()
     if text.startswith("{") and text.endswith("}"):
-        inline = Spot("flag", Path("--settings"), "--settings", places.cwd, "")
+        inline = SettingsFile("flag", Path("--settings"), "--settings", places.cwd, "")
         return document_of(inline, text.encode("utf-8", "surrogateescape"))
     path = Path(places.cwd, Path(given).expanduser())
-    spot = Spot("flag", path, given, os.path.realpath(path.parent), "")
+    file = SettingsFile("flag", path, given, os.path.realpath(path.parent), "")
     missing = Problem("flag", "--settings", 0, f"there is no file {given!r}. Give a file or an object in JSON.")
-    return read_document(spot) or Document(spot, "", {}, missing)
+    return read_document(file) or SettingsDocument(file, "", {}, missing)
 
 
-def _servers(places: Places, sources: tuple[str, ...], news: list[Problem]) -> "Layer | None":
+def _servers(places: SettingsPlaces, sources: tuple[str, ...], problems: list[Problem]) -> "Layer | None":
     if "project" not in sources:
         return None
-    spot = Spot("project", places.mcp_file, ".mcp.json", places.cwd, "")
+    file = SettingsFile("project", places.mcp_file, ".mcp.json", places.cwd, "")
     try:
-        data = read_bytes(spot.file)
+        data = read_bytes(file.path)
         if data is None:
             return None
-        named = parsed(decoded(data)).get("mcpServers", {})
+        named = parse_object(decode_text(data)).get("mcpServers", {})
     except SettingsFileError as error:
-        news.append(Problem("project", spot.shown, 0, f"{error.message.rstrip('.')}. No server of it is used."))
+        problems.append(Problem("project", file.shown, 0, f"{error.message.rstrip('.')}. No server of it is used."))
         return None
     if not isinstance(named, dict):
-        news.append(Problem("project", spot.shown, 0, "mcpServers must be an object. No server of it is used."))
+        problems.append(Problem("project", file.shown, 0, "mcpServers must be an object. No server of it is used."))
         return None
-    return Layer(Document(spot, "", {}), named)
+    return Layer(SettingsDocument(file, "", {}), named)
 
 
-def _only_narrows(document: Document, wideners: Wideners) -> bool:
-    """Whether a document that nobody trusts may do no more than forbid."""
-    match document.spot.source:
+def _only_narrows(document: SettingsDocument, wideners: Wideners) -> bool:
+    """Whether a document of an untrusted source may only forbid."""
+    match document.file.source:
         case "user":
             return wideners != "trusted"
         case "flag":
@@ -168,66 +176,63 @@ def _only_narrows(document: Document, wideners: Wideners) -> bool:
 
 
 def _split(
-    own: Iterable[Document], servers: "Layer | None", *, limited: bool
-) -> "tuple[dict[int, dict[str, Any]], tuple[Item, ...]]":
-    """What of a project's own documents narrows, and what needs trust."""
+    own: Iterable[SettingsDocument], servers: "Layer | None", *, limited: bool
+) -> "tuple[dict[int, dict[str, Any]], tuple[needs_trust.TrustItem, ...]]":
+    """The values of a project's own documents that narrow, and the items that need trust."""
     present = [document for document in own if document.values]
     if not present and not servers:
         return {}, ()
-    from handrail.config.needs_trust import Item, split  # noqa: PLC0415  # only folders with settings of their own pay
-
     narrow: dict[int, dict[str, Any]] = {}
-    items: list[Item] = []
+    items: list[needs_trust.TrustItem] = []
     for document in present:
-        kept, found = split(document.spot.source, document.values)
+        kept, found = needs_trust.split(document.file.source, document.values)
         narrow[id(document)] = {**kept, **_limits(document, kept)} if limited else kept
         items += found
     if servers:
-        items += [Item("project", ("mcpServers", name), value) for name, value in servers.values.items()]
+        named = servers.values.items()
+        items += [needs_trust.TrustItem("project", ("mcpServers", name), value) for name, value in named]
     return narrow, tuple(items)
 
 
-def _limits(document: Document, kept: Mapping[str, Any]) -> dict[str, Any]:
-    """What waits in a strange project, but limits those who wrote or trusted it: asking for less must not end it."""
+def _limits(document: SettingsDocument, kept: Mapping[str, Any]) -> dict[str, Any]:
+    """Limits that wait for trust in a foreign project, but that --bare and --safe-mode must not lift."""
     values = document.values
-    limits = {name: values[name] for name in OWN_LIMITS if name in values and document.spot.source in ("user", "flag")}
+    limits = {name: values[name] for name in OWN_LIMITS if name in values and document.file.source in ("user", "flag")}
     if values.get("sandbox", {}).get("enabled"):
         limits["sandbox"] = {**kept.get("sandbox", {}), "enabled": True, "autoAllowBashIfSandboxed": False}
     return limits
 
 
 def _judge(
-    places: Places, wanted: FileFlags, items: "tuple[Item, ...]", before: Settings | None
-) -> "tuple[str, Record | None]":
-    """Whether the items are trusted, and what --trust agreed to: what was there when the session began."""
-    from handrail.config.trust import TrustStore, covers, record_for, together  # noqa: PLC0415  # few folders need it
-
-    now = record_for(places.cwd, items)
-    agreed = (before.agreed if before else now) if wanted.trust else None
-    kept = TrustStore(places.state).record_of(places.cwd)
-    known = [each for each in (agreed, kept, together(agreed, kept)) if each]
+    places: SettingsPlaces, flags: SettingsFlags, items: "tuple[needs_trust.TrustItem, ...]", before: Settings | None
+) -> "tuple[str, trust.TrustRecord | None]":
+    """Whether the items are trusted, and the record of --trust, which covers what was there when the session began."""
+    now = trust.record_for(places.cwd, items)
+    agreed = (before.agreed if before else now) if flags.trust else None
+    kept = trust.TrustStore(places.state).record_of(places.cwd)
+    known = [each for each in (agreed, kept, trust.union(agreed, kept)) if each]
     if not known:
         return UNTRUSTED, agreed
-    return TRUSTED if any(covers(each, now) for each in known) else "changed", agreed
+    return TRUSTED if any(trust.covers(each, now) for each in known) else "changed", agreed
 
 
-def _is_one_of(item: "Item", servers: Mapping[str, Any]) -> bool:
+def _is_one_of(item: "needs_trust.TrustItem", servers: Mapping[str, Any]) -> bool:
     return item.path[0] == "mcpServers" and item.path[1] in servers
 
 
-def _approved(servers: Mapping[str, Any], values: Mapping[str, Any], *, trusted: bool) -> dict[str, Any]:
-    """The project's servers that somebody other than the project agreed to; who says no always wins."""
+def _approved_servers(servers: Mapping[str, Any], values: Mapping[str, Any], *, trusted: bool) -> dict[str, Any]:
+    """The project's servers that a source other than the project approves. A refusal always wins."""
     everyone = trusted or values.get("enableAllProjectMcpServers", False)
     named, refused = values.get("enabledMcpjsonServers", ()), values.get("disabledMcpjsonServers", ())
     return {name: server for name, server in servers.items() if (everyone or name in named) and name not in refused}
 
 
-def _last(before: Settings | None, document: Document) -> Mapping[str, Any] | None:
-    """What a file that is broken now forbade when it could be read."""
+def _last(before: Settings | None, document: SettingsDocument) -> Mapping[str, Any] | None:
+    """What a broken file forbade when it could still be read."""
     if before is None:
         return None
     for layer in before.layers:
-        if layer.document.spot == document.spot:
+        if layer.document.file == document.file:
             if layer.kept:
                 return layer.values
             return None if layer.document.doubtful else _only_narrow(layer.values)
@@ -235,29 +240,27 @@ def _last(before: Settings | None, document: Document) -> Mapping[str, Any] | No
 
 
 def _only_narrow(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    from handrail.config.needs_trust import split  # noqa: PLC0415  # rarely needed
-
-    return split("", values)[0]
+    return needs_trust.split("", values)[0]
 
 
-def _without_managed(document: Document, values: Mapping[str, Any], news: list[Problem]) -> Mapping[str, Any]:
+def _without_managed(
+    document: SettingsDocument, values: Mapping[str, Any], problems: list[Problem]
+) -> Mapping[str, Any]:
     found = [name for name in MANAGED_ONLY if name in values]
     if not found:
         return values
-    news += [document.problem((name,), "counts in policy files only and has no effect here.") for name in found]
+    problems += [document.problem((name,), "counts in policy files only and has no effect here.") for name in found]
     return {name: value for name, value in values.items() if name not in found}
 
 
 def _no_looser_mode(layers: list[Layer], own: set[int]) -> list[Layer]:
-    """An untrusted project may ask for a stricter mode than would be in force without it, not for a looser one."""
+    """Without modes by which an untrusted project would loosen the mode in force without it."""
     if not any(id(layer.document) in own and _mode(layer.values) for layer in layers):
         return layers
-    from handrail.permissions.modes import stricter  # noqa: PLC0415
-
-    others = merged(layer.values for layer in layers if id(layer.document) not in own)
+    others = merge_values(layer.values for layer in layers if id(layer.document) not in own)
     usual = _mode(others) or "default"
     return [
-        replace(layer, values=_changed(layer.values, defaultMode=None))
+        replace(layer, values=_without_permissions(layer.values, "defaultMode"))
         if id(layer.document) in own and (mode := _mode(layer.values)) and not stricter(mode, usual)
         else layer
         for layer in layers
@@ -269,19 +272,17 @@ def _mode(values: Mapping[str, Any]) -> str:
     return mode
 
 
-def _unwidened(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Without what allows calls: used while it is not known what is forbidden."""
-    from handrail.permissions.modes import stricter  # noqa: PLC0415
-
+def _without_allowing(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The values without what allows calls, for while it is unknown what is forbidden."""
     mode = _mode(values)
-    kept = _changed(values, allow=None, additionalDirectories=None)
+    kept = _without_permissions(values, "allow", "additionalDirectories")
     if mode and stricter("default", mode):
-        kept = _changed(kept, defaultMode=None)
+        kept = _without_permissions(kept, "defaultMode")
     if "sandbox" in kept:
         kept = {**kept, "sandbox": {**kept["sandbox"], "autoAllowBashIfSandboxed": False}}
     return kept
 
 
-def _changed(values: Mapping[str, Any], **changes: Any) -> dict[str, Any]:
-    permissions = {name: value for name, value in values.get("permissions", {}).items() if name not in changes}
+def _without_permissions(values: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    permissions = {name: value for name, value in values.get("permissions", {}).items() if name not in names}
     return {**values, "permissions": permissions} if "permissions" in values else dict(values)

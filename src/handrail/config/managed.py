@@ -1,30 +1,36 @@
 """
-Policy: settings that nobody can override, and without which nothing runs.
+Policy: settings that no other source can override, and without which nothing runs.
 
 They come from the policy folders and from any other `PolicySource`. Two are built in: the program that the policy key
-`policyCommand` names, and the address of `policyUrl`. Whatever goes wrong here ends the program.
+`policyCommand` names, and the address of `policyUrl`. Every error here ends the program.
 """
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from handrail.config.document import Document, document_of, read_document
-from handrail.config.merge import merged
-from handrail.config.places import Places, Spot
+from handrail.config.document import SettingsDocument, document_of, read_document
+from handrail.config.merge import merge_values
+from handrail.config.places import SettingsPlaces, policy_file
 from handrail.config.problems import Problem
 from handrail.errors import SettingsError
+from handrail.lazy import lazy
 from handrail.records import record
 
-PATIENCE = 10.0
+if TYPE_CHECKING:
+    from handrail.config import commands, policy_url
+else:  # few policies name a program or an address
+    commands = lazy("handrail.config.commands")
+    policy_url = lazy("handrail.config.policy_url")
+
+TIMEOUT = 10.0
 
 
 class PolicySource(Protocol):
-    """Another place that policy comes from, for example a device manager."""
+    """Another source of policy, for example a device manager."""
 
     @property
     def name(self) -> str:
-        """What messages and the audit call it."""
+        """The name in messages and in the audit log."""
         ...
 
     def read(self) -> bytes:
@@ -32,7 +38,7 @@ class PolicySource(Protocol):
         Settings as JSON.
 
         Raises:
-            SettingsError: they cannot be had.
+            SettingsError: they are not available.
         """
         ...
 
@@ -49,49 +55,43 @@ class CommandSource:
         return " ".join(("policyCommand", *self.arguments[:1]))
 
     def read(self) -> bytes:
-        """What it prints. It has ten seconds."""
-        from handrail.config.commands import output_of  # noqa: PLC0415  # few have such a program
-
+        """What it prints within ten seconds."""
         try:
             if not self.arguments:
                 raise OSError("it names no program")
-            return output_of(self.arguments, cwd="/", env=self.env, timeout=PATIENCE)
+            return commands.output_of(self.arguments, cwd="/", env=self.env, timeout=TIMEOUT)
         except OSError as error:
             raise SettingsError(f"{self.name} did not give a policy: {error}. Nothing runs without it.") from error
 
 
 def read_policy(
-    places: Places,
+    places: SettingsPlaces,
     env: Mapping[str, str],
     others: Iterable[PolicySource] = (),
-    known: Iterable[Document] | None = None,
-    news: list[Problem] | None = None,
-) -> list[Document]:
+    known: Iterable[SettingsDocument] | None = None,
+    problems: list[Problem] | None = None,
+) -> list[SettingsDocument]:
     """
-    All policy there is, the highest first. `known` was read before: then only the files are read again.
+    All policy, the highest first. With the `known` policy of an earlier read, only the files are read again.
 
-    `news` gets what people should know, although the policy can be used.
+    `problems` collects what users should know although the policy can be used.
 
     Raises:
         SettingsError: some of it cannot be read or understood.
     """
-    files = [found for spot in places.policy_spots() if (found := read_document(spot))]
+    files = [found for file in places.policy_files() if (found := read_document(file))]
     if known is not None:
-        given = [document for document in known if not document.spot.family]
+        given = [document for document in known if not document.file.family]
         return _usable([*given, *files])
-    named = merged(document.values for document in _usable(files))
+    named = merge_values(document.values for document in _usable(files))
     own = [CommandSource(tuple(command), env)] if (command := named.get("policyCommand")) is not None else []
-    given = [
-        document_of(Spot("policy", Path(other.name), other.name, "/", ""), other.read()) for other in (*others, *own)
-    ]
+    given = [document_of(policy_file(other.name), other.read()) for other in (*others, *own)]
     if (url := named.get("policyUrl")) is not None:
-        from handrail.config.policyurl import policy_from  # noqa: PLC0415  # few have such a server
-
-        given.append(policy_from(url, places.state, env, [] if news is None else news))
+        given.append(policy_url.policy_from(url, places.state, env, [] if problems is None else problems))
     return _usable([*given, *files])
 
 
-def _usable(documents: list[Document]) -> list[Document]:
+def _usable(documents: list[SettingsDocument]) -> list[SettingsDocument]:
     wrong = [problem for document in documents for problem in document.problems if not problem.hint]
     if wrong:
         raise SettingsError(

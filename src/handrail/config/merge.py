@@ -1,13 +1,13 @@
 """
-How values of several sources become one.
+Merges the values of several sources.
 
     a plain value      the highest source that sets it
     an object          key by key
-    a list             all of them, the highest source first, doubles left out
+    a list             all of them, the highest source first, without duplicates
     an ordered list    the whole list of the highest source (fallbackModel and the like)
-    hooks              per event, all of them: they are objects of lists, so this needs no rule of its own
+    hooks              per event, all of them: they are objects of lists, so they need no rule of their own
 
-Rules of permissions are lists, so no file overrides another's: a deny rule counts wherever it is written.
+Permission rules are lists, so no file overrides those of another: a deny rule counts wherever it is written.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,8 +16,8 @@ from typing import Any
 from handrail.config.keys import Key, Tree, tree
 
 
-def merged(values: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """The values of all sources; the highest comes first."""
+def merge_values(values: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """The merged values of all sources, which are given highest first."""
     result: dict[str, Any] = {}
     for lower in values:
         result = _object(result, lower, tree())
@@ -51,7 +51,7 @@ def _distinct(value: Any, known: Tree | Key | None) -> Any:
 
 
 def unique(items: Iterable[Any]) -> list[Any]:
-    """The items without doubles, in their order. Texts are by far the most of them."""
+    """The items without duplicates, in their order. Most of them are texts, which are compared by hash."""
     seen: set[str] = set()
     others: list[Any] = []
     kept: list[Any] = []

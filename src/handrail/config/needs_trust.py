@@ -1,9 +1,9 @@
 """
-What of a project's settings needs trust: everything that is not known to narrow.
+Which of a project's settings need trust: all that are not known to narrow.
 
-Purely decided from the table of keys. A project may forbid and ask at once; what allows, runs, points somewhere or
-sets a variable is an `Item`, and counts only in a trusted folder. Switching hooks off is an item too: the hooks may be
-somebody's guard.
+The table of keys decides. A project may forbid and ask without trust. A setting that allows, runs a program, names an
+address or sets a variable is a `TrustItem` and counts only in a trusted folder. Switching hooks off is an item too: a
+hook may be a guard.
 """
 
 import hashlib
@@ -11,16 +11,16 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from handrail.config.json_paths import JsonPath, dotted
+from handrail.config.json_paths import JsonPath, format_path
 from handrail.config.keys import ALWAYS, Key, Tree, tree
 from handrail.records import record
 
-# Keys whose values start programs: the project's own files that they name are part of what is trusted.
+# Keys whose values start programs: the project files that these name are part of what is trusted.
 RUNS = frozenset(("hooks", "statusLine", "apiKeyHelper", "mcpServers"))
 MAX_WORDS, MAX_FILE = 200, 4_000_000
 PROJECT = re.compile(r"\$(?:\{(?:CLAUDE|HANDRAIL)_PROJECT_DIR\}|(?:CLAUDE|HANDRAIL)_PROJECT_DIR\b)")
@@ -28,8 +28,8 @@ CUT = re.compile(r"[\s;&|()<>=`'\"]+")
 
 
 @record
-class Item:
-    """One thing that widens. `path` leads to it in its file."""
+class TrustItem:
+    """One setting that widens. `path` leads to it in its file."""
 
     source: str
     path: JsonPath
@@ -38,11 +38,11 @@ class Item:
     @property
     def name(self) -> str:
         """The setting that it belongs to, without the place in its list."""
-        return dotted([step for step in self.path if isinstance(step, str)])
+        return format_path([step for step in self.path if isinstance(step, str)])
 
     @property
     def shown(self) -> str:
-        """One line for people. Values of variables and headers, which may be secrets, are left out."""
+        """One line for users. Values of variables and headers, which may be secrets, are left out."""
         if self.path[0] == "env":
             return self.name
         value = self.value
@@ -52,18 +52,18 @@ class Item:
 
     @property
     def is_hook(self) -> bool:
-        """Whether taking it away could widen as well."""
+        """Whether removing it could widen as well."""
         return self.path[0] == "hooks"
 
 
-def split(source: str, values: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[Item, ...]]:
-    """What narrows, and the items that do not. Unknown keys are neither: nobody acts on them."""
-    items: list[Item] = []
+def split(source: str, values: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[TrustItem, ...]]:
+    """The values that narrow, and the items that do not. Unknown keys are neither: they have no effect."""
+    items: list[TrustItem] = []
     return _narrow(source, values, tree(), (), items), tuple(items)
 
 
-def fingerprint(item: Item, folder: str) -> str:
-    """What a record of trust keeps of an item: it changes with the item, and with the files that it runs."""
+def fingerprint(item: TrustItem, folder: str) -> str:
+    """A digest of an item for the trust record. It changes with the item and with the files that it runs."""
     content = json.dumps([item.source, item.name, item.value], sort_keys=True, ensure_ascii=True)
     digest = hashlib.sha256(content.encode())
     if item.path[0] in RUNS:
@@ -72,7 +72,9 @@ def fingerprint(item: Item, folder: str) -> str:
     return digest.hexdigest()
 
 
-def _narrow(source: str, values: Mapping[str, Any], level: Tree, path: JsonPath, items: list[Item]) -> dict[str, Any]:
+def _narrow(
+    source: str, values: Mapping[str, Any], level: Tree, path: JsonPath, items: list[TrustItem]
+) -> dict[str, Any]:
     kept: dict[str, Any] = {}
     for name, value in values.items():
         known, here = level.get(name), (*path, name)
@@ -80,9 +82,9 @@ def _narrow(source: str, values: Mapping[str, Any], level: Tree, path: JsonPath,
             if _narrows(known, value):
                 kept[name] = value
             elif known.whole:
-                items.append(Item(source, here, value))
+                items.append(TrustItem(source, here, value))
             else:
-                items += (Item(source, way, part) for way, part in _parts(here, value, hooks=name == "hooks"))
+                items += (TrustItem(source, way, part) for way, part in _parts(here, value, hooks=name == "hooks"))
         elif known is not None and (inner := _narrow(source, value, known, here, items)):
             kept[name] = inner
     return kept
@@ -93,7 +95,7 @@ def _narrows(key: Key, value: Any) -> bool:
 
 
 def _parts(path: JsonPath, value: Any, *, hooks: bool) -> Iterator[tuple[JsonPath, Any]]:
-    """Lists and maps part by part, so that taking one away does not change the others."""
+    """The parts of lists and maps, so that removing one does not change the others."""
     match value:
         case list():
             yield from (((*path, at), part) for at, part in enumerate(value))
@@ -105,7 +107,7 @@ def _parts(path: JsonPath, value: Any, *, hooks: bool) -> Iterator[tuple[JsonPat
 
 
 def files_named(value: Any, folder: str) -> Iterator[str]:
-    """The project's own files that a command names, as real paths."""
+    """The real paths of the project files that a command names."""
     for word in [word for text in _texts(value) for word in _words(text)][:MAX_WORDS]:
         plain = PROJECT.sub(lambda _name: folder, word)
         try:
@@ -117,14 +119,14 @@ def files_named(value: Any, folder: str) -> Iterator[str]:
 
 
 def _files_of(value: Any, folder: str) -> Iterator[tuple[str, bytes]]:
-    """The same, with what they hold."""
+    """The same paths with the content of the files."""
     for real in files_named(value, folder):
         with suppress(OSError), Path(real).open("rb") as file:
-            yield real, file.read(MAX_FILE) + _behind(file)
+            yield real, file.read(MAX_FILE) + _rest_stamp(file)
 
 
-def _behind(file: BinaryIO) -> bytes:
-    """What stands for the rest of a file that is too large to be read: nobody can set the last of these times."""
+def _rest_stamp(file: BinaryIO) -> bytes:
+    """A stamp for the unread rest of a large file: its size and its change time, which programs cannot set."""
     status = os.fstat(file.fileno())
     return b"" if status.st_size <= MAX_FILE else f"{status.st_size} {status.st_ctime_ns}".encode()
 
@@ -142,10 +144,9 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _words(text: str) -> list[str]:
-    """As a shell cuts a line, and again what is quoted or stands behind an operator or an equals sign."""
-    split_by: Callable[[str], list[str]] = shlex.split
+    """The words of a shell line, and the parts of words that are quoted or follow an operator or an equals sign."""
     try:
-        words = split_by(text)
+        words = shlex.split(text)
     except ValueError:
         words = text.split()
     return [*words, *(part for word in words for part in CUT.split(word) if part != word)]

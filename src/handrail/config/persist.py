@@ -1,15 +1,15 @@
 """
-Keeping a permission update in the file it is meant for, as `persistPermissions` of dialogs, hooks and callbacks.
+Writes permission updates of dialogs, hooks and callbacks to the settings file that they name.
 
-Whoever agrees to a rule agrees to it for this folder: what is added here is added to the record of trust.
+Agreeing to a rule means agreeing to it for this folder: what is added here is added to the trust record too.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-from handrail.config.needs_trust import Item, split
-from handrail.config.places import Places
+from handrail.config.needs_trust import split
+from handrail.config.places import SettingsPlaces
 from handrail.config.rewrite import add_items, remove_items, set_value
 from handrail.config.trust import TrustStore
 from handrail.config.write import edit
@@ -21,12 +21,12 @@ from handrail.permissions.update import DESTINATIONS, rule_text
 DIRECTORIES = ("permissions", "additionalDirectories")
 
 
-def persist(update: Mapping[str, Any], places: Places) -> Path | None:
+def persist(update: Mapping[str, Any], places: SettingsPlaces) -> Path | None:
     """
-    Write an update to the file of its destination; the file, or None for what lives in the session alone.
+    Write an update to the file of its destination; returns the file, or None for an update of the session alone.
 
     Raises:
-        SettingsError: the update makes no sense, or the file cannot be written.
+        SettingsError: the update is invalid, or the file cannot be written.
     """
     destination = update.get("destination", "session")
     if not isinstance(destination, str) or destination not in DESTINATIONS:
@@ -44,13 +44,13 @@ def persist(update: Mapping[str, Any], places: Places) -> Path | None:
             change, added = _directories(str(kind), update.get("directories"))
         case _:
             raise SettingsError(f"there is no update of type {kind!r}.")
-    file = edit(places.spot(source), places, change)
-    if source != "user" and (items := _items(source, added)):
+    file = edit(places.file(source), places, change)
+    if source != "user" and (items := split(source, added)[1]):
         TrustStore(places.state).add(places.cwd, items)
     return file
 
 
-def written_in(update: Mapping[str, Any], section: Mapping[str, Any]) -> bool:
+def is_written_in(update: Mapping[str, Any], section: Mapping[str, Any]) -> bool:
     """Whether the `permissions` of a file hold what an update added to them."""
     match update.get("type"):
         case "addRules":
@@ -62,11 +62,11 @@ def written_in(update: Mapping[str, Any], section: Mapping[str, Any]) -> bool:
         case "addDirectories":
             return set(update["directories"]) <= set(section.get("additionalDirectories", ()))
         case _:
-            return False  # what was taken away is done by the file alone
+            return False  # removals have an effect through the file alone
 
 
-Change = Any
-"""From the old text to the new one, and the values that were added."""
+Change: TypeAlias = Callable[[str], str]
+"""From the old text of a file to the new one."""
 
 
 def _rules(kind: str, update: Mapping[str, Any]) -> tuple[Change, dict[str, Any]]:
@@ -92,17 +92,17 @@ def _texts(rules: Any, behaviour: Behaviour) -> list[str]:
         text = rule_text(rule)
         if text is None:
             raise SettingsError(f"{rule!r} is no rule. Write {{'toolName': 'Bash', 'ruleContent': 'npm test *'}}.")
-        made = parse_rule(text, behaviour)
-        if isinstance(made, RuleProblem):
-            raise SettingsError(f"{text!r} is no rule: {made.message}.")
+        parsed = parse_rule(text, behaviour)
+        if isinstance(parsed, RuleProblem):
+            raise SettingsError(f"{text!r} is no rule: {parsed.message}.")
         texts.append(text)
     return texts
 
 
 def _meaning(text: Any, behaviour: Behaviour) -> object:
     """What a rule stands for, whatever its spelling: `Bash`, `Bash()` and `Bash(*)` are one."""
-    made = parse_rule(text, behaviour) if isinstance(text, str) else None
-    return text if made is None or isinstance(made, RuleProblem) else (made.tool, made.spec)
+    rule = parse_rule(text, behaviour) if isinstance(text, str) else None
+    return text if rule is None or isinstance(rule, RuleProblem) else (rule.tool, rule.spec)
 
 
 def _mode(mode: Any) -> tuple[Change, dict[str, Any]]:
@@ -118,7 +118,3 @@ def _directories(kind: str, folders: Any) -> tuple[Change, dict[str, Any]]:
     if kind == "removeDirectories":
         return lambda text: remove_items(text, DIRECTORIES, lambda folder: folder in folders), {}
     return lambda text: add_items(text, DIRECTORIES, folders), {"permissions": {"additionalDirectories": list(folders)}}
-
-
-def _items(source: str, added: Mapping[str, Any]) -> tuple[Item, ...]:
-    return split(source, added)[1]

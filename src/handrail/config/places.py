@@ -1,5 +1,5 @@
 """
-Where settings are found, from the one that wins to the one that loses.
+Where settings are found, the highest source first.
 
     policy   /etc/handrail/managed-settings.json and managed-settings.d/*.json, then the same of /etc/claude-code
     flag     --settings FILE or JSON
@@ -23,7 +23,7 @@ from handrail.records import record
 Family: TypeAlias = Literal["handrail", "claude", ""]
 
 SOURCES = ("local", "project", "user")
-"""What `--setting-sources` chooses from; policy and flag always count."""
+"""The choices of `--setting-sources`; policy and flag always count."""
 
 POLICY_FOLDERS: Mapping[str, tuple[str, ...]] = {
     "linux": ("/etc/handrail", "/etc/claude-code"),
@@ -33,18 +33,18 @@ MANAGED, DROP_INS = "managed-settings.json", "managed-settings.d"
 
 
 @record
-class Spot:
-    """One file that may hold settings. `folder` is what a pattern like `/src/**` in it starts from."""
+class SettingsFile:
+    """One file that may hold settings. Patterns like `/src/**` in it are relative to `folder`."""
 
     source: str
-    file: Path
+    path: Path
     shown: str
     folder: str
     family: Family
 
 
 @record
-class Places:
+class SettingsPlaces:
     """The folders of one user in one project. `cwd` and `home` are real paths."""
 
     cwd: str
@@ -54,20 +54,20 @@ class Places:
     state: Path
     policy: tuple[Path, ...]
 
-    def spots(self, chosen: tuple[str, ...] = SOURCES) -> tuple[Spot, ...]:
+    def files(self, chosen: tuple[str, ...] = SOURCES) -> tuple[SettingsFile, ...]:
         """The files of the chosen sources, the highest first."""
-        return tuple(spot for spot in self._all() if spot.source in chosen)
+        return tuple(file for file in self._all() if file.source in chosen)
 
-    def spot(self, source: str) -> Spot:
+    def file(self, source: str) -> SettingsFile:
         """The file that handrail itself writes for a source."""
-        return next(spot for spot in self._all() if spot.source == source and spot.family == "handrail")
+        return next(file for file in self._all() if file.source == source and file.family == "handrail")
 
-    def policy_spots(self) -> tuple[Spot, ...]:
+    def policy_files(self) -> tuple[SettingsFile, ...]:
         """The policy files that are there, the highest first: of one folder, the last drop-in wins."""
-        found: list[Spot] = []
+        found: list[SettingsFile] = []
         for folder, family in zip(self.policy, FAMILIES, strict=False):
             files = [*sorted(_drop_ins(folder), reverse=True), folder / MANAGED]
-            found += [Spot("policy", file, str(file), str(folder), family) for file in files]
+            found += [SettingsFile("policy", file, str(file), str(folder), family) for file in files]
         return tuple(found)
 
     @property
@@ -80,19 +80,19 @@ class Places:
         """The project's own list of MCP servers."""
         return Path(self.cwd, ".mcp.json")
 
-    def _all(self) -> list[Spot]:
+    def _all(self) -> list[SettingsFile]:
         at_home = {os.path.realpath(self.user), os.path.realpath(self.claude)}
-        spots: list[Spot] = []
+        files: list[SettingsFile] = []
         for source, name in (("local", "settings.local.json"), ("project", "settings.json")):
             for family in FAMILIES:
                 folder = Path(self.cwd, f".{family}")
                 if source == "project" and os.path.realpath(folder) in at_home:
                     continue  # the working folder is the home folder: these are the user's own settings
-                spots.append(Spot(source, folder / name, f".{family}/{name}", self.cwd, family))
+                files.append(SettingsFile(source, folder / name, f".{family}/{name}", self.cwd, family))
         for folder, family in ((self.user, FAMILIES[0]), (self.claude, FAMILIES[1])):
             file = folder / "settings.json"
-            spots.append(Spot("user", file, self._tilde(file), os.path.realpath(folder), family))
-        return spots
+            files.append(SettingsFile("user", file, self._tilde(file), os.path.realpath(folder), family))
+        return files
 
     def _tilde(self, file: Path) -> str:
         return f"~/{file.relative_to(self.home)}" if file.is_relative_to(self.home) else str(file)
@@ -101,19 +101,24 @@ class Places:
 FAMILIES: tuple[Family, Family] = ("handrail", "claude")
 
 
+def policy_file(name: str) -> SettingsFile:
+    """Policy that does not come from a policy folder, under the name that messages use."""
+    return SettingsFile("policy", Path(name), name, "/", "")
+
+
 def trust_file(state: Path, folder: str) -> Path:
     """Where the record of a folder's trust is kept; `folder` is a real path."""
     return state / "trust" / f"{hashlib.sha256(os.fsencode(folder)).hexdigest()[:32]}.json"
 
 
-def places_for(cwd: Path | str, env: Mapping[str, str], state: Path) -> Places:
-    """The places of whoever has this environment. Policy folders cannot be moved."""
+def places_for(cwd: Path | str, env: Mapping[str, str], state: Path) -> SettingsPlaces:
+    """The folders of the user with this environment. Policy folders cannot be moved."""
     home = os.path.realpath(env.get("HOME") or Path.home())
-    return Places(
+    return SettingsPlaces(
         cwd=os.path.realpath(cwd),
         home=home,
-        user=_moved(env.get("HANDRAIL_CONFIG_DIR"), Path(home, ".handrail")),
-        claude=_moved(env.get("CLAUDE_CONFIG_DIR"), Path(home, ".claude")),
+        user=_folder_or(env.get("HANDRAIL_CONFIG_DIR"), Path(home, ".handrail")),
+        claude=_folder_or(env.get("CLAUDE_CONFIG_DIR"), Path(home, ".claude")),
         state=state,
         policy=tuple(map(Path, POLICY_FOLDERS.get(sys.platform, POLICY_FOLDERS["linux"]))),
     )
@@ -135,7 +140,7 @@ def chosen_sources(text: str | None) -> tuple[str, ...]:
     return tuple(name for name in SOURCES if name in names)
 
 
-def _moved(wanted: str | None, default: Path) -> Path:
+def _folder_or(wanted: str | None, default: Path) -> Path:
     return Path(wanted).expanduser().absolute() if wanted else default
 
 

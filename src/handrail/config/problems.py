@@ -1,4 +1,4 @@
-"""What is wrong with settings, as people are told."""
+"""A problem with settings, as messages show it."""
 
 from handrail.records import record
 

@@ -1,4 +1,4 @@
-"""The JSON Schema of settings files, for editors; made from the table of keys."""
+"""Builds the JSON Schema of settings files, for editors, from the table of keys."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from handrail.config.keys import Key, Tree, tree
 
 
-def schema() -> dict[str, Any]:
+def build_schema() -> dict[str, Any]:
     """The whole schema. Unknown keys are allowed: files may be shared with other programs."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -23,10 +23,10 @@ def _section(level: Tree) -> dict[str, Any]:
 def _property(known: Tree | Key) -> dict[str, Any]:
     if isinstance(known, Mapping):
         return _section(known)
-    made: dict[str, Any] = {
+    schema: dict[str, Any] = {
         "description": known.text + (" (policy files only)" if known.managed else ""),
         **known.schema,
     }
     if known.schema.get("type") == "array" and not known.whole:
-        made["uniqueItems"] = True
-    return made
+        schema["uniqueItems"] = True
+    return schema

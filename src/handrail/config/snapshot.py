@@ -1,4 +1,4 @@
-"""What counts, as frozen data. Light to load: a start without settings files loads nothing else of this package."""
+"""The settings in force, as frozen data. A start without settings files loads little else of this package."""
 
 from collections.abc import Mapping
 from dataclasses import field
@@ -8,63 +8,63 @@ from handrail.config.problems import Problem
 from handrail.records import record
 
 if TYPE_CHECKING:
-    from handrail.config.document import Document
-    from handrail.config.needs_trust import Item
-    from handrail.config.trust import Record
+    from handrail.config.document import SettingsDocument
+    from handrail.config.needs_trust import TrustItem
+    from handrail.config.trust import TrustRecord
 
 TRUSTED, UNTRUSTED = "trusted", "untrusted"
 
 
 @record
 class Layer:
-    """A document and those of its values that count."""
+    """A document and its values that count."""
 
-    document: "Document"
+    document: "SettingsDocument"
     values: Mapping[str, Any]
     kept: bool = False
-    """The document is broken now, and these values are what it forbade when it was not."""
+    """The document is broken now; these values are what it forbade before."""
 
     @property
     def source(self) -> str:
         """policy, flag, local, project or user."""
-        return self.document.spot.source
+        return self.document.file.source
 
 
 @record
 class Settings:
-    """Everything that counts. `layers` are in order, the highest first."""
+    """All settings in force. `layers` are in order, the highest first."""
 
     layers: tuple[Layer, ...] = ()
     values: Mapping[str, Any] = field(default_factory=dict)
     policy: Mapping[str, Any] = field(default_factory=dict)
-    """The part of it that policy says."""
+    """The values of policy alone."""
     problems: tuple[Problem, ...] = ()
-    ignored: "tuple[Item, ...]" = ()
-    """What waits for trust."""
-    items: "tuple[Item, ...]" = ()
-    """What needs trust, whether it has it or not."""
+    ignored: "tuple[TrustItem, ...]" = ()
+    """The items that wait for trust."""
+    items: "tuple[TrustItem, ...]" = ()
+    """The items that need trust, whether they have it or not."""
     trust: str = UNTRUSTED
     """trusted, untrusted or changed; untrusted also when nothing needs trust."""
     doubtful: bool = False
-    """It is not known what some file forbids, so nothing is widened."""
+    """It is unknown what some file forbids, so nothing is widened."""
     servers: Mapping[str, Any] = field(default_factory=dict)
-    """What `.mcp.json` names, as far as it is trusted or approved."""
+    """The servers of `.mcp.json` that are trusted or approved."""
     named: "Layer | None" = None
-    """All that `.mcp.json` names."""
-    agreed: "Record | None" = None
-    """What --trust covers."""
+    """All servers of `.mcp.json`."""
+    agreed: "TrustRecord | None" = None
+    """The items that --trust covers."""
 
     def get(self, *path: str) -> Any:
         """The merged value at the end of a path, or None."""
         return _at(self.values, path)
 
-    def managed(self, *path: str) -> Any:
+    def get_managed(self, *path: str) -> Any:
         """The value that policy sets, or None."""
         return _at(self.policy, path)
 
 
 NO_SETTINGS = Settings()
-"""Where there is no file at all."""
+"""The settings when there is no file at all."""
 
 
 def _at(value: Any, path: tuple[str, ...]) -> Any:

@@ -1,9 +1,9 @@
 """
-Which folders are trusted, and with what in them.
+Records which folders the user trusts, and with which items.
 
-A record names the real path of one folder and holds a fingerprint of every item that was there when somebody trusted
-it. The folder stays trusted as long as nothing is new; something taken away is fine, except hooks: they may be guards.
-A folder inside a trusted one is another folder. One file for each record, for its owner only.
+A record names the real path of one folder and holds a fingerprint of every item that was there when the user trusted
+it. The folder stays trusted as long as no item is new. Items may be removed, except hooks, which may be guards. A
+folder inside a trusted one is another folder. Each record is one file that only its owner can read.
 """
 
 import json
@@ -14,8 +14,8 @@ from contextlib import AbstractContextManager
 from enum import Enum
 from pathlib import Path
 
-from handrail.config.files import locked, own_bytes, replace_file
-from handrail.config.needs_trust import Item, fingerprint
+from handrail.config.files import lock_folder, own_bytes, replace_file
+from handrail.config.needs_trust import TrustItem, fingerprint
 from handrail.config.places import trust_file
 from handrail.errors import SettingsError
 from handrail.files.private_folder import make_private_folder
@@ -26,16 +26,16 @@ MAX_BYTES = 100_000_000
 
 
 class Trust(Enum):
-    """What the record says about the folder as it is now."""
+    """What the record says about the current state of the folder."""
 
     TRUSTED = "trusted"
     UNTRUSTED = "untrusted"
     CHANGED = "changed"
-    """It was trusted, and something in it is new since then."""
+    """It was trusted, and has new items since then."""
 
 
 @record
-class Record:
+class TrustRecord:
     """One trusted folder."""
 
     folder: str
@@ -56,31 +56,31 @@ class TrustStore:
         """Where the record of a folder is kept."""
         return trust_file(self._state, os.path.realpath(folder))
 
-    def record_of(self, folder: str) -> Record | None:
-        """The record of a folder, if there is one that can be believed."""
+    def record_of(self, folder: str) -> TrustRecord | None:
+        """The record of a folder, if there is one that only this user can have written."""
         real = os.path.realpath(folder)
         found = _read(self.file_of(real))
         return found if found and found.folder == real else None
 
-    def judge(self, folder: str, items: Iterable[Item]) -> Trust:
-        """Whether what lies in the folder now is what was trusted."""
+    def judge(self, folder: str, items: Iterable[TrustItem]) -> Trust:
+        """Whether the items of the folder are those that were trusted."""
         known = self.record_of(folder)
         if known is None:
             return Trust.UNTRUSTED
         return Trust.TRUSTED if covers(known, record_for(folder, items)) else Trust.CHANGED
 
-    def trust(self, folder: str, items: Iterable[Item]) -> Record:
+    def trust(self, folder: str, items: Iterable[TrustItem]) -> TrustRecord:
         """Trust a folder with these items in it and no others."""
-        made = record_for(folder, items)
-        with self._locked():
-            self._write(made)
-        return made
+        trusted = record_for(folder, items)
+        with self._lock():
+            self._write(trusted)
+        return trusted
 
-    def add(self, folder: str, items: Iterable[Item]) -> None:
-        """Somebody agreed to these items, whatever else lies in the folder."""
+    def add(self, folder: str, items: Iterable[TrustItem]) -> None:
+        """Trust these items too, whatever else is in the folder."""
         more = record_for(folder, items)
-        with self._locked():  # what somebody else adds at the same time stays
-            self._write(together(self.record_of(folder), more) or more)
+        with self._lock():  # what another process adds at the same time stays
+            self._write(union(self.record_of(folder), more) or more)
 
     def revoke(self, folder: str) -> bool:
         """Forget a folder; whether it was known."""
@@ -90,44 +90,44 @@ class TrustStore:
             return False
         return True
 
-    def all(self) -> tuple[Record, ...]:
+    def all(self) -> tuple[TrustRecord, ...]:
         """Every record, by folder."""
         files = sorted(self._folder.glob("*.json")) if self._folder.is_dir() else []
         return tuple(sorted(filter(None, map(_read, files)), key=lambda known: known.folder))
 
-    def _locked(self) -> AbstractContextManager[None]:
-        return locked(make_private_folder(self._folder))
+    def _lock(self) -> AbstractContextManager[None]:
+        return lock_folder(make_private_folder(self._folder))
 
-    def _write(self, made: Record) -> None:
+    def _write(self, record: TrustRecord) -> None:
         content = {
             "version": VERSION,
-            "folder": made.folder,
-            "at": made.at,
-            "items": sorted(made.items),
-            "hooks": sorted(made.hooks),
-            "names": made.names,
+            "folder": record.folder,
+            "at": record.at,
+            "items": sorted(record.items),
+            "hooks": sorted(record.hooks),
+            "names": record.names,
         }
-        replace_file(self.file_of(made.folder), json.dumps(content, indent=1).encode() + b"\n", mode=0o600)
+        replace_file(self.file_of(record.folder), json.dumps(content, indent=1).encode() + b"\n", mode=0o600)
 
 
-def covers(known: Record, now: Record) -> bool:
+def covers(known: TrustRecord, now: TrustRecord) -> bool:
     """Whether nothing is new, and no hook is gone."""
     return now.items <= known.items and now.hooks == known.hooks
 
 
-def together(one: Record | None, other: Record | None) -> Record | None:
-    """What either of two records covers."""
+def union(one: TrustRecord | None, other: TrustRecord | None) -> TrustRecord | None:
+    """The record of all that either of two records covers."""
     if one is None or other is None:
         return one or other
     names = tuple(dict.fromkeys((*one.names, *other.names)))
-    return Record(one.folder, one.items | other.items, one.hooks | other.hooks, names, other.at)
+    return TrustRecord(one.folder, one.items | other.items, one.hooks | other.hooks, names, other.at)
 
 
-def record_for(folder: str, items: Iterable[Item]) -> Record:
+def record_for(folder: str, items: Iterable[TrustItem]) -> TrustRecord:
     """The record of a folder with these items in it."""
     real = os.path.realpath(folder)
     prints = [(item, fingerprint(item, real)) for item in items]
-    return Record(
+    return TrustRecord(
         real,
         frozenset(text for item, text in prints if not item.is_hook),
         frozenset(text for item, text in prints if item.is_hook),
@@ -136,9 +136,9 @@ def record_for(folder: str, items: Iterable[Item]) -> Record:
     )
 
 
-def _read(file: Path) -> Record | None:
+def _read(file: Path) -> TrustRecord | None:
     """
-    A record; None if there is none, or one that somebody else could have written.
+    A record; None if there is none, or if another user could have written it.
 
     Raises:
         SettingsError: it was written by a newer handrail.
@@ -152,6 +152,6 @@ def _read(file: Path) -> Record | None:
         if content["version"] > VERSION:
             raise SettingsError(f"{file} was written by a newer handrail. Use that one, or remove the file.")
         items, hooks = frozenset(map(str, content["items"])), frozenset(map(str, content["hooks"]))
-        return Record(str(content["folder"]), items, hooks, tuple(map(str, content["names"])), str(content["at"]))
+        return TrustRecord(str(content["folder"]), items, hooks, tuple(map(str, content["names"])), str(content["at"]))
     except (ValueError, KeyError, TypeError):
         return None

@@ -1,36 +1,36 @@
-"""Noticing that settings files changed: a glance at each of them when somebody asks, and no thread that watches."""
+"""Detects changed settings files by comparing their stamps on demand, without a thread."""
 
 import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TypeAlias
 
-from handrail.config.flags import FileFlags
-from handrail.config.places import DROP_INS, MANAGED, Places
+from handrail.config.flags import SettingsFlags
+from handrail.config.places import DROP_INS, MANAGED, SettingsPlaces
 from handrail.processes.sandbox.placeholder_marks import stands_in
 
 Stamp: TypeAlias = tuple[int, int, int] | None
 
 
-class Watch:
-    """The state of all files that settings come from, as it was when somebody last looked."""
+class SettingsWatch:
+    """The stamps of all files that settings come from, as of the last look."""
 
-    def __init__(self, places: Places, wanted: FileFlags) -> None:
-        self._files = tuple((source, str(file)) for source, file in _files(places, wanted))
+    def __init__(self, places: SettingsPlaces, flags: SettingsFlags) -> None:
+        self._files = tuple((source, str(file)) for source, file in _files(places, flags))
         self._stamps = self._look()
 
     def follow(self, files: Iterable[str]) -> None:
-        """Look at these files of the project too: what settings start. Another content is a matter of trust."""
+        """Watch these project files too, which settings run: a change of them is a matter of trust."""
         new = [("trust", file) for file in dict.fromkeys(files)]
         self._files += tuple(new)
-        self._stamps += [_stamp(file) for _, file in new]
+        self._stamps += [stamp(file) for _, file in new]
 
     @property
     def empty(self) -> bool:
         """Whether there was no file at all."""
         return not any(self._stamps)
 
-    def changed(self) -> dict[str, str]:
+    def changes(self) -> dict[str, str]:
         """The sources whose files changed since the last look, each with the first of these files."""
         now = self._look()
         if now == self._stamps:
@@ -43,22 +43,23 @@ class Watch:
         return found
 
     def _look(self) -> list[Stamp]:
-        return [_stamp(file) for _, file in self._files]
+        return [stamp(file) for _, file in self._files]
 
 
-def _files(places: Places, wanted: FileFlags) -> Iterable[tuple[str, Path]]:
+def _files(places: SettingsPlaces, flags: SettingsFlags) -> Iterable[tuple[str, Path]]:
     for folder in places.policy:
         yield "policy", folder / MANAGED
         yield "policy", folder / DROP_INS
-    yield from (("policy", spot.file) for spot in places.policy_spots())
-    yield from ((spot.source, spot.file) for spot in places.spots(wanted.sources))
+    yield from (("policy", file.path) for file in places.policy_files())
+    yield from ((file.source, file.path) for file in places.files(flags.sources))
     yield "project", places.mcp_file
     yield "trust", places.trust_file
 
 
-def _stamp(file: str) -> Stamp:
+def stamp(file: str | Path) -> Stamp:
+    """What changes with the file; None if there is none."""
     try:
-        status = os.stat(file)  # noqa: PTH116  # asked before every call
+        status = os.stat(file)  # noqa: PTH116  # runs before every call
     except OSError:
         return None
     return None if stands_in(status.st_mode) else (status.st_mtime_ns, status.st_size, status.st_ino)

@@ -1,7 +1,7 @@
 """
-Writing settings files: locked against other writers, replaced in one step, and never where handrail may not write.
+Writes settings files, under a lock and by atomic replacement.
 
-handrail writes `.handrail/` and the user's own settings; never `.claude/`. A broken file is not touched.
+handrail writes `.handrail/` and the user's own settings, never `.claude/`. A broken file is not touched.
 """
 
 import codecs
@@ -10,83 +10,76 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
-from handrail.config.document import decoded, parsed, read_bytes
-from handrail.config.files import locked, replace_file
-from handrail.config.places import Places, Spot
+from handrail.config.document import decode_text, parse_object, read_bytes
+from handrail.config.files import lock_folder, replace_file
+from handrail.config.places import SettingsFile, SettingsPlaces
+from handrail.config.watch import stamp
 from handrail.errors import SettingsError, SettingsFileError
 
 TRIES = 5
 IGNORED = ("settings.local.json", ".gitignore")
 
 
-def edit(spot: Spot, places: Places, change: Callable[[str], str]) -> Path:
+def edit(file: SettingsFile, places: SettingsPlaces, change: Callable[[str], str]) -> Path:
     """
-    Change the text of a settings file; the file is made if there is none.
+    Change the text of a settings file, which is created if it does not exist.
 
-    It is read again under the lock, so nobody's change is lost. `change` gets `{}` for a new file, and may raise.
+    It is read again under the lock, so that no other change is lost. `change` gets `{}` for a new file, and may raise.
 
     Raises:
         SettingsError: the file is broken, leads out of the project, or cannot be written.
     """
-    target = _target(spot, places)
+    target = _target(file, places)
     try:
-        target.parent.mkdir(mode=0o700 if spot.source == "user" else 0o777, parents=True, exist_ok=True)
-        with locked(target.parent):
+        target.parent.mkdir(mode=0o700 if file.source == "user" else 0o777, parents=True, exist_ok=True)
+        with lock_folder(target.parent):
             for _ in range(TRIES):
-                if _edited(spot, target, change):
+                if _try_edit(file, target, change):
                     return target
     except OSError as error:
-        raise SettingsError(f"{spot.shown} cannot be written: {error.strerror or error}.") from error
-    raise SettingsError(f"{spot.shown} is changed by another program all the time. Try again.")
+        raise SettingsError(f"{file.shown} cannot be written: {error.strerror or error}.") from error
+    raise SettingsError(f"{file.shown} is changed by another program all the time. Try again.")
 
 
-def _target(spot: Spot, places: Places) -> Path:
-    if spot.family != "handrail" or spot.source not in ("user", "project", "local"):
-        raise SettingsError(f"{spot.shown} is not written by handrail. Change it with an editor.")
-    real = os.path.realpath(spot.file)
-    if spot.source != "user" and not real.startswith(places.cwd.rstrip("/") + "/"):
-        raise SettingsError(f"{spot.shown} leads to {real}, outside of the project, and is not written.")
+def _target(file: SettingsFile, places: SettingsPlaces) -> Path:
+    if file.family != "handrail" or file.source not in ("user", "project", "local"):
+        raise SettingsError(f"{file.shown} is not written by handrail. Change it with an editor.")
+    real = os.path.realpath(file.path)
+    if file.source != "user" and not real.startswith(places.cwd.rstrip("/") + "/"):
+        raise SettingsError(f"{file.shown} leads to {real}, outside of the project, and is not written.")
     return Path(real)
 
 
-def _edited(spot: Spot, target: Path, change: Callable[[str], str]) -> bool:
-    """Whether the change was made; False if somebody without the lock was faster."""
-    before = _stamp(target)
+def _try_edit(file: SettingsFile, target: Path, change: Callable[[str], str]) -> bool:
+    """Make the change; False if another program changed the file meanwhile without the lock."""
+    before = stamp(target)
     try:
         data = read_bytes(target)
-        text = "{}\n" if data is None else decoded(data)
-        parsed(text)
+        text = "{}\n" if data is None else decode_text(data)
+        parse_object(text)
     except SettingsFileError as error:
         raise SettingsError(
-            f"{spot.shown} is broken and was not changed: {error.message.rstrip('.')}. Repair it first."
+            f"{file.shown} is broken and was not changed: {error.message.rstrip('.')}. Repair it first."
         ) from error
     changed = change(text)
     if changed == text:
         return True
-    parsed(changed)
+    parse_object(changed)
     mark = codecs.BOM_UTF8 if data and data.startswith(codecs.BOM_UTF8) else b""
-    if _stamp(target) != before:
+    if stamp(target) != before:
         return False
-    if before is None and spot.source == "local":
+    if before is None and file.source == "local":
         _ignore_in_git(target.parent)
-    mode = stat.S_IMODE(target.stat().st_mode) if before else 0o644 if spot.source == "project" else 0o600
+    mode = stat.S_IMODE(target.stat().st_mode) if before else 0o644 if file.source == "project" else 0o600
     replace_file(target, mark + changed.encode(), mode=mode)
     return True
 
 
-def _stamp(path: Path) -> tuple[int, int, int] | None:
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_mtime_ns, status.st_size, status.st_ino
-
-
 def _ignore_in_git(folder: Path) -> None:
     """
-    Local settings are not committed: a `.gitignore` beside them says so, and hides itself too.
+    Keep local settings out of git with a `.gitignore` beside them, which ignores itself too.
 
-    One that is already there is somebody's own and stays as it is.
+    An existing one belongs to the user and stays as it is.
     """
     try:
         descriptor = os.open(folder / ".gitignore", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)

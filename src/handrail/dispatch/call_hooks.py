@@ -11,11 +11,12 @@ from pydantic_core import to_jsonable_python
 from handrail.conversation.blocks import Json, Text, ToolUse
 from handrail.dispatch.flags import fits
 from handrail.dispatch.gate import NO_ANSWER, CallRequest, HookAnswer
-from handrail.hooks.answers import NOTHING, Answer
+from handrail.hooks.results import NOTHING, HookResult
 from handrail.hooks.fold import opinion_of
 from handrail.hooks.news import HookNews
+from handrail.hooks.results import NOTHING, HookResult
 from handrail.hooks.runner import Hooks
-from handrail.hooks.texts import inert
+from handrail.hooks.texts import escape_frames
 from handrail.tools.access import DeclaredUse
 from handrail.tools.output import Output, json_text
 from handrail.tools.permission import Allow, Deny, Update, Verdict
@@ -37,7 +38,7 @@ class CallHooks:
         if answer is NOTHING:
             return NO_ANSWER
         opinion = opinion_of(answer)
-        opinion = opinion and replace(opinion, reason=inert(opinion.reason))
+        opinion = opinion and replace(opinion, reason=escape_frames(opinion.reason))
         defers = answer.defers and answer.verdict is Verdict.ASK
         return HookAnswer(opinion, answer.updated_input, answer.context, None, answer.stop, defers, asked=True)
 
@@ -74,16 +75,16 @@ class CallHooks:
         name = request.tool.name
         text = f"{request.summary} needs your permission: {reason}"
         fields = {"message": text, "title": f"Permission for {name}", "notification_type": "permission_prompt"}
-        self._hooks.announce("Notification", fields, request.ctx.run, tell=request.ctx.progress)
+        self._hooks.announce("Notification", fields, request.ctx.run, on_news=request.ctx.progress)
 
-    async def _fire(self, event: str, request: CallRequest, more: Json = NO_FIELDS) -> Answer:
+    async def _fire(self, event: str, request: CallRequest, more: Json = NO_FIELDS) -> HookResult:
         if not self._hooks.wants(event):
             return NOTHING
         name, ctx = request.tool.name, request.ctx
         fields = {"tool_name": name, "tool_input": absolute(request), "tool_use_id": request.use.id, **more}
         call = ToolUse(request.use.id, name, request.use.input)
         use = DeclaredUse(call, request.access, partial(fits, request.tool, request.args))
-        return await self._hooks.fire(event, fields, ctx.run, use=use, tell=ctx.progress)
+        return await self._hooks.fire(event, fields, ctx.run, use=use, on_news=ctx.progress)
 
 
 def absolute(request: CallRequest) -> Json:
@@ -96,7 +97,7 @@ def absolute(request: CallRequest) -> Json:
     return {**given, request.tool.subject: path}
 
 
-def _read_answer(answer: Answer, output: Output | None) -> HookAnswer:
+def _read_answer(answer: HookResult, output: Output | None) -> HookAnswer:
     context = answer.context if answer.block is None else (*answer.context, answer.block)
     return HookAnswer(None, None, context, output, answer.stop)
 

@@ -99,7 +99,7 @@ async def open_conversation(
         hook_events=spec.hook_events,
         whole_agents=wishes.fields.get("forwardSubagentText") is True,
         facts=prompts.facts,
-        uuid_of=kept_ids(worker.session.scribe if worker.session else None),
+        uuid_of=kept_ids(worker.session.writer if worker.session else None),
     )
     return Conversation(prompts, lines, control, hear)
 
@@ -230,7 +230,7 @@ class Conversation:
     async def run(self, prompt: Prompt) -> AsyncGenerator[LoopEvent, None]:
         """Work on a prompt, or do what a command at its beginning says."""
         if self.worker.session is not None:
-            self.worker.session.scribe.begin_prompt(prompt.id)
+            self.worker.session.writer.begin_prompt(prompt.id)
         async with aclosing(self._prompts.run(prompt.message, literal=prompt.literal)) as events:
             async for event in events:
                 self._note(event, prompt.id)

@@ -24,7 +24,7 @@ from handrail.loop.events import (
 from handrail.tools.delegation import AgentNews
 from handrail.tools.events import CallFinished, CallProgress
 from handrail.tools.outcome import Outcome, Status
-from handrail.transcripts.scribe import TranscriptWriter, new_id
+from handrail.transcripts.writer import TranscriptWriter, new_id
 
 ALWAYS_TOLD = frozenset({"SessionStart", "Setup"})
 """Hooks of these events are told of without being asked for."""

@@ -27,7 +27,7 @@ from handrail.headless.streams import MAX_INCOMING, Lines, Out
 from handrail.headless.wire import failed, system
 from handrail.loop.events import LoopEvent, RunEnded, RunStarted
 from handrail.records import record
-from handrail.transcripts.scribe import new_id
+from handrail.transcripts.writer import new_id
 
 log = logging.getLogger(__name__)
 

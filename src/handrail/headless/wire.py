@@ -14,7 +14,7 @@ from handrail.loop.windows import window_of
 from handrail.session.answer import WHAT_HAPPENED
 from handrail.tools.outcome import Outcome
 from handrail.tools.output import Output
-from handrail.transcripts.scribe import new_id
+from handrail.transcripts.writer import new_id
 
 Line = dict[str, Any]
 

@@ -1,1 +1,1 @@
-"""Commands, HTTP endpoints and callbacks that are asked before and after things happen."""
+"""Commands, HTTP endpoints and callbacks that run before and after events of a session."""

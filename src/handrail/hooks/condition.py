@@ -17,8 +17,8 @@ def holds(rule: Rule, call: DeclaredUse, cwd: str, home: str) -> bool:
     """
     Whether anything in the call matches, as an ask rule would: any command of a line, at any depth.
 
-    A command line that is not understood may hold anything, so it matches; so does a call whose tool declares nothing
-    when the rule is about files.
+    A command line that is not understood may contain anything, so it matches. If the rule is about files, so does a
+    call whose tool declares nothing.
     """
     facts = Facts(access=call.access, matches=call.matches)
     case = make_case(call.use, _policy(rule, cwd, home), LOOKUP, facts)

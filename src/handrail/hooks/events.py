@@ -1,4 +1,4 @@
-"""The events that hooks can be told of, and what an answer to each may say."""
+"""The events that hooks can subscribe to, and what the output for each may contain."""
 
 from handrail.records import record
 
@@ -6,74 +6,74 @@ CONTEXT = frozenset(("additionalContext",))
 
 
 @record
-class Event:
-    """One kind of moment. `has_say`: a hook that cannot run is not an allow, so its failure has to be asked about."""
+class HookEvent:
+    """One kind of event. `decides`: hooks allow or refuse it, so a hook that fails must not count as an allow."""
 
     name: str
     matches: str = ""
     """The input field that matchers are compared with; empty = matchers are ignored."""
-    says: frozenset[str] = frozenset()
-    """What `hookSpecificOutput` may hold."""
+    output_keys: frozenset[str] = frozenset()
+    """The keys that `hookSpecificOutput` may have."""
     timeout: float = 600.0
     max_timeout: float = float("inf")
     of_tool: bool = False
-    has_say: bool = False
+    decides: bool = False
     blocks: bool = False
     """Exit code 2 and `decision: block` have an effect."""
-    talks: bool = False
-    """Plain text on standard output is something the model should know."""
+    speaks_to_model: bool = False
+    """Plain text on standard output is passed to the model."""
 
 
 EVENTS = {
     event.name: event
     for event in (
-        Event(
+        HookEvent(
             "PreToolUse",
             "tool_name",
             CONTEXT | {"permissionDecision", "permissionDecisionReason", "updatedInput"},
             of_tool=True,
-            has_say=True,
+            decides=True,
         ),
-        Event("PermissionRequest", "tool_name", frozenset(("decision",)), of_tool=True),
-        Event(
+        HookEvent("PermissionRequest", "tool_name", frozenset(("decision",)), of_tool=True),
+        HookEvent(
             "PostToolUse",
             "tool_name",
             CONTEXT | {"updatedToolOutput", "updatedMCPToolOutput"},
             of_tool=True,
             blocks=True,
         ),
-        Event("PostToolUseFailure", "tool_name", CONTEXT, of_tool=True, blocks=True),
-        Event("PostToolBatch", says=CONTEXT, blocks=True),
-        Event(
+        HookEvent("PostToolUseFailure", "tool_name", CONTEXT, of_tool=True, blocks=True),
+        HookEvent("PostToolBatch", output_keys=CONTEXT, blocks=True),
+        HookEvent(
             "UserPromptSubmit",
-            says=CONTEXT | {"sessionTitle", "suppressOriginalPrompt"},
+            output_keys=CONTEXT | {"sessionTitle", "suppressOriginalPrompt"},
             timeout=30.0,
             blocks=True,
-            talks=True,
+            speaks_to_model=True,
         ),
-        Event("Stop", says=CONTEXT, blocks=True),
-        Event("SubagentStart", "agent_type", CONTEXT),
-        Event("SubagentStop", "agent_type", CONTEXT, blocks=True),
-        Event(
+        HookEvent("Stop", output_keys=CONTEXT, blocks=True),
+        HookEvent("SubagentStart", "agent_type", CONTEXT),
+        HookEvent("SubagentStop", "agent_type", CONTEXT, blocks=True),
+        HookEvent(
             "SessionStart",
             "source",
             CONTEXT | {"initialUserMessage", "sessionTitle", "watchPaths", "reloadSkills"},
-            talks=True,
+            speaks_to_model=True,
         ),
-        Event("SessionEnd", "reason", timeout=1.5, max_timeout=60.0),
-        Event("PreCompact", "trigger", blocks=True),
-        Event("PostCompact", "trigger"),
-        Event("Notification", "notification_type", CONTEXT),
-        Event("ConfigChange", "source", blocks=True),
-        Event("UserPromptExpansion", "command_name", CONTEXT, timeout=30.0, blocks=True, talks=True),
-        Event("PermissionDenied", "tool_name", frozenset(("retry",)), of_tool=True),
-        Event("StopFailure", "error"),
-        Event("InstructionsLoaded", "load_reason"),
-        Event("CwdChanged", says=frozenset(("watchPaths",))),
+        HookEvent("SessionEnd", "reason", timeout=1.5, max_timeout=60.0),
+        HookEvent("PreCompact", "trigger", blocks=True),
+        HookEvent("PostCompact", "trigger"),
+        HookEvent("Notification", "notification_type", CONTEXT),
+        HookEvent("ConfigChange", "source", blocks=True),
+        HookEvent("UserPromptExpansion", "command_name", CONTEXT, timeout=30.0, blocks=True, speaks_to_model=True),
+        HookEvent("PermissionDenied", "tool_name", frozenset(("retry",)), of_tool=True),
+        HookEvent("StopFailure", "error"),
+        HookEvent("InstructionsLoaded", "load_reason"),
+        HookEvent("CwdChanged", output_keys=frozenset(("watchPaths",))),
     )
 }
 
-# Events of other programs' settings for which there is no moment here yet.
+# Events in the settings of other programs that do not exist here yet.
 UNSUPPORTED = frozenset(
     (
         "DirectoryAdded", "Elicitation", "ElicitationResult", "FileChanged", "MessageDisplay", "PostModelSwitch",

@@ -1,117 +1,117 @@
 """
-From the answers of hooks to one answer, purely.
+Folds the results of hooks into one, by pure functions.
 
     deny > defer > ask > allow > no opinion        an order of care, not of configuration
     the last `updatedInput` counts         in the order of configuration, however fast the hooks were
-    an allow counts for the input it was given for: another hook's rewriting takes it away
+    an allow counts only for the input it was given for, not for one that another hook rewrote
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from handrail.hooks.answers import CARE, NOTHING, Answer
 from handrail.hooks.events import EVENTS
-from handrail.hooks.specs import Callback, Hook, shown
+from handrail.hooks.results import CARE, NOTHING, HookResult
+from handrail.hooks.specs import CallbackHook, Hook, short_repr
 from handrail.tools.permission import Allow, Deny, Opinion, Strength, Verdict
 
 STRENGTHS = {Verdict.DENY: Strength.DENY, Verdict.ASK: Strength.ASK, Verdict.ALLOW: Strength.ALLOW}
 
 
-def weighed(hook: Hook, answer: Answer, *, strict: bool) -> Answer:
+def weigh(hook: Hook, result: HookResult, *, strict: bool) -> HookResult:
     """
-    One hook's answer, with what its failure leads to.
+    One hook's result, with the consequences of its failure.
 
-    A hook that has a say and did not do its work has to be asked about. One that ran and complained (exit code 1) is
-    asked about if it was written for us (`strict`); others expect to be passed over, and a message says so.
+    If a deciding hook did not do its work, the user is asked. If it ran and failed (exit code 1), the user is asked if
+    the hook is written for handrail (`strict`); other hooks expect to be ignored, and a message says so.
     """
     event = EVENTS[hook.event]
-    if answer.curt:
-        answer = _named(hook, answer)
-    if not answer.problem:
-        if not answer.reason and answer.verdict in (Verdict.DENY, Verdict.ASK):
-            answer = replace(answer, reason=f"the hook {hook.name!r} says so")
-        return replace(answer, source=hook.place) if answer.verdict is not None else answer
-    text = f"the {event.name} hook {hook.name!r} {answer.problem}"
-    answer = replace(answer, problem=text, messages=(*answer.messages, f"{text} ({hook.place})"))
-    if event.has_say:
-        return replace(_doubted(hook, answer, strict=strict), source=hook.place)
-    guards = event.name == "UserPromptSubmit" and answer.fatal and isinstance(hook.handler, Callback)
-    if event.blocks and answer.block is None and (hook.blocks_on_failure or guards):
-        return replace(answer, block=text)
-    return answer
+    if result.unattributed:
+        result = _name_hook(hook, result)
+    if not result.problem:
+        if not result.reason and result.verdict in (Verdict.DENY, Verdict.ASK):
+            result = replace(result, reason=f"the hook {hook.name!r} says so")
+        return replace(result, source=hook.place) if result.verdict is not None else result
+    text = f"the {event.name} hook {hook.name!r} {result.problem}"
+    result = replace(result, problem=text, messages=(*result.messages, f"{text} ({hook.place})"))
+    if event.decides:
+        return replace(_escalate(hook, result, strict=strict), source=hook.place)
+    guards = event.name == "UserPromptSubmit" and result.fatal and isinstance(hook.handler, CallbackHook)
+    if event.blocks and result.block is None and (hook.blocks_on_failure or guards):
+        return replace(result, block=text)
+    return result
 
 
-def _named(hook: Hook, answer: Answer) -> Answer:
-    """A bare exit code 2, with who said it: standard error alone does not tell people what to look at."""
-    who = f"the {hook.event} hook {shown(hook.name)} objects: "
-    if answer.block is not None:
-        return replace(answer, block=who + answer.block, curt=False)
-    return replace(answer, reason=who + answer.reason, curt=False)
+def _name_hook(hook: Hook, result: HookResult) -> HookResult:
+    """Name the hook in the reason of a bare exit code 2: standard error alone does not tell users where to look."""
+    who = f"the {hook.event} hook {short_repr(hook.name)} objects: "
+    if result.block is not None:
+        return replace(result, block=who + result.block, unattributed=False)
+    return replace(result, reason=who + result.reason, unattributed=False)
 
 
-def _doubted(hook: Hook, answer: Answer, *, strict: bool) -> Answer:
+def _escalate(hook: Hook, result: HookResult, *, strict: bool) -> HookResult:
     if hook.blocks_on_failure:
         least = Verdict.DENY
-    elif answer.fatal or (strict and hook.source.family == ".handrail"):
+    elif result.fatal or (strict and hook.source.family == ".handrail"):
         least = Verdict.ASK
     else:
-        return answer
-    if answer.verdict is not None and CARE[answer.verdict] >= CARE[least]:
-        return answer
-    return replace(answer, verdict=least, reason=answer.problem)
+        return result
+    if result.verdict is not None and CARE[result.verdict] >= CARE[least]:
+        return result
+    return replace(result, verdict=least, reason=result.problem)
 
 
-def folded(answers: Sequence[Answer]) -> Answer:
-    """All answers to one event as one. They are given in the order of configuration."""
-    spoken = [answer for answer in answers if answer != NOTHING]
-    if len(spoken) < 2:
-        return next(iter((*spoken, *answers)), NOTHING)  # only if nobody was asked it is NOTHING itself
-    rewriting = [answer for answer in spoken if answer.updated_input is not None]
+def fold_results(results: Sequence[HookResult]) -> HookResult:
+    """The results of all hooks of one event as one. They are given in the order of configuration."""
+    present = [result for result in results if result != NOTHING]
+    if len(present) < 2:
+        return next(iter((*present, *results)), NOTHING)  # NOTHING itself only if no hook ran
+    rewriting = [result for result in present if result.updated_input is not None]
     last = rewriting[-1] if rewriting else None
-    deciding = [answer for answer in spoken if _counts(answer, last)]
-    winner = max(deciding, key=lambda answer: (CARE[answer.verdict or Verdict.ALLOW], answer.defers), default=NOTHING)
-    blocks = [answer.block for answer in spoken if answer.block is not None]
-    outputs = [answer.updated_output for answer in spoken if answer.updated_output is not None]
-    return Answer(
+    deciding = [result for result in present if _counts(result, last)]
+    winner = max(deciding, key=lambda result: (CARE[result.verdict or Verdict.ALLOW], result.defers), default=NOTHING)
+    blocks = [result.block for result in present if result.block is not None]
+    outputs = [result.updated_output for result in present if result.updated_output is not None]
+    return HookResult(
         verdict=winner.verdict,
         reason=winner.reason,
         updated_input=last.updated_input if last else None,
         updated_output=outputs[-1] if outputs else None,
         block="\n".join(blocks) if blocks else None,
-        stop=next((answer.stop for answer in spoken if answer.stop is not None), None),
-        context=tuple(text for answer in spoken for text in answer.context),
-        messages=(*(text for answer in spoken for text in answer.messages), *_lost(rewriting)),
-        permission=_permission([answer.permission for answer in spoken if answer.permission]),
-        title=next((answer.title for answer in reversed(spoken) if answer.title), ""),
-        first="\n".join(answer.first for answer in spoken if answer.first),
-        problem="; ".join(answer.problem for answer in spoken if answer.problem),
-        fatal=any(answer.fatal for answer in spoken),
+        stop=next((result.stop for result in present if result.stop is not None), None),
+        context=tuple(text for result in present for text in result.context),
+        messages=(*(text for result in present for text in result.messages), *_conflict_messages(rewriting)),
+        permission=_permission([result.permission for result in present if result.permission]),
+        title=next((result.title for result in reversed(present) if result.title), ""),
+        first="\n".join(result.first for result in present if result.first),
+        problem="; ".join(result.problem for result in present if result.problem),
+        fatal=any(result.fatal for result in present),
         defers=winner.defers,
         source=winner.source,
     )
 
 
-def _counts(answer: Answer, last: Answer | None) -> bool:
+def _counts(result: HookResult, last: HookResult | None) -> bool:
     """Whether a verdict is about the input that would run."""
-    return answer.verdict is not None and (answer.verdict is not Verdict.ALLOW or last is None or answer is last)
+    return result.verdict is not None and (result.verdict is not Verdict.ALLOW or last is None or result is last)
 
 
-def _lost(rewriting: Sequence[Answer]) -> tuple[str, ...]:
-    if all(answer.updated_input == rewriting[-1].updated_input for answer in rewriting):
+def _conflict_messages(rewriting: Sequence[HookResult]) -> tuple[str, ...]:
+    if all(result.updated_input == rewriting[-1].updated_input for result in rewriting):
         return ()
     return (f"{len(rewriting)} hooks rewrote the input differently; the last one in the settings counts",)
 
 
 def _permission(given: Sequence[Allow | Deny]) -> Allow | Deny | None:
-    """A no wins over every yes; of several yeses the last counts."""
-    denied = [answer for answer in given if isinstance(answer, Deny)]
+    """A refusal wins over every allow; of several allows the last counts."""
+    denied = [result for result in given if isinstance(result, Deny)]
     if denied:
-        return replace(denied[0], interrupt=any(answer.interrupt for answer in denied))
+        return replace(denied[0], interrupt=any(result.interrupt for result in denied))
     return given[-1] if given else None
 
 
-def opinion_of(answer: Answer) -> Opinion | None:
-    """What the hooks think of a call: the one place where an answer becomes an opinion."""
-    if answer.verdict is None:
+def opinion_of(result: HookResult) -> Opinion | None:
+    """The opinion of the hooks on a call."""
+    if result.verdict is None:
         return None
-    return Opinion(STRENGTHS[answer.verdict], answer.verdict, "hooks", answer.reason or "a hook says so", answer.source)
+    return Opinion(STRENGTHS[result.verdict], result.verdict, "hooks", result.reason or "a hook says so", result.source)

@@ -1,36 +1,41 @@
 """
-Which tools, sources or reasons a group of hooks is for.
+Decides which tools, sources or reasons a group of hooks matches.
 
     absent, "", "*"                         everything
     letters, digits, _ - , | and blanks     exactly these names, split at | and ,
     anything else                           a regular expression, found anywhere in the name
 
-Expressions come from settings files, so none may hang the program. They run on an engine that takes linear time; those
-with look-around or back-references, which it does not know, on one that gives up after a number of steps.
+Expressions come from settings files, so none may hang the program. They run on an engine with linear time; those with
+look-around or back-references, which it does not support, run on one that gives up after a number of steps.
 """
 
 import re
 from collections.abc import Callable
 from functools import lru_cache
-from importlib import import_module
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from pydantic_core import SchemaError, SchemaValidator, core_schema
 
+from handrail.lazy import lazy
 from handrail.permissions.rules import ALIASES
 from handrail.records import record
+
+if TYPE_CHECKING:
+    import jsonschema_rs
+else:
+    jsonschema_rs = lazy("jsonschema_rs")  # 40 ms that few expressions need
 
 NAMES = re.compile(r"[A-Za-z0-9_\-,| \t]*\Z")
 MAX_STEPS = 100_000
 MAX_TEXT = 1_000
-"""Names are short; of what is not, only the beginning is looked at."""
+"""Of longer names only the beginning is matched."""
 
 Search: TypeAlias = Callable[[str], bool]
 
 
 @record
 class Matcher:
-    """Compares names. `names` None: whatever `search` finds; neither: everything."""
+    """Matches names: those in `names`, or else those that `search` finds, or else all."""
 
     text: str = ""
     names: frozenset[str] | None = None
@@ -46,8 +51,8 @@ EVERYTHING = Matcher()
 
 
 @lru_cache(maxsize=256)
-def matcher_of(text: str) -> Matcher | str:
-    """The matcher that a text stands for, or what is wrong with it. Old names of tools stand for the new ones too."""
+def parse_matcher(text: str) -> Matcher | str:
+    """The matcher of a text, or what is wrong with it. Old names of tools match the new ones too."""
     if text in ("", "*"):
         return EVERYTHING
     if NAMES.match(text):
@@ -55,29 +60,28 @@ def matcher_of(text: str) -> Matcher | str:
         if not names:
             return f"matcher {text!r} names nothing"
         return Matcher(text, frozenset(names | {ALIASES[name] for name in names if name in ALIASES}))
-    search = _linear(text) or _bounded(text)
+    search = _linear_search(text) or _bounded_search(text)
     return Matcher(text, search=search) if search else f"matcher {text!r} is not a regular expression"
 
 
-def _linear(text: str) -> Search | None:
+def _linear_search(text: str) -> Search | None:
     try:
         return SchemaValidator(core_schema.str_schema(pattern=text)).isinstance_python
     except SchemaError:
         return None
 
 
-def _bounded(text: str) -> Search | None:
-    """An expression that runs out of steps counts as found: then the hook runs and can judge for itself."""
-    library = import_module("jsonschema_rs")  # 40 ms that few expressions need
+def _bounded_search(text: str) -> Search | None:
+    """A search that counts as a match when it runs out of steps: then the hook runs and can decide itself."""
     try:
-        options = library.FancyRegexOptions(backtrack_limit=MAX_STEPS)
-        validator = library.Draft202012Validator({"pattern": text}, pattern_options=options)
-    except (ValueError, library.ValidationError):
+        options = jsonschema_rs.FancyRegexOptions(backtrack_limit=MAX_STEPS)
+        validator = jsonschema_rs.Draft202012Validator({"pattern": text}, pattern_options=options)
+    except (ValueError, jsonschema_rs.ValidationError):
         return None
 
     def search(value: str) -> bool:
         for error in validator.iter_errors(value):
-            return isinstance(error.kind, library.ValidationErrorKind.BacktrackLimitExceeded)
+            return isinstance(error.kind, jsonschema_rs.ValidationErrorKind.BacktrackLimitExceeded)
         return True
 
     return search

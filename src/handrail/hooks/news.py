@@ -1,4 +1,4 @@
-"""What front ends hear of hooks: while a call waits for one as its progress, otherwise as an event of the run."""
+"""News about hooks for front ends: as progress of a call that waits for a hook, else as an event of the run."""
 
 from collections.abc import Callable
 from typing import Literal, TypeAlias
@@ -10,9 +10,9 @@ from handrail.tools.context import Progress
 @record
 class HookNews(Progress):
     """
-    A hook was started, has answered, or has something to say to the person (`message`).
+    A hook was started, has responded, or has a `message` for the user.
 
-    `id` is the same for the start and the answer. `outcome` of an answer is success, error or cancelled.
+    `id` is the same for start and response. The `outcome` of a response is success, error or cancelled.
     """
 
     stage: Literal["started", "response", "message"] = "message"
@@ -25,8 +25,8 @@ class HookNews(Progress):
     outcome: str = ""
 
 
-Tell: TypeAlias = Callable[[HookNews], None]
+OnNews: TypeAlias = Callable[[HookNews], None]
 
 
-def nobody(_news: HookNews) -> None:
-    """For callers that show nothing."""
+def ignore(_news: HookNews) -> None:
+    """The listener of callers that show nothing."""

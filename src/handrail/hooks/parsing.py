@@ -1,10 +1,10 @@
 """
-Hooks as settings write them, made into frozen specs.
+Parses the `hooks` section of settings into frozen specs.
 
     {"PreToolUse": [{"matcher": "Edit|Write", "hooks": [{"type": "command", "command": "./check.sh"}]}]}
 
-Parsing is total: whatever stands there becomes hooks and named problems. A malformed hook of an event in which hooks
-have a say stays in its place as one that cannot run.
+Parsing is total: every value becomes hooks and named problems. A malformed hook of a deciding event stays in its place
+as a hook that cannot run.
 """
 
 import math
@@ -13,21 +13,21 @@ from difflib import get_close_matches
 from typing import Any, Literal, NamedTuple
 
 from handrail.errors import HandrailError
-from handrail.hooks.events import EVENTS, UNSUPPORTED, Event
-from handrail.hooks.matcher import EVERYTHING, Matcher, matcher_of
+from handrail.hooks.events import EVENTS, UNSUPPORTED, HookEvent
+from handrail.hooks.matcher import EVERYTHING, Matcher, parse_matcher
 from handrail.hooks.specs import (
-    Broken,
-    Callback,
-    Command,
+    BrokenHook,
+    CallbackHook,
+    CommandHook,
     Function,
     Handler,
     Hook,
     HookCallback,
     HookProblem,
     HookSource,
-    Http,
-    Parsed,
-    shown,
+    HttpHook,
+    ParsedHooks,
+    short_repr,
 )
 from handrail.hooks.urls import url_problem
 from handrail.permissions.rules import Behaviour, Rule, RuleProblem, RuleSource, parse_rule
@@ -41,20 +41,20 @@ class _MalformedError(HandrailError):
         self.kind: Literal["malformed", "unsupported"] = kind
 
 
-def parse_hooks(section: object, source: HookSource) -> Parsed:
-    """Hooks and problems of a settings file's `hooks`. Answers for every JSON value."""
-    reader = _Reader(source)
+def parse_hooks(section: object, source: HookSource) -> ParsedHooks:
+    """The hooks and problems of a `hooks` section, for every JSON value."""
+    reader = _SectionParser(source)
     reader.section(section)
     if not source.trusted and reader.hooks:
         events = ", ".join(dict.fromkeys(hook.event for hook in reader.hooks))
         text = f"{len(reader.hooks)} hooks ({events}) are not run, because the folder is not trusted"
-        return Parsed((), (*reader.problems, HookProblem(source, "hooks", text, "untrusted")))
-    return Parsed(tuple(reader.hooks), tuple(reader.problems))
+        return ParsedHooks((), (*reader.problems, HookProblem(source, "hooks", text, "untrusted")))
+    return ParsedHooks(tuple(reader.hooks), tuple(reader.problems))
 
 
 def parse_callbacks(callbacks: Mapping[str, Iterable[Function | HookCallback]]) -> list[Hook]:
     """
-    Functions by event, as hooks.
+    Callback functions by event, as hooks.
 
     Raises:
         HandrailError: an event does not exist, or a matcher or condition is not understood.
@@ -68,7 +68,7 @@ def _callback(name: str, given: Function | HookCallback) -> Hook:
     event, one = EVENTS[name], given if isinstance(given, HookCallback) else HookCallback(given)
     if not callable(one.function):
         raise HandrailError(f"the callback {one.function!r} for {name} is not a function")
-    matcher = matcher_of(one.matcher)
+    matcher = parse_matcher(one.matcher)
     if isinstance(matcher, str):
         raise HandrailError(f"the callback {one.function!r} for {name}: {matcher}")
     condition = _condition({"if": one.condition} if one.condition else {}, CALLBACKS)
@@ -76,7 +76,7 @@ def _callback(name: str, given: Function | HookCallback) -> Hook:
     at = f"{name} callback"
     return Hook(
         name,
-        Callback(one.function),
+        CallbackHook(one.function),
         CALLBACKS,
         at,
         matcher,
@@ -89,19 +89,19 @@ def _callback(name: str, given: Function | HookCallback) -> Hook:
 CALLBACKS = HookSource("callback")
 
 
-def older(name: object) -> str:
-    """The name of an event that old settings spell with a small first letter: preToolUse."""
+def modern_name(name: object) -> str:
+    """The name of an event that old settings write with a small first letter, such as preToolUse."""
     return name[:1].upper() + name[1:] if isinstance(name, str) else ""
 
 
-class _Group(NamedTuple):
-    event: Event
+class _HookGroup(NamedTuple):
+    event: HookEvent
     at: str
     matcher: Matcher
 
 
-class _Reader:
-    """Walks through a section and keeps what it finds."""
+class _SectionParser:
+    """Walks through a section and collects its hooks and problems."""
 
     def __init__(self, source: HookSource) -> None:
         self.source = source
@@ -110,10 +110,10 @@ class _Reader:
 
     def section(self, section: object) -> None:
         if not isinstance(section, Mapping):
-            self.problem("hooks", f"is {shown(section)}, not an object of events")
+            self.problem("hooks", f"is {short_repr(section)}, not an object of events")
             return
         for name, groups in section.items():
-            if event := EVENTS.get(name) or EVENTS.get(older(name)):
+            if event := EVENTS.get(name) or EVENTS.get(modern_name(name)):
                 self.groups(event, groups)
             elif name in UNSUPPORTED:
                 self.problem(f"hooks.{name}", "hooks of this event are not supported and never run", "unsupported")
@@ -122,38 +122,38 @@ class _Reader:
                 hint = f" Did you mean {near[0]}?" if near else ""
                 self.problem(f"hooks.{name}", f"there is no event of this name.{hint}", "unsupported")
 
-    def groups(self, event: Event, groups: object) -> None:
+    def groups(self, event: HookEvent, groups: object) -> None:
         at = f"hooks.{event.name}"
         if not isinstance(groups, list | tuple):
-            self.broken(_Group(event, at, EVERYTHING), f"is {shown(groups)}, not a list of groups")
+            self.broken(_HookGroup(event, at, EVERYTHING), f"is {short_repr(groups)}, not a list of groups")
             return
         for number, group in enumerate(groups):
             self.group(event, f"{at}[{number}]", group)
 
-    def group(self, event: Event, at: str, group: object) -> None:
-        everything = _Group(event, at, EVERYTHING)
+    def group(self, event: HookEvent, at: str, group: object) -> None:
+        everything = _HookGroup(event, at, EVERYTHING)
         if not isinstance(group, Mapping):
-            self.broken(everything, f"is {shown(group)}, not a group with hooks")
+            self.broken(everything, f"is {short_repr(group)}, not a group with hooks")
             return
         for name in sorted(set(map(str, group)) - {"matcher", "hooks"}):
             self.problem(at, f"{name!r} is not known and was ignored")
         text = group.get("matcher", "")
-        matcher = matcher_of(text) if isinstance(text, str) else f"matcher is {shown(text)}, not a text"
+        matcher = parse_matcher(text) if isinstance(text, str) else f"matcher is {short_repr(text)}, not a text"
         if isinstance(matcher, str) and event.matches:
             self.broken(everything, matcher)
             return
         handlers = group.get("hooks")
         if not isinstance(handlers, list | tuple):
-            self.broken(everything, f"hooks is {shown(handlers)}, not a list of hooks")
+            self.broken(everything, f"hooks is {short_repr(handlers)}, not a list of hooks")
             return
         usable = EVERYTHING if isinstance(matcher, str) or not event.matches else matcher
         for number, handler in enumerate(handlers):
-            self.handler(_Group(event, f"{at}.hooks[{number}]", usable), handler)
+            self.handler(_HookGroup(event, f"{at}.hooks[{number}]", usable), handler)
 
-    def handler(self, group: _Group, value: object) -> None:
+    def handler(self, group: _HookGroup, value: object) -> None:
         try:
             if not isinstance(value, Mapping):
-                raise _MalformedError(f"is {shown(value)}, not a hook")
+                raise _MalformedError(f"is {short_repr(value)}, not a hook")
             hook = self.hook(group, value)
         except _MalformedError as error:
             self.broken(group, str(error), error.kind)
@@ -167,7 +167,7 @@ class _Reader:
             return
         self.hooks.append(hook)
 
-    def hook(self, group: _Group, value: Mapping[str, Any]) -> Hook:
+    def hook(self, group: _HookGroup, value: Mapping[str, Any]) -> Hook:
         event = group.event
         kind = _text(value, "type")
         if kind not in READERS:
@@ -190,39 +190,39 @@ class _Reader:
             rewakes,
         )
 
-    def broken(self, group: _Group, text: str, kind: Literal["malformed", "unsupported"] = "malformed") -> None:
-        """Reported, and where hooks have a say it stands for a hook that cannot run."""
+    def broken(self, group: _HookGroup, text: str, kind: Literal["malformed", "unsupported"] = "malformed") -> None:
+        """Report a broken part. In a deciding event it becomes a hook that cannot run."""
         self.problem(group.at, text, kind)
-        if group.event.has_say:
-            self.hooks.append(Hook(group.event.name, Broken(text), self.source, group.at, group.matcher))
+        if group.event.decides:
+            self.hooks.append(Hook(group.event.name, BrokenHook(text), self.source, group.at, group.matcher))
 
     def problem(self, at: str, text: str, kind: Literal["malformed", "unsupported"] = "malformed") -> None:
         self.problems.append(HookProblem(self.source, at, text, kind))
 
 
-def _command(value: Mapping[str, Any]) -> Command:
+def _command(value: Mapping[str, Any]) -> CommandHook:
     args = value.get("args")
     if args is not None and not _texts(args):
-        raise _MalformedError(f"args is {shown(args)}, not a list of texts")
-    command = Command(
+        raise _MalformedError(f"args is {short_repr(args)}, not a list of texts")
+    command = CommandHook(
         _text(value, "command"),
         None if args is None else tuple(args),
         _choice(value, "shell", ("sh", "bash")),
     )
     if not command.command.strip() or any("\0" in word for word in command.argv):
-        raise _MalformedError(f"command is {shown(command.command)}, which cannot be run")
+        raise _MalformedError(f"command is {short_repr(command.command)}, which cannot be run")
     return command
 
 
-def _http(value: Mapping[str, Any]) -> Http:
+def _http(value: Mapping[str, Any]) -> HttpHook:
     url, headers, variables = _text(value, "url"), value.get("headers", {}), value.get("allowedEnvVars", ())
     if problem := url_problem(url):
-        raise _MalformedError(f"url is {shown(url)}: {problem}")
+        raise _MalformedError(f"url is {short_repr(url)}: {problem}")
     if not isinstance(headers, Mapping) or not all(map(_is_header, headers.items())):
-        raise _MalformedError(f"headers is {shown(headers)}, not an object of header lines")
+        raise _MalformedError(f"headers is {short_repr(headers)}, not an object of header lines")
     if not _texts(variables):
-        raise _MalformedError(f"allowedEnvVars is {shown(variables)}, not a list of names")
-    return Http(url, tuple(headers.items()), frozenset(variables))
+        raise _MalformedError(f"allowedEnvVars is {short_repr(variables)}, not a list of names")
+    return HttpHook(url, tuple(headers.items()), frozenset(variables))
 
 
 READERS: Mapping[str, Callable[[Mapping[str, Any]], Handler]] = {"command": _command, "http": _http}
@@ -248,28 +248,28 @@ def _texts(value: object) -> bool:
 def _text(value: Mapping[str, Any], name: str, default: str | None = None) -> str:
     found = value.get(name, default)
     if not isinstance(found, str):
-        raise _MalformedError(f"{name} is {shown(found)}, not a text")
+        raise _MalformedError(f"{name} is {short_repr(found)}, not a text")
     return found
 
 
 def _flag(value: Mapping[str, Any], name: str) -> bool:
     found = value.get(name, False)
     if not isinstance(found, bool):
-        raise _MalformedError(f"{name} is {shown(found)}, neither true nor false")
+        raise _MalformedError(f"{name} is {short_repr(found)}, neither true nor false")
     return found
 
 
 def _choice(value: Mapping[str, Any], name: str, choices: tuple[str, ...]) -> str:
     found = value.get(name, choices[0])
     if found not in choices:
-        raise _MalformedError(f"{name} is {shown(found)}, not one of {', '.join(choices)}")
+        raise _MalformedError(f"{name} is {short_repr(found)}, not one of {', '.join(choices)}")
     return str(found)
 
 
 def _seconds(value: Mapping[str, Any], default: float) -> float:
     found = value.get("timeout", default)
     if isinstance(found, bool) or not isinstance(found, int | float) or not 0 < found < math.inf:
-        raise _MalformedError(f"timeout is {shown(found)}, not a number of seconds above 0")
+        raise _MalformedError(f"timeout is {short_repr(found)}, not a number of seconds above 0")
     return float(found)
 
 
@@ -278,8 +278,8 @@ def _condition(value: Mapping[str, Any], source: HookSource) -> Rule | None:
     if text is None:
         return None
     if not isinstance(text, str):
-        raise _MalformedError(f"if is {shown(text)}, not a permission rule")
+        raise _MalformedError(f"if is {short_repr(text)}, not a permission rule")
     rule = parse_rule(text, Behaviour.ASK, RuleSource(source.name, source.file, 0, source.folder))
     if isinstance(rule, RuleProblem):
-        raise _MalformedError(f"if is {shown(text)}: {rule.message}")
+        raise _MalformedError(f"if is {short_repr(text)}: {rule.message}")
     return rule

@@ -1,10 +1,10 @@
 """
-Hooks at work: picks those that an event concerns, starts them side by side, and makes one answer of theirs.
+Runs the hooks that match an event, side by side, and folds their results into one.
 
     hooks = Hooks(callbacks={"PreToolUse": [guard]})
-    answer = await hooks.fire("PreToolUse", {"tool_name": "Bash", ...}, run)
+    result = await hooks.fire("PreToolUse", {"tool_name": "Bash", ...}, run)
 
-With no hook for an event, firing it costs a look into a table.
+With no hook for an event, firing it costs one dictionary lookup.
 """
 
 import asyncio
@@ -15,15 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from handrail.conversation.blocks import Json
-from handrail.hooks.answers import BLOCKED, NOTHING, Answer, Reply
-from handrail.hooks.asking import Asked, Body, Surroundings, ask
 from handrail.hooks.condition import holds
-from handrail.hooks.events import EVENTS, Event
-from handrail.hooks.fold import folded, weighed
-from handrail.hooks.news import HookNews, Tell, nobody
+from handrail.hooks.events import EVENTS, HookEvent
+from handrail.hooks.fold import fold_results, weigh
+from handrail.hooks.invoke import HookEnvironment, HookInput, HookReturn, invoke
+from handrail.hooks.news import HookNews, OnNews, ignore
 from handrail.hooks.parsing import parse_callbacks, parse_hooks
+from handrail.hooks.results import BLOCKED, NOTHING, HookOutput, HookResult
 from handrail.hooks.specs import Function, Hook, HookCallback, HookProblem, HookSource
-from handrail.hooks.texts import bounded
+from handrail.hooks.texts import bound_text
 from handrail.tools.access import DeclaredUse
 from handrail.tools.context import RunContext
 from handrail.tools.output import json_text
@@ -32,7 +32,7 @@ from handrail.tools.permission import Deny
 SESSION = HookSource("session")
 MAX_TITLE = 200
 AT_ONCE = 64
-"""How many hooks of one event run side by side; each takes a process and pipes, of which there is an end."""
+"""How many hooks of one event run side by side, because each takes a process and pipes."""
 
 
 class Hooks:
@@ -40,7 +40,7 @@ class Hooks:
     The hooks of a session.
 
     `settings` is a `hooks` section, `sources` are sections with the places they come from, `callbacks` are functions by
-    event. `problems` names everything about them that does not work. Leave with `aclose`: then no hook runs any more.
+    event. `problems` lists everything in them that does not work. After `aclose` no hook runs any more.
 
     Raises:
         HandrailError: a callback is for an event that does not exist, or its matcher or condition is not understood.
@@ -52,21 +52,21 @@ class Hooks:
         *,
         callbacks: Mapping[str, Iterable[Function | HookCallback]] | None = None,
         sources: Iterable[tuple[HookSource, object]] = (),
-        surroundings: Surroundings | None = None,
+        environment: HookEnvironment | None = None,
         strict: bool = True,
     ) -> None:
         self.problems: tuple[HookProblem, ...] = ()
-        self.surroundings = surroundings or Surroundings(os.environ)
-        self.wake: Tell = nobody
-        """Told when a hook that ran in the background wants the agent to go on (`asyncRewake`)."""
-        self.remark: Tell = nobody
-        """Told what a hook that nobody waited for wants the model to know with the next request."""
-        self.later: Tell = nobody
-        """Told what a hook that ran in the background has to say to the person: its call may be long over."""
+        self.environment = environment or HookEnvironment(os.environ)
+        self.on_wake: OnNews = ignore
+        """Called when a hook that ran in the background wants the agent to continue (`asyncRewake`)."""
+        self.on_context: OnNews = ignore
+        """Called with what a background hook adds to the next request of the model."""
+        self.on_late_message: OnNews = ignore
+        """Called with messages of background hooks for the user, whose calls may be over."""
         self.mode: Callable[[], str] = str
-        """The permission mode in force; empty = the one that the run was begun with."""
-        self.titled: Callable[[str], object] = str
-        """Told what hooks want the session to be called."""
+        """The permission mode in force; empty = the mode that the run began with."""
+        self.on_title: Callable[[str], object] = str
+        """Called with the title that hooks give the session."""
         self.strict = strict
         self._own = [(SESSION, settings)] if settings is not None else []
         self._callbacks = parse_callbacks(callbacks or {})
@@ -76,7 +76,7 @@ class Hooks:
         self.reload(sources)
 
     def reload(self, sources: Iterable[tuple[HookSource, object]]) -> None:
-        """Put these sections in the place of the former `sources`. What runs already is not disturbed."""
+        """Replace the `sources` by these sections. Hooks that run already are not disturbed."""
         parsed = [parse_hooks(section, source) for source, section in (*sources, *self._own)]
         every = [hook for each in parsed for hook in each.hooks] + self._callbacks
         self.problems = tuple(problem for each in parsed for problem in each.problems)
@@ -89,65 +89,67 @@ class Hooks:
         return not self._by_event.keys().isdisjoint(events)
 
     async def fire(
-        self, event: str, fields: Json, run: RunContext, *, use: DeclaredUse | None = None, tell: Tell = nobody
-    ) -> Answer:
-        """Ask the hooks that this concerns. `use` is the call that conditions are about."""
+        self, event: str, fields: Json, run: RunContext, *, use: DeclaredUse | None = None, on_news: OnNews = ignore
+    ) -> HookResult:
+        """Run the hooks that match and return their folded result. Conditions are about the call `use`."""
         hooks = self._by_event.get(event)
         if hooks is None:
             return NOTHING
-        chosen = self._chosen(EVENTS[event], hooks, fields, run, use)
+        chosen = self._matching_hooks(EVENTS[event], hooks, fields, run, use)
         if not chosen:
             return NOTHING
-        body = Body(event, str(run.cwd), json_text(self._input(event, fields, run)).encode())
+        body = HookInput(event, str(run.cwd), json_text(self._input(event, fields, run)).encode())
         waiting = [hook for hook in chosen if not hook.background]
         for hook in chosen:
             if hook.background:
-                self._behind(self._finish_behind(hook, body, tell))
-        answer = _told(await self._together(waiting, body, tell), event, tell)
-        if answer.title:
-            self.titled(answer.title)
-        return answer
+                self._run_in_background(self._finish_in_background(hook, body, on_news))
+        result = _send_messages(await self._together(waiting, body, on_news), event, on_news)
+        if result.title:
+            self.on_title(result.title)
+        return result
 
-    async def _together(self, hooks: Sequence[Hook], body: Body, tell: Tell) -> Answer:
+    async def _together(self, hooks: Sequence[Hook], body: HookInput, on_news: OnNews) -> HookResult:
         if len(hooks) == 1:
-            return await self._ask(hooks[0], body, tell)
+            return await self._ask(hooks[0], body, on_news)
         places = asyncio.Semaphore(AT_ONCE)
 
-        async def ask_in_turn(hook: Hook) -> Answer:
+        async def ask_in_turn(hook: Hook) -> HookResult:
             async with places:
-                return await self._ask(hook, body, tell)
+                return await self._ask(hook, body, on_news)
 
         async with asyncio.TaskGroup() as group:
             asked = [group.create_task(ask_in_turn(hook)) for hook in hooks]
-        return folded([task.result() for task in asked])
+        return fold_results([task.result() for task in asked])
 
     def announce(
-        self, event: str, fields: Json, run: RunContext, *, use: DeclaredUse | None = None, tell: Tell = nobody
+        self, event: str, fields: Json, run: RunContext, *, use: DeclaredUse | None = None, on_news: OnNews = ignore
     ) -> None:
-        """Tell hooks of something that they cannot change. Nobody waits for them."""
+        """Run hooks for something that they cannot change, in the background."""
         if event in self._by_event:
-            self._behind(self._announce(event, fields, run, use, tell))
+            self._run_in_background(self._announce(event, fields, run, use, on_news))
 
-    async def _announce(self, event: str, fields: Json, run: RunContext, use: DeclaredUse | None, tell: Tell) -> None:
-        self._remember(event, "", await self.fire(event, fields, run, use=use, tell=tell))
+    async def _announce(
+        self, event: str, fields: Json, run: RunContext, use: DeclaredUse | None, on_news: OnNews
+    ) -> None:
+        self._remember(event, "", await self.fire(event, fields, run, use=use, on_news=on_news))
 
-    def _remember(self, event: str, name: str, answer: Answer) -> None:
-        for text in answer.context:
-            self.remark(HookNews(text, event=event, name=name))
+    def _remember(self, event: str, name: str, result: HookResult) -> None:
+        for text in result.context:
+            self.on_context(HookNews(text, event=event, name=name))
 
     async def aclose(self) -> None:
-        """Stop what still runs in the background, and wait until it is gone."""
+        """Cancel the hooks that still run in the background, and wait for their end."""
         for task in self._background:
             task.cancel()
-        await self.quiet()
+        await self.wait_idle()
 
-    async def quiet(self) -> None:
-        """Wait until nothing runs in the background any more."""
+    async def wait_idle(self) -> None:
+        """Wait until no hook runs in the background."""
         while self._background:
             await asyncio.wait(self._background)
 
-    def _chosen(
-        self, event: Event, hooks: Sequence[Hook], fields: Json, run: RunContext, use: DeclaredUse | None
+    def _matching_hooks(
+        self, event: HookEvent, hooks: Sequence[Hook], fields: Json, run: RunContext, use: DeclaredUse | None
     ) -> list[Hook]:
         """The hooks that match, in order; of identical ones only the strictest."""
         value = str(fields.get(event.matches, "")) if event.matches else ""
@@ -156,7 +158,7 @@ class Hooks:
             if not hook.matcher.matches(value) or (hook.once and hook in self._done):
                 continue
             if hook.condition is not None and use is not None:
-                home = self.surroundings.env.get("HOME") or os.path.expanduser("~")  # noqa: PTH111  # a text is due
+                home = self.environment.env.get("HOME") or os.path.expanduser("~")  # noqa: PTH111  # a text is due
                 if not holds(hook.condition, use, str(run.cwd), home):
                     continue
             key = (hook.handler, hook.source.own, hook.background)
@@ -168,8 +170,8 @@ class Hooks:
 
     def _input(self, event: str, fields: Json, run: RunContext) -> dict[str, Any]:
         about: dict[str, Any] = {
-            "session_id": self.surroundings.session_id,
-            "transcript_path": self.surroundings.transcript,
+            "session_id": self.environment.session_id,
+            "transcript_path": self.environment.transcript,
             "cwd": str(run.cwd),
             "hook_event_name": event,
             "permission_mode": self.mode() or run.permissions.mode,
@@ -178,69 +180,73 @@ class Hooks:
             about |= {"agent_id": run.agent.id, "agent_type": run.agent.type}
         return about | dict(fields)
 
-    async def _ask(self, hook: Hook, body: Body, tell: Tell) -> Answer:
-        return (await self._asked(hook, body, tell)).answer
+    async def _ask(self, hook: Hook, body: HookInput, on_news: OnNews) -> HookResult:
+        return (await self._invoke(hook, body, on_news)).result
 
-    async def _asked(self, hook: Hook, body: Body, tell: Tell) -> Asked:
+    async def _invoke(self, hook: Hook, body: HookInput, on_news: OnNews) -> HookReturn:
         news = HookNews(hook.status, None, "started", hook.event, hook.name, os.urandom(8).hex())
-        tell(news)
+        on_news(news)
         try:
-            asked = await ask(hook, body, self.surroundings)
+            asked = await invoke(hook, body, self.environment)
         except asyncio.CancelledError:
-            tell(replace(news, stage="response", outcome="cancelled"))
+            on_news(replace(news, stage="response", outcome="cancelled"))
             raise
-        answer = _cut(weighed(hook, asked.answer, strict=self.strict), self.surroundings.folder)
-        tell(_response(news, answer, asked.reply))
-        return Asked(answer, asked.reply)
+        result = _bound_texts(weigh(hook, asked.result, strict=self.strict), self.environment.folder)
+        on_news(_response(news, result, asked.output))
+        return HookReturn(result, asked.output)
 
-    def _behind(self, work: Coroutine[Any, Any, None]) -> None:
+    def _run_in_background(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self._background.add(task)
         task.add_done_callback(self._background.discard)
 
-    async def _finish_behind(self, hook: Hook, body: Body, tell: Tell) -> None:
-        """Its answer comes too late to decide anything; what it wants to say is said."""
-        answer, reply = await self._asked(hook, body, tell)
-        self._remember(hook.event, hook.name, _told(answer, hook.event, tell if self.later is nobody else self.later))
-        if hook.rewakes and reply is not None and reply.code == BLOCKED:
-            text = answer.block or answer.reason or reply.errors.strip()
-            self.wake(HookNews(bounded(text, self.surroundings.folder), event=hook.event, name=hook.name))
+    async def _finish_in_background(self, hook: Hook, body: HookInput, on_news: OnNews) -> None:
+        """Run a hook whose result comes too late to decide; its messages and context still count."""
+        result, output = await self._invoke(hook, body, on_news)
+        self._remember(
+            hook.event,
+            hook.name,
+            _send_messages(result, hook.event, on_news if self.on_late_message is ignore else self.on_late_message),
+        )
+        if hook.rewakes and output is not None and output.code == BLOCKED:
+            text = result.block or result.reason or output.errors.strip()
+            self.on_wake(HookNews(bound_text(text, self.environment.folder), event=hook.event, name=hook.name))
 
 
 def _severity(hook: Hook) -> tuple[bool, bool]:
     return hook.blocks_on_failure, hook.source.family == ".handrail"
 
 
-def _told(answer: Answer, event: str, tell: Tell) -> Answer:
-    for message in answer.messages:
-        tell(HookNews(message, event=event))
-    return answer
+def _send_messages(result: HookResult, event: str, on_news: OnNews) -> HookResult:
+    for message in result.messages:
+        on_news(HookNews(message, event=event))
+    return result
 
 
-def _response(news: HookNews, answer: Answer, reply: Reply | None) -> HookNews:
+def _response(news: HookNews, result: HookResult, output: HookOutput | None) -> HookNews:
     return replace(
         news,
         stage="response",
-        stdout=bounded(reply.text, None) if reply else "",
-        stderr=bounded(reply.errors, None) if reply else answer.problem,
-        exit_code=reply.code if reply else None,
-        outcome="error" if answer.problem or (reply and reply.code) else "success",
+        stdout=bound_text(output.text, None) if output else "",
+        stderr=bound_text(output.errors, None) if output else result.problem,
+        exit_code=output.code if output else None,
+        outcome="error" if result.problem or (output and output.code) else "success",
     )
 
 
-def _cut(answer: Answer, folder: Path | None) -> Answer:
-    """The answer with every text within bounds."""
-    permission = answer.permission
+def _bound_texts(result: HookResult, folder: Path | None) -> HookResult:
+    """The result with all texts within bounds."""
+    permission = result.permission
     if isinstance(permission, Deny):
-        permission = replace(permission, message=bounded(permission.message, folder))
+        permission = replace(permission, message=bound_text(permission.message, folder))
     return replace(
-        answer,
-        reason=bounded(answer.reason, folder),
-        block=None if answer.block is None else bounded(answer.block, folder),
-        stop=None if answer.stop is None else bounded(answer.stop, folder),
-        context=tuple(bounded(text, folder) for text in answer.context),
-        messages=tuple(bounded(text, folder) for text in answer.messages),
+        result,
+        reason=bound_text(result.reason, folder),
+        block=None if result.block is None else bound_text(result.block, folder),
+        stop=None if result.stop is None else bound_text(result.stop, folder),
+        context=tuple(bound_text(text, folder) for text in result.context),
+        messages=tuple(bound_text(text, folder) for text in result.messages),
         permission=permission,
-        first=bounded(answer.first, folder),
-        title=" ".join(answer.title.split())[:MAX_TITLE],
+        first=bound_text(result.first, folder),
+        title=" ".join(result.title.split())[:MAX_TITLE],
     )

@@ -1,4 +1,4 @@
-"""What a hook is: when it is asked, what is run, where it is written."""
+"""Hook specifications: when a hook runs, what it runs, and where it is configured."""
 
 from collections.abc import Awaitable, Callable
 from typing import Literal, TypeAlias
@@ -12,15 +12,15 @@ Family: TypeAlias = Literal[".handrail", ".claude"]
 Function: TypeAlias = Callable[[Json], "Json | Awaitable[Json | None] | None"]
 
 
-def shown(value: object) -> str:
-    """A value of a settings file, in short."""
+def short_repr(value: object) -> str:
+    """A value for a message, shortened."""
     text = repr(value)
     return text if len(text) <= 120 else f"{text[:117]}..."
 
 
 @record
 class HookSource:
-    """Where hooks are written. The hooks of a source that is not trusted are reported and never run."""
+    """Where hooks are configured. Hooks of an untrusted source are reported and never run."""
 
     name: str
     """policy, flag, local, project, user, session, plugin:x, skill:x or callback."""
@@ -31,7 +31,7 @@ class HookSource:
 
     @property
     def own(self) -> str:
-        """Copies of one hook run once; those of a plugin or skill stay separate from others."""
+        """The plugin or skill of its hooks, whose copies of another hook run separately; else empty."""
         return self.name if ":" in self.name else ""
 
     def __str__(self) -> str:
@@ -39,7 +39,7 @@ class HookSource:
 
 
 @record
-class Command:
+class CommandHook:
     """A command line for a shell, or with `args` a program that is started without one."""
 
     command: str
@@ -55,8 +55,8 @@ class Command:
 
 
 @record
-class Http:
-    """An endpoint that gets the input as a POST. `$NAME` in headers is replaced for the names of `variables` alone."""
+class HttpHook:
+    """An endpoint that receives the input by POST. Only names in `variables` are replaced as `$NAME` in headers."""
 
     url: str
     headers: tuple[tuple[str, str], ...] = ()
@@ -67,16 +67,16 @@ class Http:
 
 
 @record
-class Callback:
-    """A Python function: takes the input, gives an output or None."""
+class CallbackHook:
+    """A Python function that takes the input and returns an output or None."""
 
     function: Function
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Callback) and other.function is self.function
+        return isinstance(other, CallbackHook) and other.function is self.function
 
     def __hash__(self) -> int:
-        return id(self.function)  # an object that can be called need not have a hash
+        return id(self.function)  # a callable object need not be hashable
 
     def __str__(self) -> str:
         return getattr(self.function, "__qualname__", None) or repr(self.function)
@@ -85,10 +85,10 @@ class Callback:
 @record
 class HookCallback:
     """
-    A function to ask, and when: `matcher` and `condition` as in settings (`condition` is their `if`).
+    A function to run, and when: `matcher` and `condition` as in settings (`condition` is their `if`).
 
     It takes the input as a dict and returns an output or None; it may be async. `timeout` is in seconds. With
-    `blocks_on_failure` a function that raises, hangs or gives nonsense blocks instead of leaving it to others.
+    `blocks_on_failure` a function that raises, hangs or returns invalid output blocks.
     """
 
     function: Function
@@ -99,18 +99,18 @@ class HookCallback:
 
 
 @record
-class Broken:
-    """What stands in the place of a hook that cannot run."""
+class BrokenHook:
+    """The placeholder for a hook that cannot run."""
 
     problem: str
 
 
-Handler: TypeAlias = Command | Http | Callback | Broken
+Handler: TypeAlias = CommandHook | HttpHook | CallbackHook | BrokenHook
 
 
 @record
 class Hook:
-    """One hook: when, what, and how strictly its failure is taken."""
+    """One hook: when it runs, what it runs, and what its failure means."""
 
     event: str
     handler: Handler
@@ -128,17 +128,17 @@ class Hook:
     @property
     def name(self) -> str:
         """The hook as messages name it."""
-        return self.at if isinstance(self.handler, Broken) else str(self.handler)
+        return self.at if isinstance(self.handler, BrokenHook) else str(self.handler)
 
     @property
     def place(self) -> str:
-        """Where it is written."""
+        """Where it is configured."""
         return f"{self.source}: {self.at}"
 
 
 @record
 class HookProblem:
-    """Something about hooks that a person should know."""
+    """Something about hooks that the user should know."""
 
     source: HookSource
     at: str
@@ -150,8 +150,8 @@ class HookProblem:
 
 
 @record
-class Parsed:
-    """The hooks of one section, in their order, and what is wrong with it."""
+class ParsedHooks:
+    """The hooks of one section, in order, and its problems."""
 
     hooks: tuple[Hook, ...] = ()
     problems: tuple[HookProblem, ...] = ()

@@ -1,4 +1,4 @@
-"""What hooks say, bounded and harmless: long texts go to a file, and no text can end the frame it is shown in."""
+"""Bounds and escapes the texts of hooks: long ones go to a file, and none can close the frame around it."""
 
 import os
 import re
@@ -13,32 +13,32 @@ MAX_TEXT = 10_000
 _FRAMES = r"(?i)<(?=\s*/?\s*(?:system-reminder|tool_use_error|environment|memory|memory-file)\b)"
 
 
-def inert(text: str) -> str:
-    """The text without tags by which the program speaks to the model."""
+def escape_frames(text: str) -> str:
+    """Escape the tags with which the program addresses the model."""
     return re.sub(_FRAMES, "&lt;", text) if "<" in text else text
 
 
 def reminder(text: str) -> str:
-    """Something the model should know, in the frame that says it comes from the program."""
-    return f"<system-reminder>\n{inert(text)}\n</system-reminder>"
+    """A text in the frame that tells the model that it comes from the program."""
+    return f"<system-reminder>\n{escape_frames(text)}\n</system-reminder>"
 
 
-def bounded(text: str, folder: Path | None) -> str:
-    """At most 10,000 characters; of a longer text the whole is in a file that the end names."""
+def bound_text(text: str, folder: Path | None) -> str:
+    """At most 10,000 characters of a text. A longer one is saved to a file, which the end names."""
     if len(text) <= MAX_TEXT:
         return text
-    note = f"\n[{len(text):,} characters, cut. {_kept(text, folder)}]"
+    note = f"\n[{len(text):,} characters, cut. {_save(text, folder)}]"
     return text[: MAX_TEXT - len(note)] + note
 
 
-def _kept(text: str, folder: Path | None) -> str:
+def _save(text: str, folder: Path | None) -> str:
     if folder is None:
         return "The rest is lost."
     data = text.encode("utf-8", "backslashreplace")
     path = folder / f"hook-{sha256(data).hexdigest()[:16]}.txt"
     try:
         make_private_folder(folder)
-        path.unlink(missing_ok=True)  # a link planted here must not lead the text elsewhere
+        path.unlink(missing_ok=True)  # a planted link must not redirect the text
         with open(path, "xb", opener=_owner_only) as file:
             file.write(data)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Where HTTP hooks may post to."""
+"""Checks the addresses of HTTP hooks."""
 
 import re
 from collections.abc import Iterable
@@ -16,21 +16,21 @@ def url_problem(url: str) -> str:
         return str(error)
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
         return "write http://host/path or https://host/path"
-    return "a name and password do not belong into an address" if "@" in parts.netloc else ""
+    return "a name and password do not belong in an address" if "@" in parts.netloc else ""
 
 
 def url_allowed(url: str, patterns: Iterable[str]) -> bool:
-    """Whether one of the patterns covers the address. `*` stands for anything, in a host only for parts of it."""
+    """Whether one of the patterns matches the address. `*` matches anything, in a host only parts of it."""
     return any(_regex(pattern).fullmatch(url) for pattern in patterns)
 
 
 def _regex(pattern: str) -> re.Pattern[str]:
     scheme, separator, rest = pattern.partition("://")
     host, slash, path = rest.partition("/") if separator else ("", "", pattern)
-    front = _translated(scheme, "[a-z]*") + re.escape(separator) + _translated(host, "[^/?#@]*") if separator else ""
-    return re.compile(front + re.escape(slash) + _translated(path, ".*"), re.IGNORECASE | re.DOTALL)
+    front = _wildcards(scheme, "[a-z]*") + re.escape(separator) + _wildcards(host, "[^/?#@]*") if separator else ""
+    return re.compile(front + re.escape(slash) + _wildcards(path, ".*"), re.IGNORECASE | re.DOTALL)
 
 
-def _translated(text: str, star: str) -> str:
-    """Several stars in a row are one; so the expression cannot backtrack for long."""
+def _wildcards(text: str, star: str) -> str:
+    """A regular expression in which each run of stars is one `star`, so that it cannot backtrack for long."""
     return star.join(re.escape(part) for part in re.split(r"\*+", text))

@@ -47,7 +47,7 @@ from handrail.tools.abort import AbortSignal
 from handrail.tools.outcome import Outcome
 
 if TYPE_CHECKING:
-    from handrail.hooks.answers import Answer
+    from handrail.hooks.results import HookResult
 
 Result = TypeVar("Result")
 
@@ -213,7 +213,7 @@ class AgentLoop:
             conversation.history.append(self._prompt)
         self._add(*(each for each in additions if isinstance(each, Attachment)), *notes, *self._config.attach(()))
 
-    def _accept_prompt(self, answer: "Answer | None") -> tuple[Attachment, ...]:
+    def _accept_prompt(self, answer: "HookResult | None") -> tuple[Attachment, ...]:
         """What hooks add to the prompt. The run ends if they refuse it or were interrupted."""
         if self._signal.aborted:
             self._emit(Interrupted(Why.ABORTED_STREAMING))

@@ -20,8 +20,8 @@ from handrail.tools.context import RunContext
 from handrail.tools.outcome import Outcome
 
 if TYPE_CHECKING:
-    from handrail.hooks.answers import Answer
     from handrail.hooks.news import HookNews
+    from handrail.hooks.results import HookResult
 
 
 class Stream(Protocol):
@@ -70,8 +70,8 @@ class EventHooks(Protocol):
         run: RunContext,
         *,
         use: DeclaredUse | None = None,
-        tell: "Callable[[HookNews], None]",
-    ) -> "Coroutine[Any, Any, Answer]":
+        on_news: "Callable[[HookNews], None]",
+    ) -> "Coroutine[Any, Any, HookResult]":
         """Run the hooks of an event, which `fields` describe. `use` is the call that it is about."""
         ...
 

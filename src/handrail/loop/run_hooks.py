@@ -23,7 +23,7 @@ from handrail.tools.outcome import Outcome
 from handrail.tools.permission import Decision, Verdict
 
 if TYPE_CHECKING:
-    from handrail.hooks.answers import Answer
+    from handrail.hooks.results import HookResult
 
 STOP_BLOCKS = 8
 """How often in a row hooks may keep a run from stopping."""
@@ -58,11 +58,11 @@ class RunHooks:
 
     async def _fire(
         self, event: str, left: float | None = None, *, use: DeclaredUse | None = None, **fields: Any
-    ) -> "Answer | None":
+    ) -> "HookResult | None":
         """Run the hooks of an event, for at most `left` seconds."""
         if self._hooks is None or not self._hooks.wants(event):
             return None
-        work = self._hooks.fire(event, fields, self._conversation.context, use=use, tell=self._on_news)
+        work = self._hooks.fire(event, fields, self._conversation.context, use=use, on_news=self._on_news)
         return await run_or_abort(work, self._signal, left)
 
     async def session_start(self, source: str, model: str) -> tuple[UserMessage | Attachment, ...]:
@@ -83,11 +83,11 @@ class RunHooks:
         agent = self._conversation.context.agent
         return {} if agent.is_main else {"agent_transcript_path": agent.transcript}
 
-    async def prompt(self, message: UserMessage) -> "Answer | None":
+    async def prompt(self, message: UserMessage) -> "HookResult | None":
         """What hooks say to the prompt."""
         return await self._fire("UserPromptSubmit", prompt=message_text(message))
 
-    async def expansion(self, command: Expansion | None) -> "Answer | None":
+    async def expansion(self, command: Expansion | None) -> "HookResult | None":
         """What hooks say to the command that stands for the prompt."""
         if command is None:
             return None
@@ -125,14 +125,14 @@ class RunHooks:
         if now != before:
             await self._fire("CwdChanged", left, old_cwd=before, new_cwd=now)
 
-    async def post_tool_batch(self, outcomes: Iterable[Outcome], left: float | None) -> "Answer | None":
+    async def post_tool_batch(self, outcomes: Iterable[Outcome], left: float | None) -> "HookResult | None":
         """What hooks say to the calls of one answer, once all have ended."""
         if self._hooks is None or not self._hooks.wants("PostToolBatch"):
             return None
         calls = [{**_call_fields(each.use), "tool_response": each.result.text} for each in outcomes]
         return await self._fire("PostToolBatch", left, tool_calls=calls)
 
-    async def stop(self, text: str, left: float | None) -> "tuple[Answer | None, bool]":
+    async def stop(self, text: str, left: float | None) -> "tuple[HookResult | None, bool]":
         """What hooks say to stopping here, and whether they keep the run from it."""
         about = self._agent()
         event = "SubagentStop" if about else "Stop"
@@ -193,7 +193,7 @@ def message_text(message: UserMessage | Attachment) -> str:
     return "\n".join(block.text for block in message.content if isinstance(block, Text))
 
 
-def hook_attachments(answer: "Answer | None") -> tuple[Attachment, ...]:
+def hook_attachments(answer: "HookResult | None") -> tuple[Attachment, ...]:
     """What a hook adds to the conversation."""
     return () if answer is None else tuple(map(hook_note, answer.context))
 

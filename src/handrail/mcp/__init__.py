@@ -1,1 +1,1 @@
-"""MCP servers: how they are reached, and their tools as tools of ours."""
+"""MCP servers: connections to them, and their tools as Tools."""

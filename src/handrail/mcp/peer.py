@@ -1,4 +1,4 @@
-"""How an MCP server is spoken to: JSON-RPC requests and notifications, over whatever carries them."""
+"""The JSON-RPC connection to an MCP server, over any transport."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -6,7 +6,7 @@ from typing import Any, Protocol, TypeAlias
 
 from handrail.errors import McpError
 
-NOTICE_PATIENCE = 10.0
+NOTIFY_TIMEOUT = 10.0
 MAX_DEPTH = 100
 
 Message: TypeAlias = dict[str, Any]
@@ -17,13 +17,13 @@ class Peer(Protocol):
     """One connection to one server."""
 
     async def request(
-        self, method: str, params: Mapping[str, Any], *, patience: float, on_progress: OnProgress | None = None
+        self, method: str, params: Mapping[str, Any], *, time_limit: float, on_progress: OnProgress | None = None
     ) -> Mapping[str, Any]:
         """
-        The result of a request. Whoever stops waiting cancels it at the server.
+        The result of a request. Cancelling the wait cancels the request at the server.
 
         Raises:
-            McpError: there is none.
+            McpError: there is no result.
         """
         ...
 
@@ -33,59 +33,59 @@ class Peer(Protocol):
 
 
 Exchange: TypeAlias = Callable[[Message], Awaitable[Message]]
-"""Carries one message to a server that lives elsewhere, and brings its answer."""
+"""Sends one message to a server elsewhere and returns its answer."""
 
 
 class ExchangePeer:
-    """A server behind somebody who answers message by message, such as the program that drives us."""
+    """A server that the host program reaches for us, message by message."""
 
     def __init__(self, exchange: Exchange) -> None:
         self._exchange = exchange
         self._number = 0
 
     async def request(
-        self, method: str, params: Mapping[str, Any], *, patience: float, on_progress: OnProgress | None = None
+        self, method: str, params: Mapping[str, Any], *, time_limit: float, on_progress: OnProgress | None = None
     ) -> Mapping[str, Any]:
         self._number += 1
         message = {"jsonrpc": "2.0", "id": self._number, "method": method, "params": dict(params)}
         try:
-            return result_of(await asyncio.wait_for(self._exchange(message), patience), method)
+            return result_of(await asyncio.wait_for(self._exchange(message), time_limit), method)
         except TimeoutError as error:
-            raise McpError(f"{method} was not answered in {patience:g} s.") from error
+            raise McpError(f"{method} was not answered in {time_limit:g} s.") from error
 
     async def notify(self, method: str, params: Mapping[str, Any]) -> None:
         message = {"jsonrpc": "2.0", "method": method, "params": dict(params)}
         try:
-            await asyncio.wait_for(self._exchange(message), NOTICE_PATIENCE)
+            await asyncio.wait_for(self._exchange(message), NOTIFY_TIMEOUT)
         except TimeoutError as error:
-            raise McpError(f"{method} was not taken in {NOTICE_PATIENCE:g} s.") from error
+            raise McpError(f"{method} was not taken in {NOTIFY_TIMEOUT:g} s.") from error
 
     async def aclose(self) -> None:
-        """There is nothing to let go of."""
+        """Nothing to close."""
 
 
 def result_of(answer: Mapping[str, Any], method: str) -> Mapping[str, Any]:
     """
-    What a JSON-RPC answer says.
+    The result in a JSON-RPC answer.
 
     Raises:
-        McpError: it says that something went wrong, or nothing that can be understood.
+        McpError: it is an error, or is not understood.
     """
     match answer:
         case {"error": {"message": str(text)}}:
-            raise McpError(f"{method} failed: {whole_text(text)}")
+            raise McpError(f"{method} failed: {clean_text(text)}")
         case {"error": error} if error is not None:
             raise McpError(f"{method} failed: {error!r:.500}")
         case {"result": Mapping() as result}:
-            sound: Mapping[str, Any] = sound_value(result, method)
-            return sound
+            clean: Mapping[str, Any] = clean_value(result, method)
+            return clean
         case _:
             raise McpError(f"{method} was answered with something that is no result: {str(answer)[:200]!r}")
 
 
-def sound_value(value: Any, method: str, depth: int = 0) -> Any:
+def clean_value(value: Any, method: str, depth: int = 0) -> Any:
     """
-    A JSON value that everything after it can bear: whole characters only, and not nested without end.
+    The JSON value without lone surrogates.
 
     Raises:
         McpError: it is nested too deeply.
@@ -94,15 +94,15 @@ def sound_value(value: Any, method: str, depth: int = 0) -> Any:
         raise McpError(f"{method} was answered with a value that is nested more than {MAX_DEPTH} levels deep.")
     match value:
         case str():
-            return whole_text(value)
+            return clean_text(value)
         case dict():
-            return {whole_text(name): sound_value(each, method, depth + 1) for name, each in value.items()}
+            return {clean_text(name): clean_value(each, method, depth + 1) for name, each in value.items()}
         case list():
-            return [sound_value(each, method, depth + 1) for each in value]
+            return [clean_value(each, method, depth + 1) for each in value]
         case _:
             return value
 
 
-def whole_text(text: str) -> str:
-    """The text without halves of characters, which cannot be written or sent anywhere."""
+def clean_text(text: str) -> str:
+    """The text without lone surrogates, which cannot be encoded."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()

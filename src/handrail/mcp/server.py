@@ -1,4 +1,4 @@
-"""A connected MCP server: the handshake, its tools, and calls of them."""
+"""A connected MCP server: the handshake, the lists of its tools and resources, and calls."""
 
 import base64
 from collections.abc import Callable, Mapping, Sequence
@@ -19,15 +19,15 @@ MAX_PAGES = 100
 MAX_TOOLS = 10_000
 MAX_BLOCKS = 500
 MAX_WORDS = 2_000
-"""How many characters of what a server says about a resource are kept."""
+"""The most characters of each text about a resource."""
 MAX_IMAGE = 5 * 1024 * 1024
 IMAGES = {"image/png": b"\x89PNG", "image/jpeg": b"\xff\xd8\xff", "image/gif": b"GIF8", "image/webp": b"RIFF"}
-"""What models take, and how each begins. One that they refuse would stay in the conversation and spoil all requests."""
+"""The image types that models accept, and how each begins. A refused image would spoil all later requests."""
 
 
 @record
 class RemoteTool:
-    """A tool as its server describes it. Nothing of it is trusted."""
+    """A tool as its server describes it, untrusted."""
 
     name: str
     description: str
@@ -39,57 +39,57 @@ class RemoteTool:
 class Server:
     """One server after its handshake."""
 
-    def __init__(self, name: str, peer: Peer, info: Mapping[str, Any], *, call_patience: float) -> None:
+    def __init__(self, name: str, peer: Peer, info: Mapping[str, Any], *, call_time_limit: float) -> None:
         self.name = name
         self.info = info
         self.tools: tuple[RemoteTool, ...] = ()
         self.resources: tuple[McpResource, ...] = ()
-        """What it offers to read, as it was when it was connected."""
+        """The resources that it offered when it was connected."""
         self._peer = peer
-        self._patience = call_patience
+        self._patience = call_time_limit
 
     async def call(self, tool: str, given: Mapping[str, Any], call_id: str, on_progress: OnProgress) -> Output:
         """
-        Use a tool of the server.
+        Call a tool of the server.
 
         Raises:
-            McpError: the server did not answer, or with an error.
+            McpError: the server did not answer, or answered with an error.
         """
         params = {"name": tool, "arguments": dict(given), "_meta": {"handrail/toolUseId": call_id}}
-        answer = await self._peer.request("tools/call", params, patience=self._patience, on_progress=on_progress)
+        answer = await self._peer.request("tools/call", params, time_limit=self._patience, on_progress=on_progress)
         return output_of(answer, self.name)
 
     async def aclose(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         await self._peer.aclose()
 
 
-async def connect(name: str, peer: Peer, *, patience: float = 30.0, call_patience: float = 600.0) -> Server:
+async def connect(name: str, peer: Peer, *, time_limit: float = 30.0, call_time_limit: float = 600.0) -> Server:
     """
-    Greet a server and ask for its tools.
+    Initialize a connection and list the server's tools and resources.
 
     Raises:
         McpError: it does not behave like an MCP server.
     """
     hello = {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": {"name": "handrail", "version": "1"}}
-    answer = await peer.request("initialize", hello, patience=patience)
+    answer = await peer.request("initialize", hello, time_limit=time_limit)
     await peer.notify("notifications/initialized", {})
     info = answer.get("serverInfo")
-    server = Server(name, peer, info if isinstance(info, Mapping) else {}, call_patience=call_patience)
+    server = Server(name, peer, info if isinstance(info, Mapping) else {}, call_time_limit=call_time_limit)
     capabilities = answer.get("capabilities")
     if isinstance(capabilities, Mapping) and "tools" in capabilities:
-        server.tools = await _list(peer, "tools", remote_tool, patience)
+        server.tools = await _list(peer, "tools", parse_tool, time_limit)
     if isinstance(capabilities, Mapping) and "resources" in capabilities:
         with suppress(McpError):  # its tools can be used without them
-            server.resources = await _list(peer, "resources", resource, patience)
+            server.resources = await _list(peer, "resources", parse_resource, time_limit)
     return server
 
 
-async def _list(peer: Peer, kind: str, parse: Callable[[object], Found | None], patience: float) -> tuple[Found, ...]:
+async def _list(peer: Peer, kind: str, parse: Callable[[object], Found | None], time_limit: float) -> tuple[Found, ...]:
     found: list[Found] = []
     cursor: object = None
     for _ in range(MAX_PAGES):
-        page = await peer.request(f"{kind}/list", {} if cursor is None else {"cursor": cursor}, patience=patience)
+        page = await peer.request(f"{kind}/list", {} if cursor is None else {"cursor": cursor}, time_limit=time_limit)
         listed = page.get(kind)
         found += [each for value in (listed if isinstance(listed, Sequence) else ()) if (each := parse(value))]
         cursor = page.get("nextCursor")
@@ -98,8 +98,8 @@ async def _list(peer: Peer, kind: str, parse: Callable[[object], Found | None], 
     raise McpError(f"The list of {kind} has more than {MAX_PAGES} pages.")
 
 
-def resource(value: object) -> McpResource | None:
-    """A resource from a server's list; None = it has no address."""
+def parse_resource(value: object) -> McpResource | None:
+    """A resource of a server's list; None if it has no address."""
     match value:
         case {"uri": str(uri), **rest}:
             texts = (rest.get(key) for key in ("name", "description", "mimeType"))
@@ -108,8 +108,8 @@ def resource(value: object) -> McpResource | None:
             return None
 
 
-def remote_tool(value: object) -> RemoteTool | None:
-    """A tool from a server's list; None = it has no name or no schema."""
+def parse_tool(value: object) -> RemoteTool | None:
+    """A tool of a server's list; None if it has no name or no schema."""
     match value:
         case {"name": str(name), "inputSchema": Mapping() as schema, **rest}:
             text, notes, meta = rest.get("description"), rest.get("annotations"), rest.get("_meta")
@@ -125,7 +125,7 @@ def remote_tool(value: object) -> RemoteTool | None:
 
 
 def output_of(answer: Mapping[str, Any], server: str) -> Output:
-    """The result of a call for the model and for programs."""
+    """The output of a call, for the model and for programs."""
     content = answer.get("content")
     listed = content if isinstance(content, list) else ()
     blocks = tuple(_block(each, server) for each in listed[:MAX_BLOCKS])

@@ -1,4 +1,4 @@
-"""An MCP server as a process of ours: one JSON message a line on its standard input and output."""
+"""An MCP server as a child process: one JSON message per line on its standard input and output."""
 
 import asyncio
 import contextlib
@@ -11,34 +11,34 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 from handrail.errors import McpError
-from handrail.mcp.peer import NOTICE_PATIENCE, Message, OnProgress, result_of
+from handrail.mcp.peer import NOTIFY_TIMEOUT, Message, OnProgress, result_of
 
 log = logging.getLogger(__name__)
 
 MAX_LINE = 32 * 1024 * 1024
 MAX_UNREAD = 1024 * 1024
-"""Bytes that a server may leave unread before what need not be said is not said."""
-LAST_WORDS = 20
+"""Unread bytes at a server above which optional messages are dropped."""
+STDERR_LINES = 20
 GRACE = 0.4
-"""Twice this at most is waited for a server that is told to end: the program around us waits for us."""
+"""Seconds to wait for a server to exit, before SIGTERM and again before SIGKILL."""
 
 
 class StdioPeer:
     """
-    A running server. What it writes to standard error is kept for messages about it, a few lines of it.
+    A running server. The last lines of its standard error are kept for error messages.
 
-    `aclose` ends it and everything it started in its process group.
+    `aclose` ends it and its whole process group.
     """
 
     def __init__(self, process: asyncio.subprocess.Process, name: str) -> None:
         self._process = process
         self._name = name
         self._number = 0
-        self._open: dict[int, asyncio.Future[Message]] = {}
+        self._pending: dict[int, asyncio.Future[Message]] = {}
         self._progress: dict[int, OnProgress] = {}
-        self._said: deque[str] = deque(maxlen=LAST_WORDS)
-        self._tasks = [asyncio.create_task(self._read()), asyncio.create_task(self._listen())]
-        self._gone = ""
+        self._stderr: deque[str] = deque(maxlen=STDERR_LINES)
+        self._tasks = [asyncio.create_task(self._read()), asyncio.create_task(self._collect_stderr())]
+        self._closed = ""
 
     @classmethod
     async def start(cls, name: str, argv: Sequence[str], env: Mapping[str, str], cwd: str) -> Self:
@@ -64,35 +64,35 @@ class StdioPeer:
         return cls(process, name)
 
     async def request(
-        self, method: str, params: Mapping[str, Any], *, patience: float, on_progress: OnProgress | None = None
+        self, method: str, params: Mapping[str, Any], *, time_limit: float, on_progress: OnProgress | None = None
     ) -> Mapping[str, Any]:
         self._number += 1
         number = self._number
         answer: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
-        self._open[number] = answer
+        self._pending[number] = answer
         if on_progress is not None:
             self._progress[number] = on_progress
             params = {**params, "_meta": {**params.get("_meta", {}), "progressToken": number}}
         try:
-            async with asyncio.timeout(patience):  # also for a server that takes nothing in
+            async with asyncio.timeout(time_limit):  # also for a server that reads nothing
                 await self._send({"jsonrpc": "2.0", "id": number, "method": method, "params": dict(params)})
                 return result_of(await answer, method)
         except TimeoutError as error:
             self._cancel(number, "it took too long")
-            raise McpError(f"The MCP server {self._name!r} did not answer {method} in {patience:g} s.") from error
+            raise McpError(f"The MCP server {self._name!r} did not answer {method} in {time_limit:g} s.") from error
         except asyncio.CancelledError:
             self._cancel(number, "it is no longer needed")
             raise
         finally:
-            self._open.pop(number, None)
+            self._pending.pop(number, None)
             self._progress.pop(number, None)
 
     async def notify(self, method: str, params: Mapping[str, Any]) -> None:
         try:
-            async with asyncio.timeout(NOTICE_PATIENCE):
+            async with asyncio.timeout(NOTIFY_TIMEOUT):
                 await self._send({"jsonrpc": "2.0", "method": method, "params": dict(params)})
         except TimeoutError as error:
-            raise McpError(f"The MCP server {self._name!r} did not take {method} in {NOTICE_PATIENCE:g} s.") from error
+            raise McpError(f"The MCP server {self._name!r} did not take {method} in {NOTIFY_TIMEOUT:g} s.") from error
 
     async def aclose(self) -> None:
         self._end("it was closed")
@@ -116,72 +116,72 @@ class StdioPeer:
 
     def _cancel(self, number: int, reason: str) -> None:
         params = {"requestId": number, "reason": reason}
-        self._say({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
+        self._post({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
 
-    def _say(self, message: Message) -> None:
-        """Send what nobody waits for, unless the server has left too much of it lying."""
+    def _post(self, message: Message) -> None:
+        """Send an optional message, unless the server has left too much unread."""
         stdin = self._process.stdin
-        if not self._gone and stdin is not None and stdin.transport.get_write_buffer_size() < MAX_UNREAD:
+        if not self._closed and stdin is not None and stdin.transport.get_write_buffer_size() < MAX_UNREAD:
             stdin.write(_line(message))
 
     async def _send(self, message: Message) -> None:
-        if self._gone or self._process.stdin is None:
-            raise McpError(f"The MCP server {self._name!r} cannot be asked: {self._gone or 'it has gone'}.")
+        if self._closed or self._process.stdin is None:
+            raise McpError(f"The MCP server {self._name!r} cannot be asked: {self._closed or 'it has gone'}.")
         try:
             self._process.stdin.write(_line(message))
             await self._process.stdin.drain()
         except (OSError, ConnectionError) as error:
             self._end("it has ended")
-            raise McpError(f"The MCP server {self._name!r} has ended.{self._last_words()}") from error
+            raise McpError(f"The MCP server {self._name!r} has ended.{self._last_output()}") from error
 
     async def _read(self) -> None:
         assert self._process.stdout is not None
         try:
             while line := await self._process.stdout.readline():
-                self._hear(line)
+                self._handle_line(line)
         except ValueError:
             self._end(f"it sent a line of more than {MAX_LINE:,} bytes")
         except Exception:
-            log.exception("what the MCP server %r said could not be taken", self._name)
-            self._end("it said what could not be taken")
+            log.exception("a message of the MCP server %r could not be handled", self._name)
+            self._end("it sent a message that could not be handled")
         await self._process.wait()
         self._end(f"it ended with exit code {self._process.returncode}")
 
-    def _hear(self, line: bytes) -> None:
+    def _handle_line(self, line: bytes) -> None:
         try:
             message = json.loads(line)
         except (ValueError, RecursionError):
             if line.strip():
-                log.warning("the MCP server %r wrote what is no message: %.200r", self._name, line)
+                log.warning("the MCP server %r wrote a line that is not a message: %.200r", self._name, line)
             return
         match message:
             case {"id": int() | str() as number, "method": str()}:
                 error = {"code": -32601, "message": "handrail does not answer requests of servers yet"}
-                self._say({"jsonrpc": "2.0", "id": number, "error": error})
+                self._post({"jsonrpc": "2.0", "id": number, "error": error})
             case {"id": int(number)}:
-                answer = self._open.get(number)
+                answer = self._pending.get(number)
                 if answer is not None and not answer.done():
                     answer.set_result(message)
-            case {"method": "notifications/progress", "params": {"progressToken": int(number)} as news}:
+            case {"method": "notifications/progress", "params": {"progressToken": int(number)} as progress}:
                 if number in self._progress:
-                    self._progress[number](news)
+                    self._progress[number](progress)
             case _:
-                pass  # what servers tell beside that, nobody waits for yet
+                pass  # other notifications are not used yet
 
-    async def _listen(self) -> None:
+    async def _collect_stderr(self) -> None:
         assert self._process.stderr is not None
         while piece := await self._process.stderr.read(65_536):
-            self._said.extend(piece.decode("utf-8", "replace").splitlines()[-LAST_WORDS:])
+            self._stderr.extend(piece.decode("utf-8", "replace").splitlines()[-STDERR_LINES:])
 
     def _end(self, why: str) -> None:
-        self._gone = self._gone or why
-        for answer in self._open.values():
+        self._closed = self._closed or why
+        for answer in self._pending.values():
             if not answer.done():
-                text = f"The MCP server {self._name!r} cannot be asked: {self._gone}.{self._last_words()}"
+                text = f"The MCP server {self._name!r} cannot be asked: {self._closed}.{self._last_output()}"
                 answer.set_exception(McpError(text))
 
-    def _last_words(self) -> str:
-        return f" Its last words: {' / '.join(self._said)[-500:]}" if self._said else ""
+    def _last_output(self) -> str:
+        return f" Its last output: {' / '.join(self._stderr)[-500:]}" if self._stderr else ""
 
 
 def _line(message: Message) -> bytes:

@@ -1,4 +1,4 @@
-"""Tools of MCP servers as tools of ours. What a server says of its tools may make them faster, never more allowed."""
+"""Wraps tools of MCP servers as Tools. Annotations of a server may make a tool faster, never more allowed."""
 
 import hashlib
 import json
@@ -11,7 +11,7 @@ import jsonschema_rs
 
 from handrail.conversation.blocks import Json
 from handrail.errors import McpError, ToolDefinitionError, ToolError
-from handrail.mcp.peer import whole_text
+from handrail.mcp.peer import clean_text
 from handrail.mcp.server import RemoteTool, Server
 from handrail.tools.context import Progress, ToolContext
 from handrail.tools.output import Output
@@ -19,7 +19,7 @@ from handrail.tools.raw import RawTool
 from handrail.tools.tool import McpInfo, PromptView
 
 MAX_DESCRIPTION = 2048
-RULES = ("https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#")
+DIALECTS = ("https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#")
 MAX_NAME = 64
 MAX_NEWS = 1_000
 MAX_RESULT = 500_000
@@ -62,13 +62,13 @@ class McpTool(RawTool):
 
     @property
     def annotations(self) -> dict[str, bool]:
-        """What the server says of it, as programs ask for it."""
+        """The annotations of the server, as host programs expect them."""
         names = {"readOnlyHint": "readOnly", "destructiveHint": "destructive", "openWorldHint": "openWorld"}
         return {short: self._notes[name] for name, short in names.items() if isinstance(self._notes.get(name), bool)}
 
     async def call(self, args: Json, ctx: ToolContext) -> Output:
-        def on_progress(news: Mapping[str, Any]) -> None:
-            ctx.progress(progress_of(news))
+        def on_progress(notification: Mapping[str, Any]) -> None:
+            ctx.progress(progress_of(notification))
 
         assert self.mcp is not None
         try:
@@ -77,14 +77,14 @@ class McpTool(RawTool):
             raise ToolError(str(error)) from error
 
 
-def progress_of(news: Mapping[str, Any]) -> Progress:
-    """What a progress notification says."""
-    text, done, total = news.get("message"), news.get("progress"), news.get("total")
+def progress_of(notification: Mapping[str, Any]) -> Progress:
+    """The progress in a notification."""
+    text, done, total = notification.get("message"), notification.get("progress"), notification.get("total")
     try:
         share = float(done) / float(total) if _number(done) and _number(total) and total > 0 else None
     except OverflowError:
         share = None
-    return Progress(whole_text(text)[:MAX_NEWS] if isinstance(text, str) else "", share)
+    return Progress(clean_text(text)[:MAX_NEWS] if isinstance(text, str) else "", share)
 
 
 def _number(value: object) -> TypeGuard[int | float]:
@@ -92,7 +92,7 @@ def _number(value: object) -> TypeGuard[int | float]:
 
 
 def tool_name(server: str, tool: str) -> str:
-    """The name that a model sees; too long ones end in a stable digest."""
+    """The name that models see; a long one ends in a stable digest."""
     name = f"mcp__{NOT_IN_NAMES.sub('_', server)}__{NOT_IN_NAMES.sub('_', tool)}"
     if len(name) <= MAX_NAME:
         return name
@@ -101,8 +101,8 @@ def tool_name(server: str, tool: str) -> str:
 
 
 def tools_of(server: Server) -> tuple[tuple[McpTool, ...], tuple[str, ...]]:
-    """The tools of a server that can be offered, and why the others cannot."""
-    made: list[McpTool] = []
+    """The tools of a server that can be offered, and what is wrong with the others."""
+    tools: list[McpTool] = []
     problems: list[str] = []
     for remote in server.tools:
         try:
@@ -111,17 +111,17 @@ def tools_of(server: Server) -> tuple[tuple[McpTool, ...], tuple[str, ...]]:
             problems.append(str(error))
             continue
         if is_schema(tool.schema_json):
-            made.append(tool)
+            tools.append(tool)
         else:
-            problems.append(f"The input schema of {tool.name!r} is no JSON Schema.")
-    return tuple(made), tuple(problems)
+            problems.append(f"The input schema of {tool.name!r} is not a JSON Schema.")
+    return tuple(tools), tuple(problems)
 
 
 def is_schema(written: bytes) -> bool:
     """
-    Whether models will take this as the schema of an input: one that they refuse would spoil every request.
+    Whether models will accept this as an input schema: one that they refuse would spoil every request.
 
-    What it calls its own rules is not looked up: that could lead anywhere.
+    The `$schema` that it names is not resolved, because it could point anywhere.
     """
     schema = {key: value for key, value in json.loads(written).items() if key != "$schema"}
-    return any(jsonschema_rs.meta.is_valid({"$schema": rules, **schema}) for rules in RULES)
+    return any(jsonschema_rs.meta.is_valid({"$schema": dialect, **schema}) for dialect in DIALECTS)

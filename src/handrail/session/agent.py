@@ -176,7 +176,7 @@ class Agent:
                 policy=always(policy),
                 can_use_tool=can_use_tool,
                 kept=lambda: (store.folder, self._services().state),
-                session=session.scribe.session_id if session else "",
+                session=session.writer.session_id if session else "",
             )
         )
         gate = rails.gate
@@ -220,9 +220,9 @@ class Agent:
             self._dialogue.start_source = "fork" if session.forked else ""
         self._current: Callable[[], Run | None] = lambda: None
         if hooks is not None and identity.is_main:
-            hooks.later = self._dialogue.mailbox.news.append
-            hooks.remark = partial(_remark, self._dialogue.mailbox)
-            hooks.wake = partial(_remark, self._dialogue.mailbox, wakes=True)
+            hooks.on_late_message = self._dialogue.mailbox.news.append
+            hooks.on_context = partial(_remark, self._dialogue.mailbox)
+            hooks.on_wake = partial(_remark, self._dialogue.mailbox, wakes=True)
 
     @property
     def messages(self) -> Sequence[Message]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from handrail.dispatch.call_hooks import CallHooks
 from handrail.dispatch.gate import Rails
 from handrail.errors import HandrailError
-from handrail.hooks.asking import Surroundings
+from handrail.hooks.invoke import HookEnvironment
 from handrail.hooks.runner import Hooks
 from handrail.hooks.specs import HookCallback, HookSource
 from handrail.records import record
@@ -51,7 +51,7 @@ def make_hooks(
     transcript: str = "",
 ) -> Hooks:
     """The hooks of a session from the `hooks` sections of settings and the places they come from."""
-    surroundings = Surroundings(
+    environment = HookEnvironment(
         env,
         str(project),
         transcript=transcript,
@@ -60,8 +60,8 @@ def make_hooks(
         variables=options.variables,
     )
     if session_id:
-        surroundings = replace(surroundings, session_id=session_id)
-    return Hooks(sources=in_order(sources, options), surroundings=surroundings, strict=options.strict)
+        environment = replace(environment, session_id=session_id)
+    return Hooks(sources=in_order(sources, options), environment=environment, strict=options.strict)
 
 
 def in_order(
@@ -81,8 +81,8 @@ def hooked(rails: Rails, hooks: Hooks, env: Mapping[str, str]) -> Rails:
     """
     if rails.hooks is not None:
         raise HandrailError("There are hooks in the rails and hooks beside them. Give them in one place.")
-    if hooks.surroundings.folder is None:
-        hooks.surroundings = replace(hooks.surroundings, folder=hook_folder(env))
+    if hooks.environment.folder is None:
+        hooks.environment = replace(hooks.environment, folder=hook_folder(env))
     gate = rails.gate
     if isinstance(gate, FolderGate):
         hooks.mode = lambda: gate.mode
@@ -116,7 +116,7 @@ def session_hooks(
 ) -> Hooks:
     """The hooks that the settings of a session name, and functions of the program around it."""
     options = hook_options(loaded)
-    surroundings = Surroundings(
+    environment = HookEnvironment(
         env,
         str(project),
         session_id=session_id,
@@ -128,7 +128,7 @@ def session_hooks(
     return Hooks(
         sources=in_order(sources_of(loaded), options),
         callbacks=callbacks,
-        surroundings=surroundings,
+        environment=environment,
         strict=options.strict,
     )
 
@@ -137,7 +137,7 @@ def reload_hooks(hooks: Hooks, loaded: LoadedSettings) -> None:
     """The settings have changed, and with them perhaps their hooks and what limits these."""
     options = hook_options(loaded)
     hooks.strict = options.strict
-    hooks.surroundings = replace(hooks.surroundings, urls=options.urls, variables=options.variables)
+    hooks.environment = replace(hooks.environment, urls=options.urls, variables=options.variables)
     hooks.reload(in_order(sources_of(loaded), options))
 
 

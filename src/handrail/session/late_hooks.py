@@ -34,9 +34,9 @@ class LateHooks:
 
     def __init__(self, live: "SessionSettings", make: "Callable[[], Hooks]", told: Callable[[str], None]) -> None:
         self.now: Hooks | None = None
-        self.wake: Tell = nobody
-        self.remark: Tell = nobody
-        self.later: Tell = nobody
+        self.on_wake: OnNews = ignore
+        self.on_context: OnNews = ignore
+        self.on_late_message: OnNews = ignore
         self._calls: CallHooks | None = None
         self._live = live
         self._make = make
@@ -61,13 +61,13 @@ class LateHooks:
         self._known = frozenset(problems)
 
     def _wake(self, news: HookNews) -> None:
-        self.wake(news)
+        self.on_wake(news)
 
     def _remark(self, news: HookNews) -> None:
-        self.remark(news)
+        self.on_context(news)
 
     def _later(self, news: HookNews) -> None:
-        self.later(news)
+        self.on_late_message(news)
 
     def changed(self, source: str) -> None:
         """Other settings count from now on. May be called in a thread, for tools look too."""
@@ -77,7 +77,7 @@ class LateHooks:
         if not self._live.may_refuse(source):
             self._untold.append(source)
 
-    async def _heed(self, run: RunContext, tell: Tell) -> None:
+    async def _heed(self, run: RunContext, on_news: OnNews) -> None:
         """Look for changed settings, ask those who may refuse them, and tell of what nobody may refuse."""
         self._live.look()
         while self._untold:
@@ -87,15 +87,15 @@ class LateHooks:
                 return
             async with self._asking:
                 for source, number in tuple(self._live.waiting.items()):
-                    await self._ask(source, number, run, tell)
+                    await self._ask(source, number, run, on_news)
         if self._live.waiting:
             self._told(RESTLESS.format(" and ".join(self._live.waiting)))
 
-    async def _ask(self, source: str, number: int, run: RunContext, tell: Tell) -> None:
+    async def _ask(self, source: str, number: int, run: RunContext, on_news: OnNews) -> None:
         answer = None if self.now is None else await self.now.fire("ConfigChange", self._change(source), run)
         refusal = None if answer is None else answer.block
-        if (text := self._live.settle(source, number, refusal)) and tell is not nobody:
-            tell(HookNews(text, event="ConfigChange"))
+        if (text := self._live.settle(source, number, refusal)) and on_news is not ignore:
+            on_news(HookNews(text, event="ConfigChange"))
 
     def _change(self, source: str) -> Json:
         file = self._live.files.get(source)
@@ -110,14 +110,14 @@ class LateHooks:
         return self.now is not None and self.now.wants(*events)
 
     async def fire(
-        self, event: str, fields: Json, run: RunContext, *, use: DeclaredUse | None = None, tell: Tell = nobody
-    ) -> "Answer":
+        self, event: str, fields: Json, run: RunContext, *, use: DeclaredUse | None = None, on_news: OnNews = ignore
+    ) -> "HookResult":
         """Ask the hooks that this concerns."""
         if self._live.waiting or self._untold:
-            await self._heed(run, tell)
+            await self._heed(run, on_news)
         if self.now is None:
-            return import_module("handrail.hooks.answers").NOTHING  # type: ignore[no-any-return]  # loaded late
-        return await self.now.fire(event, fields, run, use=use, tell=tell)
+            return import_module("handrail.hooks.results").NOTHING  # type: ignore[no-any-return]  # loaded late
+        return await self.now.fire(event, fields, run, use=use, on_news=on_news)
 
     def announce(self, event: str, fields: Json, run: RunContext) -> None:
         """Tell hooks of something without waiting for them."""

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from handrail.config.flags import NO_FLAGS_GIVEN, SettingsFlags
-from handrail.config.places import Places
+from handrail.config.places import SettingsPlaces
 from handrail.config.problems import Problem
 from handrail.config.snapshot import Settings
 from handrail.errors import SettingsError
@@ -68,7 +68,7 @@ class LoadedSettings:
     @property
     def managed_rules_only(self) -> bool:
         """Whether policy wants no allow rules but its own."""
-        return bool(self.settings.managed("allowManagedPermissionRulesOnly"))
+        return bool(self.settings.get_managed("allowManagedPermissionRulesOnly"))
 
     def notes(self) -> tuple[str, ...]:
         """What a person should be told: problems, and what waits for trust."""
@@ -76,41 +76,41 @@ class LoadedSettings:
 
 
 def load(
-    places: Places,
+    places: SettingsPlaces,
     env: Mapping[str, str],
     asked: SettingsFlags = NO_FLAGS_GIVEN,
     *,
     policies: "Iterable[PolicySource]" = (),
     before: Settings | None = None,
-    held: frozenset[str] = frozenset(),
+    frozen_sources: frozenset[str] = frozenset(),
 ) -> LoadedSettings:
     """
-    What counts in a folder for somebody with this environment. What counted `before` still does for the `held` sources.
+    What counts in a folder with this environment. What counted `before` still does for the `frozen_sources`.
 
     Raises:
         SettingsError: policy or a flag cannot be used; nothing may run.
     """
-    settings = gathered(places, env, asked, policies, before, held=held)
+    settings = gathered(places, env, asked, policies, before, frozen_sources=frozen_sources)
     return loaded_from(settings, places, env, asked, starting=before is None)
 
 
 def gathered(
-    places: Places,
+    places: SettingsPlaces,
     env: Mapping[str, str],
     asked: SettingsFlags,
     policies: "Iterable[PolicySource]",
     before: Settings | None,
     *,
-    held: frozenset[str] = frozenset(),
+    frozen_sources: frozenset[str] = frozenset(),
 ) -> Settings:
     """The settings that count, from all files."""
     from handrail.config.load import load_settings  # noqa: PLC0415  # who has no settings files does not pay for it
 
-    return load_settings(places, env, asked.wanted, policies=policies, before=before, held=held)
+    return load_settings(places, env, asked, policies=policies, before=before, frozen_sources=frozen_sources)
 
 
 def loaded_from(
-    settings: Settings, places: Places, env: Mapping[str, str], asked: SettingsFlags, *, starting: bool = True
+    settings: Settings, places: SettingsPlaces, env: Mapping[str, str], asked: SettingsFlags, *, starting: bool = True
 ) -> LoadedSettings:
     """What a session works with under these settings. A session that runs already is not refused, but narrowed."""
     problems = list(settings.problems)
@@ -165,7 +165,7 @@ def auto_obstacle(settings: Settings) -> str:
 
 
 def folders_of(
-    settings: Settings, asked: SettingsFlags, places: Places, problems: list[Problem], *, starting: bool
+    settings: Settings, asked: SettingsFlags, places: SettingsPlaces, problems: list[Problem], *, starting: bool
 ) -> tuple[str, ...]:
     """
     The project, the folders of settings, and those of the command line.
@@ -174,7 +174,7 @@ def folders_of(
         SettingsError: --add-dir names no folder.
     """
     found = {places.cwd: None}
-    managed_only = bool(settings.managed("allowManagedPermissionRulesOnly"))
+    managed_only = bool(settings.get_managed("allowManagedPermissionRulesOnly"))
     for layer in settings.layers:
         if managed_only and layer.source != "policy":
             continue
@@ -193,21 +193,21 @@ def folders_of(
     return tuple(found)
 
 
-def _folder(name: str, places: Places) -> str:
+def _folder(name: str, places: SettingsPlaces) -> str:
     home = places.home + name[1:] if name == "~" or name.startswith("~/") else name
     return os.path.realpath(os.path.join(places.cwd, home))  # noqa: PTH118  # may be absolute
 
 
 def hooks_of(settings: Settings) -> tuple[HookSection, ...]:
     """All hooks that may run, file by file."""
-    if not settings.get("hooks") or settings.managed("disableAllHooks"):
+    if not settings.get("hooks") or settings.get_managed("disableAllHooks"):
         return ()
-    managed_only = settings.managed("allowManagedHooksOnly") or settings.get("disableAllHooks")
+    managed_only = settings.get_managed("allowManagedHooksOnly") or settings.get("disableAllHooks")
     return tuple(
-        HookSection(layer.source, f".{spot.family or 'handrail'}", spot.shown, spot.folder, section)
+        HookSection(layer.source, f".{file.family or 'handrail'}", file.shown, file.folder, section)
         for layer in settings.layers
         if (section := layer.values.get("hooks")) and (layer.source == "policy" or not managed_only)
-        for spot in (layer.document.spot,)
+        for file in (layer.document.file,)
     )
 
 

@@ -162,8 +162,8 @@ class Servers:
             connection.server = await connect(
                 connection.name,
                 peer,
-                patience=_seconds(self._env.get("MCP_TIMEOUT"), START_PATIENCE),
-                call_patience=_seconds(
+                time_limit=_seconds(self._env.get("MCP_TIMEOUT"), START_PATIENCE),
+                call_time_limit=_seconds(
                     connection.config.get("timeout") or self._env.get("MCP_TOOL_TIMEOUT"), CALL_PATIENCE
                 ),
             )

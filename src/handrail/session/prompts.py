@@ -31,7 +31,7 @@ from handrail.loop.windows import window_of
 from handrail.records import record
 from handrail.session.slash_files import CALLED, Command, expanded, find_commands
 from handrail.session.work import Worker
-from handrail.transcripts.scribe import new_id
+from handrail.transcripts.writer import new_id
 
 
 class Prompts:

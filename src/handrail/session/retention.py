@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from handrail.session.state_folder import RUN_FOLDERS, session_store, state_folder
-from handrail.transcripts.log import session_files
+from handrail.transcripts.log import transcript_files
 from handrail.transcripts.store import DAY, remove_tree
 
 KEPT_DAYS = 30
@@ -26,7 +26,7 @@ def tidy(env: Mapping[str, str], days: int | None = None, *, now: Callable[[], f
     mark.touch(0o600)  # first, so that of two runs that end together one does it
     for _ in sessions.prune(kept, lambda: now() < until):
         pass
-    left = {Path(path).stem for path, _ in session_files(sessions.folder)}
+    left = {Path(path).stem for path, _ in transcript_files(sessions.folder)}
     for name in RUN_FOLDERS:
         _forget(state / name, left, time.time() - kept * DAY, lambda: now() < until)
     if now() >= until:

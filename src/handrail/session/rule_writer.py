@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import Protocol
 
-from handrail.config.places import Places
+from handrail.config.places import SettingsPlaces
 from handrail.session.load_settings import LoadedSettings
 from handrail.tools.permission import Update
 
@@ -13,7 +13,7 @@ SOURCES = {"localSettings": "local", "projectSettings": "project", "userSettings
 class Settled(Protocol):
     """The settings of a running session, as `SessionSettings` has them."""
 
-    places: Places
+    places: SettingsPlaces
     loaded: LoadedSettings
 
 
@@ -26,14 +26,14 @@ class RuleWriter:
     def where(self, destination: str) -> str:
         """The file of a destination, as people should read it."""
         source = SOURCES.get(destination)
-        return self._live.places.spot(source).shown if source else "this session"
+        return self._live.places.file(source).shown if source else "this session"
 
     def holds(self, update: Update) -> bool:
         """Whether what an update added is still written in its file, trusted or not."""
         source = SOURCES.get(str(update.get("destination")))
-        spots = [layer.document for layer in self._live.loaded.settings.layers if layer.source == source]
-        section = next((each.values for each in spots if each.spot.family == "handrail"), {}).get("permissions", {})
-        return bool(import_module("handrail.config.persist").written_in(update, section))
+        files = [layer.document for layer in self._live.loaded.settings.layers if layer.source == source]
+        section = next((each.values for each in files if each.file.family == "handrail"), {}).get("permissions", {})
+        return bool(import_module("handrail.config.persist").is_written_in(update, section))
 
     def refuses(self, update: Update) -> str:
         """Why a change may not be made at all; empty if it may."""

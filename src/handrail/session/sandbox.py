@@ -34,7 +34,7 @@ OF_GIT = frozenset((".git", "git~1"))
 class Governing(Protocol):
     """The settings of a running session, as `SessionSettings` has them."""
 
-    places: Places
+    places: SettingsPlaces
     loaded: LoadedSettings
 
     def policy(self) -> "Policy":

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from handrail.builtin.services import ToolServices, usual_quota
 from handrail.config.flags import NO_FLAGS_GIVEN, SettingsFlags
-from handrail.config.places import Places, places_for
+from handrail.config.places import SettingsPlaces, places_for
 from handrail.config.snapshot import NO_SETTINGS, Settings
-from handrail.config.watch import Watch
+from handrail.config.watch import SettingsWatch
 from handrail.conversation.plain import plain
 from handrail.errors import SettingsError
 from handrail.session.gate import hider
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from handrail.permissions.rules import Rule, RuleProblem
 
 
-def build_policy(loaded: LoadedSettings, asked: SettingsFlags, places: Places) -> "Policy":
+def build_policy(loaded: LoadedSettings, asked: SettingsFlags, places: SettingsPlaces) -> "Policy":
     """The rules of all sources with file and line, the mode and the folders, as one snapshot."""
     from handrail.permissions.policy import ModeAvailability, Policy  # noqa: PLC0415  # no first request waits for it
 
@@ -42,7 +42,7 @@ def build_policy(loaded: LoadedSettings, asked: SettingsFlags, places: Places) -
     return empty.with_directories(loaded.folders).with_own(own).with_rules(_rules(loaded, asked))
 
 
-def _scripts(loaded: LoadedSettings, places: Places) -> Iterator[str]:
+def _scripts(loaded: LoadedSettings, places: SettingsPlaces) -> Iterator[str]:
     """The project's own files that hooks, servers and the like start: whoever writes them runs them, unasked."""
     values = [layer.values for layer in loaded.settings.layers] + [{"mcpServers": loaded.settings.servers}]
     if any(value.get(key) for value in values for key in ("hooks", "statusLine", "apiKeyHelper", "mcpServers")):
@@ -58,7 +58,7 @@ def _rules(loaded: LoadedSettings, asked: SettingsFlags) -> "list[Rule | RulePro
     made: list[Rule | RuleProblem] = []
     managed_only = loaded.managed_rules_only
     for layer in loaded.settings.layers:
-        spot, section = layer.document.spot, layer.values.get("permissions", {})
+        file, section = layer.document.file, layer.values.get("permissions", {})
         for kind in Behaviour:
             if kind is Behaviour.ALLOW and managed_only and layer.source != "policy":
                 continue
@@ -81,7 +81,7 @@ def rule_note(problem: "RuleProblem", settings: Settings) -> str:
     """What is wrong with a rule, where: `settings.json:12: permissions.allow[2] is 'Bash(' - ...`."""
     source = problem.source
     for layer in settings.layers:
-        section = layer.values.get("permissions", {}) if layer.document.spot.shown == source.file else {}
+        section = layer.values.get("permissions", {}) if layer.document.file.shown == source.file else {}
         for kind in ("deny", "ask", "allow"):
             if problem.text in section.get(kind, ()):
                 at = section[kind].index(problem.text)
@@ -104,7 +104,7 @@ class SessionSettings:
 
     def __init__(
         self,
-        places: Places,
+        places: SettingsPlaces,
         env: Mapping[str, str],
         asked: SettingsFlags = NO_FLAGS_GIVEN,
         *,
@@ -118,7 +118,7 @@ class SessionSettings:
         self._policies = tuple(policies)
         self._told = told
         self.heard = heard
-        self._watch = Watch(places, asked.wanted)
+        self._watch = SettingsWatch(places, asked)
         nothing = self._watch.empty and not asked.settings and not self._policies
         settings = NO_SETTINGS if nothing else gathered(places, env, asked, self._policies, None)
         self.loaded = loaded_from(settings, places, env, asked)
@@ -139,7 +139,7 @@ class SessionSettings:
     def look(self) -> None:
         """Look whether files changed. What somebody `asks` to judge first waits, and does not count until `settle`."""
         self.fresh = False
-        changed = self._watch.changed()
+        changed = self._watch.changes()
         if not changed:
             return
         self.files |= changed
@@ -206,12 +206,12 @@ class SessionSettings:
 
     def refuses_server(self, name: str, forms: Sequence[Mapping[str, Any]]) -> str:
         """Why an MCP server may not be used; empty if it may."""
-        from handrail.config.serverlists import refusal  # noqa: PLC0415  # only those who have servers pay for it
+        from handrail.config.server_lists import refusal_reason  # noqa: PLC0415  # only those who have servers pay for it
 
-        return refusal(self.loaded.settings, name, forms)
+        return refusal_reason(self.loaded.settings, name, forms)
 
     def _reload(self, changed: tuple[str, ...]) -> None:
-        self._watch = Watch(self.places, self._asked.wanted)  # there may be new drop-ins to look at
+        self._watch = SettingsWatch(self.places, self._asked)  # there may be new drop-ins to look at
         try:
             loaded = load(
                 self.places,
@@ -219,7 +219,7 @@ class SessionSettings:
                 self._asked,
                 policies=self._policies,
                 before=self.loaded.settings,
-                held=frozenset(self._held),
+                frozen_sources=frozenset(self._held),
             )
         except SettingsError as error:
             self._told(f"{error} The settings that were in force before still are.")

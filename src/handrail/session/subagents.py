@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from handrail.agents.definitions import BUILT_IN, AgentDefinition, from_file, from_json
+from handrail.agents.definitions import BUILT_IN, AgentDefinition, parse_file, parse_json
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import Attachment
 from handrail.conversation.request import Chain
@@ -39,7 +39,7 @@ def find_agents(
     """All sub-agents that hold in a folder, by name, and why others do not. What a program gives goes before files."""
     found: dict[str, AgentDefinition] = {}
     problems: list[str] = []
-    candidates = [from_json(name, value, "--agents") for name, value in given.items()]
+    candidates = [parse_json(name, value, "--agents") for name, value in given.items()]
     for each in (*candidates, *_files(folders_for("agents", cwd, env, sources), cwd), *BUILT_IN):
         if isinstance(each, str):
             problems.append(each)
@@ -66,7 +66,7 @@ def _files(folders: Iterable[Path], cwd: Path) -> Iterator[AgentDefinition | str
             except OSError as error:
                 yield f"{path}: {error.strerror}"
                 continue
-            yield from_file(text, str(path))
+            yield parse_file(text, str(path))
 
 
 def agent_types_note(agents: Mapping[str, AgentDefinition]) -> Attachment:
@@ -110,7 +110,7 @@ class Delegation:
             return await self._worked(self._agent(definition, task, identity, ctx, kept), task, identity, ctx)
         finally:
             if kept is not None:
-                kept.scribe.close()
+                kept.writer.close()
 
     async def _worked(self, agent: Agent, task: AgentTask, identity: AgentIdentity, ctx: ToolContext) -> AgentReport:
         run = agent.run(task.prompt)

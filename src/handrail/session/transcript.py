@@ -7,9 +7,9 @@ from typing import Any
 
 from handrail.errors import SessionError
 from handrail.records import record
-from handrail.transcripts.log import Broken, read
+from handrail.transcripts.log import BrokenLine, read
 from handrail.transcripts.rebuild import RebuiltTranscript
-from handrail.transcripts.store import ID, OpenTranscript, TranscriptStore, conversation, folder_name
+from handrail.transcripts.store import ID, OpenTranscript, TranscriptStore, folder_name, read_transcript
 
 
 @record
@@ -52,7 +52,7 @@ def open_transcript(
     if wish.upto or wish.dropped:
         _check_place(path, wish)
     if not wish.keep:
-        return conversation(path, wish.upto)
+        return read_transcript(path, wish.upto)
     if wish.fork:
         return _named(store.fork(path, folder, wish.session_id, upto=wish.upto), wish.name)
     return _named(store.resume(path, folder, upto=wish.upto), wish.name)
@@ -86,7 +86,7 @@ def _check_place(path: Path, wish: TranscriptOptions) -> None:
     """
     reached, dropped = False, list[str]()
     for line in read(path):
-        if isinstance(line, Broken):
+        if isinstance(line, BrokenLine):
             continue
         if reached and line["type"] == "user" and not line.get("isMeta") and not _only_results(line):
             dropped.append(str(line.get("uuid")))
@@ -107,5 +107,5 @@ def _only_results(line: Mapping[str, Any]) -> bool:
 
 def _named(opened: OpenTranscript, name: str) -> OpenTranscript:
     if name:
-        opened.scribe.note("title", title=name)
+        opened.writer.set_title(name)
     return opened

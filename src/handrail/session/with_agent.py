@@ -29,7 +29,7 @@ def with_agent(
     Raises:
         HandrailError: there is no such agent, or it cannot lead.
     """
-    agents, problems = find_agents(work.cwd, env, work.agents, work.asked.told_by)
+    agents, problems = find_agents(work.cwd, env, work.agents, work.asked.instruction_sources)
     if name not in agents:
         wrong = "".join(f"\n{problem}" for problem in problems)
         raise HandrailError(f"--agent: there is no agent {name!r}. There are: {', '.join(sorted(agents))}.{wrong}")

@@ -46,8 +46,8 @@ from handrail.tools.pool import Deferral
 from handrail.tools.stub import fetch
 from handrail.transcripts.log import Durability, Mirror
 from handrail.transcripts.rebuild import RebuiltTranscript
-from handrail.transcripts.scribe import new_id
 from handrail.transcripts.store import OpenTranscript
+from handrail.transcripts.writer import new_id
 
 if TYPE_CHECKING:
     from handrail.dispatch.approval.sdk import CanUseTool
@@ -122,7 +122,7 @@ class Worker:
         """Takes out the secrets of environment, settings and servers, and the model's key."""
         opened = self._opened(work, env)
         self.session = opened if isinstance(opened, OpenTranscript) else None
-        self.id = self.session.scribe.session_id if self.session else work.session.session_id or new_id()
+        self.id = self.session.writer.session_id if self.session else work.session.session_id or new_id()
         self._work = work
         self._cwd = work.cwd
         self._probe = GitProbe(work.cwd, env)
@@ -188,7 +188,7 @@ class Worker:
     @property
     def sources(self) -> Collection[str]:
         """Whose memory files, commands and agents count: those of the project, of the user."""
-        return self._work.asked.told_by
+        return self._work.asked.instruction_sources
 
     # What belongs to it
 
@@ -204,7 +204,7 @@ class Worker:
             return open_model(work, env, self.redactor)
         except BaseException:
             if self.session is not None:
-                self.session.scribe.close()
+                self.session.writer.close()
             raise
 
     def _results(self, env: Mapping[str, str]) -> ResultStore:
@@ -243,16 +243,16 @@ class Worker:
         )
         made.mode = lambda: self.mode
         if self.session is not None:
-            made.titled = partial(self._titled, self.session)
+            made.on_title = partial(self._titled, self.session)
         return made
 
     @staticmethod
     def _titled(session: OpenTranscript, title: str) -> None:
-        session.scribe.note("title", title=title)
+        session.writer.set_title(title)
 
     def _hook_texts(self) -> Iterable[Path]:
         """Where the whole of what hooks said too lengthily lies."""
-        folder = self.hooks.now.surroundings.folder if self.hooks.now else None
+        folder = self.hooks.now.environment.folder if self.hooks.now else None
         return () if folder is None else (folder,)
 
     def _settings_changed(self, source: str) -> None:
@@ -273,7 +273,7 @@ class Worker:
 
     def _variables(self, env: Mapping[str, str]) -> dict[str, Any]:
         """What hooks of the session's start may set for later commands reaches these through a file."""
-        file = self.hooks.now.surroundings.env_file if self.hooks.now else None
+        file = self.hooks.now.environment.env_file if self.hooks.now else None
         return {} if file is None else {"env": {**env, "CLAUDE_ENV_FILE": str(file)}}
 
     def _delegation(self) -> "Delegation":
@@ -428,7 +428,7 @@ class Worker:
         for model in (*self._spare, self._model):
             await model.aclose()
         if self.session is not None:
-            self.session.scribe.close()
+            self.session.writer.close()
             loaded = self.live.loaded
             import_module("handrail.session.retention").tidy(loaded.env, loaded.settings.get("cleanupPeriodDays"))
 
@@ -503,7 +503,7 @@ class Worker:
 
     def _keep_beside(self, agent_id: str) -> OpenTranscript | None:
         """Where the conversation of a sub-agent is kept, if this one is."""
-        return self._store.beside(self.session.path, agent_id, str(self._cwd)) if self.session else None
+        return self._store.create_subagent(self.session.path, agent_id, str(self._cwd)) if self.session else None
 
 
 class _Late:

@@ -1,1 +1,1 @@
-"""Sessions: conversations on disk that survive the end of the program, however it ends."""
+"""Transcripts: conversations on disk that survive the end of the program, however it ends."""

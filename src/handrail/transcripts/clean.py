@@ -1,4 +1,4 @@
-"""Blocks without secrets that still fit together: ids, kinds and encoded data stay as they are."""
+"""Removes secrets from blocks; ids, types and encoded data stay as they are."""
 
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -6,13 +6,13 @@ from typing import Any, TypeAlias
 from handrail.conversation.block_json import OWN, THOUGHTS, Value
 
 Clean: TypeAlias = Callable[[Any], Any]
-"""Takes the secrets out of a JSON value."""
+"""Removes the secrets from a JSON value."""
 
-HOLDS_TOGETHER = frozenset({"type", "id", "tool_use_id", "name"})
+FIXED_KEYS = frozenset({"type", "id", "tool_use_id", "name"})
 
 
-def as_it_is(value: Any) -> Any:
-    """Takes nothing out."""
+def keep_all(value: Any) -> Any:
+    """Removes nothing."""
     return value
 
 
@@ -26,14 +26,14 @@ def clean_block(value: Value, clean: Clean) -> Value:
         case "document":
             return {**value, "title": clean(value["title"])}
         case kind if kind in THOUGHTS:
-            return _thought(value, clean)
+            return _clean_thinking(value, clean)
         case _:
-            return {key: each if key in HOLDS_TOGETHER else clean(each) for key, each in value.items()}
+            return {key: each if key in FIXED_KEYS else clean(each) for key, each in value.items()}
 
 
-def _thought(value: Value, clean: Clean) -> Value:
-    """Whoever signed a thought does not take it back changed, so one that held a secret loses its signature."""
-    said = {key: each for key, each in value.items() if key in ("thinking", OWN)}
-    if clean(said) == said:
+def _clean_thinking(value: Value, clean: Clean) -> Value:
+    """The provider rejects a signed thought that was changed, so one with a secret loses its signature."""
+    content = {key: each for key, each in value.items() if key in ("thinking", OWN)}
+    if clean(content) == content:
         return value
     return {"type": "thinking", "thinking": clean(value["thinking"]), "signature": ""}

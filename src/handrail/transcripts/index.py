@@ -1,7 +1,7 @@
 """
-A list of all sessions that does not read them again: one row for each file, good as long as the file is unchanged.
+An index of all transcripts: one row for each file, valid as long as the file is unchanged.
 
-It is only a memory. Whoever deletes it loses nothing but the time to read the files once more.
+It is only a cache. Deleting it costs no more than the time to read the files again.
 """
 
 import json
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from handrail.records import record
-from handrail.transcripts.log import session_files
+from handrail.transcripts.log import transcript_files
 
 HEAD = 65_536
 LONG_HEAD = 16_000_000
@@ -23,8 +23,8 @@ SCHEMA = f"CREATE TABLE IF NOT EXISTS sessions_1 ({COLUMNS}, PRIMARY KEY (path))
 
 
 @record
-class Entry:
-    """What a list shows of one session. `updated` is in seconds since 1970; `title` is its name or first prompt."""
+class TranscriptEntry:
+    """What lists show of one transcript. `updated` is in seconds since 1970; `title` is its name or first prompt."""
 
     path: str
     id: str
@@ -37,37 +37,37 @@ class Entry:
     mtime_ns: int
 
 
-def entries(folder: Path) -> list[Entry]:
-    """All sessions below the folder, the newest first."""
-    files = {path: (facts.st_size, facts.st_mtime_ns) for path, facts in session_files(folder) if facts.st_size}
+def entries(folder: Path) -> list[TranscriptEntry]:
+    """All transcripts below the folder, the newest first."""
+    files = {path: (facts.st_size, facts.st_mtime_ns) for path, facts in transcript_files(folder) if facts.st_size}
     if not files:
         return []
     try:
-        found = _remembered(folder, files)
-    except (sqlite3.Error, OSError, UnicodeError):  # broken, not writable, an odd name: it is only a memory
-        found = [_looked_at(path, *facts) for path, facts in files.items()]
+        found = _read_index(folder, files)
+    except (sqlite3.Error, OSError, UnicodeError):  # broken, not writable, an odd name: it is only a cache
+        found = [_read_entry(path, *facts) for path, facts in files.items()]
     return sorted(found, key=lambda entry: entry.updated, reverse=True)
 
 
-def _remembered(folder: Path, files: dict[str, tuple[int, int]]) -> list[Entry]:
+def _read_index(folder: Path, files: dict[str, tuple[int, int]]) -> list[TranscriptEntry]:
     path = folder / "index.db"
     try:
-        return _from(path, files)
+        return _update_index(path, files)
     except sqlite3.OperationalError:
         raise  # another process is busy with it, or the disk is full
     except sqlite3.DatabaseError:
         path.unlink(missing_ok=True)
-        return _from(path, files)
+        return _update_index(path, files)
 
 
-def _from(path: Path, files: dict[str, tuple[int, int]]) -> list[Entry]:
+def _update_index(path: Path, files: dict[str, tuple[int, int]]) -> list[TranscriptEntry]:
     os.close(os.open(path, os.O_CREAT | os.O_CLOEXEC | os.O_RDWR, 0o600))
     with closing(sqlite3.connect(path, timeout=1.0)) as base, base:
         base.execute(SCHEMA)
-        rows = {row[0]: Entry(*row) for row in base.execute(f"SELECT {COLUMNS} FROM sessions_1")}  # noqa: S608  # ours
-        fresh = [_looked_at(name, *facts) for name, facts in files.items() if not _good(rows.get(name), facts)]
+        rows = {row[0]: TranscriptEntry(*row) for row in base.execute(f"SELECT {COLUMNS} FROM sessions_1")}  # noqa: S608  # ours
+        fresh = [_read_entry(name, *facts) for name, facts in files.items() if not _is_current(rows.get(name), facts)]
         gone = rows.keys() - files.keys()
-        if fresh or gone:  # who only looks need not wait for others
+        if fresh or gone:  # reading alone need not wait for other processes
             base.executemany(
                 f"INSERT OR REPLACE INTO sessions_1 VALUES ({','.join('?' * 9)})",  # noqa: S608  # question marks
                 [entry._values(entry) for entry in fresh],  # type: ignore[attr-defined]  # every record has it
@@ -77,47 +77,38 @@ def _from(path: Path, files: dict[str, tuple[int, int]]) -> list[Entry]:
     return [known[name] for name in files]
 
 
-def _good(entry: Entry | None, facts: tuple[int, int]) -> bool:
+def _is_current(entry: TranscriptEntry | None, facts: tuple[int, int]) -> bool:
     return entry is not None and (entry.size, entry.mtime_ns) == facts
 
 
-def _looked_at(path: str, size: int, mtime_ns: int) -> Entry:
-    """What the first lines tell, and the last ones of the title."""
+def _read_entry(path: str, size: int, mtime_ns: int) -> TranscriptEntry:
+    """The entry from the first lines, and the title and model from the last ones."""
     facts: dict[str, Any] = {}
     with suppress(OSError), open(path, "rb") as file:  # noqa: PTH123  # ten thousand of them
-        _note_all(facts, file.read(HEAD))
+        _collect_all(facts, file.read(HEAD))
         if size > HEAD and "prompt" not in facts:  # it may hold pictures
             file.seek(0)
-            _note_all(facts, file.read(LONG_HEAD))
+            _collect_all(facts, file.read(LONG_HEAD))
         if size > HEAD:
             file.seek(max(HEAD, size - TAIL))
             late: dict[str, Any] = {}
-            _note_all(late, file.read(TAIL))
+            _collect_all(late, file.read(TAIL))
             facts |= {name: late[name] for name in ("title", "model") if name in late}
     name = Path(path).stem
+    # a database cannot store lone surrogates
     facts = {name: text.encode("utf-8", "replace").decode() for name, text in facts.items() if isinstance(text, str)}
     title = " ".join(facts.get("title", facts.get("prompt", "")).split())[:TITLE]
-    title = title.encode("utf-8", "replace").decode()  # halves of characters cannot be kept in a database
-    return Entry(
-        path,
-        name,
-        facts.get("cwd", ""),
-        title,
-        facts.get("model", ""),
-        facts.get("created", ""),
-        mtime_ns / 1e9,
-        size,
-        mtime_ns,
-    )
+    cwd, model, created = (facts.get(key, "") for key in ("cwd", "model", "created"))
+    return TranscriptEntry(path, name, cwd, title, model, created, mtime_ns / 1e9, size, mtime_ns)
 
 
-def _note_all(facts: dict[str, Any], lines: bytes) -> None:
+def _collect_all(facts: dict[str, Any], lines: bytes) -> None:
     for line in lines.splitlines():
         with suppress(ValueError, AttributeError, KeyError, TypeError, RecursionError):
-            _note(facts, json.loads(line))
+            _collect(facts, json.loads(line))
 
 
-def _note(facts: dict[str, Any], line: dict[str, Any]) -> None:
+def _collect(facts: dict[str, Any], line: dict[str, Any]) -> None:
     for name, key in (("cwd", "cwd"), ("created", "timestamp")):
         if isinstance(line.get(key), str):
             facts.setdefault(name, line[key])

@@ -1,8 +1,8 @@
 """
-The file of one session: JSON lines, only ever added to.
+The file of one transcript: append-only JSON lines.
 
-Each record is one `write()`, so that it survives the end of the process the moment it was made. Reading tolerates what
-a process that was killed, or a full disk, leaves behind.
+Each record is one `write()`, so that it survives the end of the process at once. Reading tolerates what a killed
+process or a full disk leaves behind.
 """
 
 import fcntl
@@ -21,7 +21,7 @@ from handrail.records import record
 Record: TypeAlias = dict[str, Any]
 Durability: TypeAlias = Literal["process", "power"]
 Mirror: TypeAlias = Callable[[Path, Mapping[str, Any]], None]
-"""Told of a record once it is written to a file."""
+"""Called with each record after it is written to a file."""
 
 VERSION = 1
 OWN = "handrail"
@@ -30,9 +30,9 @@ ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circ
 
 class Log:
     """
-    One session file, open for this process alone. Its owner alone may read it.
+    One transcript file, locked by this process and readable by its owner alone.
 
-    `durability`: with "process" a record survives kill -9 of this program; with "power" also the machine's end.
+    `durability`: with "process" a record survives kill -9 of this program; with "power" also a power failure.
 
     Raises:
         SessionError: another process writes it, or it cannot be opened.
@@ -42,13 +42,13 @@ class Log:
         self.path = path
         self._mirror = mirror
         self._durable = durability == "power"
-        self._file = _locked(path)
+        self._file = _open_locked(path)
         self._size = os.fstat(self._file).st_size
         self.new = self._size == 0
-        """Whether nothing stood in it when it was opened."""
+        """Whether it was empty when it was opened."""
         try:
             if self._size and os.pread(self._file, 1, self._size - 1) != b"\n":
-                self._write(b"\n")  # whoever wrote here was stopped in the middle of a line
+                self._write(b"\n")  # the last writer was stopped in the middle of a line
         except SessionError:
             os.close(self._file)
             raise
@@ -58,14 +58,14 @@ class Log:
         Write one record.
 
         Raises:
-            SessionError: it could not be written whole; the file is as it was before.
+            SessionError: it could not be written completely; the file is unchanged.
         """
-        self._write(line_of(value))
+        self._write(encode_line(value))
         if self._mirror is not None:
             self._mirror(self.path, value)
 
     def close(self) -> None:
-        """Let go of the file; what was written is on the disk then. A file without a record does not stay."""
+        """Flush the file to disk and close it. A file without a record is deleted."""
         if self._file >= 0:
             file, self._file = self._file, -1
             try:
@@ -91,9 +91,9 @@ class Log:
         self._size += written
 
 
-def _locked(path: Path) -> int:
+def _open_locked(path: Path) -> int:
     """
-    The open file, for this process alone.
+    The open file, locked by this process.
 
     Raises:
         SessionError: another process holds it, or it cannot be opened.
@@ -106,7 +106,7 @@ def _locked(path: Path) -> int:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if _still_there(path, file):
                 return file
-            os.close(file)  # deleted or mended between opening and locking: what is written there nobody would read
+            os.close(file)  # deleted or repaired between opening and locking: what is written there would be lost
     except BlockingIOError as error:
         os.close(file)
         text = f"The session {path.stem} is in use by another process. End that one, or fork the session."
@@ -125,7 +125,7 @@ def _still_there(path: Path, file: int) -> bool:
         return False
 
 
-def line_of(value: Mapping[str, Any]) -> bytes:
+def encode_line(value: Mapping[str, Any]) -> bytes:
     """A record as one line."""
     try:
         return ENCODER.encode(value).encode() + b"\n"
@@ -133,18 +133,18 @@ def line_of(value: Mapping[str, Any]) -> bytes:
         return json.dumps(value, separators=(",", ":")).encode() + b"\n"
 
 
-def session_files(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """The files of all sessions below a folder, also those in which nothing was said yet."""
-    for place in _inside(folder):
+def transcript_files(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
+    """The files of all transcripts below a folder, also the empty ones."""
+    for place in list_folder(folder):
         if place.is_dir(follow_symlinks=False):
-            for file in _inside(place.path):
+            for file in list_folder(place.path):
                 if file.name.endswith(".jsonl") and file.is_file(follow_symlinks=False):
                     with suppress(OSError):  # it may just have been deleted
                         yield file.path, file.stat()
 
 
-def _inside(folder: str | Path) -> "list[os.DirEntry[str]]":
-    """What a folder holds; nothing if it is gone or may not be read."""
+def list_folder(folder: str | Path) -> "list[os.DirEntry[str]]":
+    """The entries of a folder; none if it is gone or unreadable."""
     try:
         return [*os.scandir(folder)]
     except OSError:
@@ -152,44 +152,44 @@ def _inside(folder: str | Path) -> "list[os.DirEntry[str]]":
 
 
 @record
-class Broken:
-    """A line that is no record: the last one if a process was stopped while it wrote."""
+class BrokenLine:
+    """A line that is not a record, such as the last one of a process that was stopped while writing."""
 
     number: int
     problem: str
 
 
-def read(path: Path) -> Iterator[Record | Broken]:
+def read(path: Path) -> Iterator[Record | BrokenLine]:
     """
-    The records of a session file, and its broken lines.
+    The records of a transcript file, and its broken lines.
 
     Raises:
         SessionError: the file cannot be read, or was written by a newer handrail.
     """
     try:
-        with open(path, "rb", opener=_at_once) as file:  # paths know no opener
+        with open(path, "rb", opener=_open_now) as file:  # paths know no opener
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise SessionError(f"{path} is not a file that could hold a session.")
             for number, line in enumerate(file, 1):
                 if line.strip():
-                    yield _parsed(line, number, path)
+                    yield _parse_line(line, number, path)
     except OSError as error:
         raise SessionError(f"The session {path} cannot be read: {error.strerror}.") from error
 
 
-def _at_once(path: str, flags: int) -> int:
-    """Opened without waiting for somebody at the other end of a pipe."""
+def _open_now(path: str, flags: int) -> int:
+    """Open without waiting for the other end of a pipe."""
     return os.open(path, flags | os.O_NONBLOCK)
 
 
-def _parsed(line: bytes, number: int, path: Path) -> Record | Broken:
+def _parse_line(line: bytes, number: int, path: Path) -> Record | BrokenLine:
     try:
         value = json.loads(line)
     except (ValueError, RecursionError) as error:
         whole = line.endswith(b"\n")
-        return Broken(number, f"it is not JSON: {error}" if whole else "its writer was stopped in the middle of it")
+        return BrokenLine(number, f"it is not JSON: {error}" if whole else "its writer was stopped in the middle of it")
     if not isinstance(value, dict) or not isinstance(value.get("type"), str):
-        return Broken(number, "it is no JSON object with a type")
+        return BrokenLine(number, "it is no JSON object with a type")
     version = value.get("version")
     if value["type"] == OWN and isinstance(version, int) and version > VERSION:
         raise SessionError(

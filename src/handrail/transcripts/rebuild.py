@@ -1,8 +1,8 @@
 """
-From the records of a session to a history that any model accepts. Pure: nothing here reads or writes.
+Rebuilds a history that every model accepts from the records of a transcript. Nothing here reads or writes.
 
-Whatever the file holds, the answer is a conversation in which every call has exactly one result, in call order. A call
-without a recorded result gets one that says what is known of it: it never started, or it started and nobody knows.
+Whatever the file holds, every call of the history has exactly one result, in call order. A call without a recorded
+result gets one that says what is known: it never started, or it started and its outcome is unknown.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,7 +14,7 @@ from handrail.conversation.blocks import AssistantBlock, BrokenToolUse, Text, Th
 from handrail.conversation.messages import AssistantMessage, Attachment, Message, SystemNote, UserMessage
 from handrail.conversation.transcript import PUT_OFF
 from handrail.records import record
-from handrail.transcripts.log import OWN, Broken, Record
+from handrail.transcripts.log import OWN, BrokenLine, Record
 
 NEVER_STARTED = "This call was never started: the program ended before its turn came. Ask for it again if it is needed."
 UNKNOWN = (
@@ -31,9 +31,9 @@ FALLEN = (
 @record
 class RebuiltTranscript:
     """
-    A conversation as its session tells it.
+    The conversation of a transcript.
 
-    `repairs` says what was mended so that it can go on, `problems` what of the file could not be understood.
+    `repairs` lists what was repaired so that it can go on, `problems` what in the file was not understood.
     """
 
     messages: tuple[Message, ...]
@@ -43,37 +43,37 @@ class RebuiltTranscript:
     model: str = ""
     mode: str = ""
     last: str | None = None
-    """The id of the newest line, to which the next one refers."""
+    """The id of the newest line, the parent of the next one."""
     uuids: tuple[str, ...] = ()
-    """For each message the id of its last line."""
+    """The id of the last line of each message."""
     repairs: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
     note: Attachment | None = None
-    """What the model has to be told before it goes on; it is not part of the file yet."""
+    """A note for the model before it goes on, which is not part of the file yet."""
     moved: str = ""
-    """The folder that calls started in at the end, if that was not the one of the beginning."""
+    """The last working folder of calls, if it is not the first one."""
     deferred: ToolUse | None = None
-    """The call that was put off at the end; its result in the messages only stands for its own."""
+    """The deferred call at the end; its result in the messages is a placeholder."""
 
 
-def rebuild(records: Iterable[Record | Broken], *, upto: str = "") -> RebuiltTranscript:
-    """The conversation. With `upto`, what came after the message of that id is left out."""
-    building = _Building(upto)
+def rebuild(records: Iterable[Record | BrokenLine], *, upto: str = "") -> RebuiltTranscript:
+    """The conversation. With `upto`, it ends with the message of that id."""
+    rebuilder = _Rebuilder(upto)
     for each in records:
-        if isinstance(each, Broken):
-            building.problems.append(f"line {each.number}: {each.problem}")
+        if isinstance(each, BrokenLine):
+            rebuilder.problems.append(f"line {each.number}: {each.problem}")
             continue
         try:
-            building.take(each)
+            rebuilder.take(each)
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-            building.problems.append(f"a record of type {each['type']!r} is not understood: {error!r}")
-        if building.done:
+            rebuilder.problems.append(f"a record of type {each['type']!r} is not understood: {error!r}")
+        if rebuilder.done:
             break
-    return building.finished()
+    return rebuilder.finish()
 
 
-class _Answer:
-    """An answer of the model and the results of its calls, as far as they are known."""
+class _AssistantTurn:
+    """An answer of the model and the known results of its calls."""
 
     def __init__(self, message_id: str, model: str) -> None:
         self.id = message_id
@@ -90,8 +90,8 @@ class _Answer:
         return AssistantMessage(blocks if self.content is None else self.content, self.model, self.stop_reason)
 
 
-class _Building:
-    """The conversation while its records are read."""
+class _Rebuilder:
+    """Collects the conversation while its records are read."""
 
     def __init__(self, upto: str) -> None:
         self.problems: list[str] = []
@@ -99,7 +99,7 @@ class _Building:
         self._upto = upto
         self._messages: list[Message] = []
         self._uuids: list[str] = []
-        self._answer: _Answer | None = None
+        self._answer: _AssistantTurn | None = None
         self._began: dict[str, str] = {}
         self._given_up: list[str] = []
         self._repairs: list[str] = []
@@ -110,14 +110,14 @@ class _Building:
         self._ids: set[str] = set()
 
     def take(self, line: Record) -> None:
-        if line.get("isSidechain") and not self._theirs(line):
-            return  # what sub-agents said is not part of this conversation
+        if line.get("isSidechain") and not self._is_of_subagent(line):
+            return  # messages of sub-agents are not part of this conversation
         for name in ("sessionId", "cwd"):
             if isinstance(line.get(name), str):
                 self._facts.setdefault(name, line[name])
         match line["type"]:
             case "assistant":
-                self._said(line)
+                self._assistant(line)
             case "user":
                 self._user(line)
             case "system":
@@ -125,19 +125,19 @@ class _Building:
             case "summary":
                 self._facts["title"] = line["summary"]
             case kind if kind == OWN:
-                self._own(line)
+                self._event(line)
             case _:
-                pass  # other programs keep more in such files
+                pass  # other programs write more types
         if isinstance(line.get("uuid"), str):
-            self._reached(line["uuid"])
+            self._reach(line["uuid"])
 
-    def _theirs(self, line: Record) -> bool:
-        """Whether the conversation is that of the sub-agent, which its first record says."""
+    def _is_of_subagent(self, line: Record) -> bool:
+        """Whether this is the transcript of the sub-agent of the line, as its first record says."""
         if line.get("event") == "opened":
             self._facts["agent"] = line["agentId"]
         return "agent" in self._facts and line.get("agentId") == self._facts["agent"]
 
-    def _reached(self, uuid: str) -> None:
+    def _reach(self, uuid: str) -> None:
         self._last = uuid
         self._lines.append(uuid)
         if self._answer is None:
@@ -147,16 +147,16 @@ class _Building:
             self.done = True
 
     def _place_lines(self) -> None:
-        """Where somebody goes on who refers to one of the lines since the last message."""
+        """Map the lines since the last message to its position, for prompts that continue from one of them."""
         self._places.update(dict.fromkeys(self._lines, len(self._messages)))
         self._lines.clear()
 
-    def _said(self, line: Record) -> None:
+    def _assistant(self, line: Record) -> None:
         message = line["message"]
         message_id = message.get("id") or ""
         if self._answer is None or self._answer.settled or self._answer.id != message_id:
             self._close()
-            self._answer = _Answer(message_id, message.get("model") or "")
+            self._answer = _AssistantTurn(message_id, message.get("model") or "")
         answer = self._answer
         blocks = [assistant_block(value) for value in message["content"]]
         first = line.get("slot", answer.blocks[-1][0] + 1 if answer.blocks else 0)
@@ -171,7 +171,7 @@ class _Building:
         if self._answer is not None:
             self._answer.results |= results
         elif results:
-            self.problems.append(f"results of the calls {', '.join(results)}, which nobody asked for, were left out")
+            self.problems.append(f"results of the calls {', '.join(results)}, which have no call, were left out")
         if not words:
             return
         self._close()
@@ -181,7 +181,7 @@ class _Building:
         self._add(Attachment(attachment, words) if isinstance(attachment, str) else UserMessage(words), line)
 
     def _branch(self, line: Record) -> None:
-        """A prompt that refers to an earlier line takes the place of all that followed that one."""
+        """A prompt whose parent is an earlier line replaces everything after that line."""
         place = self._places.get(line.get("parentUuid") or "")
         if place is not None and line.get("parentUuid") != self._last and place < len(self._messages):
             del self._messages[place:], self._uuids[place:]
@@ -191,7 +191,7 @@ class _Building:
             case "note":
                 self._close()
                 self._add(SystemNote(line["content"], line.get("level") or "info"), line)
-            case "compact_boundary":  # what other programs write when a summary takes the place of all before
+            case "compact_boundary":  # other programs write it when a summary replaces all before
                 self._close()
                 self._messages.clear()
                 self._uuids.clear()
@@ -199,7 +199,7 @@ class _Building:
             case _:
                 pass
 
-    def _own(self, line: Record) -> None:
+    def _event(self, line: Record) -> None:
         match line["event"]:
             case "opened":
                 self._facts |= {"cwd": line["cwd"], "own": "yes"}
@@ -213,7 +213,7 @@ class _Building:
                 self._discard()
             case "replaced":
                 self._close()
-                self._messages = [message for value in line["messages"] for message in self._replacing(value)]
+                self._messages = [message for value in line["messages"] for message in self._replacement(value)]
                 self._uuids = [""] * len(self._messages)
                 self._places.clear()
             case "repaired":
@@ -230,7 +230,7 @@ class _Building:
     def _settle(self, line: Record) -> None:
         if self._answer is None or self._answer.settled:
             self._close()
-            self._answer = _Answer("", "")
+            self._answer = _AssistantTurn("", "")
         answer = self._answer
         answer.settled = True
         answer.model, answer.stop_reason = line.get("model") or answer.model, line.get("stop_reason") or ""
@@ -247,7 +247,7 @@ class _Building:
                 self._given_up.append(f"- {call.name} ({call.id}): {known}")
         self._answer = None
 
-    def _replacing(self, value: Mapping[str, Any]) -> list[Message]:
+    def _replacement(self, value: Mapping[str, Any]) -> list[Message]:
         if "keep" in value:
             first, end = value["keep"]
             return self._messages[first:end]
@@ -265,12 +265,12 @@ class _Building:
     # Closing an answer
 
     def _close(self) -> None:
-        """The answer is over: into the history with it, and one result for each of its calls."""
+        """Finish the answer: add it to the history, with one result for each of its calls."""
         answer, self._answer = self._answer, None
         if answer is None:
             return
         message = self._without_doubles(answer.message())
-        if not _empty(message):
+        if not _is_empty(message):
             if not answer.settled and "own" in self._facts:
                 self._repairs.append("an answer was cut off; what had arrived of it is kept")
             self._add(message, {})
@@ -280,7 +280,7 @@ class _Building:
         self._place_lines()
 
     def _without_doubles(self, message: AssistantMessage) -> AssistantMessage:
-        """No model accepts two calls of one id; a file that was put together by hand may hold them."""
+        """No model accepts two calls with one id, which files edited by hand may contain."""
         kept = []
         for block in message.content:
             if isinstance(block, ToolUse | BrokenToolUse):
@@ -291,7 +291,7 @@ class _Building:
             kept.append(block)
         return message if len(kept) == len(message.content) else replace(message, content=tuple(kept))
 
-    def _result(self, answer: _Answer, call_id: str, name: str) -> ToolResult:
+    def _result(self, answer: _AssistantTurn, call_id: str, name: str) -> ToolResult:
         known = answer.results.get(call_id)
         if known is not None:
             return known
@@ -310,12 +310,12 @@ class _Building:
         uuid = line.get("uuid")
         self._uuids.append(uuid if isinstance(uuid, str) else self._last or "")
 
-    def finished(self) -> RebuiltTranscript:
-        deferred = self._deferred()
+    def finish(self) -> RebuiltTranscript:
+        deferred = self._deferred_call()
         self._close()
         note = Attachment(GIVEN_UP, (Text(FALLEN.format("\n".join(self._given_up))),)) if self._given_up else None
         if note:
-            self._repairs.append("calls of an answer that was given up are told of")
+            self._repairs.append("calls of an answer that was given up are reported")
         if self._upto and not self.done:
             self.problems.append(f"there is no message {self._upto!r}")
         facts = self._facts
@@ -335,8 +335,8 @@ class _Building:
             deferred,
         )
 
-    def _deferred(self) -> ToolUse | None:
-        """The call that the conversation ends with and that was put off, if nothing more is known of it."""
+    def _deferred_call(self) -> ToolUse | None:
+        """The deferred call at the end of the conversation, if nothing more is known of it."""
         answer = self._answer
         if answer is None or not answer.settled or not answer.whole or answer.deferred in self._began:
             return None
@@ -344,7 +344,7 @@ class _Building:
         return next((call for call in waiting if isinstance(call, ToolUse)), None)
 
 
-def _empty(message: AssistantMessage) -> bool:
+def _is_empty(message: AssistantMessage) -> bool:
     return all(
         isinstance(block, Thinking) or (isinstance(block, Text) and not block.text.strip()) for block in message.content
     )

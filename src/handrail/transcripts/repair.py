@@ -1,4 +1,4 @@
-"""Mending a session file, and moving conversations in and out of one."""
+"""Repairs, imports and exports transcripts."""
 
 import os
 from pathlib import Path
@@ -6,15 +6,15 @@ from pathlib import Path
 from handrail.conversation.block_json import block_value
 from handrail.conversation.messages import AssistantMessage, Attachment, Message, SystemNote
 from handrail.errors import SessionError
-from handrail.transcripts.log import OWN, Broken, Log, line_of, read
+from handrail.transcripts.log import OWN, BrokenLine, Log, encode_line, read
 from handrail.transcripts.rebuild import RebuiltTranscript, rebuild
-from handrail.transcripts.scribe import message_value, new_id
 from handrail.transcripts.store import OpenTranscript, TranscriptStore
+from handrail.transcripts.writer import message_value, new_id
 
 
 def repair(path: Path) -> RebuiltTranscript:
     """
-    Take broken lines out (they are kept beside the file, as `.broken`) and note what was mended; what it was like.
+    Move broken lines to a `.broken` file beside it and record the repairs; returns the transcript as it was.
 
     Raises:
         SessionError: a process is writing it, or it cannot be written.
@@ -25,23 +25,23 @@ def repair(path: Path) -> RebuiltTranscript:
         if not before.repairs and not before.problems:
             return before
         lines = path.read_bytes().splitlines(keepends=True)
-        bad = {each.number for each in read(path) if isinstance(each, Broken)}
+        bad = {each.number for each in read(path) if isinstance(each, BrokenLine)}
         good = b"".join(line for number, line in enumerate(lines, 1) if number not in bad)
-        mended = {"type": OWN, "event": "repaired", "repairs": [*before.repairs], "problems": [*before.problems]}
+        repaired = {"type": OWN, "event": "repaired", "repairs": [*before.repairs], "problems": [*before.problems]}
         if bad:
             broken = b"".join(lines[number - 1] for number in sorted(bad))
-            _put(path.with_suffix(".broken"), broken, os.O_APPEND)
+            _write(path.with_suffix(".broken"), broken, os.O_APPEND)
         new = path.with_suffix(".mending")
-        _put(new, good + line_of(mended), os.O_TRUNC)
+        _write(new, good + encode_line(repaired), os.O_TRUNC)
         new.replace(path)
     except OSError as error:
-        raise SessionError(f"The session {path} cannot be mended: {error.strerror}.") from error
+        raise SessionError(f"The session {path} cannot be repaired: {error.strerror}.") from error
     finally:
         log.close()
     return before
 
 
-def _put(path: Path, data: bytes, how: int) -> None:
+def _write(path: Path, data: bytes, how: int) -> None:
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | how, 0o600)
     with open(file, "wb") as opened:  # noqa: PTH123  # a descriptor, not a path
         opened.write(data)
@@ -49,9 +49,9 @@ def _put(path: Path, data: bytes, how: int) -> None:
         os.fsync(file)
 
 
-def take_in(store: TranscriptStore, path: Path, cwd: str) -> OpenTranscript:
+def import_transcript(store: TranscriptStore, path: Path, cwd: str) -> OpenTranscript:
     """
-    A session of our own made from a transcript that another program wrote.
+    A new transcript from one that another program wrote.
 
     Raises:
         SessionError: it holds no conversation, or cannot be read.
@@ -60,17 +60,17 @@ def take_in(store: TranscriptStore, path: Path, cwd: str) -> OpenTranscript:
     if not rebuilt.messages:
         why = f" ({rebuilt.problems[0]})" if rebuilt.problems else ""
         raise SessionError(f"{path} holds no conversation{why}. Give a transcript in JSON lines.")
-    made = store.fork(path, rebuilt.cwd or cwd)
+    imported = store.fork(path, rebuilt.cwd or cwd)
     if rebuilt.title:
-        made.scribe.note("title", title=rebuilt.title)
-    return made
+        imported.writer.set_title(rebuilt.title)
+    return imported
 
 
 def as_lines(rebuilt: RebuiltTranscript, session_id: str) -> bytes:
-    """The conversation in the lines that programs of this convention exchange."""
+    """The conversation as JSON lines, in the format that other programs read."""
     lines, last = [], None
     if rebuilt.title:
-        lines.append(line_of({"type": "summary", "summary": rebuilt.title}))
+        lines.append(encode_line({"type": "summary", "summary": rebuilt.title}))
     for message in rebuilt.messages:
         if isinstance(message, SystemNote):
             continue
@@ -82,19 +82,19 @@ def as_lines(rebuilt: RebuiltTranscript, session_id: str) -> bytes:
             "sessionId": session_id,
             "cwd": rebuilt.cwd,
         }
-        said = message_value(message)
+        value = message_value(message)
         if isinstance(message, Attachment):
-            line |= {"isMeta": True, "attachment": said.pop("attachment")}
-        lines.append(line_of({**line, "message": said}))
+            line |= {"isMeta": True, "attachment": value.pop("attachment")}
+        lines.append(encode_line({**line, "message": value}))
         last = line["uuid"]
     return b"".join(lines)
 
 
 def as_text(rebuilt: RebuiltTranscript) -> str:
-    """The conversation as Markdown, for people."""
+    """The conversation as Markdown."""
     parts = [f"# {rebuilt.title or rebuilt.session_id or 'Session'}"]
     for message in rebuilt.messages:
-        text = "\n\n".join(_shown(message))
+        text = "\n\n".join(_render(message))
         if text:
             parts.append(f"## {_who(message)}\n\n{text}")
     return "\n\n".join(parts) + "\n"
@@ -112,7 +112,7 @@ def _who(message: Message) -> str:
             return "User"
 
 
-def _shown(message: Message) -> list[str]:
+def _render(message: Message) -> list[str]:
     if isinstance(message, SystemNote):
         return [message.text]
     return [_block(block_value(block)) for block in message.content]
@@ -123,17 +123,17 @@ def _block(value: dict[str, object]) -> str:
         case {"type": "text", "text": str(text)}:
             return text
         case {"type": "tool_use", "name": name, "id": call_id, "input": given}:
-            return f"`{name}` ({call_id})\n\n{_fenced(line_of(given).decode().strip())}"  # type: ignore[arg-type]
+            return f"`{name}` ({call_id})\n\n{_fence(encode_line(given).decode().strip())}"  # type: ignore[arg-type]
         case {"type": "tool_result", "tool_use_id": call_id, "content": list(content), "is_error": bad}:
             inner = "\n".join(_block(part) for part in content)
-            return f"Result of {call_id}{' (error)' if bad else ''}\n\n{_fenced(inner)}"
+            return f"Result of {call_id}{' (error)' if bad else ''}\n\n{_fence(inner)}"
         case {"type": "thinking", "thinking": str(text)}:
             return f"> {text}".replace("\n", "\n> ")
         case _:
             return f"[{value['type']}]"
 
 
-def _fenced(text: str) -> str:
+def _fence(text: str) -> str:
     fence = "```"
     while fence in text:
         fence += "`"

@@ -1,7 +1,6 @@
-"""Where sessions are kept: one folder for each working folder, one file for each session."""
+"""Stores transcripts: one folder for each working folder, one file for each session."""
 
 import json
-import os
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -13,13 +12,16 @@ from unicodedata import normalize
 from handrail.conversation.messages import Message
 from handrail.conversation.redact import Redactor
 from handrail.errors import SessionError
+from handrail.lazy import lazy
 from handrail.records import record
-from handrail.transcripts.log import Durability, Log, Mirror, read, session_files
+from handrail.transcripts.log import Durability, Log, Mirror, list_folder, read, transcript_files
 from handrail.transcripts.rebuild import RebuiltTranscript, rebuild
-from handrail.transcripts.scribe import TranscriptWriter, new_id
+from handrail.transcripts.writer import TranscriptWriter, new_id
 
 if TYPE_CHECKING:
-    from handrail.transcripts.index import Entry
+    from handrail.transcripts import index
+else:
+    index = lazy("handrail.transcripts.index")  # only lists need the database
 
 ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 DAY = 86_400
@@ -29,9 +31,9 @@ LONGEST = 200
 
 @record
 class OpenTranscript:
-    """A session that is being written, and what it held before."""
+    """A transcript that is open for writing, and what it held before."""
 
-    scribe: TranscriptWriter
+    writer: TranscriptWriter
     path: Path
     rebuilt: RebuiltTranscript
     forked: bool = False
@@ -44,72 +46,66 @@ class OpenTranscript:
 
 @record
 class TranscriptStore:
-    """All sessions of one person. `folder` is not made before there is one."""
+    """All transcripts of one user. `folder` is created with the first one."""
 
     folder: Path
     redactor: Redactor
     durability: Durability = "process"
     elsewhere: tuple[Path, ...] = ()
-    """Folders in which a session may have one of its own, by its id: they go with it."""
+    """Folders that may hold a folder named by the session's id, which is deleted with the transcript."""
     mirror: Mirror | None = None
 
     def create(self, cwd: str, session_id: str = "") -> OpenTranscript:
         """
-        A new session for a working folder.
+        Create a transcript for a working folder.
 
         Raises:
-            SessionError: there is one of that id, or it cannot be written.
+            SessionError: the id is taken, or the file cannot be written.
         """
-        name = _checked(session_id) if session_id else new_id()
-        if session_id and any(self._paths(name)):
-            raise SessionError(f"There is a session {name!r} already. Resume it, fork it, or choose another id.")
-        return self._opened(self.folder / folder_name(cwd) / f"{name}.jsonl", name, cwd, RebuiltTranscript(()))
+        return self._open_new(session_id, cwd, RebuiltTranscript(()))
 
     def resume(self, path: Path, cwd: str, *, upto: str = "") -> OpenTranscript:
         """
-        Go on with a session. With `upto`, from the message of that id on it becomes another one.
+        Continue a transcript, with `upto` from the message of that id on.
 
         Raises:
             SessionError: another process writes it, or it cannot be read.
         """
-        log = self._log(path)  # first the lock: nobody may add to it between reading and writing
+        log = self._log(path)  # lock first: no process may add to it between reading and writing
         try:
             rebuilt = rebuild(read(path))
-            scribe = self._scribe(log, path.stem, cwd, rebuilt)
+            writer = self._writer(log, path.stem, cwd, rebuilt)
             if upto:
-                rebuilt = _shortened(path, rebuilt, upto)
-                scribe.replace_messages(rebuilt.messages)
+                rebuilt = _cut_at(path, rebuilt, upto)
+                writer.replace_messages(rebuilt.messages)
         except BaseException:
             log.close()
             raise
-        return OpenTranscript(scribe, path, rebuilt)
+        return OpenTranscript(writer, path, rebuilt)
 
     def fork(self, path: Path, cwd: str, session_id: str = "", *, upto: str = "") -> OpenTranscript:
-        """A new session that begins with the conversation of another one, which stays as it is."""
-        rebuilt = replace(conversation(path, upto), deferred=None)  # whoever resumes the other one decides about that
-        name = _checked(session_id) if session_id else new_id()
-        if any(self._paths(name)):
-            raise SessionError(f"There is a session {name!r} already. Choose another id.")
-        made = self._opened(self.folder / folder_name(cwd) / f"{name}.jsonl", name, cwd, rebuilt, path.stem)
-        made.scribe.adopt(rebuilt.messages)
+        """Create a transcript that begins with the conversation of another one, which stays unchanged."""
+        rebuilt = replace(read_transcript(path, upto), deferred=None)  # a resume of the original decides about that
+        forked = self._open_new(session_id, cwd, rebuilt, path.stem)
+        forked.writer.adopt(rebuilt.messages)
         if rebuilt.moved:
-            made.scribe.change_folder(rebuilt.moved)
-        return replace(made, forked=True)
+            forked.writer.change_folder(rebuilt.moved)
+        return replace(forked, forked=True)
 
-    def beside(self, path: Path, agent_id: str, cwd: str) -> OpenTranscript:
+    def create_subagent(self, path: Path, agent_id: str, cwd: str) -> OpenTranscript:
         """
-        The conversation of a sub-agent of the session in that file; it goes with it.
+        Create the transcript of a sub-agent beside that of its session; both are deleted together.
 
         Raises:
             SessionError: it cannot be written.
         """
         file = path.with_suffix("") / "subagents" / f"{agent_id}.jsonl"
-        scribe = TranscriptWriter(self._log(file), path.stem, cwd, self.redactor, agent=agent_id)
-        return OpenTranscript(scribe, file, RebuiltTranscript(()))
+        writer = TranscriptWriter(self._log(file), path.stem, cwd, self.redactor, agent=agent_id)
+        return OpenTranscript(writer, file, RebuiltTranscript(()))
 
     def find(self, wanted: str, cwd: str) -> Path:
         """
-        The file of a session: by id, by the beginning of one, by title, or by path.
+        The transcript of a session: by id, by the beginning of an id, by title, or by path.
 
         Raises:
             SessionError: there is none, or more than one.
@@ -131,26 +127,24 @@ class TranscriptStore:
 
     def newest(self, cwd: str) -> Path:
         """
-        The session of a working folder that was used last.
+        The transcript of a working folder that was used last.
 
         Raises:
             SessionError: there is none.
         """
-        found = _sessions_in(self.folder / folder_name(cwd))
+        found = _transcripts_in(self.folder / folder_name(cwd))
         for path in sorted(found, key=lambda path: path.stat().st_mtime_ns, reverse=True):
             if _folder_of(path) in ("", cwd):  # other folders may have the same name here
                 return path
         raise SessionError(f"There is no session of the folder {cwd} to continue. Start one without --continue.")
 
-    def entries(self) -> "list[Entry]":
-        """All sessions, the newest first."""
-        from handrail.transcripts.index import entries  # noqa: PLC0415  # only lists pay for the database
-
-        return entries(self.folder)
+    def entries(self) -> "list[index.TranscriptEntry]":
+        """All transcripts, the newest first."""
+        return index.entries(self.folder)
 
     def remove(self, path: Path) -> None:
         """
-        Delete a session and what belongs to it.
+        Delete a transcript and what belongs to it.
 
         Raises:
             SessionError: a process is writing it, or it cannot be deleted.
@@ -168,11 +162,11 @@ class TranscriptStore:
 
     def prune(self, days: int, in_time: Callable[[], bool] = lambda: True) -> Iterator[str]:
         """
-        Delete sessions that nobody used for so many days, the oldest first, and give their ids. Those in use stay.
+        Delete transcripts that were not used for so many days, the oldest first, and yield their ids.
 
-        It stops when it is not `in_time` any more.
+        Transcripts in use stay. It stops when `in_time` becomes false.
         """
-        files = sorted((facts.st_mtime, path) for path, facts in session_files(self.folder))
+        files = sorted((facts.st_mtime, path) for path, facts in transcript_files(self.folder))
         oldest = time.time() - days * DAY
         for updated, path in files:
             if updated >= oldest or not in_time():
@@ -180,37 +174,38 @@ class TranscriptStore:
             try:
                 self.remove(Path(path))
             except SessionError:
-                continue  # in use, or not ours to delete: it is looked at again the next time
+                continue  # in use, or not ours to delete: the next run tries again
             yield Path(path).stem
 
-    def _opened(self, path: Path, name: str, cwd: str, rebuilt: RebuiltTranscript, parent: str = "") -> OpenTranscript:
+    def _open_new(self, session_id: str, cwd: str, rebuilt: RebuiltTranscript, parent: str = "") -> OpenTranscript:
+        name = _check_id(session_id) if session_id else new_id()
+        path = self.folder / folder_name(cwd) / f"{name}.jsonl"
+        taken = SessionError(f"There is a session {name!r} already. Resume it, fork it, or choose another id.")
+        if session_id and any(self._paths(name)):
+            raise taken
         log = self._log(path)
         if not log.new:
             log.close()
-            raise SessionError(f"There is a session {name!r} already. Resume it, fork it, or choose another id.")
-        return OpenTranscript(self._scribe(log, name, cwd, RebuiltTranscript(()), parent), path, rebuilt)
+            raise taken
+        return OpenTranscript(self._writer(log, name, cwd, RebuiltTranscript(()), parent), path, rebuilt)
 
     def _log(self, path: Path) -> Log:
         return Log(path, durability=self.durability, mirror=self.mirror)
 
-    def _scribe(self, log: Log, name: str, cwd: str, rebuilt: RebuiltTranscript, parent: str = "") -> TranscriptWriter:
+    def _writer(self, log: Log, name: str, cwd: str, rebuilt: RebuiltTranscript, parent: str = "") -> TranscriptWriter:
         kept, last, title = rebuilt.messages, rebuilt.last, rebuilt.title
         return TranscriptWriter(log, name, cwd, self.redactor, kept=kept, last=last, parent=parent, title=title)
 
     def _paths(self, name: str) -> Iterator[Path]:
-        """The files of that id, in whatever working folder."""
-        try:
-            folders = [*os.scandir(self.folder)]
-        except FileNotFoundError:
-            return
-        for folder in folders:
+        """The files of that id, of any working folder."""
+        for folder in list_folder(self.folder):
             path = Path(folder.path, f"{name}.jsonl")
             if folder.is_dir(follow_symlinks=False) and path.is_file() and path.stat().st_size:
                 yield path
 
 
 def folder_name(cwd: str) -> str:
-    """The name under which the sessions of a working folder are kept, as other programs do it."""
+    """The name of the folder for the transcripts of a working folder, as other programs choose it."""
     cwd = normalize("NFC", cwd)
     name = re.sub(r"[^A-Za-z0-9]", "-", cwd)
     if len(name) <= LONGEST:
@@ -239,27 +234,24 @@ def remove_tree(folder: Path) -> None:
         folder.unlink()
 
 
-def _sessions_in(folder: Path) -> list[Path]:
-    try:
-        files = [path for path in folder.iterdir() if path.suffix == ".jsonl" and path.is_file()]
-    except FileNotFoundError:
-        return []
-    return [path for path in files if path.stat().st_size]
+def _transcripts_in(folder: Path) -> list[Path]:
+    files = [Path(file.path) for file in list_folder(folder) if file.name.endswith(".jsonl")]
+    return [path for path in files if path.is_file() and path.stat().st_size]
 
 
 def _folder_of(path: Path) -> str:
-    """The working folder that a session says it is of; empty if it does not."""
+    """The working folder that a transcript names; empty if it names none."""
     try:
         with path.open("rb") as file:
-            said = json.loads(file.readline(HEAD)).get("cwd")
+            cwd = json.loads(file.readline(HEAD)).get("cwd")
     except (OSError, ValueError, AttributeError, RecursionError):
         return ""
-    return said if isinstance(said, str) else ""
+    return cwd if isinstance(cwd, str) else ""
 
 
-def conversation(path: Path, upto: str = "") -> RebuiltTranscript:
+def read_transcript(path: Path, upto: str = "") -> RebuiltTranscript:
     """
-    What a session says, up to the message of that id.
+    Read a transcript, up to the message of that id.
 
     Raises:
         SessionError: it cannot be read, or there is no such message.
@@ -270,9 +262,9 @@ def conversation(path: Path, upto: str = "") -> RebuiltTranscript:
     return rebuilt
 
 
-def _shortened(path: Path, whole: RebuiltTranscript, upto: str) -> RebuiltTranscript:
-    """The conversation up to a message. What it has in common with the whole one are the same objects."""
-    part = conversation(path, upto)
+def _cut_at(path: Path, whole: RebuiltTranscript, upto: str) -> RebuiltTranscript:
+    """The conversation up to a message. The messages that it shares with the whole one are the same objects."""
+    part = read_transcript(path, upto)
     same = 0
     for ours, theirs in zip(part.messages, whole.messages, strict=False):
         if ours != theirs:
@@ -281,7 +273,7 @@ def _shortened(path: Path, whole: RebuiltTranscript, upto: str) -> RebuiltTransc
     return replace(part, messages=(*whole.messages[:same], *part.messages[same:]))
 
 
-def _checked(session_id: str) -> str:
+def _check_id(session_id: str) -> str:
     if not ID.fullmatch(session_id):
         raise SessionError(
             f"{session_id!r} cannot be the id of a session. Use up to 128 letters, digits, - and _, such as a UUID."

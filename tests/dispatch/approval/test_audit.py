@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from handrail.conversation.redact import make_redactor
+from handrail.conversation.redact import build_redactor
 from handrail.dispatch.approval.audit import Audit
 from handrail.dispatch.approval.classifier import Classification
 from handrail.dispatch.gate import Evidence

@@ -124,7 +124,7 @@ def of_session(path: Path, audits: Path) -> list[Recorded]:
         HandrailError: a log cannot be read.
     """
     known = {line["call"]: line for line in _audited(path.stem, audits)}
-    lines = [line for line in log.read(path) if not isinstance(line, log.Broken)]
+    lines = [line for line in log.read(path) if not isinstance(line, log.BrokenLine)]
     results = {block.get("tool_use_id"): block for block in _blocks(lines, "tool_result")}
     cwd = next((line["cwd"] for line in lines if isinstance(line.get("cwd"), str)), "") or os.path.realpath(".")
     there = Surroundings(cwd, os.path.realpath(Path.home()), (cwd,), (), "default")

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.config.document import document_of
-from handrail.config.places import Spot
-from handrail.config.serverlists import refusal
+from handrail.config.places import SettingsFile
+from handrail.config.server_lists import refusal_reason
 from handrail.config.snapshot import Layer, Settings
 from handrail.errors import HandrailError
 from handrail.session.mcp_servers import Servers
@@ -24,7 +24,7 @@ SDK = {"type": "sdk", "name": "own"}
 
 
 def settings_of(values: Any, source: str = "user") -> Settings:
-    document = document_of(Spot(source, Path("s.json"), "s.json", "/", "handrail"), json.dumps(values).encode())
+    document = document_of(SettingsFile(source, Path("s.json"), "s.json", "/", "handrail"), json.dumps(values).encode())
     policy = document.values if source == "policy" else {}
     return Settings((Layer(document, document.values),), document.values, policy, doubtful=document.doubtful)
 
@@ -86,7 +86,7 @@ CASES = [
     (allowed(NAMED), "db", {**DB, "url": "https://evil.org/"}, False),
     (allowed(AT), "web", {"type": "http", "url": "https://api.example.com@evil.org/"}, False),
     (settings_of({"allowedMcpServers": [NAMED], "deniedMcpServers": [RUN]}), "db", DB, False),
-    (settings_of({"deniedMcpServers": [{"serverNam": "x"}]}), "db", DB, False),  # nobody knows who was meant
+    (settings_of({"deniedMcpServers": [{"serverNam": "x"}]}), "db", DB, False),  # it is unknown who was meant
     (settings_of({"deniedMcpServers": [{"serverName": "x", "serverUrl": "y"}]}), "db", DB, False),
     (settings_of({"deniedMcpServers": [{"serverCommand": ["uvx", 5]}]}), "db", DB, False),
     (settings_of({"deniedMcpServers": "db"}), "other", DB, False),
@@ -100,7 +100,7 @@ CASES = [
 def test_lists_of_servers_are_read_as_written_and_deny_wins(
     settings: Settings, name: str, config: dict[str, Any], may: bool
 ) -> None:
-    assert (refusal(settings, name, [config]) == "") is may
+    assert (refusal_reason(settings, name, [config]) == "") is may
 
 
 ENTRY = st.one_of(
@@ -114,8 +114,8 @@ ENTRY = st.one_of(
 def test_one_more_denied_server_never_lets_another_one_in(
     deny: list[Any], more: Any, name: str, config: dict[str, Any]
 ) -> None:
-    if refusal(denied(*deny), name, [config]):
-        assert refusal(denied(*deny, more), name, [config])
+    if refusal_reason(denied(*deny), name, [config]):
+        assert refusal_reason(denied(*deny, more), name, [config])
 
 
 def test_what_policy_insists_on_leaves_out_what_others_allow_but_not_what_they_deny(world: World) -> None:
@@ -123,10 +123,10 @@ def test_what_policy_insists_on_leaves_out_what_others_allow_but_not_what_they_d
     world.write("user", {"allowedMcpServers": [{"serverName": "mine"}], "deniedMcpServers": []})
     settings = world.gather()
 
-    assert refusal(settings, "db", [DB]) == ""
-    assert "managed-settings.json:3" in refusal(settings, "mine", [DB])
+    assert refusal_reason(settings, "db", [DB]) == ""
+    assert "managed-settings.json:3" in refusal_reason(settings, "mine", [DB])
     world.write("user", {"deniedMcpServers": [NAMED]})
-    assert refusal(world.gather(), "db", [DB]) == "deniedMcpServers of ~/.handrail/settings.json:3 denies it"
+    assert refusal_reason(world.gather(), "db", [DB]) == "deniedMcpServers of ~/.handrail/settings.json:3 denies it"
 
 
 def test_an_untrusted_project_may_deny_servers_and_not_allow_any(world: World) -> None:
@@ -134,8 +134,8 @@ def test_an_untrusted_project_may_deny_servers_and_not_allow_any(world: World) -
     world.write("project", {"allowedMcpServers": [{"serverName": "evil"}], "deniedMcpServers": [NAMED]})
     settings = world.gather()
 
-    assert refusal(settings, "evil", [DB])
-    assert refusal(settings, "db", [DB])
+    assert refusal_reason(settings, "evil", [DB])
+    assert refusal_reason(settings, "db", [DB])
 
 
 @pytest.mark.anyio

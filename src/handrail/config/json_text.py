@@ -1,8 +1,7 @@
 """
-Strict JSON with places: every value knows where it begins and ends in the text.
+Parses strict JSON into nodes that know their position in the text.
 
-The program starts with the standard library's parser, which is faster. This one is asked when a line is wanted, when
-something is wrong, and when a file is rewritten.
+The standard library's parser is faster and comes first. This one serves line numbers, error messages and rewriting.
 """
 
 import json
@@ -21,69 +20,66 @@ WORDS = {"true": True, "false": False, "null": None}
 
 
 class Member(NamedTuple):
-    """One `"key": value` of an object; `start` is where the key's quote stands."""
+    """One `"key": value` of an object; `start` is the position of the key's quote."""
 
     key: str
     start: int
-    node: "Node"
+    node: "JsonNode"
 
 
-class Node(NamedTuple):
-    """A value and its place in the text."""
+class JsonNode(NamedTuple):
+    """A value and its position in the text."""
 
     start: int
     end: int
     value: Any
     members: tuple[Member, ...] = ()
-    items: tuple["Node", ...] = ()
+    items: tuple["JsonNode", ...] = ()
 
-    def find(self, path: Sequence[str | int]) -> "Node | None":
+    def child(self, step: str | int) -> "tuple[int, JsonNode] | None":
+        """The value of a key or index, if there is one, and where it is written."""
+        if isinstance(step, int):
+            return (self.items[step].start, self.items[step]) if step < len(self.items) else None
+        return next(((member.start, member.node) for member in self.members if member.key == step), None)
+
+    def find(self, path: Sequence[str | int]) -> "JsonNode | None":
         """The value at the end of a path, if there is one."""
-        node: Node | None = self
+        node = self
         for step in path:
-            if node is None:
+            child = node.child(step)
+            if child is None:
                 return None
-            if isinstance(step, int):
-                node = node.items[step] if step < len(node.items) else None
-            else:
-                node = next((member.node for member in node.members if member.key == step), None)
+            _, node = child
         return node
 
     def starts(self, path: Sequence[str | int]) -> int:
-        """Where the value at the end of a path, or the nearest thing above it that exists, is written."""
-        at = self.start
-        node = self
+        """The position of the value at the end of a path, or of its nearest existing parent."""
+        at, node = self.start, self
         for step in path:
-            if isinstance(step, int):
-                if step >= len(node.items):
-                    break
-                node = node.items[step]
-                at = node.start
-            else:
-                found = next((member for member in node.members if member.key == step), None)
-                if found is None:
-                    break
-                node, at = found.node, found.start
+            child = node.child(step)
+            if child is None:
+                break
+            at, node = child
         return at
 
 
-def scan(text: str) -> Node:
+def scan(text: str) -> JsonNode:
     """
-    The value of a text, with places.
+    The value of a text, with positions.
 
     Raises:
         JsonTextError: it is not strict JSON, has a key twice, or is nested too deeply.
     """
-    return _Scanner(text).document()
+    return _JsonScanner(text).document()
 
 
-class _Scanner:
+class _JsonScanner:
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
         self._path: list[str | int] = []
 
-    def document(self) -> Node:
+    def document(self) -> JsonNode:
         self._blanks()
         if self._at == len(self._text):
             self._fail("the file is empty; write {} if nothing is to be set")
@@ -93,7 +89,7 @@ class _Scanner:
             self._fail(f"there is more text behind the end of the JSON: {self._near()!r}")
         return node
 
-    def _value(self) -> Node:
+    def _value(self) -> JsonNode:
         char = self._text[self._at : self._at + 1]
         if char == "{":
             return self._object()
@@ -101,10 +97,10 @@ class _Scanner:
             return self._list()
         if char == '"':
             start, value = self._at, self._string()
-            return Node(start, self._at, value)
+            return JsonNode(start, self._at, value)
         return self._number_or_word()
 
-    def _object(self) -> Node:
+    def _object(self) -> JsonNode:
         start = self._open()
         members: list[Member] = []
         seen: set[str] = set()
@@ -121,16 +117,16 @@ class _Scanner:
             self._expect(":", f"a colon must follow the key {key!r}")
             members.append(Member(key, at, self._value()))
             self._path.pop()
-        return Node(start, self._at, {member.key: member.node.value for member in members}, members=tuple(members))
+        return JsonNode(start, self._at, {member.key: member.node.value for member in members}, members=tuple(members))
 
-    def _list(self) -> Node:
+    def _list(self) -> JsonNode:
         start = self._open()
-        items: list[Node] = []
+        items: list[JsonNode] = []
         while not self._closes("]", bool(items)):
             self._path.append(len(items))
             items.append(self._value())
             self._path.pop()
-        return Node(start, self._at, [item.value for item in items], items=tuple(items))
+        return JsonNode(start, self._at, [item.value for item in items], items=tuple(items))
 
     def _open(self) -> int:
         if len(self._path) >= MAX_DEPTH:
@@ -139,7 +135,7 @@ class _Scanner:
         return self._at - 1
 
     def _closes(self, bracket: str, behind: bool) -> bool:
-        """Whether the bracket closes here; else a comma is eaten if something stands before it."""
+        """Whether the bracket closes here; if not, and if something precedes, a comma is consumed."""
         self._blanks()
         if self._text[self._at : self._at + 1] == bracket:
             self._at += 1
@@ -176,14 +172,14 @@ class _Scanner:
             self._fail("this number is too large", start)
         return number
 
-    def _number_or_word(self) -> Node:
+    def _number_or_word(self) -> JsonNode:
         start = self._at
         if found := NUMBER.match(self._text, start):
-            return Node(start, found.end(), self._number(found[0]))
+            return JsonNode(start, found.end(), self._number(found[0]))
         word = WORD.match(self._text, start)
         if word and word[0] in WORDS:
             self._at = word.end()
-            return Node(start, self._at, WORDS[word[0]])
+            return JsonNode(start, self._at, WORDS[word[0]])
         return self._fail(f"a value must stand here, not {self._near()!r}")
 
     def _blanks(self) -> None:

@@ -1,15 +1,16 @@
 """
-Writes a conversation into its session as it happens.
+Writes a conversation to its transcript as it happens.
 
-    answer     one `assistant` line per block, as soon as the block is complete; `settled` when it stands in the history
+    answer     one `assistant` line per block, as soon as the block is complete; `settled` when it joins the history
     calls      `began` before a call starts, a `user` line with its result when it is over
     the rest   one line per message
-    compaction `replaced`: which messages stay, and the new ones
+    compaction `replaced`: the messages that stay, and the new ones
 """
 
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from handrail.conversation.block_json import Value, block_value
@@ -17,14 +18,14 @@ from handrail.conversation.blocks import AssistantBlock, Text, ToolResult, ToolU
 from handrail.conversation.messages import AssistantMessage, Attachment, Message, SystemNote, UserMessage
 from handrail.conversation.redact import Redactor
 from handrail.errors import SessionError
-from handrail.transcripts.clean import Clean, as_it_is, clean_block
+from handrail.transcripts.clean import Clean, clean_block, keep_all
 from handrail.transcripts.log import OWN, VERSION, Log
 
 SHOWN = 500
 
 
 def new_id() -> str:
-    """A random id in the usual form; the uuid module costs start-up time."""
+    """A random UUID; the uuid module costs start-up time."""
     digits = bytearray(os.urandom(16))
     digits[6], digits[8] = digits[6] & 0x0F | 0x40, digits[8] & 0x3F | 0x80
     text = digits.hex()
@@ -39,10 +40,10 @@ def timestamp() -> str:
 
 class TranscriptWriter:
     """
-    Keeps one conversation in one log; see `conversation.transcript.Transcript` for the promise.
+    Writes one conversation to one log; see `conversation.scribe.Scribe` for the promise.
 
-    `kept` are the messages that the log already holds, when a session goes on. `agent` is the sub-agent whose
-    conversation it is, if it is one's. Secrets are taken out on the way in.
+    `kept` are the messages that the log already holds when a session continues. `agent` is the id of the sub-agent that
+    has it, if any. Secrets are removed before writing.
     """
 
     def __init__(
@@ -65,9 +66,9 @@ class TranscriptWriter:
         self._cwd = cwd
         self._clean: Clean = redactor.value
         self._now = now
-        self._aside: Value = {"isSidechain": True, "agentId": agent} if agent else {}
+        self._sidechain: Value = {"isSidechain": True, "agentId": agent} if agent else {}
         self._messages = list(kept)
-        self._said_something = False
+        self._has_written = False
         self._last = last
         self._blocks: dict[int, AssistantBlock] = {}
         self._results: dict[str, ToolResult] = {}
@@ -75,110 +76,112 @@ class TranscriptWriter:
         self.next_id = ""
         """The id that the next message of the user gets; empty = a new one."""
         self.ids: dict[int, str] | None = None
-        """If somebody wants them: the ids of the lines of blocks and results, by the identity of these objects."""
-        # nothing is written before something is said: a run that fails at its start leaves no session behind
+        """The ids of the lines of blocks and results, by the identity of these objects; None = not collected."""
+        # nothing is written before the first message: a run that fails at its start leaves no transcript behind
         opened = {"type": OWN, "event": "opened", "version": VERSION, "cwd": cwd}
         self._waiting: list[Value] = [{**opened, "parent": parent} if parent else opened] if log.new else []
 
     # What happens in a conversation
 
     def begin_prompt(self, prompt_id: str) -> None:
-        """The next message of the user gets this id. What was said before it and never asked for is let go of."""
+        """Give the next message of the user this id, and forget the ids of older lines."""
         self.next_id = prompt_id
         if self.ids:
-            self.ids.clear()  # else an id could be given to another object at the same place in memory
+            self.ids.clear()  # else another object at the same address could get an old id
 
     def add_message(self, message: Message) -> None:
-        """It stands in the history from now on."""
+        """Write a message that joins the history."""
         match message:
             case AssistantMessage():
-                self._settled(message)
+                self._settle(message)
             case UserMessage(content):
                 self._user(content)
             case Attachment(kind, content):
-                self._line("user", self._said("user", content), isMeta=True, attachment=kind)
+                self._line("user", _with_role("user", content, self._clean), {"isMeta": True, "attachment": kind})
             case SystemNote(text, level):
                 self._add({"type": "system", "subtype": "note", "content": self._clean(text), "level": level})
         self._messages.append(message)
 
     def replace_messages(self, messages: Sequence[Message]) -> None:
-        """These stand in the history now; those that were there before are only named."""
-        self._own("replaced", messages=[*self._differences(messages)])
+        """Write that these messages replace the history; those that stay are only referred to."""
+        self._event("replaced", {"messages": self._differences(messages)})
         self._messages = list(messages)
 
     def add_block(self, message_id: str, model: str, block: AssistantBlock, slot: int) -> None:
-        """A block is complete."""
+        """Write a complete block of an unfinished answer."""
         self._blocks[slot] = block
         message = {"id": message_id, "type": "message", "role": "assistant", "model": model}
         content = [clean_block(block_value(block), self._clean)]
-        self._line("assistant", {**message, "content": content, "stop_reason": None}, slot=slot)
+        self._line("assistant", {**message, "content": content, "stop_reason": None}, {"slot": slot})
         self._remember(block)
 
     def discard_blocks(self) -> None:
-        """The blocks since the last message are void."""
+        """Write that the blocks since the last message are void."""
         if self._blocks:
             self._blocks, self._results = {}, {}
-            self._own("discarded")
+            self._event("discarded")
 
     def start_call(self, use: ToolUse) -> None:
-        """The call starts now."""
-        self._own("began", id=use.id, name=use.name)
+        """Write that a call starts; raises `failure` if it cannot be written."""
+        self._event("began", {"id": use.id, "name": use.name})
         if self.failure is not None:
             raise self.failure
 
     def end_call(self, result: ToolResult) -> None:
-        """The call is over."""
+        """Write the result of a call."""
         self._results[result.tool_use_id] = result
-        self._line("user", self._said("user", (result,)))
+        self._line("user", _with_role("user", (result,), self._clean))
         self._remember(result)
 
     def defer_call(self, use: ToolUse, result: ToolResult) -> None:
         """
-        The call is put off. Its result for now is not written: it is what a reader makes of this record.
+        Write that a call is deferred. Its placeholder result is not written; readers derive it from this record.
 
-        A call that lost a secret on the way in is another one, which must not be taken up in the place of this.
+        A call that lost a secret is another call, which must not be resumed in place of this one: it is not `whole`.
         """
         self._results[use.id] = result
-        said = block_value(use)
-        self._own("deferred", id=use.id, whole=clean_block(said, self._clean) == said)
+        value = block_value(use)
+        self._event("deferred", {"id": use.id, "whole": clean_block(value, self._clean) == value})
 
     def amend_results(self, results: UserMessage) -> None:
-        """These stand in the place of the newest message."""
+        """Write results that replace the newest message."""
         self._user(results.content)
         self._messages[-1] = results
 
     def change_folder(self, cwd: str) -> None:
-        """Later calls start in this folder."""
+        """Write that later calls start in this folder."""
         self._cwd = cwd
-        self._own("moved", cwd=cwd)
+        self._event("moved", {"cwd": cwd})
 
     def adopt(self, messages: Sequence[Message]) -> None:
-        """Begin with a conversation that was had elsewhere."""
+        """Begin with the conversation of another transcript."""
         if prompt := next((text for each in messages if (text := _prompt(each))), ""):
-            self._own("adopted", prompt=self._clean(prompt[:SHOWN]))  # lists do not read what may follow
-        self._own("replaced", messages=[self._value(message) for message in messages])
+            self._event("adopted", {"prompt": self._clean(prompt[:SHOWN])})  # lists do not read what follows
+        self._event("replaced", {"messages": [message_value(message, self._clean) for message in messages]})
         self._messages = list(messages)
 
-    def note(self, event: str, **values: Any) -> None:
-        """Something about the session itself, for example its title. In a new one it waits until something is said."""
-        self._title = values.get("title", self._title)
+    def set_title(self, title: str) -> None:
+        """Write the title. In a new transcript it waits for the first message."""
+        self._title = title
         if self._waiting:
-            self._waiting.append({"type": OWN, "event": event, **self._clean(values)})
+            self._waiting.append({"type": OWN, "event": "title", "title": self._clean(title)})
         else:
-            self._own(event, **self._clean(values))
+            self._event("title", {"title": self._clean(title)})
 
     def close(self) -> None:
-        """Let go of the file."""
-        if self._title and self._said_something:
-            self._own("title", title=self._clean(self._title))  # lists look at both ends of a long file only
+        """Close the file."""
+        if self._title and self._has_written:
+            self._event("title", {"title": self._clean(self._title)})  # lists read only both ends of a long file
         self._log.close()
 
     # How it is written
 
-    def _settled(self, message: AssistantMessage) -> None:
-        said = tuple(self._blocks[slot] for slot in sorted(self._blocks))
-        extra = {} if said == message.content else {"content": self._said("assistant", message.content)["content"]}
-        self._own("settled", model=message.model, stop_reason=message.stop_reason, **extra)
+    def _settle(self, message: AssistantMessage) -> None:
+        written = tuple(self._blocks[slot] for slot in sorted(self._blocks))
+        values: Value = {"model": message.model, "stop_reason": message.stop_reason}
+        if written != message.content:
+            values["content"] = _with_role("assistant", message.content, self._clean)["content"]
+        self._event("settled", values)
         self._blocks = {}
 
     def _user(self, content: Sequence[Any]) -> None:
@@ -189,21 +192,19 @@ class TranscriptWriter:
         )
         self._results = {}
         if unwritten:
-            self._line("user", self._said("user", unwritten), uuid=self.next_id or new_id())
+            self._line("user", _with_role("user", unwritten, self._clean), {"uuid": self.next_id or new_id()})
             self.next_id = ""
 
     def _remember(self, block: AssistantBlock | ToolResult) -> None:
         if self.ids is not None and self._last is not None:
             self.ids[id(block)] = self._last
 
-    def _line(self, kind: str, message: Value, **extra: Any) -> str:
+    def _line(self, kind: str, message: Value, extra: Mapping[str, Any] = MappingProxyType({})) -> None:
         line = {"type": kind, "uuid": new_id(), "parentUuid": self._last, **extra, "message": message}
         self._add(line)
-        line_id: str = line["uuid"]
-        self._last = line_id
-        return line_id
+        self._last = line["uuid"]
 
-    def _own(self, event: str, **values: Any) -> None:
+    def _event(self, event: str, values: Mapping[str, Any] = MappingProxyType({})) -> None:
         self._add({"type": OWN, "event": event, **values})
 
     def _add(self, value: Mapping[str, Any]) -> None:
@@ -211,29 +212,23 @@ class TranscriptWriter:
         for each in (*waiting, value):
             if self.failure is not None:
                 return
-            where = {"sessionId": self.session_id, "timestamp": self._now(), **self._aside}
+            where = {"sessionId": self.session_id, "timestamp": self._now(), **self._sidechain}
             if each["type"] != OWN:
                 where["cwd"] = self._cwd
             try:
                 self._log.add({**each, **where})
             except SessionError as error:
                 self.failure = error
-        self._said_something = True
-
-    def _said(self, role: str, content: Sequence[Any]) -> Value:
-        return _said(role, content, self._clean)
-
-    def _value(self, message: Message) -> Value:
-        return message_value(message, self._clean)
+        self._has_written = True
 
     def _differences(self, after: Sequence[Message]) -> list[Value]:
-        """The new messages as values; runs of those that were there before as `{"keep": [first, end]}`."""
+        """The new messages as values, and runs of old ones as `{"keep": [first, end]}`."""
         places = {id(message): place for place, message in enumerate(self._messages)}
         found: list[Value] = []
         for message in after:
             place = places.get(id(message))
             if place is None:
-                found.append(self._value(message))
+                found.append(message_value(message, self._clean))
             elif found and "keep" in found[-1] and found[-1]["keep"][1] == place:
                 found[-1]["keep"][1] = place + 1
             else:
@@ -242,23 +237,23 @@ class TranscriptWriter:
 
 
 def _prompt(message: Message) -> str:
-    """The words of a person."""
+    """The text of a user message."""
     words = message.content if isinstance(message, UserMessage) else ()
     return " ".join(block.text for block in words if isinstance(block, Text))
 
 
-def message_value(message: Message, clean: Clean = as_it_is) -> Value:
-    """A message as one value, for those that stand in the place of others."""
+def message_value(message: Message, clean: Clean = keep_all) -> Value:
+    """A message as one JSON value."""
     match message:
         case SystemNote(text, level):
             return {"role": "system", "content": clean(text), "level": level}
         case AssistantMessage(content, model, stop_reason):
-            return {**_said("assistant", content, clean), "model": model, "stop_reason": stop_reason}
+            return {**_with_role("assistant", content, clean), "model": model, "stop_reason": stop_reason}
         case Attachment(kind, content):
-            return {**_said("user", content, clean), "attachment": kind}
+            return {**_with_role("user", content, clean), "attachment": kind}
         case UserMessage(content):
-            return _said("user", content, clean)
+            return _with_role("user", content, clean)
 
 
-def _said(role: str, content: Sequence[Any], clean: Clean) -> Value:
+def _with_role(role: str, content: Sequence[Any], clean: Clean) -> Value:
     return {"role": role, "content": [clean_block(block_value(block), clean) for block in content]}

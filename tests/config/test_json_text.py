@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.config.json_paths import column_of, dotted, line_of
-from handrail.config.jsontext import Node, scan
+from handrail.config.json_paths import column_of, format_path, line_of
+from handrail.config.json_text import JsonNode, scan
 from handrail.errors import JsonTextError
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=8)
@@ -32,7 +32,7 @@ def test_every_value_is_read_as_the_standard_library_reads_it(value: Any, indent
 def test_every_part_stands_where_it_says(value: Any, indent: Any) -> None:
     text = json.dumps(value, indent=indent)
 
-    def check(node: Node) -> None:
+    def check(node: JsonNode) -> None:
         assert json.loads(text[node.start : node.end]) == node.value
         for member in node.members:
             assert text.startswith(json.dumps(member.key), member.start)
@@ -102,5 +102,5 @@ def test_a_path_leads_to_the_line_of_its_key_or_of_the_nearest_thing_above() -> 
 
     assert [line(), line("permissions"), line("permissions", "allow"), line("permissions", "allow", 1)] == [1, 2, 3, 5]
     assert [line("permissions", "deny"), line("permissions", "allow", 7), line("none")] == [2, 3, 1]
-    assert dotted(("permissions", "allow", 1)) == "permissions.allow[1]"
+    assert format_path(("permissions", "allow", 1)) == "permissions.allow[1]"
     assert root.find(("permissions", "allow", 7)) is None

@@ -1,8 +1,8 @@
 """
-Policy from a server: the address that the policy key `policyUrl` names, asked when a session begins.
+Policy from the server that the policy key `policyUrl` names, fetched when a session begins.
 
-The last good answer is kept in the state folder, for its owner alone, and counts while the server gives none. Without
-an answer and without such a copy nothing runs.
+The last good answer is cached in the state folder, readable by its owner alone, and counts while the server gives none.
+Without an answer and without a cached copy nothing runs.
 """
 
 import asyncio
@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from handrail.config.document import MAX_BYTES, Document, document_of
+from handrail.config.document import MAX_BYTES, SettingsDocument, document_of
 from handrail.config.files import own_bytes, replace_file
-from handrail.config.places import Spot
+from handrail.config.places import SettingsFile, policy_file
 from handrail.config.problems import Problem
 from handrail.errors import SettingsError, TransportError, UrlError
 from handrail.files.private_folder import make_private_folder
@@ -27,53 +27,53 @@ from handrail.http.client import HttpClient
 from handrail.http.transport import HttpRequest
 from handrail.http.urls import is_loopback
 
-PATIENCE = 5.0
+TIMEOUT = 5.0
 VERSION = 1
 OK = 200
 
 
 def policy_from(
-    url: str, state: Path, env: Mapping[str, str], news: list[Problem], patience: float = PATIENCE
-) -> Document:
+    url: str, state: Path, env: Mapping[str, str], problems: list[Problem], timeout: float = TIMEOUT
+) -> SettingsDocument:
     """
-    The policy at an address, or the last one that came from there. `env` holds the proxy and CA variables.
+    The policy at an address, or the cached copy of it. `env` holds the proxy and CA variables.
 
     Raises:
         SettingsError: there is neither.
     """
     if problem := address_problem(url):
         raise SettingsError(f"policyUrl {url!r} cannot be used: {problem}. Nothing runs without it.")
-    spot = Spot("policy", Path(url), url, "/", "")
+    file = policy_file(url)
     kept = state / "policy" / f"{hashlib.sha256(url.encode()).hexdigest()[:32]}.json"
     try:
-        data = fetch(url, env, patience)
-        document = document_of(spot, data)
+        data = fetch(url, env, timeout)
+        document = document_of(file, data)
         wrong = [str(problem) for problem in document.problems if not problem.hint]
         if wrong:
             raise OSError("what it answered is no policy: " + "; ".join(wrong))
     except OSError as error:
-        return _last(spot, kept, news, f"{url} gave no policy: {error}")
+        return _last(file, kept, problems, f"{url} gave no policy: {error}")
     try:
         make_private_folder(kept.parent)
         copy = {"version": VERSION, "url": url, "at": time.time(), "policy": data.decode("utf-8")}
         replace_file(kept, json.dumps(copy).encode(), mode=0o600)
     except OSError as error:
-        news.append(Problem("policy", url, 0, f"no copy of this policy can be kept: {error.strerror or error}."))
+        problems.append(Problem("policy", url, 0, f"no copy of this policy can be kept: {error.strerror or error}."))
     return document
 
 
-def _last(spot: Spot, kept: Path, news: list[Problem], why: str) -> Document:
+def _last(file: SettingsFile, kept: Path, problems: list[Problem], why: str) -> SettingsDocument:
     try:
         copy = json.loads(own_bytes(kept, 2 * MAX_BYTES))
         data, at = str(copy["policy"]).encode(), float(copy["at"])
-        if copy["version"] > VERSION or copy["url"] != spot.shown:
+        if copy["version"] > VERSION or copy["url"] != file.shown:
             raise ValueError("of another version or address")
     except FileNotFoundError:
         raise SettingsError(f"{why}. There is no copy of an earlier one. Nothing runs without it.") from None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise SettingsError(f"{why}. The copy in {kept} cannot be used ({error}). Nothing runs without it.") from error
-    news.append(Problem("policy", spot.shown, 0, f"{why}. The copy of {_ago(time.time() - at)} ago counts."))
-    return document_of(spot, data)
+    problems.append(Problem("policy", file.shown, 0, f"{why}. The copy of {_ago(time.time() - at)} ago counts."))
+    return document_of(file, data)
 
 
 def _ago(seconds: float) -> str:
@@ -84,9 +84,9 @@ def _ago(seconds: float) -> str:
     return "less than a minute"
 
 
-def fetch(url: str, env: Mapping[str, str], patience: float) -> bytes:
+def fetch(url: str, env: Mapping[str, str], timeout: float) -> bytes:
     """
-    What a server answers to one GET. No redirect is followed, and it takes no longer than this.
+    The body of the answer to one GET, within the timeout. No redirect is followed.
 
     Raises:
         OSError: there was no answer, or one that cannot be used.
@@ -96,24 +96,24 @@ def fetch(url: str, env: Mapping[str, str], patience: float) -> bytes:
     def ask() -> None:
         try:
             with asyncio.Runner(loop_factory=_BlockingLookups) as runner:
-                answers.append(runner.run(_get(url, env, patience)))
+                answers.append(runner.run(_get(url, env, timeout)))
         except (OSError, TransportError, UrlError) as error:
             answers.append(error)
 
-    asking = threading.Thread(target=ask, daemon=True)  # a name server cannot hold us up
-    asking.start()
-    asking.join(patience)
+    thread = threading.Thread(target=ask, daemon=True)  # a slow name server cannot hold us up
+    thread.start()
+    thread.join(timeout)
     match answers:
         case [bytes() as data]:
             return data
         case [Exception() as error] if str(error):
             raise OSError(str(error)) from error
         case _:
-            raise TimeoutError(f"it did not answer within {patience:g} seconds")
+            raise TimeoutError(f"it did not answer within {timeout:g} seconds")
 
 
 class _BlockingLookups(asyncio.SelectorEventLoop):
-    """Looks names up in its own thread: asyncio's helper threads would hold up the end of the program."""
+    """Looks names up in its own thread: asyncio's helper threads would delay the end of the program."""
 
     async def getaddrinfo(
         self,
@@ -128,10 +128,10 @@ class _BlockingLookups(asyncio.SelectorEventLoop):
         return socket.getaddrinfo(host, port, family, type, proto, flags)
 
 
-async def _get(url: str, env: Mapping[str, str], patience: float) -> bytes:
+async def _get(url: str, env: Mapping[str, str], seconds: float) -> bytes:
     request = HttpRequest(url, (("accept", "application/json"), ("connection", "close")), b"", "GET")
     async with HttpClient(env, proxy_loopback=False) as client:
-        answer = await client.fetch(request, max_bytes=MAX_BYTES, timeout=patience)
+        answer = await client.fetch(request, max_bytes=MAX_BYTES, timeout=seconds)
     if answer.status != OK:
         raise OSError(f"it answered with status {answer.status}")
     if answer.cut:

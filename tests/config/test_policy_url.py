@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.config.policyurl import address_problem, policy_from
+from handrail.config.policy_url import address_problem, policy_from
 from handrail.config.problems import Problem
 from handrail.errors import SettingsError
 from tests.config.world import World
@@ -79,7 +79,7 @@ def test_policy_comes_from_the_address_that_policy_names_and_is_kept_for_its_own
 
     settings = world.gather()
 
-    assert settings.managed("permissions", "deny") == ["Bash"]
+    assert settings.get_managed("permissions", "deny") == ["Bash"]
     assert settings.problems == ()
     assert server.asked[0].startswith(b"GET /policy?of=us HTTP/1.1\r\n")
     [copy] = kept(world)
@@ -125,7 +125,7 @@ def test_a_hostile_answer_is_no_policy_and_never_replaces_the_last_good_one(
     server.says = says
     settings = world.gather()
 
-    assert settings.managed("permissions") == {"deny": ["Bash"]}
+    assert settings.get_managed("permissions") == {"deny": ["Bash"]}
     [problem] = settings.problems
     assert "gave no policy: " in str(problem)
     assert str(problem).endswith("The copy of less than a minute ago counts.")
@@ -137,7 +137,7 @@ def test_a_server_that_takes_its_time_is_not_waited_for(world: World, server: Se
     news: list[Problem] = []
 
     with pytest.raises(SettingsError, match=r"gave no policy: "):
-        policy_from(server.url, world.places.state, {}, news, patience=0.3)
+        policy_from(server.url, world.places.state, {}, news, timeout=0.3)
 
 
 def test_a_server_elsewhere_is_reached_through_the_proxy(world: World, server: Server) -> None:
@@ -156,7 +156,7 @@ def test_the_age_of_a_copy_is_said(world: World, server: Server, monkeypatch: py
     server.says = b""
     now = time.time()
     for seconds, said in ((70, "1 minute"), (2 * 3600, "2 hours"), (90 * 3600, "3 days")):
-        monkeypatch.setattr("handrail.config.policyurl.time.time", lambda later=seconds: now + later)
+        monkeypatch.setattr("handrail.config.policy_url.time.time", lambda later=seconds: now + later)
         policy_from(server.url, world.places.state, {}, news)
         assert f"The copy of {said} ago counts." in str(news[-1])
 
@@ -174,7 +174,7 @@ def test_a_copy_that_somebody_else_could_have_written_ends_the_program(world: Wo
         return str(caught.value)
 
     copy.chmod(0o666)
-    assert "somebody else could have written it" in refused()
+    assert "another user could have written it" in refused()
     copy.unlink()
     elsewhere = world.root / "elsewhere"
     elsewhere.write_bytes(good)
@@ -182,7 +182,7 @@ def test_a_copy_that_somebody_else_could_have_written_ends_the_program(world: Wo
     assert "cannot be used" in refused()
     copy.unlink()
     os.mkfifo(copy, 0o600)
-    assert "somebody else could have written it" in refused()
+    assert "another user could have written it" in refused()
     copy.unlink()
     for text in (b"", b"[]", b"{}", json.dumps({**json.loads(good), "url": "http://127.0.0.1/"}).encode()):
         copy.write_bytes(text)
@@ -197,7 +197,7 @@ def test_a_state_folder_that_cannot_be_written_is_said_and_the_policy_counts(wor
 
     settings = world.gather()
 
-    assert settings.managed("permissions", "deny") == ["Bash"]
+    assert settings.get_managed("permissions", "deny") == ["Bash"]
     assert "no copy of this policy can be kept" in str(settings.problems[0])
 
 

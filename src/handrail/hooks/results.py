@@ -1,8 +1,8 @@
 """
-What a hook answered: exit code and output, read strictly and as a pure function.
+Turns the exit code and output of a hook into its result, by pure functions.
 
-An answer that is not understood is a problem, never "no opinion": a guard that says no in the wrong words has not said
-yes. What a problem leads to depends on the event and on who wrote the hook (`handrail.hooks.fold`).
+Output that is not understood is a problem, never "no opinion": a guard that refuses in the wrong words has not agreed.
+What a problem leads to depends on the event and on the family of the hook (`handrail.hooks.fold`).
 """
 
 import json
@@ -15,13 +15,13 @@ from pydantic_core import from_json
 
 from handrail.conversation.blocks import Json
 from handrail.errors import HandrailError
-from handrail.hooks.events import EVENTS, Event
+from handrail.hooks.events import EVENTS, HookEvent
 from handrail.records import record
 from handrail.tools.permission import Allow, Deny, Verdict
 
 BLOCKED = 2
 NOT_STARTED = frozenset((126, 127))
-"""What a shell answers for a program that it cannot run or find."""
+"""The exit codes of a shell for a program that it cannot run or find."""
 
 COMMON = frozenset(
     (
@@ -32,13 +32,13 @@ COMMON = frozenset(
 Kind: TypeAlias = type | tuple[type, ...]
 NAMES: Mapping[Kind, str] = {str: "text", bool: "true or false", dict: "object", list: "list", (int, float): "number"}
 MAX_UNKNOWN = 100
-EVERY_KEY = sorted(COMMON.union({"hookEventName"}, *(event.says for event in EVENTS.values())))
+EVERY_KEY = sorted(COMMON.union({"hookEventName"}, *(event.output_keys for event in EVENTS.values())))
 
 
 @record
-class Reply:
+class HookOutput:
     """
-    What came back from a hook, whatever its form.
+    What a hook sent back, whatever its form.
 
     `cut`: there was more text than is read. `garbled`: some of it is not UTF-8.
     """
@@ -50,20 +50,20 @@ class Reply:
     garbled: bool = False
 
 
-def reply_of(data: bytes, *, code: int = 0, errors: str = "", cut: bool = False) -> Reply:
-    """What came back, from its bytes."""
+def output_from_bytes(data: bytes, *, code: int = 0, errors: str = "", cut: bool = False) -> HookOutput:
+    """The output that these bytes hold."""
     try:
-        return Reply(code, data.decode(), errors, cut)
+        return HookOutput(code, data.decode(), errors, cut)
     except UnicodeDecodeError:
-        return Reply(code, data.decode("utf-8", "replace"), errors, cut, garbled=True)
+        return HookOutput(code, data.decode("utf-8", "replace"), errors, cut, garbled=True)
 
 
 @record
-class Answer:
+class HookResult:
     """
-    What one hook, or all hooks of an event together, have to say.
+    The result of one hook, or of all hooks of an event together.
 
-    `block` and `stop` are the reasons, None = neither. `fatal` marks a problem for which the hook did not do its work.
+    `block` and `stop` are reasons, None = neither. `fatal` marks a problem that kept the hook from doing its work.
     """
 
     verdict: Verdict | None = None
@@ -75,81 +75,81 @@ class Answer:
     context: tuple[str, ...] = ()
     messages: tuple[str, ...] = ()
     permission: Allow | Deny | None = None
-    """An answer in the place of a person's."""
+    """An answer to the permission question, in place of the user."""
     defers: bool = False
-    """It asks, but would rather have the call put off until the session is resumed."""
+    """It asks, and would defer the call until the session is resumed."""
     title: str = ""
-    """What the session shall be called."""
+    """A title for the session."""
     first: str = ""
-    """Words to begin a session with, as if the user had said them."""
+    """The first prompt of the session, as if the user had written it."""
     problem: str = ""
     fatal: bool = False
-    curt: bool = False
-    """It says no by its exit code alone: whoever passes that on says who said it."""
+    unattributed: bool = False
+    """It refuses by its exit code alone, so that the reason does not name the hook yet."""
     source: str = ""
-    """Where the hook that decided is written."""
+    """Where the deciding hook is configured."""
 
 
-NOTHING = Answer()
+NOTHING = HookResult()
 
 
 class _InvalidError(HandrailError):
-    """Output that does not keep to the contract."""
+    """Output that breaks the contract."""
 
 
-def failed(problem: str) -> Answer:
-    """A hook that could not do its work."""
-    return Answer(problem=problem, fatal=True)
+def failure(problem: str) -> HookResult:
+    """The result of a hook that could not do its work."""
+    return HookResult(problem=problem, fatal=True)
 
 
-def answer_of(event: Event, reply: Reply) -> Answer:
-    """The meaning of a reply."""
-    text = reply.text.strip("\ufeff \t\r\n")
+def result_of(event: HookEvent, output: HookOutput) -> HookResult:
+    """The result that an output means."""
+    text = output.text.strip("\ufeff \t\r\n")
     try:
-        answer = read_text(event, text, reply)
+        result = _read_text(event, text, output)
     except _InvalidError as error:
-        if reply.code == BLOCKED:
-            return blocked(event, NOTHING, reply.errors)
-        return failed(f"gave an output that is not valid: {error}")
-    if reply.code == BLOCKED:
-        return blocked(event, answer, reply.errors)
-    if reply.code == 0:
-        return answer
-    errors = reply.errors.strip()
-    what = f"was killed by signal {-reply.code}" if reply.code < 0 else f"ended with exit code {reply.code}"
-    if reply.code in NOT_STARTED:
+        if output.code == BLOCKED:
+            return _block(event, NOTHING, output.errors)
+        return failure(f"gave an output that is not valid: {error}")
+    if output.code == BLOCKED:
+        return _block(event, result, output.errors)
+    if output.code == 0:
+        return result
+    errors = output.errors.strip()
+    what = f"was killed by signal {-output.code}" if output.code < 0 else f"ended with exit code {output.code}"
+    if output.code in NOT_STARTED:
         what = f"could not be started ({what})"
     problem = f"{what}: {errors}" if errors else what
-    lost = answer == NOTHING and (reply.code < 0 or reply.code in NOT_STARTED)
-    return replace(answer, problem=problem, fatal=lost)
+    lost = result == NOTHING and (output.code < 0 or output.code in NOT_STARTED)
+    return replace(result, problem=problem, fatal=lost)
 
 
-def read_text(event: Event, text: str, reply: Reply) -> Answer:
-    if event.has_say or text.startswith("{"):
-        if reply.cut:
+def _read_text(event: HookEvent, text: str, output: HookOutput) -> HookResult:
+    if event.decides or text.startswith("{"):
+        if output.cut:
             raise _InvalidError("it is too long to be read")
-        if reply.garbled:
-            raise _InvalidError("it is not UTF-8")  # a no in another encoding must not pass for noise
+        if output.garbled:
+            raise _InvalidError("it is not UTF-8")  # a refusal in another encoding must not pass for noise
     if text.startswith("{"):
-        return read_output(event, parsed(text))
-    if event.has_say and any(f'"{key}"' in text for key in ("permissionDecision", "decision", "continue")):
+        return read_output(event, _parse_object(text))
+    if event.decides and any(f'"{key}"' in text for key in ("permissionDecision", "decision", "continue")):
         raise _InvalidError("there is text before its JSON")
-    return Answer(context=(text,)) if event.talks and text else NOTHING
+    return HookResult(context=(text,)) if event.speaks_to_model and text else NOTHING
 
 
 def value_of(data: str | bytes) -> object:
     """
-    The value that JSON stands for. All of it can be written as JSON again.
+    The value of a JSON text, all of which can be written as JSON again.
 
     Raises:
-        ValueError: it is not JSON, or too deep, or has numbers that JSON has no words for.
+        ValueError: it is not JSON, is nested too deeply, or has numbers that JSON cannot express.
     """
     value: object = from_json(data, allow_inf_nan=False)
-    json.dumps(value, allow_nan=False)  # 1e999 was a number until somebody read it
+    json.dumps(value, allow_nan=False)  # 1e999 becomes infinity when it is read
     return value
 
 
-def parsed(text: str) -> Json:
+def _parse_object(text: str) -> Json:
     try:
         value = value_of(text)
     except ValueError as error:
@@ -158,75 +158,75 @@ def parsed(text: str) -> Json:
     return value
 
 
-def blocked(event: Event, answer: Answer, errors: str) -> Answer:
-    """Exit code 2 blocks, whatever the output says; its reason counts if it blocks as well."""
-    said = answer.reason if answer.verdict is Verdict.DENY else answer.block
-    text, curt = said or errors.strip() or "it gave no reason", not said
-    if event.has_say:
-        return replace(answer, verdict=Verdict.DENY, reason=text, updated_input=None, curt=curt)
+def _block(event: HookEvent, result: HookResult, errors: str) -> HookResult:
+    """The result of exit code 2, which blocks whatever the output says; a reason to block in the output counts."""
+    reason = result.reason if result.verdict is Verdict.DENY else result.block
+    text, unattributed = reason or errors.strip() or "it gave no reason", not reason
+    if event.decides:
+        return replace(result, verdict=Verdict.DENY, reason=text, updated_input=None, unattributed=unattributed)
     if event.blocks:
-        return replace(answer, block=text, curt=curt)
-    return replace(answer, permission=None, problem=f"ended with exit code {BLOCKED}: {text}")
+        return replace(result, block=text, unattributed=unattributed)
+    return replace(result, permission=None, problem=f"ended with exit code {BLOCKED}: {text}")
 
 
-def read_output(event: Event, value: Json) -> Answer:
+def read_output(event: HookEvent, value: Json) -> HookResult:
     """
-    The output object of a hook, as a command prints it and a callback returns it.
+    The result in the output object of a hook, which a command prints and a callback returns.
 
     Raises:
-        HandrailError: it does not keep to the contract.
+        HandrailError: it breaks the contract.
     """
     specific = _get(value, "hookSpecificOutput", dict, {})
-    _refuse_slips(value, COMMON, event)
+    _refuse_misspelt(value, COMMON, event)
     if specific:
         named = specific.get("hookEventName")
         if named != event.name:
             raise _InvalidError(f"hookEventName is {named!r}, and the event is {event.name!r}")
-        _refuse_slips(specific, event.says | {"hookEventName"}, event)
-    _get(value, "async", bool, False)  # "I say nothing now" is an answer; what is decided beside it counts
+        _refuse_misspelt(specific, event.output_keys | {"hookEventName"}, event)
+    _get(value, "async", bool, False)  # it means "no opinion now"; a decision beside it counts
     _get(value, "asyncTimeout", (int, float), 0)
     reason = _get(value, "reason", str, "")
     decision = value.get("decision")
     if decision not in (None, "approve", "block"):
         raise _InvalidError(f"decision is {decision!r}, not 'approve' or 'block'")
     message, context = _get(value, "systemMessage", str, ""), _get(specific, "additionalContext", str, "")
-    answer = Answer(
+    result = HookResult(
         stop=None if _get(value, "continue", bool, True) else _get(value, "stopReason", str, ""),
-        messages=(*((message,) if message else ()), *_idle(specific)),
+        messages=(*((message,) if message else ()), *_unused_keys(specific)),
         context=(context,) if context else (),
         block=(reason or "it gave no reason") if event.blocks and decision == "block" else None,
     )
-    return _of_event(event, answer, decision, reason, specific)
+    return _of_event(event, result, decision, reason, specific)
 
 
-def _of_event(event: Event, answer: Answer, decision: str | None, reason: str, specific: Json) -> Answer:
+def _of_event(event: HookEvent, result: HookResult, decision: str | None, reason: str, specific: Json) -> HookResult:
     match event.name:
         case "PreToolUse":
             verdict, why = _verdict(decision, reason, specific)
             changed = _get(specific, "updatedInput", dict, None)
             defers = specific.get("permissionDecision") == "defer"
-            return replace(answer, verdict=verdict, reason=why, updated_input=changed, defers=defers)
+            return replace(result, verdict=verdict, reason=why, updated_input=changed, defers=defers)
         case "PostToolUse":
             changed = specific.get("updatedToolOutput", specific.get("updatedMCPToolOutput"))
-            return replace(answer, updated_output=changed)
+            return replace(result, updated_output=changed)
         case "PermissionRequest":
             asked = _get(specific, "decision", dict, None)
-            return replace(answer, permission=None if asked is None else _permission(asked))
+            return replace(result, permission=None if asked is None else _permission(asked))
         case "SessionStart" | "UserPromptSubmit":
             first = _get(specific, "initialUserMessage", str, "")
-            return replace(answer, title=_get(specific, "sessionTitle", str, ""), first=first)
+            return replace(result, title=_get(specific, "sessionTitle", str, ""), first=first)
         case "PermissionDenied" if _get(specific, "retry", bool, False):
-            return replace(answer, context=(*answer.context, RETRY))
+            return replace(result, context=(*result.context, RETRY))
         case _:
-            return answer
+            return result
 
 
 RETRY = "A hook says that the call that was refused may be tried again."
 IDLE = ("watchPaths", "reloadSkills")
 
 
-def _idle(specific: Json) -> Iterator[str]:
-    """What is understood and has no effect here is said, not passed over."""
+def _unused_keys(specific: Json) -> Iterator[str]:
+    """Messages about keys that are understood but have no effect here."""
     for name in IDLE:
         if specific.get(name):
             yield f"a hook's {name!r} has no effect here"
@@ -238,19 +238,19 @@ LEGACY = {"approve": Verdict.ALLOW, "block": Verdict.DENY}
 
 
 def _verdict(legacy: str | None, reason: str, specific: Json) -> tuple[Verdict | None, str]:
-    """The older and the newer way to decide; if both are used, the careful one counts."""
+    """The verdict of the older and the newer key; if both are set, the more careful one counts."""
     decision = specific.get("permissionDecision")
     why = _get(specific, "permissionDecisionReason", str, "")
-    said: list[tuple[Verdict, str]] = []
+    verdicts: list[tuple[Verdict, str]] = []
     if decision is not None:
         if decision not in DECISIONS:
             raise _InvalidError(f"permissionDecision is {decision!r}, not one of {', '.join(DECISIONS)}")
         if decision == "defer":
             why = f"a hook would defer it ({why})" if why else "a hook would defer it"
-        said.append((DECISIONS[decision], why or reason))
+        verdicts.append((DECISIONS[decision], why or reason))
     if legacy is not None:
-        said.append((LEGACY[legacy], reason or why))
-    return max(said, key=lambda each: CARE[each[0]], default=(None, ""))
+        verdicts.append((LEGACY[legacy], reason or why))
+    return max(verdicts, key=lambda each: CARE[each[0]], default=(None, ""))
 
 
 def _permission(asked: Json) -> Allow | Deny:
@@ -274,9 +274,9 @@ def _get(value: Mapping[str, Any], name: str, kind: Kind, default: Any) -> Any:
     return found
 
 
-def _refuse_slips(value: Json, known: frozenset[str], event: Event) -> None:
+def _refuse_misspelt(value: Json, known: frozenset[str], event: HookEvent) -> None:
     """
-    Unknown keys are left to the future, unless they look like a known one in the wrong place or spelling.
+    Refuse unknown keys that look like a known one in the wrong place or spelling; ignore the others.
 
     `{"permissionDecison": "deny"}` must not count as no opinion.
     """

@@ -1,41 +1,48 @@
 """
-Which MCP servers may be used at all, by `allowedMcpServers` and `deniedMcpServers` of the settings.
+Decides which MCP servers may be used, by the settings `allowedMcpServers` and `deniedMcpServers`.
 
     {"serverName": "db"}   {"serverCommand": ["uvx", "db-mcp"]}   {"serverUrl": "https://*.example.com/*"}
 
-Deny wins, from whatever file, and is read widely. Once there is a list of allowed ones, nothing else is used; a list
-that names commands or addresses judges servers that have one by these alone, because anybody can take any name.
+Deny wins, from whatever file, and matches broadly. With a list of allowed servers no other one is used. A list that
+names commands or addresses judges servers that have one by these alone, because a server can take any name.
 """
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
 from handrail.config.snapshot import Layer, Settings
+from handrail.hooks.urls import url_allowed
+from handrail.lazy import lazy
+
+if TYPE_CHECKING:
+    from handrail.permissions import rules
+else:
+    rules = lazy("handrail.permissions.rules")  # only lists of server names need it
 
 ALLOWED, DENIED, ONLY_MANAGED = "allowedMcpServers", "deniedMcpServers", "allowManagedMcpServersOnly"
 USUAL_PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
 NAME, COMMAND, ADDRESS = "serverName", "serverCommand", "serverUrl"
 
 
-def refusal(settings: Settings, name: str, forms: Sequence[Mapping[str, Any]]) -> str:
+def refusal_reason(settings: Settings, name: str, forms: Sequence[Mapping[str, Any]]) -> str:
     """
     Why a server may not be used; empty if it may.
 
-    `forms` are its configuration as it is written and as it would be used; the last one is what would be used.
+    `forms` are its configuration as written and as used; the last one is the one that would be used.
     """
     for place, entry in _entries(settings.layers, DENIED):
         if any(_denies(entry, name, form) for form in forms):
             return f"{place} denies it"
     if settings.doubtful:
-        return "a settings file is broken, and nobody knows which servers it denies"
-    managed_only = bool(settings.managed(ONLY_MANAGED))
+        return "a settings file is broken, so it is unknown which servers it denies"
+    managed_only = bool(settings.get_managed(ONLY_MANAGED))
     layers = [layer for layer in settings.layers if layer.source == "policy" or not managed_only]
     if not managed_only and not any(ALLOWED in layer.values for layer in layers):
         return ""
     allowed = list(_entries(layers, ALLOWED))
-    if _allowed([entry for _, entry in allowed], name, forms[-1]):
+    if _allows([entry for _, entry in allowed], name, forms[-1]):
         return ""
     lists = [_place(layer, (ALLOWED,)) for layer in layers if ALLOWED in layer.values]
     return f"{lists[0]} does not allow it" if lists else f"{ONLY_MANAGED} is set, and policy allows none"
@@ -49,12 +56,12 @@ def _entries(layers: Sequence[Layer], key: str) -> Iterator[tuple[str, Mapping[s
 
 def _place(layer: Layer, path: tuple[str | int, ...]) -> str:
     line = layer.document.line(path)
-    return f"{path[0]} of {layer.document.spot.shown}" + (f":{line}" if line else "")
+    return f"{path[0]} of {layer.document.file.shown}" + (f":{line}" if line else "")
 
 
 def _denies(entry: Mapping[str, Any], name: str, form: Mapping[str, Any]) -> bool:
     if NAME in entry:
-        return _folded(str(entry[NAME])) == _folded(name)
+        return _fold_name(str(entry[NAME])) == _fold_name(name)
     if COMMAND in entry:
         words, given = list(entry[COMMAND]), _words(form)
         return bool(words and given) and _program(words) == _program(given)
@@ -62,10 +69,10 @@ def _denies(entry: Mapping[str, Any], name: str, form: Mapping[str, Any]) -> boo
     return any(_reaches(pattern, spelling) for spelling in (address, _plain(address)))
 
 
-def _allowed(entries: Sequence[Mapping[str, Any]], name: str, form: Mapping[str, Any]) -> bool:
+def _allows(entries: Sequence[Mapping[str, Any]], name: str, form: Mapping[str, Any]) -> bool:
     words, address = _words(form), _address(form)
     if words and address:
-        return False  # an address that is allowed must not vouch for a command, nor the other way round
+        return False  # an allowed address must not vouch for a command, nor a command for an address
     if words and any(COMMAND in entry for entry in entries):
         return any(entry.get(COMMAND) == words for entry in entries)
     if address and any(ADDRESS in entry for entry in entries):
@@ -79,7 +86,7 @@ def _words(form: Mapping[str, Any]) -> list[str]:
 
 
 def _program(words: list[str]) -> list[str]:
-    """A program is the same one with its folder before it."""
+    """The words without the folder of the program."""
     return [os.path.basename(words[0]), *words[1:]]  # noqa: PTH119  # a text
 
 
@@ -89,7 +96,7 @@ def _address(form: Mapping[str, Any]) -> str:
 
 
 def _plain(address: str) -> str:
-    """The same address without what makes no difference: a user, the usual port, a dot behind the host, no path."""
+    """The address without what makes no difference: the user, the default port, a dot after the host, an empty path."""
     try:
         parts = urlsplit(address)
         port = parts.port
@@ -106,13 +113,9 @@ def _plain(address: str) -> str:
 def _reaches(pattern: str, address: str) -> bool:
     if not pattern or not address:
         return False
-    from handrail.hooks.urls import url_allowed  # noqa: PLC0415  # few have servers elsewhere
-
     return url_allowed(address, (pattern,))
 
 
-def _folded(name: str) -> str:
-    """Names that become the same in the names of tools are the same."""
-    from handrail.permissions.rules import server_name  # noqa: PLC0415  # comes with the permission language
-
-    return server_name(name.casefold())
+def _fold_name(name: str) -> str:
+    """The name as it appears in tool names, in which different names may become the same."""
+    return rules.server_name(name.casefold())
