@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.agents.definitions import BUILT_IN, AgentDefinition, parse_file, parse_json
-from handrail.files.frontmatter import Headed, parse_frontmatter
+from handrail.files.frontmatter import MarkdownFile, parse_frontmatter
+from handrail.session.tools import only_reads
 
 REVIEWER = """---
 name: reviewer
@@ -61,8 +62,8 @@ def test_a_program_that_defines_none_is_told_why(value: object) -> None:
 
 
 def test_only_an_agent_whose_tools_all_read_counts_as_reading() -> None:
-    assert [agent.name for agent in BUILT_IN if agent.only_reads] == ["Explore"]
-    assert not AgentDefinition("x", "d", "p", ("Read", "Bash(ls *)")).only_reads
+    assert [agent.name for agent in BUILT_IN if agent.has_only(only_reads)] == ["Explore"]
+    assert not AgentDefinition("x", "d", "p", ("Read", "Bash(ls *)")).has_only(only_reads)
 
 
 @pytest.mark.parametrize(
@@ -88,8 +89,8 @@ def test_heads_are_read_as_people_write_them(head: str, values: dict[str, object
 
 @given(st.text())
 def test_every_text_has_a_head_and_a_body(text: str) -> None:
-    assert isinstance(parse_frontmatter(text), Headed)
-    assert isinstance(parse_frontmatter(f"---\n{text}\n---\nrest"), Headed)
+    assert isinstance(parse_frontmatter(text), MarkdownFile)
+    assert isinstance(parse_frontmatter(f"---\n{text}\n---\nrest"), MarkdownFile)
     assert isinstance(parse_file(f"---\n{text}\n---\nrest", "x"), AgentDefinition | str)
 
 

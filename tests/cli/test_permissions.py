@@ -497,7 +497,7 @@ HEARD = [
 
 def session_in(state: Path, cwd: Path, name: str) -> None:
     opened = TranscriptStore(state / "sessions", build_redactor({})).create(str(cwd), name)
-    opened.scribe.close()
+    opened.writer.close()
     lines = [{"type": "assistant", "message": {"content": SAID}}, {"type": "user", "message": {"content": HEARD}}]
     with opened.path.open("a") as file:
         file.writelines(json.dumps({"cwd": str(cwd), **line}, ensure_ascii=False) + "\n" for line in lines)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from handrail.dispatch.approval.decide import facts_of
 from handrail.dispatch.gate import Approver, CallRequest, Evidence, WithoutPolicy
-from handrail.files.paths import list_folder, exists, expand, locate, resolve
+from handrail.files.paths import exists, expand, list_folder, locate, resolve
 from handrail.permissions.case import make_case
 from handrail.permissions.file_access import Lookup
 from handrail.permissions.layers import decide

@@ -1,23 +1,22 @@
 """Agent definitions: built in, read from files, or given by the host program."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from handrail.files.frontmatter import parse_frontmatter, split_names
 from handrail.lazy import lazy
-from handrail.permissions.wildcards import parse_wildcards
-from handrail.permissions.modes import MODE_ALIASES, MODES
 from handrail.records import record
 
 if TYPE_CHECKING:
-    from handrail.permissions import rules
-else:
-    rules = lazy("handrail.permissions.rules")  # the first request does not need it
+    from handrail.permissions import modes, rules, wildcards
+else:  # the first request does not need them
+    modes = lazy("handrail.permissions.modes")
+    rules = lazy("handrail.permissions.rules")
+    wildcards = lazy("handrail.permissions.wildcards")
 
 NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*", re.IGNORECASE)
 NOT_FOR_SUBAGENTS = frozenset({"Agent", "AskUserQuestion", "EnterPlanMode", "ExitPlanMode"})
-READ_ONLY_TOOLS = frozenset({"Glob", "Grep", "Read", "ToolSearch", "WebFetch", "WebSearch"})
 
 
 @record
@@ -45,10 +44,9 @@ class AgentDefinition:
             return False
         return self.tools is None or _names_tool(self.tools, tool)
 
-    @property
-    def only_reads(self) -> bool:
-        """Whether nothing it may use can change anything."""
-        return self.tools is not None and {tool.partition("(")[0] for tool in self.tools} <= READ_ONLY_TOOLS
+    def has_only(self, is_wanted: Callable[[str], bool]) -> bool:
+        """Whether it names its tools, and every one of them is wanted."""
+        return self.tools is not None and all(is_wanted(tool.partition("(")[0].strip()) for tool in self.tools)
 
 
 BUILT_IN = (
@@ -108,7 +106,9 @@ def _names_tool(names: tuple[str, ...], tool: str) -> bool:
     for name in names:
         plain = rules.ALIASES.get(each := name.partition("(")[0].strip(), each)
         server = plain.startswith(rules.MCP) and "__" not in plain.removeprefix(rules.MCP)
-        if parse_wildcards(plain).matches(tool) or (server and parse_wildcards(f"{plain}__*").matches(tool)):
+        if wildcards.parse_wildcards(plain).matches(tool) or (
+            server and wildcards.parse_wildcards(f"{plain}__*").matches(tool)
+        ):
             return True
     return False
 
@@ -118,9 +118,9 @@ def _problem(name: object, description: object, mode: object) -> str:
         return f"{name!r} cannot be the name of an agent. Use letters, digits and single dashes."
     if not isinstance(description, str) or not description:
         return f"the agent {name!r} has no description"
-    if not mode or (isinstance(mode, str) and MODE_ALIASES.get(mode, mode) in MODES):
+    if not mode or (isinstance(mode, str) and modes.MODE_ALIASES.get(mode, mode) in modes.MODES):
         return ""
-    return f"the agent {name!r} has the permissionMode {mode!r}. Use one of {', '.join(MODES)}."
+    return f"the agent {name!r} has the permissionMode {mode!r}. Use one of {', '.join(modes.MODES)}."
 
 
 def _names(value: Any) -> tuple[str, ...] | None:

@@ -23,9 +23,12 @@ class SettingsFlags:
     allow_bypass: bool = False
     """--allow-dangerously-skip-permissions: the session may switch to it later"""
     allowed: tuple[str, ...] = ()
+    ask: tuple[str, ...] = ()
     disallowed: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
     wideners: Wideners = "trusted"
+    managed_policy: bool = True
+    """Without, the policy of this machine does not count: for programs that bring all their rules themselves."""
 
     @property
     def instruction_sources(self) -> tuple[str, ...]:

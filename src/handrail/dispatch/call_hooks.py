@@ -11,7 +11,6 @@ from pydantic_core import to_jsonable_python
 from handrail.conversation.blocks import Json, Text, ToolUse
 from handrail.dispatch.flags import fits
 from handrail.dispatch.gate import NO_ANSWER, CallRequest, HookAnswer
-from handrail.hooks.results import NOTHING, HookResult
 from handrail.hooks.fold import opinion_of
 from handrail.hooks.news import HookNews
 from handrail.hooks.results import NOTHING, HookResult

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from pydantic_core import PydanticSerializationError, to_json
 
 from handrail.errors import HandrailError, TransportError, UrlError
-from handrail.files.owned import owned_folder
+from handrail.files.private_folder import make_private_folder
 from handrail.hooks.events import EVENTS
 from handrail.hooks.results import (
     NOTHING,
@@ -121,7 +121,7 @@ def _variables(body: HookInput, where: HookEnvironment) -> Mapping[str, str]:
     project = where.project or body.cwd
     env = {**where.env, "CLAUDE_PROJECT_DIR": project, "HANDRAIL_PROJECT_DIR": project}
     if body.event in SETS_VARIABLES and where.env_file is not None:
-        owned_folder(where.env_file.parent)
+        make_private_folder(where.env_file.parent)
         env["CLAUDE_ENV_FILE"] = env["HANDRAIL_ENV_FILE"] = str(where.env_file)
     return env
 

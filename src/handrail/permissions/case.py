@@ -209,7 +209,9 @@ class _TooMuchError(Exception):
     """Listing all files that a call may access would take too long."""
 
 
-def limit_listing(beneath: Callable[[str, bool], FolderContents | None]) -> Callable[[str, bool], FolderContents | None]:
+def limit_listing(
+    beneath: Callable[[str, bool], FolderContents | None],
+) -> Callable[[str, bool], FolderContents | None]:
     """The same lookup with a limit on the files it lists: a line may name the same folder a hundred times."""
     left = MAX_LOOKED_AT
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from handrail.config.places import Places
+from handrail.config.places import SettingsPlaces
 from handrail.processes.sandbox_contract import UNCONFINED, Sandbox, Standing, WrappedCommand
 from handrail.session.load_settings import LoadedSettings
 

@@ -92,6 +92,10 @@ class TranscriptStore:
             forked.writer.change_folder(rebuilt.moved)
         return replace(forked, forked=True)
 
+    def has(self, session_id: str) -> bool:
+        """Whether there is a session of exactly this id."""
+        return any(self._paths(session_id))
+
     def create_subagent(self, path: Path, agent_id: str, cwd: str) -> OpenTranscript:
         """
         Create the transcript of a sub-agent beside that of its session; both are deleted together.

@@ -23,7 +23,7 @@ from handrail.conversation.blocks import Text
 from handrail.conversation.messages import Attachment
 from handrail.errors import HandrailError
 from handrail.files.private_folder import make_private_folder
-from handrail.processes.spawn import ProcessSpec, End, Running, start_stored
+from handrail.processes.spawn import End, ProcessSpec, Running, start_stored
 
 VERSION = 1
 MAX_EVENTS = 50
