@@ -95,5 +95,5 @@ def test_without_consent_no_sequence_of_changes_ever_lets_more_pass(
             continue
         assert STRICTNESS.index(changed.mode) <= STRICTNESS.index(policy.mode)
         assert all(f"{folder}/".startswith(policy.prefixes) for folder in changed.working_dirs)
-        assert (changed.rules, changed.availability) == (policy.rules, policy.flags)
+        assert (changed.rules, changed.availability) == (policy.rules, policy.availability)
         policy = changed

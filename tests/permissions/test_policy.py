@@ -89,7 +89,7 @@ def test_leaving_plan_mode_restores_the_mode_before_it() -> None:
 def test_surroundings_are_part_of_the_policy() -> None:
     flags = ModeAvailability(bypass_available=True)
 
-    assert EMPTY.with_availability(flags).flags == flags
+    assert EMPTY.with_availability(flags).availability == flags
 
 
 @pytest.mark.parametrize(
