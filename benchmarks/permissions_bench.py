@@ -28,7 +28,7 @@ from handrail.dispatch.gate import NOTHING_SAID, CallRequest
 from handrail.files.paths import beneath, exists, expand, locate, resolve
 from handrail.permissions.case import Case, make_case
 from handrail.permissions.file_access import Lookup
-from handrail.permissions.hidden_files import hidden
+from handrail.permissions.hidden_files import hidden_file_check
 from handrail.permissions.layers import decide
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import Behaviour, RuleSource
@@ -121,7 +121,7 @@ async def refuse(_use: ToolUse, _run: RunContext) -> Decision:
 
 
 def searches(folder: str, policy: Policy) -> None:
-    left_out = hidden(policy)
+    left_out = hidden_file_check(policy)
     names = [f"{folder}/src/part{at % 40}/file{at}.py" for at in range(20_000)]
     started = time.perf_counter()
     kept = sum(not left_out(name) for name in names)
