@@ -2,8 +2,9 @@
 The hooks and the gate that decide on a call, as Protocols, and a gate that needs no rules.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Protocol
 
 from handrail.conversation.blocks import Json, ToolUse
@@ -209,9 +210,19 @@ def tool_opinion(verdict: Verdict, reason: str) -> Opinion:
     return Opinion(TOOL_STRENGTH[verdict], verdict, "tool", reason)
 
 
-@record
 class Rails:
-    """The gate and the hooks of a run. Without hooks, calls skip that stage."""
+    """The gate that decides and the hooks around calls (None = there are none, at no cost)."""
 
-    gate: Gate = CarefulGate()
-    hooks: ToolHooks | None = None
+    def __init__(self, gate: Gate | Callable[[], Gate] = CarefulGate(), hooks: ToolHooks | None = None) -> None:  # noqa: B008  # frozen
+        """A function in the place of a gate opens it when the first call needs it."""
+        self._gate = gate
+        self.hooks = hooks
+
+    @cached_property
+    def gate(self) -> Gate:
+        """Decides about calls."""
+        return self._gate() if callable(self._gate) else self._gate
+
+    def snapshot(self, run: RunContext) -> PermissionSnapshot:
+        """The policy in force for the calls of a run."""
+        return self.gate.snapshot(run)
