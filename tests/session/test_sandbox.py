@@ -14,6 +14,7 @@ from handrail.dispatch.approval.judging import tool_checks
 from handrail.config.flags import NO_FLAGS_GIVEN, SettingsFlags
 from handrail.config.places import places_for
 from handrail.conversation.blocks import ToolUse
+from handrail.dispatch.approval.decide import conditions_left_to_tools
 from handrail.dispatch.approval.gate import PolicyGate
 from handrail.dispatch.approval.question import Question
 from handrail.dispatch.executor import ToolExecutor
@@ -65,7 +66,7 @@ class World:
         self.catalog = make_catalog(
             variables=self.live.loaded.env, services=lambda: services, deferral=Deferral(mode="off")
         )
-        self.gate = PolicyGate(self.live.in_force(), self, conditions=tool_checks)
+        self.gate = PolicyGate(self.live.in_force(), self, conditions=conditions_left_to_tools)
         return self
 
     async def ask(self, question: Question) -> Allow | None:

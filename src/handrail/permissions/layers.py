@@ -38,7 +38,7 @@ def hooks(case: Case) -> Opinion | None:
     return case.facts.hook
 
 
-def malformed_addresses(case: Case) -> Opinion | None:
+def addresses(case: Case) -> Opinion | None:
     """Refuse addresses that cannot be parsed or are not http or https."""
     for target in case.targets:
         if target.problem:
@@ -215,7 +215,7 @@ def path_scope(case: Case) -> Opinion | None:
     return None
 
 
-def undeclared_files(case: Case) -> Opinion | None:
+def declaration(case: Case) -> Opinion | None:
     """Ask, even in bypassPermissions, if file rules exist and the tool does not declare which files it accesses."""
     if case.access.declared or not guards_files(case.policy):
         return None
@@ -283,7 +283,7 @@ def person(case: Case) -> Opinion:
 
 LAYERS: tuple[Layer, ...] = (
     hooks,
-    malformed_addresses,
+    addresses,
     deny_rules,
     plan,
     critical_paths,
@@ -296,7 +296,7 @@ LAYERS: tuple[Layer, ...] = (
     tool_check,
     validation,
     path_scope,
-    undeclared_files,
+    declaration,
     mode,
     classifier,
 )
