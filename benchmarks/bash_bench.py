@@ -15,11 +15,12 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 
+from benchmarks.folder_gate import folder_gate
+
 from handrail.conversation.blocks import ToolUse
 from handrail.dispatch.executor import ToolExecutor
 from handrail.dispatch.gate import CarefulGate, Gate, Rails
 from handrail.dispatch.results import ResultStore
-from handrail.session.gate import FolderGate
 from handrail.session.state_folder import default_services
 from handrail.session.tools import make_catalog
 from handrail.tools.catalog import Catalog
@@ -47,7 +48,7 @@ class Bench:
         self.work.mkdir()
         services = default_services(env, self.work)
         self.catalog: Catalog = make_catalog(variables=env, services=lambda: services)
-        self.careful = FolderGate(self.work, env)
+        self.careful = folder_gate(self.work, env)
         self.store = ResultStore(folder / "results")
 
     async def calls(self, commands: list[str], gate: Gate) -> list[Outcome]:

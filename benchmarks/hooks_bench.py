@@ -19,7 +19,7 @@ from handrail.config.flags import NO_FLAGS_GIVEN
 from handrail.dispatch.gate import Evidence, Request, WithoutPolicy
 from handrail.dispatch.hooking import CallHooks
 from handrail.hooks.asking import Surroundings
-from handrail.session.late_hooks import LateHooks
+from handrail.session.session_hooks import SessionHooks
 from handrail.session.session_settings import SessionSettings, open_settings
 from handrail.tools.permission import Decision
 from handrail.tools.pool import Ingredients, Pool, assemble
@@ -101,7 +101,7 @@ async def main() -> None:
         live = open_settings(folder, {"HOME": made}, folder / "state", NO_FLAGS_GIVEN, print)
         live.policy()
         looking = Rails(LookingGate(live))
-        late = Rails(LookingGate(live), LateHooks(live, Hooks, print))
+        late = Rails(LookingGate(live), SessionHooks(live, Hooks, print))
 
         async def block(rails: Rails) -> None:
             for _ in range(BLOCK):

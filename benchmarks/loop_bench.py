@@ -28,6 +28,7 @@ from handrail import Agent, tool
 from handrail.conversation.blocks import Text, ToolUse
 from handrail.conversation.stream import Delta
 from handrail.loop.events import BlockComplete, LoopEvent, RequestSent, ResultsComplete, RunEnded
+from handrail.providers.choose import ModelOptions
 from handrail.testing.wire_answers import Spoken, anthropic_events
 
 DELTAS = 20_000
@@ -190,7 +191,7 @@ def shown(event: LoopEvent, out: io.TextIOBase) -> None:
 
 def an_agent(url: str, **options: Any) -> Agent:
     """An agent of that server."""
-    return Agent("m", provider="anthropic", base_url=url, env={}, system_prompt=SYSTEM, **options)
+    return Agent(ModelOptions("anthropic", "m", url), env={}, system_prompt=SYSTEM, **options)
 
 
 async def ours(agent: Agent, out: io.TextIOBase) -> list[float]:

@@ -17,6 +17,8 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from benchmarks.folder_gate import folder_gate
+
 from handrail.conversation.blocks import ToolUse
 from handrail.dispatch.executor import ToolExecutor
 from handrail.dispatch.gate import Rails
@@ -24,7 +26,6 @@ from handrail.dispatch.results import ResultStore
 from handrail.processes.sandbox.choose import MethodTrial, try_methods
 from handrail.processes.sandbox.confine import CommandSandbox
 from handrail.processes.sandbox.settings import read_settings
-from handrail.session.gate import FolderGate
 from handrail.session.sandbox import protected_names
 from handrail.session.state_folder import default_services
 from handrail.session.tools import make_catalog
@@ -41,7 +42,7 @@ class Session:
         services = replace(default_services(env, project), sandbox=sandbox)
         self.project = project
         self.catalog = make_catalog(variables=env, services=lambda: services)
-        self.rails = Rails(FolderGate(project, env))
+        self.rails = Rails(folder_gate(project, env))
         self.store = ResultStore(state / "results")
 
     async def calls(self, *commands: str) -> None:

@@ -33,7 +33,7 @@ from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient
 
 from handrail.conversation.blocks import Text
 from handrail.headless.embed import serve
-from handrail.session.work import Work
+from handrail.session.spec import SessionSpec
 from handrail.testing.model_server import ModelServer, Reply
 
 STARTS, TURNS, CONVERSATIONS = 7, 4, 500
@@ -101,7 +101,7 @@ async def converse(url: str, home: str, conversations: int, turns: int) -> tuple
     env = {**variables(home, url), "PATH": os.environ["PATH"]}
     every = [Prompts(turns) for _ in range(conversations)]
     began = time.process_time()
-    await asyncio.gather(*(serve(each, each, Work(cwd=Path(home)), env=env) for each in every))
+    await asyncio.gather(*(serve(each, each, SessionSpec(cwd=Path(home)), env=env) for each in every))
     spent = 1000 * (time.process_time() - began)
     return spent / (conversations * turns), sum(each.errors for each in every)
 

@@ -20,11 +20,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from benchmarks.folder_gate import NO_FILES
+
 from handrail.builtin.support.ripgrep import searcher
 from handrail.conversation.blocks import Json
-from handrail.session.single_call import call_once
+from handrail.session.single_call import call_tool
 from handrail.session.state_folder import default_services
-from handrail.session.tools import make_catalog
 
 FILES = 30_000
 ROUNDS = 15
@@ -83,11 +84,10 @@ def main() -> None:
         print(f"{grow(root):,} files" if not sys.argv[1:] else root)
         env = dict(os.environ)
         rg = searcher(default_services(env, root))
-        catalog = make_catalog(variables=env, services=lambda: default_services(env, root))
 
         def tool(name: str, raw: Json) -> Callable[[], object]:
             def call() -> str:
-                outcome = runner.run(call_once(catalog, name, raw, root, env))
+                outcome = runner.run(call_tool(name, raw, root, env=env, flags=NO_FILES, on_warning=print))
                 assert not outcome.result.is_error, outcome.result.text
                 return outcome.result.text
 

@@ -5,12 +5,12 @@ import json
 from pathlib import Path
 
 from handrail.headless.embed import StreamLines, StreamOut, serve
-from handrail.session.work import Work
+from handrail.session.spec import SessionSpec
 
 
 async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Each connection is a conversation of its own."""
-    await serve(StreamLines(reader), StreamOut(writer), Work(cwd=Path.cwd()))
+    await serve(StreamLines(reader), StreamOut(writer), SessionSpec(cwd=Path.cwd()))
     writer.close()
 
 

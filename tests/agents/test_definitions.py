@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from handrail.agents.definitions import BUILT_IN, AgentDefinition, from_file, from_json
 from handrail.files.frontmatter import Headed, read_head
+from handrail.session.tools import only_reads
 
 REVIEWER = """---
 name: reviewer
@@ -61,8 +62,8 @@ def test_a_program_that_defines_none_is_told_why(value: object) -> None:
 
 
 def test_only_an_agent_whose_tools_all_read_counts_as_reading() -> None:
-    assert [agent.name for agent in BUILT_IN if agent.only_reads] == ["Explore"]
-    assert not AgentDefinition("x", "d", "p", ("Read", "Bash(ls *)")).only_reads
+    assert [agent.name for agent in BUILT_IN if agent.has_only(only_reads)] == ["Explore"]
+    assert not AgentDefinition("x", "d", "p", ("Read", "Bash(ls *)")).has_only(only_reads)
 
 
 @pytest.mark.parametrize(

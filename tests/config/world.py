@@ -67,12 +67,18 @@ class World:
         held = frozenset(held)
         return load_settings(self.places, self.env, FileFlags(**wanted), before=before, held=held, policies=policies)
 
-    def load(self, **asked: Any) -> LoadedSettings:
-        return load(self.places, self.env, SettingsFlags(**asked))
+    def load(self, **flags: Any) -> LoadedSettings:
+        return load(self.places, self.env, SettingsFlags(**flags))
 
-    def live(self, told: list[str] | None = None, heard: list[str] | None = None, **asked: Any) -> SessionSettings:
-        notes, sources = [] if told is None else told, [] if heard is None else heard
-        return SessionSettings(self.places, self.env, SettingsFlags(**asked), told=notes.append, heard=sources.append)
+    def live(
+        self, warnings: list[str] | None = None, changes: list[str] | None = None, **flags: Any
+    ) -> SessionSettings:
+        """The settings of a session; what it warns of and the sources that change are added to the lists."""
+        on_warning = ([] if warnings is None else warnings).append
+        settings = SessionSettings(self.places, self.env, SettingsFlags(**flags), on_warning=on_warning)
+        if changes is not None:
+            settings.on_change.append(changes.append)
+        return settings
 
     def trust(self) -> None:
         """As `handrail trust` does it."""

@@ -13,8 +13,8 @@ import anyio
 
 from handrail import builtin, dispatch, files, hooks, permissions, shell
 from handrail.headless.embed import serve
+from handrail.session.spec import SessionSpec
 from handrail.session.transcript import TranscriptOptions
-from handrail.session.work import Work
 from handrail.testing.model_server import ModelServer, Reply
 
 # handrail loads what calls need in a thread, and this interpreter's parser, which pytest uses when it loads a module,
@@ -94,8 +94,8 @@ async def peer(
             env = {"HOME": str(folder / "home"), "HANDRAIL_STATE_DIR": str(folder / "state"), "PATH": "/usr/bin:/bin"}
             env |= {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "test-key"}
             end = Peer(server)
-            job = Work(cwd=work, session=session or TranscriptOptions(), **options.pop("work", {}))
-            serving = asyncio.create_task(serve(end, end, job, env=env, **options))
+            spec = SessionSpec(cwd=work, transcript=session or TranscriptOptions(), **options.pop("spec", {}))
+            serving = asyncio.create_task(serve(end, end, spec, env=env, **options))
             try:
                 yield end
             finally:

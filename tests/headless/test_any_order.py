@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -19,11 +18,10 @@ from handrail.conversation.messages import UserMessage
 from handrail.conversation.request import Request
 from handrail.conversation.stream import StreamEvent
 from handrail.errors import ClosedError
-from handrail.headless.engine import Spec, open_conversation
+from handrail.headless.engine import EngineOptions, open_engine
 from handrail.headless.serve import Service, Serving
-from handrail.session import work as working
+from handrail.session.spec import SessionHost, SessionSpec, ToolOptions
 from handrail.session.transcript import TranscriptOptions
-from handrail.session.work import Work
 from handrail.testing import GatedTool, ScriptedModel, gate, say, use
 
 Line = dict[str, Any]
@@ -164,14 +162,14 @@ async def play(steps: list[Step], end: str, folder: Path) -> None:
     model, program = Model(), Program()
     tools = (GatedTool("Open"), GatedTool("Asked", shared=False))
     env = {"HOME": str(folder), "HANDRAIL_STATE_DIR": str(folder / "state"), "PATH": "", "ENABLE_TOOL_SEARCH": "0"}
-    job = Work(
-        cwd=folder, session=TranscriptOptions(), servers={"s": {"type": "sdk", "name": "s"}}, told=lambda _text: None
-    )
-    spec = Spec(job, {"tools": tools}, ask="stdio")
-    with pytest.MonkeyPatch.context() as patch, anyio.fail_after(20):
-        patch.setattr(working, "open_model", lambda *_: (model, "scripted"))
+    servers = {"s": {"type": "sdk", "name": "s"}}
+    spec = SessionSpec(cwd=folder, transcript=TranscriptOptions(), tools=ToolOptions(custom=tools, mcp_servers=servers))
+    host, options = SessionHost(model=model, on_warning=lambda _text: None), EngineOptions(ask="stdio")
+    with anyio.fail_after(20):
         service = Service(
-            program, lambda wishes, control: open_conversation(spec, env, wishes, control), Serving(states=True)
+            program,
+            lambda client, control: open_engine(spec, env, host, client, control, options=options),
+            Serving(states=True),
         )
         serving = asyncio.create_task(service.serve(program))
         for step in steps:

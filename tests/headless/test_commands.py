@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from handrail.conversation.blocks import Text, ToolUse
+from handrail.headless.engine import EngineOptions
 from handrail.session.transcript import TranscriptOptions
 from handrail.testing.model_server import Reply
 from tests.headless.in_process import Line, of, peer
@@ -62,7 +63,7 @@ async def test_built_in_commands_are_listed_and_answered_without_a_model(tmp_pat
     ("content", "more", "options"),
     [
         pytest.param("/cost", {"client_composed": True}, {}, id="a text that a program composed"),
-        pytest.param("/cost", {}, {"slash": False}, id="commands switched off"),
+        pytest.param("/cost", {}, {"spec": {"slash_commands": False}}, id="commands switched off"),
         pytest.param("/etc/hosts says what?", {}, {}, id="a path"),
         pytest.param("/costs", {}, {}, id="a name that is not known"),
         pytest.param("see /cost", {}, {}, id="a command that is not at the beginning"),
@@ -140,7 +141,7 @@ async def test_a_cleared_conversation_begins_anew_and_so_does_its_session(tmp_pa
     read = Reply((ToolUse("t1", "Read", {"file_path": "a.txt"}),))
     edit = Reply((ToolUse("t2", "Edit", {"file_path": "a.txt", "old_string": "one", "new_string": "two"}),))
     replies = [read, say("Tulips."), edit, say("Roses.")]
-    async with peer(tmp_path, replies, ask="", work={}) as p:
+    async with peer(tmp_path, replies, options=EngineOptions()) as p:
         await p.ask("set_permission_mode", mode="acceptEdits")
         await p.turn("about tulips")
         cleared = await p.turn("/clear")

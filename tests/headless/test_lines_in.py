@@ -76,7 +76,7 @@ async def test_a_request_that_fails_by_a_fault_of_ours_is_answered_as_well(
     def broken(_prompts: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("handrail.session.prompts.Prompts.usage", broken)
+    monkeypatch.setattr("handrail.session.session.Session.context_usage", broken)
     async with peer(tmp_path, [FINE]) as p:
         answer = await p.ask("get_context_usage")
         after = await p.turn("hi")

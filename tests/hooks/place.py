@@ -8,16 +8,18 @@ from typing import Any
 
 import anyio
 
+from handrail import Agent
 from handrail.conversation.blocks import Text
+from handrail.dispatch.approval.sdk import CanUseTool
 from handrail.loop.events import LoopEvent
 from handrail.providers.choose import ModelOptions
-from handrail.session.work import Work, Worker
+from handrail.session.spec import SessionHost, SessionSpec
 from handrail.testing.model_server import ModelServer, Reply
 
 DONE = Reply((Text("Done."),))
 
 
-async def nothing(_worker: Worker) -> None:
+async def nothing(_agent: Agent[Any]) -> None:
     """For sessions without a pause."""
 
 
@@ -53,21 +55,23 @@ class Place:
         replies: Iterable[Reply],
         *prompts: str,
         hear: Callable[[LoopEvent], None] = lambda _event: None,
-        between: Callable[[Worker], Awaitable[None]] = nothing,
-        **work: Any,
+        between: Callable[[Agent[Any]], Awaitable[None]] = nothing,
+        can_use_tool: CanUseTool | None = None,
+        **spec: Any,
     ) -> ModelServer:
         """A session with these prompts; `between` is awaited after each."""
         with anyio.fail_after(30):
             async with ModelServer(replies, strict=True) as server:
                 options = ModelOptions(provider="anthropic", model="m", base_url=server.url)
-                worker = Worker(Work(self.project, options, told=self.notes.append, **work), self.env)
+                host = SessionHost(on_warning=self.notes.append, can_use_tool=can_use_tool)
+                agent = Agent.from_spec(SessionSpec(self.project, options, **spec), self.env, host)
                 try:
                     for prompt in prompts or ("go",):
-                        async for event in worker.agent.run(prompt):
+                        async for event in agent.run(prompt):
                             hear(event)
-                        await between(worker)
+                        await between(agent)
                 finally:
-                    await worker.aclose()
+                    await agent.aclose()
         return server
 
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from handrail import Agent, Hooks, Outcome, Output, Status, tool
-from handrail.dispatch.gate import Rails
+from handrail import Hooks, Outcome, Output, Status, tool
 from handrail.hooks.asking import Surroundings
 from handrail.hooks.specs import HookSource
 from handrail.loop.events import ResultsComplete
 from handrail.testing import FixedApprover, ScriptedModel, say, use
 from tests.hooks.judge import RuleGate
+from tests.opening import open_agent
 
 pytestmark = pytest.mark.anyio
 
@@ -43,7 +43,7 @@ async def played(
     person = FixedApprover(allow=False)
     gate = RuleGate(folder, person, allow=["Shell"] if allow else [])
     model = ScriptedModel([[use("1", "Shell", command="ls")], [say("Done.")]])
-    async with Agent(model, [shell], builtin_tools=False, cwd=folder, env=env, hooks=hooks, rails=Rails(gate)) as agent:
+    async with open_agent(model, [shell], builtin_tools=False, cwd=folder, env=env, hooks=hooks, gate=gate) as agent:
         found = [event.outcomes async for event in agent.run("Go") if isinstance(event, ResultsComplete)]
     [[outcome]] = found
     return outcome, hooks, person.asked

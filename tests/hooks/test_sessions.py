@@ -17,8 +17,8 @@ from handrail.loop.conversation_state import Mailbox
 from handrail.loop.events import LoopEvent, RunEnded, RunStarted
 from handrail.loop.run_hooks import Expansion
 from handrail.loop.state import Why
+from handrail.session.arguments import user_message
 from handrail.session.transcript import TranscriptOptions
-from handrail.session.work import Worker
 from handrail.testing import ScriptedModel, say
 from handrail.testing.model_server import Reply
 from handrail.tools.permission import Allow, Deny
@@ -129,10 +129,10 @@ def behind(event: str, line: str, **more: Any) -> dict[str, Any]:
     return {"hooks": {event: [{"hooks": [{"type": "command", "command": line, "async": True, **more}]}]}}
 
 
-async def quiet(worker: Worker) -> None:
+async def quiet(agent: Agent[Any]) -> None:
     """Between two prompts: until no hook runs any more."""
-    assert worker.hooks.now is not None
-    await worker.hooks.now.quiet()
+    assert agent.session.hooks.now is not None
+    await agent.session.hooks.now.quiet()
 
 
 async def test_what_a_hook_in_the_background_says_goes_with_a_later_request(place: Place) -> None:
@@ -203,7 +203,7 @@ async def worked(folder: Path, answer: Any) -> tuple[list[Any], RunEnded, str]:
     hooks = Hooks(callbacks={"UserPromptExpansion": [look], "UserPromptSubmit": [look]})
     model = ScriptedModel([[say("Done.")]])
     async with Agent(model, builtin_tools=False, cwd=folder, env={"HOME": str(folder)}, hooks=hooks) as agent:
-        run = agent.run("Deploy it to staging, carefully.", expansion=DEPLOY)
+        run = agent.session.conversation.run(user_message("Deploy it to staging, carefully."), expansion=DEPLOY)
         async for _ in run:
             pass
     assert run.ended is not None
@@ -278,11 +278,11 @@ async def test_a_session_may_begin_with_words_of_a_hook_and_get_a_name(place: Pl
     place.write({"SessionStart": f"echo '{json.dumps({'hookSpecificOutput': specific})}'"})
     kept: list[Path] = []
 
-    async def look(worker: Worker) -> None:
-        assert worker.session is not None
-        kept.append(worker.session.path)
+    async def look(agent: Agent[Any]) -> None:
+        assert agent.session.transcript is not None
+        kept.append(agent.session.transcript.path)
 
-    server = await place.run(iter([DONE]), "Then go.", between=look, session=TranscriptOptions(keep=True))
+    server = await place.run(iter([DONE]), "Then go.", between=look, transcript=TranscriptOptions(keep=True))
 
     said = words(server, 0)
     assert 0 < said.index("First look around.") < said.index("Then go.")

@@ -13,13 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handrail import Agent, CarefulGate, Limits, Rails, Scheduling, tool
+from handrail import Agent, CarefulGate, Limits, Scheduling, tool
 from handrail.conversation.blocks import BrokenToolUse, ToolUse
 from handrail.conversation.messages import UserMessage
 from handrail.conversation.stream import BlockEnd, BlockStart, Delta, MessageEnd, StreamFailure
 from handrail.loop.compaction.plan import Compaction, CompactionRequest, SummaryPlan
 from handrail.testing import pause, run_virtual, say
 from handrail.testing.model import Step
+from tests.opening import open_agent, with_compaction
 from tests.scenarios.playing import refused, scripted
 
 Cut = Literal["cancel", "interrupt", "close", "drop", "send", "submit", "nothing"]
@@ -94,7 +95,7 @@ limits = st.builds(
 )
 
 
-async def reading(agent: Agent, prompt: str) -> None:
+async def reading(agent: Agent[Any], prompt: str) -> None:
     run = agent.run(prompt)
     try:
         async for _ in run:
@@ -104,7 +105,7 @@ async def reading(agent: Agent, prompt: str) -> None:
             raise
 
 
-async def cut_at(agent: Agent, cut: Cut, moment: int) -> None:
+async def cut_at(agent: Agent[Any], cut: Cut, moment: int) -> None:
     """Play a prompt; at the moment, do what the cut says."""
     task = asyncio.create_task(reading(agent, "Go."))
     await asyncio.sleep(moment)
@@ -127,8 +128,9 @@ async def cut_at(agent: Agent, cut: Cut, moment: int) -> None:
 
 
 async def check(script: list[Any], cut: tuple[Cut, int], options: dict[str, Any]) -> None:
-    rails = Rails(CarefulGate(trusting=True))
-    agent = Agent(scripted(script), TOOLS, builtin_tools=False, env={}, rails=rails, **options)
+    chosen = {"builtin_tools": False, "env": {}, "gate": CarefulGate(trusting=True), **options}
+    compact, choose = chosen.pop("compact", None), chosen.pop("choose", None)
+    agent = with_compaction(open_agent(scripted(script), TOOLS, choose_answer=choose, **chosen), compact)
 
     await cut_at(agent, *cut)
     assert not refused([*agent.messages, UserMessage((say("Next."),))])

@@ -1,25 +1,50 @@
 """Agents on scripts, and the strict eye on their history."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from handrail.conversation.messages import AssistantMessage, Attachment, Message, UserMessage
-from handrail.conversation.request import History, Request
+from handrail.conversation.request import Chain, History, Request
+from handrail.dispatch.gate import Rails
+from handrail.loop.compaction.plan import Compact
 from handrail.loop.events import LoopEvent, RunEnded
 from handrail.loop.run import Run
+from handrail.loop.run_config import ChooseAnswer
 from handrail.providers.anthropic import AnthropicWriter
 from handrail.providers.quirks import ANTHROPIC
 from handrail.session.agent import Agent
 from handrail.testing.model import ScriptedModel
 from handrail.testing.pairing import pairing_problem
+from handrail.tools.outcome import Outcome
 from handrail.tools.pool import AnyTool
+from handrail.transcripts.store import OpenTranscript
+from tests.opening import open_agent, with_attachments, with_chain, with_compaction, with_transcript
 
 Event = TypeVar("Event")
 
 
-def an_agent(model: Any, *tools: AnyTool, **options: Any) -> Agent:
-    return Agent(model, tools, **{"builtin_tools": False, "env": {}, **options})
+def an_agent(
+    model: Any,
+    *tools: AnyTool,
+    rails: Rails | None = None,
+    choose: ChooseAnswer | None = None,
+    compact: Compact | None = None,
+    attach: Callable[[Sequence[Outcome]], Iterable[Attachment]] = lambda _outcomes: (),
+    opening: Callable[[], Iterable[Attachment]] = tuple,
+    session: OpenTranscript | None = None,
+    chain: Chain | None = None,
+    **options: Any,
+) -> Agent[Any]:
+    """An agent without built-in tools and variables. What the loop is given can be the test's own."""
+    assert rails is None or rails.hooks is None, "hooks are an argument of their own"
+    chosen = {"builtin_tools": False, "env": {}, "history": session.messages if session else (), **options}
+    agent = open_agent(model, tools, gate=rails.gate if rails else None, choose_answer=choose, **chosen)
+    with_compaction(agent, compact)
+    with_attachments(agent, attach, opening)
+    if session is not None:
+        with_transcript(agent, session)
+    return agent if chain is None else with_chain(agent, chain)
 
 
 def scripted(answers: Any) -> ScriptedModel:

@@ -378,10 +378,11 @@ def test_shortening_can_be_stopped_like_an_answer(how: str) -> None:
 @pytest.mark.proves("K10", "K11")
 async def test_each_request_carries_its_options_and_its_chain() -> None:
     from handrail.conversation.request import Thinking
+    from handrail.loop.run_config import RequestOptions
 
     model = scripted([[use("1", "shout", text="a")], [say("Done.")]])
-    options: dict[str, Any] = {"model_name": "big", "thinking": Thinking("adaptive"), "effort": "low", "max_tokens": 9}
-    agent = an_agent(model, shout, chain=Chain("c1", 2), **options)
+    request_options = RequestOptions(max_tokens=9, thinking=Thinking("adaptive"), effort="low")
+    agent = an_agent(model, shout, chain=Chain("c1", 2), model_name="big", request=request_options)
 
     events = await played(agent.run("Go."))
 

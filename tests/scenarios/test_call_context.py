@@ -1,29 +1,32 @@
 """What a tool is told in a real run, and what it may change for the calls after it."""
 
+import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from handrail import Agent, Allow, Deny, Policy, Question, Text, ToolContext, tool
+from handrail.agents.definitions import BUILT_IN
+from handrail.config.flags import SettingsFlags
 from handrail.conversation.blocks import ToolResult, ToolUse
 from handrail.conversation.messages import AssistantMessage, UserMessage
 from handrail.conversation.request import ToolDefinition
 from handrail.loop.limits import Limits
-from handrail.permissions.policy import Flags
-from handrail.permissions.rules import Behaviour, Source
 from handrail.testing import ScriptedModel, say, use
-from handrail.tools.context import AgentType, Budget, RunOptions
+from handrail.tools.context import Budget, RunContext
 from handrail.tools.output import ContextChange, Output
 from handrail.tools.permission import PermissionSnapshot, Refuse
 from handrail.tools.schema import Input
 from handrail.tools.tool import PromptView, Tool
+from tests.opening import NO_FILES, open_agent
 
 pytestmark = pytest.mark.anyio
 
-ENV: dict[str, str] = {}
-ALL_MODES = Flags(bypass_available=True, auto_available=True)
+ENV = {"IS_SANDBOX": "1"}
+"""Here permissions may be bypassed, also by root."""
 
 
 class Nothing(Input):
@@ -59,7 +62,7 @@ class Wish(Look):
     requires_user_interaction = True
 
 
-def results(agent: Agent) -> list[str]:
+def results(agent: Agent[Any]) -> list[str]:
     return [
         block.text
         for message in agent.messages
@@ -79,8 +82,9 @@ def agree(_name: str, _input: Any, _question: Question) -> Allow:
     return Allow()
 
 
-def policy(folder: Path, mode: str = "default") -> Policy:
-    return Policy.empty(str(folder), "/").with_flags(ALL_MODES).with_mode(mode)
+def context(agent: Agent[Any]) -> RunContext:
+    """What the calls of an agent share now."""
+    return agent.session.conversation.state.context
 
 
 # What it is told
@@ -88,21 +92,22 @@ def policy(folder: Path, mode: str = "default") -> Policy:
 
 @pytest.mark.proves("A9", "G15", "G30")
 async def test_a_tool_sees_the_rules_its_call_was_decided_on(tmp_path: Path) -> None:
-    rules = policy(tmp_path, "acceptEdits").adding(Behaviour.DENY, ["Read(.env)"], Source("project"))
-    rules = rules.adding(Behaviour.ALLOW, ["look", "Bash(ls *)"], Source("user")).with_directories(
-        [str(tmp_path), "/x"]
-    )
+    home, project, more = (tmp_path / name for name in ("home", "project", "more"))
+    for folder, rules in ((home, {"allow": ["look", "Bash(ls *)"]}), (project, {"deny": ["Read(.env)"]})):
+        (folder / ".handrail").mkdir(parents=True)
+        (folder / ".handrail" / "settings.json").write_text(json.dumps({"permissions": rules}))
+    more.mkdir()
+    flags = SettingsFlags(mode="acceptEdits", allow_bypass=True, folders=(str(more),), managed_policy=False)
     look = Look(lambda ctx: (ctx.permissions, ctx.decision))
+    model = ScriptedModel([[use("1", "look")], [say("Done.")]])
 
-    await Agent(ScriptedModel([[use("1", "look")], [say("Done.")]]), [look], policy=rules, cwd=tmp_path, env=ENV).ask(
-        "."
-    )
+    await open_agent(model, [look], flags=flags, cwd=project, env={**ENV, "HOME": str(home)}).ask(".")
 
     [(seen, decision)] = look.seen
     assert dict(seen.deny_rules) == {"project": ("Read(.env)",)}
     assert dict(seen.allow_rules) == {"user": ("look", "Bash(ls *)")}
     assert dict(seen.ask_rules) == {}
-    assert (seen.mode, seen.working_dirs, seen.version) == ("acceptEdits", (str(tmp_path), "/x"), decision.version)
+    assert (seen.mode, seen.working_dirs, seen.version) == ("acceptEdits", (str(project), str(more)), decision.version)
     assert (seen.bypass_available, seen.auto_available) == (True, True)
     with pytest.raises(TypeError):
         seen.deny_rules["project"] = ()
@@ -121,9 +126,7 @@ async def test_a_rule_that_is_agreed_to_makes_a_new_snapshot_and_leaves_the_old_
         return question.always()
 
     answers: list[Any] = [[use("1", "look")], [use("2", "note", text="a")], [use("3", "look")], [say("Done.")]]
-    agent = Agent(
-        ScriptedModel(answers), [look, note], can_use_tool=always, policy=policy(tmp_path), cwd=tmp_path, env=ENV
-    )
+    agent = Agent(ScriptedModel(answers), [look, note], can_use_tool=always, cwd=tmp_path, env=ENV)
     await agent.ask("Go.")
 
     before, after = look.seen
@@ -137,7 +140,7 @@ async def test_the_policy_is_known_before_the_call_is_decided(tmp_path: Path) ->
             return Refuse("not in this mode") if ctx.permissions.mode == "plan" else None
 
     model = ScriptedModel([[use("1", "look")], [say("Done.")]])
-    agent = Agent(model, [Careful(lambda _ctx: None)], policy=policy(tmp_path, "plan"), cwd=tmp_path, env=ENV)
+    agent = Agent(model, [Careful(lambda _ctx: None)], mode="plan", cwd=tmp_path, env=ENV)
     await agent.ask("Go.")
 
     assert "not in this mode" in results(agent)[0]
@@ -175,15 +178,15 @@ async def test_prompts_depend_on_people_agents_and_tools_and_stay_what_they_were
             agents = [(agent.name, agent.description) for agent in view.agents]
             return f"{view.interactive} {view.mode} {sorted(view.tools)} {agents}"
 
-    options = RunOptions(interactive=True, agents=lambda: (AgentType("Explore", "looks"),))
     plan = Dependent(lambda _ctx: None, ContextChange(mode="plan"))
     model = ScriptedModel([[use("1", "look")], [say("Done.")], [say("Again.")]])
-    agent = Agent(
+    agent = open_agent(
         model,
         [plan],
-        builtin_tools=False,
-        options=options,
-        policy=policy(tmp_path, "acceptEdits"),
+        builtin_tools=["Agent"],
+        agents={"Explore": {"description": "looks", "prompt": "Look."}},
+        interactive=True,
+        flags=replace(NO_FILES, mode="acceptEdits"),
         cwd=tmp_path,
         env=ENV,
     )
@@ -191,8 +194,10 @@ async def test_prompts_depend_on_people_agents_and_tools_and_stay_what_they_were
     await agent.ask("Once more.")
 
     first, second, third = sent(model)
-    assert b"True acceptEdits ['look'] [('Explore', 'looks')]" in first[0].definition
-    assert agent.context.permissions.mode == "plan"
+    agents = [("Explore", "looks"), ("general-purpose", BUILT_IN[0].description)]
+    assert first[1].name == "look"
+    assert json.loads(first[1].definition)["description"] == f"True acceptEdits ['Agent', 'look'] {agents}"
+    assert context(agent).permissions.mode == "plan"
     assert first == second == third, "the cached prefix does not change with the mode"
 
 
@@ -211,13 +216,13 @@ async def test_a_person_is_asked_in_the_words_of_the_tool(tmp_path: Path) -> Non
         asked.append(question)
         return Deny("no")
 
-    agent = Agent(
+    agent = open_agent(
         ScriptedModel([[use("1", "wish")], [say("Done.")]]),
         [Post(lambda _ctx: None)],
         builtin_tools=False,
         can_use_tool=note,
-        options=RunOptions(interactive=True),
-        policy=policy(tmp_path, "acceptEdits"),
+        interactive=True,
+        flags=replace(NO_FILES, mode="acceptEdits"),
         cwd=tmp_path,
         env=ENV,
     )
@@ -242,7 +247,7 @@ async def test_plan_mode_is_entered_by_a_tool_and_left_into_the_mode_before_it(t
         [say("Done.")],
     ]
     agent = Agent(
-        ScriptedModel(answers), [enter, leave], can_use_tool=planned, policy=policy(tmp_path, "acceptEdits"),
+        ScriptedModel(answers), [enter, leave], can_use_tool=planned, mode="acceptEdits",
         cwd=tmp_path, env=ENV,
     )  # fmt: skip
     await agent.ask("Go.")
@@ -251,7 +256,7 @@ async def test_plan_mode_is_entered_by_a_tool_and_left_into_the_mode_before_it(t
     assert "plan" in refused
     assert written.startswith("Made")
     assert (enter.seen, leave.seen) == (["acceptEdits"], [("plan", "acceptEdits")])
-    assert agent.context.permissions.mode == "acceptEdits"
+    assert context(agent).permissions.mode == "acceptEdits"
 
 
 def planned(name: str, _input: Any, _question: Question) -> Allow | Deny:
@@ -272,16 +277,16 @@ def planned(name: str, _input: Any, _question: Question) -> Allow | Deny:
 async def test_a_tool_that_nobody_was_asked_about_cannot_widen_what_is_permitted(
     tmp_path: Path, change: ContextChange
 ) -> None:
-    rules = policy(tmp_path).adding(Behaviour.ALLOW, ["look"], Source("user"))
+    flags = replace(NO_FILES, allow_bypass=True, allowed=("look",))
     look = Look(lambda ctx: ctx.permissions, change)
     answers: list[Any] = [[use("1", "look"), use("2", "look")], [say("Done.")]]
-    agent = Agent(ScriptedModel(answers), [look], can_use_tool=agree, policy=rules, cwd=tmp_path, env=ENV)
+    agent = open_agent(ScriptedModel(answers), [look], can_use_tool=agree, flags=flags, cwd=tmp_path, env=ENV)
     await agent.ask("Go.")
 
     assert all("what it changed for later calls was lost" in text for text in results(agent))
     first, second = look.seen
     assert (first.mode, first.working_dirs, first.version) == (second.mode, second.working_dirs, second.version)
-    assert agent.context.cwd == tmp_path
+    assert context(agent).cwd == tmp_path
 
 
 @pytest.mark.proves("A33", "G30")
@@ -293,21 +298,20 @@ async def test_with_a_persons_consent_a_tool_adds_a_working_folder_and_goes_ther
     wish = Wish(lambda _ctx: None, ContextChange(cwd=there, add_directories=(str(there),)))
     read = use("2", "Read", file_path=str(there / "a.txt"))
     answers: list[Any] = [[use("0", "Read", file_path=str(there / "a.txt")), use("1", "wish")], [read], [say("Done.")]]
-    agent = Agent(ScriptedModel(answers), [wish], can_use_tool=planned, policy=policy(here), cwd=here, env=ENV)
+    agent = Agent(ScriptedModel(answers), [wish], can_use_tool=planned, cwd=here, env=ENV)
     await agent.ask("Go.")
 
     refused, _, text = results(agent)
     assert "outside the working folders" in refused or "the plan is not agreed" in refused
     assert "words" in text
-    assert agent.context.cwd == there
-    assert agent.context.permissions.working_dirs == (str(here), str(there))
+    assert context(agent).cwd == there
+    assert context(agent).permissions.working_dirs == (str(here), str(there))
 
 
 async def test_consent_does_not_lift_what_the_session_forbids(tmp_path: Path) -> None:
     wish = Wish(lambda _ctx: None, ContextChange(mode="bypassPermissions"))
-    plain = Policy.empty(str(tmp_path), "/")
     model = ScriptedModel([[use("1", "wish")], [say("Done.")]])
-    agent = Agent(model, [wish], can_use_tool=agree, policy=plain, cwd=tmp_path, env=ENV)
+    agent = Agent(model, [wish], can_use_tool=agree, cwd=tmp_path, env=ENV)
     await agent.ask("Go.")
 
     assert "the mode 'bypassPermissions' cannot be entered here; 'default' stays" in results(agent)[0]
@@ -344,7 +348,7 @@ async def test_a_call_that_may_have_company_changes_nothing(tmp_path: Path) -> N
 
     shared = Shared(lambda ctx: ctx.permissions.mode, ContextChange(mode="plan"))
     answers: list[Any] = [[use("1", "look")], [use("2", "look")], [say("Done.")]]
-    agent = Agent(ScriptedModel(answers), [shared], policy=policy(tmp_path), cwd=tmp_path, env=ENV)
+    agent = Agent(ScriptedModel(answers), [shared], cwd=tmp_path, env=ENV)
     await agent.ask("Go.")
 
     assert shared.seen == ["default", "default"]
@@ -397,9 +401,7 @@ async def test_a_tool_that_becomes_usable_is_appended_and_one_that_stops_keeps_i
 async def test_tools_that_plan_mode_left_out_come_back_when_it_is_left(tmp_path: Path) -> None:
     wish = Wish(lambda _ctx: None, ContextChange(leave_plan=True))
     model = ScriptedModel([[use("1", "wish")], [say("Done.")]])
-    agent = Agent(
-        model, [wish], can_use_tool=agree, policy=policy(tmp_path, "plan"), mode="plan", cwd=tmp_path, env=ENV
-    )
+    agent = Agent(model, [wish], can_use_tool=agree, mode="plan", cwd=tmp_path, env=ENV)
     await agent.ask("Go.")
 
     planning, working = sent(model)

@@ -260,7 +260,7 @@ async def test_a_conversation_that_is_made_anew_does_not_take_it_up(
     [
         pytest.param([PAY, use("2", "pay", amount=6)], {}, id="two calls"),
         pytest.param([use("0", "pay"), PAY], {}, id="one of two is broken"),
-        pytest.param([PAY], {"defers": False}, id="at a terminal"),
+        pytest.param([PAY], {"interactive": True}, id="at a terminal"),
         pytest.param([PAY], {"identity": AgentIdentity("agent-1", "general")}, id="in a sub-agent"),
     ],
 )

@@ -35,7 +35,7 @@ PLAYED: dict[str, tuple[list[Reply], str]] = {
         ],
         "One dollar.\n",
     ),
-    "own_rails": (
+    "own_rules": (
         [
             Reply(
                 (

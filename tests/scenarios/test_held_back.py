@@ -4,10 +4,12 @@ from typing import Any
 
 import pytest
 
-from handrail import Agent, tool
+from handrail import tool
 from handrail.conversation.blocks import Text, ToolUse
+from handrail.providers.choose import ModelOptions
 from handrail.testing.model_server import ModelServer, Reply
 from handrail.tools.pool import AnyTool, Deferral
+from tests.opening import open_agent
 
 pytestmark = pytest.mark.anyio
 
@@ -32,8 +34,8 @@ async def test_names_stand_in_the_first_message_and_the_prefix_stays_when_one_is
     tools = [held(number) for number in range(5)]
     async with ModelServer([search, Reply((Text("ok"),)), Reply((Text("ok"),))], strict=True) as server:
         base = server.url + ("/v1" if provider == "openai" else "")
-        options: dict[str, Any] = {"provider": provider, "base_url": base, "env": {}, "deferral": Deferral(mode="on")}
-        async with Agent("m", tools, **options) as agent:
+        model = ModelOptions(provider, "m", base)
+        async with open_agent(model, tools, env={}, deferral=Deferral(mode="on")) as agent:
             await agent.ask("find one")
             await agent.ask("again")
 
@@ -51,8 +53,8 @@ async def test_names_stand_in_the_first_message_and_the_prefix_stays_when_one_is
 async def test_hundreds_of_long_names_do_not_fill_the_context() -> None:
     tools = [held(number, "_" + 50 * "x") for number in range(600)]
     async with ModelServer([Reply((Text("ok"),))]) as server:
-        options: dict[str, Any] = {"provider": "openai", "base_url": server.url + "/v1", "env": {}}
-        async with Agent("m", tools, deferral=Deferral(mode="on"), **options) as agent:
+        model = ModelOptions("openai", "m", server.url + "/v1")
+        async with open_agent(model, tools, env={}, deferral=Deferral(mode="on")) as agent:
             await agent.ask("hello")
 
     assert len(server.requests[0].raw) < 20_000

@@ -12,8 +12,6 @@ import pytest
 from handrail import Agent, Hooks, RunError, Text, ToolResult, tool
 from handrail.conversation.messages import Attachment, UserMessage
 from handrail.conversation.stream import Usage, UsageUpdate
-from handrail.dispatch.gate import CarefulGate, Rails
-from handrail.errors import HandrailError
 from handrail.hooks.asking import Surroundings
 from handrail.hooks.news import HookNews
 from handrail.hooks.specs import HookSource
@@ -321,16 +319,6 @@ async def test_a_hook_in_the_background_may_wake_the_agent(tmp_path: Path) -> No
     assert run.ended is not None
     assert run.ended.text == "Fixed."
     assert any(text.endswith(" objects: tests fail\n</system-reminder>") for text in texts(agent))
-
-
-def test_hooks_in_two_places_are_refused(tmp_path: Path) -> None:
-    class Own:
-        async def before(self, request: Any) -> Any: ...
-
-        async def after(self, request: Any, output: Any, error: str, seconds: float) -> Any: ...
-
-    with pytest.raises(HandrailError, match="in one place"):
-        agent_with(Hooks(), tmp_path, rails=Rails(CarefulGate(), Own()))
 
 
 async def test_hooks_of_changed_settings_count_from_then_on(tmp_path: Path) -> None:

@@ -15,11 +15,13 @@ from handrail.conversation.blocks import BrokenToolUse, Thinking
 from handrail.conversation.stream import StreamRetry
 from handrail.loop.events import AnswerDiscarded, RequestSent, ResultsComplete
 from handrail.loop.state import Why
+from handrail.providers.choose import ModelOptions
 from handrail.testing.gated import GatedTool
 from handrail.testing.model_server import ModelServer, Received, Reply
 from handrail.tools.events import CallFinished, CallStarted
 from handrail.tools.outcome import Cause
 from handrail.tools.pool import AnyTool, Deferral
+from tests.opening import open_agent
 from tests.scenarios.playing import ending, only, played
 
 pytestmark = pytest.mark.anyio
@@ -28,9 +30,10 @@ CUT = {"anthropic": "max_tokens", "openai": "length", "openai-responses": "incom
 APIS = ("anthropic", "openai", "openai-responses")
 
 
-def agent_for(server: ModelServer, api: str, *tools: AnyTool, **options: Any) -> Agent:
+def agent_for(server: ModelServer, api: str, *tools: AnyTool, **options: Any) -> Agent[Any]:
     base = server.url if api == "anthropic" else f"{server.url}/v1"
-    return Agent("test-model", tools, provider=api, base_url=base, **{"builtin_tools": False, "env": {}, **options})
+    model = ModelOptions(api, "test-model", base)
+    return open_agent(model, tools, **{"builtin_tools": False, "env": {}, **options})
 
 
 @tool(read_only=True, concurrency_safe=True)

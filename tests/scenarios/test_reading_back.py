@@ -13,8 +13,8 @@ import pytest
 from handrail import Agent, tool
 from handrail.conversation.blocks import Text, ToolUse
 from handrail.providers.choose import ModelOptions
+from handrail.session.spec import SessionSpec, ToolOptions
 from handrail.session.transcript import TranscriptOptions
-from handrail.session.work import Work, Worker
 from handrail.testing.model_server import ModelServer, Reply
 
 pytestmark = pytest.mark.anyio
@@ -69,19 +69,22 @@ def env(tmp_path: Path) -> dict[str, str]:
         pytest.param(ToolUse("1", "Bash", {"command": "seq -f 'entry %g' 0 4999"}), id="a big output"),
     ],
 )
-async def test_a_worker_reads_back_what_was_kept(tmp_path: Path, env: dict[str, str], use: ToolUse, kept: bool) -> None:
+async def test_a_session_reads_back_what_was_kept(
+    tmp_path: Path, env: dict[str, str], use: ToolUse, kept: bool
+) -> None:
     (tmp_path / "project").mkdir()
     replies = story(lambda: server, use)
     with anyio.fail_after(30):
         async with ModelServer(replies, strict=True) as server:
-            wishes = ModelOptions(provider="anthropic", model="m", base_url=server.url)
-            work = Work(tmp_path / "project", wishes, session=TranscriptOptions(keep=kept))
+            spec = SessionSpec(
+                tmp_path / "project",
+                ModelOptions("anthropic", "m", server.url),
+                tools=ToolOptions(custom=(long_list,)),
+                transcript=TranscriptOptions(keep=kept),
+            )
             env["BASH_MAX_OUTPUT_LENGTH"] = "2000"
-            worker = Worker(work, env, tools=[long_list])
-            try:
-                await worker.agent.ask("go")
-            finally:
-                await worker.aclose()
+            async with Agent.from_spec(spec, env) as agent:
+                await agent.ask("go")
 
     results = told(server)
     assert results["r"][0] is False
@@ -92,7 +95,7 @@ async def test_a_worker_reads_back_what_was_kept(tmp_path: Path, env: dict[str, 
     assert results["w"][0] is True
     [log] = (tmp_path / "state" / "audit").iterdir()
     lines = [json.loads(line) for line in log.read_text().splitlines()]
-    assert {line["session"] for line in lines} == {worker.id}
+    assert {line["session"] for line in lines} == {agent.session.id}
     assert all(str(tmp_path / "state") in folder for line in lines for folder in line["kept"])
     assert results["o"][0] is True
     assert "outside the working folders" in results["o"][1]
@@ -103,8 +106,8 @@ async def test_an_agent_of_the_library_reads_back_what_was_kept(tmp_path: Path, 
     replies = story(lambda: server, ToolUse("1", "long_list", {}))
     with anyio.fail_after(30):
         async with ModelServer(replies, strict=True) as server:
-            agent = Agent("m", [long_list], provider="anthropic", base_url=server.url, cwd=tmp_path, env=env)
-            async with agent:
+            model = ModelOptions("anthropic", "m", server.url)
+            async with Agent(model, [long_list], cwd=tmp_path, env=env) as agent:
                 await agent.ask("go")
 
     assert told(server)["r"][0] is False

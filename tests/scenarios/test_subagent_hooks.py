@@ -7,10 +7,11 @@ from typing import Any
 import anyio
 import pytest
 
+from handrail import Agent
 from handrail.conversation.blocks import Text, ToolUse
 from handrail.hooks.specs import HookCallback
 from handrail.providers.choose import ModelOptions
-from handrail.session.work import Work, Worker
+from handrail.session.spec import SessionHost, SessionSpec
 from handrail.testing.model_server import ModelServer, Reply
 
 pytestmark = pytest.mark.anyio
@@ -29,12 +30,9 @@ async def worked(
     env = {"HOME": str(folder / "home"), "HANDRAIL_STATE_DIR": str(folder / "state"), "PATH": "/nonexistent"}
     with anyio.fail_after(20):
         async with ModelServer(replies, strict=True) as server:
-            wishes = ModelOptions(provider="anthropic", model="m", base_url=server.url)
-            worker = Worker(Work(folder, wishes, callbacks=callbacks), env)
-            try:
-                answer = await worker.agent.ask("go")
-            finally:
-                await worker.aclose()
+            spec = SessionSpec(folder, ModelOptions(provider="anthropic", model="m", base_url=server.url))
+            async with Agent.from_spec(spec, env, SessionHost(hooks=callbacks)) as agent:
+                answer = await agent.ask("go")
     return answer.text, [request.raw.decode() for request in server.requests]
 
 

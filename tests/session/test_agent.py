@@ -15,6 +15,7 @@ from handrail.loop.limits import Limits
 from handrail.testing import ScriptedModel, say, use
 from handrail.testing.model_server import ModelServer, Reply
 from handrail.tools.events import CallStarted
+from tests.opening import open_agent
 
 
 def scripted(*answers: Any) -> ScriptedModel:
@@ -82,7 +83,7 @@ async def test_tools_see_the_run_they_belong_to(tmp_path: Path) -> None:
         return ""
 
     model = scripted([use("1", "look")], [say("Done.")])
-    agent = Agent(model, [look], builtin_tools=False, cwd=tmp_path, model_name="big", env={})
+    agent = open_agent(model, [look], builtin_tools=False, cwd=tmp_path, model_name="big", env={})
     await agent.ask("Go.")
 
     assert seen == [tmp_path, "big", ("look",), "main", [UserMessage((Text("Go."),))]]
@@ -95,7 +96,7 @@ async def test_tools_see_the_run_they_belong_to(tmp_path: Path) -> None:
 async def test_a_conversation_can_be_continued_in_another_agent() -> None:
     first = Agent(scripted([say("One.")]), env={})
     await first.ask("1?")
-    second = Agent(scripted([say("Two.")]), history=first.messages, env={})
+    second = open_agent(scripted([say("Two.")]), history=first.messages, env={})
 
     await second.ask("2?")
 
@@ -114,7 +115,7 @@ async def test_a_prompt_may_hold_pictures() -> None:
 
 @pytest.mark.anyio
 async def test_query_gives_all_events_of_one_prompt() -> None:
-    events = [event async for event in query("Hi", scripted([say("Hello.")]), env={})]
+    events = [event async for event in query("Hi", Agent(scripted([say("Hello.")]), env={}))]
 
     assert isinstance(events[-1], RunEnded)
     assert events[-1].text == "Hello."
@@ -130,7 +131,7 @@ async def test_leaving_a_query_early_stops_it() -> None:
         await asyncio.Event().wait()
         return ""
 
-    events = query("Hi", scripted([use("1", "wait")]), tools=[wait], env={})
+    events = query("Hi", Agent(scripted([use("1", "wait")]), [wait], env={}))
     async for event in events:
         if isinstance(event, CallStarted):
             break

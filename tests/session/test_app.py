@@ -1,15 +1,37 @@
 """What the app wires together."""
 
 import stat
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from handrail.session.single_call import call_once
-from handrail.session.state_folder import state_folder
+from handrail.conversation.blocks import Json, ToolUse
+from handrail.dispatch.executor import ToolExecutor
+from handrail.dispatch.gate import Rails
+from handrail.session.gate import open_gate
+from handrail.session.redactor import redactor_for
+from handrail.session.session_settings import open_settings
+from handrail.session.spec import print_warning
+from handrail.session.state_folder import result_store, state_folder
 from handrail.session.tools import make_catalog
+from handrail.tools.catalog import Catalog
+from handrail.tools.context import RunContext
 from handrail.tools.function import tool
+from handrail.tools.outcome import Outcome
 from handrail.tools.pool import Deferral, Environment
+from tests.opening import NO_FILES
+
+
+async def call(catalog: Catalog, name: str, raw: Json, folder: Path, env: Mapping[str, str]) -> Outcome:
+    """One call through the executor and the gate of a session without settings."""
+    settings = open_settings(folder, env, state_folder(env), NO_FILES, print_warning)
+    rails, store = Rails(open_gate(settings, redactor=redactor_for(env))), result_store(env)
+    async with ToolExecutor(
+        catalog.pool, RunContext(folder), store, rails=rails, activate=catalog.activate
+    ) as executor:
+        executor.add(ToolUse("call-1", name, raw))
+        return await anext(executor.rest())
 
 
 @pytest.mark.proves("B7")
@@ -32,7 +54,7 @@ async def test_a_search_through_the_executor_loads_the_definition_for_the_next_r
     before = catalog.pool
     assert "Sleep" in before.deferred
 
-    outcome = await call_once(catalog, "ToolSearch", {"query": "select:Sleep"}, tmp_path, {})
+    outcome = await call(catalog, "ToolSearch", {"query": "select:Sleep"}, tmp_path, {})
 
     assert [block.name for block in outcome.result.content] == ["Sleep"]  # type: ignore[union-attr]  # references only
     assert [each.name for each in catalog.pool.active] == [*(each.name for each in before.active), "Sleep"]
@@ -48,7 +70,7 @@ async def test_a_big_result_is_kept_in_the_owners_state_folder(tmp_path: Path) -
 
     catalog = make_catalog(variables={}, custom=(shout,))
 
-    outcome = await call_once(catalog, "shout", {}, tmp_path, {"HANDRAIL_STATE_DIR": str(tmp_path / "state")})
+    outcome = await call(catalog, "shout", {}, tmp_path, {"HANDRAIL_STATE_DIR": str(tmp_path / "state")})
 
     [kept] = (tmp_path / "state").glob("results/*/*.txt")
     assert kept.read_text() == "loud " * 20_000

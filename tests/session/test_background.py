@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
-from handrail import Agent, Hooks, Rails, Text
+from handrail import Hooks, Text
 from handrail.conversation.blocks import ToolResult, ToolUse
 from handrail.conversation.messages import Attachment, UserMessage
 from handrail.dispatch.gate import CarefulGate
-from handrail.session.state_folder import session_store
+from handrail.session.transcript import TranscriptOptions
 from handrail.testing import ScriptedModel, say, use
-from handrail.transcripts.store import OpenTranscript
+from tests.opening import open_agent
 from tests.processes.seen import alive, noted, stay
 
 pytestmark = pytest.mark.anyio
 
-TRUST = Rails(CarefulGate(trusting=True))
+TRUST = CarefulGate(trusting=True)
 
 
 @pytest.mark.proves("R8")
@@ -35,7 +35,7 @@ async def test_the_model_hears_of_a_task_and_the_task_ends_with_the_agent(tmp_pa
     env = {"PATH": os.environ["PATH"], "HANDRAIL_STATE_DIR": str(tmp_path / "state")}
     stopping: list[Any] = []
     hooks = Hooks(callbacks={"Stop": [stopping.append]})
-    agent = Agent(model, cwd=tmp_path, env=env, rails=TRUST, hooks=hooks)
+    agent = open_agent(model, cwd=tmp_path, env=env, gate=TRUST, hooks=hooks)
     async with agent:
         answer = asyncio.ensure_future(agent.ask("go"))
         await asyncio.to_thread((tmp_path / "ready").read_text)
@@ -56,7 +56,7 @@ async def test_the_interpreter_ends_with_the_agent(tmp_path: Path) -> None:
         [[use("a", "REPL", code="import os; open('pids', 'w').write(str(os.getpid()))")], [say("done")]]
     )
     env = {"PATH": os.environ["PATH"], "HANDRAIL_STATE_DIR": str(tmp_path / "state"), "HANDRAIL_REPL": "1"}
-    async with Agent(model, cwd=tmp_path, env=env, rails=TRUST) as agent:
+    async with open_agent(model, cwd=tmp_path, env=env, gate=TRUST) as agent:
         await agent.ask("go")
         (interpreter,) = noted(tmp_path)
         assert alive(interpreter)
@@ -66,20 +66,17 @@ async def test_the_interpreter_ends_with_the_agent(tmp_path: Path) -> None:
 
 async def test_the_task_list_is_there_when_the_session_goes_on(tmp_path: Path) -> None:
     env = {"HANDRAIL_STATE_DIR": str(tmp_path / "state")}
-    store = session_store(env)
 
-    async def answered(session: OpenTranscript, call: ToolUse) -> str:
-        async with Agent(
-            ScriptedModel([[call], [say("done")]]), cwd=tmp_path, env=env, session=session, rails=TRUST
-        ) as agent:
+    async def answered(session: str, call: ToolUse) -> tuple[str, str]:
+        """The id of the session and the result of the call; without an id it is a new session."""
+        model, kept = ScriptedModel([[call], [say("done")]]), TranscriptOptions(resume=session)
+        async with open_agent(model, cwd=tmp_path, env=env, transcript=kept, gate=TRUST) as agent:
             await agent.ask("go")
-        session.scribe.close()
         blocks = [block for message in agent.messages if isinstance(message, UserMessage) for block in message.content]
-        return next(block.text for block in reversed(blocks) if isinstance(block, ToolResult))
+        return agent.session.id, next(block.text for block in reversed(blocks) if isinstance(block, ToolResult))
 
-    first = store.create(str(tmp_path))
-    await answered(first, use("a", "TaskCreate", subject="go on", description=""))
-    resumed = await answered(store.resume(first.path, str(tmp_path)), use("b", "TaskList"))
-    other = await answered(store.create(str(tmp_path)), use("c", "TaskList"))
+    first, _ = await answered("", use("a", "TaskCreate", subject="go on", description=""))
+    _, resumed = await answered(first, use("b", "TaskList"))
+    _, other = await answered("", use("c", "TaskList"))
 
     assert (resumed, other) == ("1. go on (pending)", "There are no tasks.")

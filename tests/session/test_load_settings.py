@@ -12,6 +12,7 @@ import pytest
 
 from handrail.conversation.request import Thinking
 from handrail.errors import ProviderSetupError, SettingsError
+from handrail.loop.run_config import RequestOptions
 from handrail.processes.sandbox.placeholders import Placeholders
 from handrail.providers.choose import ModelOptions
 from handrail.session.agent import Agent
@@ -262,8 +263,10 @@ def test_how_hard_to_think_is_left_to_flags(world: World) -> None:
     world.write("user", {"effortLevel": "high", "alwaysThinkingEnabled": True})
     loaded = world.load()
 
-    assert thinking_options(loaded, {}) == {"effort": "high", "thinking": Thinking("adaptive")}
-    assert thinking_options(loaded, {"effort": "low", "thinking": Thinking("off")}) == {}
+    asked = RequestOptions(effort="low", thinking=Thinking("off"))
+
+    assert thinking_options(loaded, RequestOptions()) == RequestOptions(effort="high", thinking=Thinking("adaptive"))
+    assert thinking_options(loaded, asked) == asked
 
 
 # What a start pays for
@@ -288,7 +291,7 @@ def test_a_start_loads_no_more_of_settings_than_it_needs(world: World) -> None:
         )
         return {name.removeprefix("handrail.") for name in ran.stdout.split()}
 
-    least = {f"config.{name}" for name in ("asked", "places", "problems", "snapshot", "watch")}
+    least = {f"config.{name}" for name in ("flags", "places", "problems", "snapshot", "watch")}
     assert loaded() == least
 
     world.write("user", {"permissions": {"deny": ["Read(.env)"], "allow": ["Glob"]}, "model": "m"})
@@ -441,7 +444,7 @@ def test_a_program_that_gives_policy_is_asked_once(world: World) -> None:
 def test_trust_that_is_given_or_taken_meanwhile_counts(world: World) -> None:
     heard: list[str] = []
     world.write("project", {"permissions": {"allow": ["Bash(make)"]}})
-    live = world.live(heard=heard)
+    live = world.live(changes=heard)
     assert live.policy().rules == ()
 
     world.trust()
@@ -577,7 +580,7 @@ def test_folders_that_are_added_in_a_session_are_working_folders_for_tools_too(w
 
 def test_how_much_a_command_may_write_follows_the_settings(world: World) -> None:
     live = world.live()
-    services = tool_services(live)()
+    services = tool_services(live)
     usual = services.output_quota()
 
     world.write("user", {"commandOutputQuota": 5_000})

@@ -13,6 +13,8 @@ import pytest
 from handrail.config.flags import NO_FLAGS_GIVEN, SettingsFlags
 from handrail.config.places import places_for
 from handrail.conversation.blocks import ToolUse
+from handrail.dispatch.approval.gate import PolicyGate
+from handrail.dispatch.approval.judging import tool_checks
 from handrail.dispatch.approval.question import Question
 from handrail.dispatch.executor import ToolExecutor
 from handrail.dispatch.gate import Rails
@@ -21,7 +23,6 @@ from handrail.permissions.policy import Policy
 from handrail.permissions.rules import SESSION, Behaviour
 from handrail.processes.sandbox import confine
 from handrail.processes.sandbox.choose import Method, MethodTrial, try_methods
-from handrail.session.gate import FolderGate
 from handrail.session.sandbox import denied_paths, protected_names, public
 from handrail.session.session_settings import SessionSettings, tool_services
 from handrail.session.tools import make_catalog
@@ -59,12 +60,12 @@ class World:
         """A session under these settings."""
         self.settings(sandbox, **permissions)
         self.live = SessionSettings(places_for(self.project, self.env, self.root / "state"), self.env, asked)
-        services = tool_services(self.live)()
+        services = tool_services(self.live)
         self.closing.append(services.sandbox)
         self.catalog = make_catalog(
             variables=self.live.loaded.env, services=lambda: services, deferral=Deferral(mode="off")
         )
-        self.gate = FolderGate(self.project, self.env, in_force=self.live.in_force, handler=self, audited=False)
+        self.gate = PolicyGate(self.live.in_force(), self, conditions=tool_checks)
         return self
 
     async def ask(self, question: Question) -> Allow | None:

@@ -7,7 +7,7 @@ import pytest
 
 from handrail.conversation.blocks import Image, Text
 from handrail.conversation.messages import UserMessage
-from handrail.session.slash_files import expanded, filled, find_commands
+from handrail.session.slash_files import expand_command, fill_arguments, find_commands
 from handrail.session.subagents import find_agents
 
 
@@ -75,7 +75,7 @@ def test_commands_are_found_and_the_nearest_of_a_name_counts(tmp_path: Path, hom
         "mine": ("Mine.", ""),
     }
     said = UserMessage((Text("/fix the bug"), Image("aGk=", "image/png")))
-    whole, command = expanded(said, found)
+    whole, command = expand_command(said, found)
     assert whole == UserMessage((Text("Fix the bug."), Image("aGk=", "image/png")))
     assert command is not None
     assert (command.name, command.typed) == ("fix", "/fix the bug")
@@ -85,7 +85,7 @@ def test_commands_are_found_and_the_nearest_of_a_name_counts(tmp_path: Path, hom
 def test_what_is_no_command_is_left_as_it_is(tmp_path: Path, home: Path, text: str) -> None:
     write(home / ".claude/commands/fix.md", "Fix.")
     found = find_commands(tmp_path, {"HOME": str(home)})
-    assert expanded(UserMessage((Text(text),)), found) == (UserMessage((Text(text),)), None)
+    assert expand_command(UserMessage((Text(text),)), found) == (UserMessage((Text(text),)), None)
 
 
 @pytest.mark.parametrize(
@@ -100,4 +100,4 @@ def test_what_is_no_command_is_left_as_it_is(tmp_path: Path, home: Path, text: s
     ],
 )
 def test_words_go_where_the_command_wants_them(body: str, words: str, text: str) -> None:
-    assert filled(body, words) == text
+    assert fill_arguments(body, words) == text

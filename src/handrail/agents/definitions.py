@@ -1,7 +1,7 @@
 """Which sub-agents there are: built in, written down in files, or given by the program that drives us."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from handrail.files.frontmatter import read_head, split_names
@@ -9,7 +9,6 @@ from handrail.records import record
 
 NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*", re.IGNORECASE)
 NOT_FOR_SUBAGENTS = frozenset({"Agent", "AskUserQuestion", "EnterPlanMode", "ExitPlanMode"})
-READERS = frozenset({"Glob", "Grep", "Read", "ToolSearch", "WebFetch", "WebSearch"})
 
 
 @record
@@ -37,10 +36,9 @@ class AgentDefinition:
             return False
         return self.tools is None or _names_tool(self.tools, tool)
 
-    @property
-    def only_reads(self) -> bool:
-        """Whether nothing it may use can change anything."""
-        return self.tools is not None and {tool.partition("(")[0] for tool in self.tools} <= READERS
+    def has_only(self, is_wanted: Callable[[str], bool]) -> bool:
+        """Whether it names its tools, and every one of them is wanted."""
+        return self.tools is not None and all(is_wanted(tool.partition("(")[0].strip()) for tool in self.tools)
 
 
 BUILT_IN = (

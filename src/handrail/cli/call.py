@@ -3,24 +3,17 @@
 import argparse
 import asyncio
 import json
-import os
 import sys
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from pydantic_core import to_jsonable_python
 
 from handrail.cli.permission_flags import rule_problems, settings_flags, warn, without_effect
-from handrail.config.execution import features_of
 from handrail.conversation.blocks import Json, Text
 from handrail.conversation.plain import plain
 from handrail.errors import HandrailError
-from handrail.session.background import end_tasks
-from handrail.session.session_settings import open_settings, tool_services
-from handrail.session.single_call import call_once
-from handrail.session.state_folder import state_folder
-from handrail.session.tools import make_catalog
+from handrail.session.single_call import call_tool
 from handrail.tools.outcome import Cause, Outcome, Status
 from handrail.tools.output import sendable
 
@@ -35,19 +28,7 @@ def run(chosen: argparse.Namespace) -> int:
     raw = parsed(sys.stdin.read() if chosen.input == "-" else chosen.input)
     for warning in without_effect(chosen):
         warn(warning)
-    live = open_settings(Path.cwd(), os.environ, state_folder(os.environ), settings_flags(chosen), warn)
-    env = live.loaded.env
-    services = cache(tool_services(live))
-    features = features_of(live.loaded.settings, env) - {"agents"}  # there is nobody to run them
-    catalog = make_catalog(variables=env, denied=live.denied, services=services, features=features)
-
-    async def called() -> Outcome:
-        try:
-            return await call_once(catalog, chosen.tool, raw, Path.cwd(), env, live=live, told=warn)
-        finally:
-            await end_tasks(services)
-
-    outcome = asyncio.run(called())
+    outcome = asyncio.run(call_tool(chosen.tool, raw, Path.cwd(), flags=settings_flags(chosen), on_warning=warn))
     if chosen.json:
         print(sendable(json.dumps(as_json(outcome), ensure_ascii=False)))
     else:

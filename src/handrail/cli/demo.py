@@ -7,25 +7,22 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import replace
+from contextlib import aclosing, contextmanager
 from functools import partial
 from importlib import resources
 from pathlib import Path
 
 from handrail.cli.demo_project import FILES, RULES, Ground, lay_out
-from handrail.cli.demo_view import Watch, wrapped
+from handrail.cli.demo_view import DemoView, wrapped
 from handrail.config.flags import SettingsFlags
-from handrail.config.places import places_for
-from handrail.dispatch.gate import Rails
+from handrail.conversation.blocks import Text
+from handrail.conversation.messages import UserMessage
 from handrail.loop.run_config import Model
 from handrail.providers.cassette.opening import open_replayed_provider, open_replayer, surroundings_of
 from handrail.providers.choose import ModelOptions
-from handrail.session.agent import Agent
-from handrail.session.gate import GATE_MODULES, FolderGate
-from handrail.session.session_settings import SessionSettings, tool_services
-from handrail.session.state_folder import state_folder
-from handrail.tools.stand_in import fetch
+from handrail.session.build import open_session
+from handrail.session.spec import PromptOptions, SessionHost, SessionSpec, ToolOptions
+from handrail.tools.pool import NO_DEFERRAL
 from handrail.tui.timeline import RUNNING, STREAMING, WAITING
 
 PROMPT = "The tests of this project fail. Find out why, repair it, and tidy up."
@@ -54,39 +51,37 @@ def run(chosen: argparse.Namespace) -> int:
         with resources.as_file(resources.files("handrail.cli") / CASSETTE) as cassette:
             replayer = open_replayer(cassette, surroundings_of(ground.project, ground.env), speed=1.0, in_order=True)
             try:
-                watched = asyncio.run(play(open_replayed_provider(replayer, ModelOptions()), ground, width))
+                view = asyncio.run(play(open_replayed_provider(replayer, ModelOptions()), ground, width))
             except asyncio.CancelledError:
                 return TERMINATED
-        say(f"\nWhen everything happened:\n\n{drawable(watched.timeline(), sys.stdout.encoding)}")
-        say(f"\nWho decided, and why:\n\n{watched.trace()}")
+        say(f"\nWhen everything happened:\n\n{drawable(view.timeline(), sys.stdout.encoding)}")
+        say(f"\nWho decided, and why:\n\n{view.trace()}")
         say(f"\nWhat changed:\n\n{ground.git('diff', '--no-color').rstrip()}")
-    return 0 if watched.ended and not watched.ended.is_error else 1
+    return 0 if view.ended and not view.ended.is_error else 1
 
 
-async def play(model: Model, ground: Ground, width: int) -> Watch:
+async def play(model: Model, ground: Ground, width: int) -> DemoView:
     """Let the agent work on the prompt; words and calls are said as they come."""
-    watched = Watch(say, width)
-    places = replace(places_for(ground.project, ground.env, state_folder(ground.env)), policy=())
-    live = SessionSettings(places, ground.env, SettingsFlags(trust=True))
-    agent = Agent(
-        model,
-        builtin_tools=TOOLS,
-        system_prompt="You repair small projects.",
+    view = DemoView(say, width)
+    spec = SessionSpec(
         cwd=ground.project,
-        rails=Rails(FolderGate(ground.project, ground.env, in_force=live.in_force)),
-        env=ground.env,
-        services=tool_services(live),
-        model_name="demo",
+        model=ModelOptions(model="demo"),
+        prompt=PromptOptions("You repair small projects.", context=False),
+        tools=ToolOptions(builtin=TOOLS, deferral=NO_DEFERRAL),
+        flags=SettingsFlags(trust=True, managed_policy=False),
     )
-    for module in (*agent.tools.modules(), *GATE_MODULES):
-        fetch(module)  # what a longer run does while the model thinks
+    session = open_session(spec, ground.env, SessionHost(model=model))
+    session.warm_up()  # what a longer run does while the model thinks
     working = asyncio.current_task()
     assert working
     with on_termination(partial(asyncio.get_running_loop().call_soon_threadsafe, working.cancel)):
-        async with agent:
-            async for event in agent.run(PROMPT):
-                watched.hear(event)
-    return watched
+        try:
+            async with aclosing(session.drive(UserMessage((Text(PROMPT),)))) as events:
+                async for event in events:
+                    view.hear(event)
+        finally:
+            await session.aclose()
+    return view
 
 
 @contextmanager

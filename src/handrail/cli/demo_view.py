@@ -17,7 +17,7 @@ from handrail.tui.timeline import Row, Span, Talk, draw, spans
 Say = Callable[[str], None]
 
 
-class Watch:
+class DemoView:
     """Says what happens, in lines of at most `width` columns, and remembers it."""
 
     def __init__(self, say: Say, width: int) -> None:

@@ -26,7 +26,7 @@ from handrail.processes.sandbox.limits import EVERYWHERE, LIMITS, PROTECTS
 from handrail.processes.sandbox.settings import read_settings
 from handrail.providers.choose import ModelOptions, choose
 from handrail.records import record
-from handrail.session.hooks import hook_options, in_order, sources_of
+from handrail.session.hooks import in_order, sources_of
 from handrail.session.load_settings import ignored_note
 from handrail.session.model_options import model_options
 from handrail.session.session_settings import SessionSettings
@@ -73,7 +73,9 @@ class Here:
         env = {**variables, "HOME": str(home)}
         self.live: SessionSettings | None = None
         try:
-            self.live = SessionSettings(places_for(cwd, env, state_folder(variables)), env, told=self.rules.append)
+            self.live = SessionSettings(
+                places_for(cwd, env, state_folder(variables)), env, on_warning=self.rules.append
+            )
             self.live.policy()
         except SettingsError as error:
             self.refusal = str(error)
@@ -218,7 +220,7 @@ def settings(here: Here) -> Iterator[Finding]:
         yield Finding("settings", "file", State.NOTE if problem.hint else State.PROBLEM, str(problem))
     for rule in here.rules:
         yield Finding("settings", "rule", State.PROBLEM, rule)
-    for wrong_hook in Hooks(sources=in_order(sources_of(here.live.loaded), hook_options(here.live.loaded))).problems:
+    for wrong_hook in Hooks(sources=in_order(sources_of(here.live.loaded))).problems:
         level = State.PROBLEM if wrong_hook.kind == "malformed" else State.NOTE
         yield Finding("settings", "hook", level, str(wrong_hook))
 

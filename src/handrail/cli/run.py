@@ -8,34 +8,36 @@ import select
 import signal
 import stat
 import sys
-import threading
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
+from typing import TYPE_CHECKING
 
 from handrail.cli.flags import Flags, read_flags
-from handrail.cli.permission_flags import settings_flags, warn
+from handrail.cli.permission_flags import warn
+from handrail.cli.session_flags import session_spec
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import UserMessage
 from handrail.conversation.plain import plain
-from handrail.conversation.request import Thinking, ThinkingMode
 from handrail.errors import HandrailError
 from handrail.headless.debug import DebugPrinter, open_debug_file
 from handrail.headless.lines import Lines, kept_ids
 from handrail.headless.printer import Printer, printer_for
-from handrail.loop.events import LoopEvent, RequestSent, RunEnded
-from handrail.loop.limits import Limits
-from handrail.providers.choose import ModelOptions
-from handrail.session.tools import builtin_names
-from handrail.session.transcript import TranscriptOptions, mirror_folder
-from handrail.session.work import Work, Worker
-from handrail.tools.pool import NO_DEFERRAL
+from handrail.lazy import lazy
+from handrail.loop.events import RunEnded
+from handrail.session.build import open_session
+from handrail.session.session import Session
+from handrail.session.spec import SessionHost
+from handrail.session.transcript import mirror_folder
 
 if TYPE_CHECKING:
-    from handrail.headless.mirror import MirroredOut
-    from handrail.headless.streams import Out
+    from handrail.headless import engine, streams
+    from handrail.headless import mirror as mirrors
+    from handrail.headless import serve as serving
+else:
+    engine = lazy("handrail.headless.engine")
+    mirrors = lazy("handrail.headless.mirror")
+    serving = lazy("handrail.headless.serve")
+    streams = lazy("handrail.headless.streams")
 
 NO_PROMPT = 'there is no prompt. Give one: handrail -p "What does this project do?", or pipe it in.'
 FAILED, USAGE, INTERRUPTED, TERMINATED = 1, 2, 130, 143
@@ -44,13 +46,7 @@ STDIN_PATIENCE = 3.0
 """How long a pipe that nobody writes to is waited for when there is a prompt already."""
 AT_ONCE = 0.5
 """Signals that come so soon, in seconds, after the first mean the same."""
-ON_ITS_WAY = 0.05
-"""By then the first request has left, and the model thinks: time to load the tools it may call."""
-
-TASK_BUDGETS = "task-budgets-2026-03-13"
 STATES_WANTED = "CLAUDE_CODE_SDK_READS_SESSION_STATE"
-
-THINKING: dict[str | None, ThinkingMode] = {"adaptive": "adaptive", "disabled": "off", None: "default"}
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -67,13 +63,13 @@ def run(arguments: Sequence[str]) -> int:
     plain_log()
     try:
         with open_debug_file(flags.chosen.debug_file) as flags.chosen.debug_out:
-            return worked(flags)
+            return dispatch(flags)
     except HandrailError as error:
         warn(str(error))
         return FAILED
 
 
-def worked(flags: Flags) -> int:
+def dispatch(flags: Flags) -> int:
     """Let a program drive the agent, or work on the one prompt."""
     if flags.chosen.input_format == "stream-json":
         return asyncio.run(serve(flags))
@@ -81,7 +77,7 @@ def worked(flags: Flags) -> int:
     if not prompt and not (flags.chosen.resume or flags.chosen.newest):
         warn(NO_PROMPT)
         return FAILED
-    return asyncio.run(work(flags, prompt))
+    return asyncio.run(answer(flags, prompt))
 
 
 def plain_log() -> None:
@@ -95,56 +91,30 @@ def plain_log() -> None:
         logging.lastResort.setFormatter(Plain())
 
 
-async def work(flags: Flags, prompt: str) -> int:
+async def answer(flags: Flags, prompt: str) -> int:
     """Let the agent work on the prompt and print what happens."""
     chosen = flags.chosen
-    worker = worker_for(chosen)
-    printers = printers_for(chosen, worker)
-    loop = asyncio.get_running_loop()
-    connecting = asyncio.ensure_future(worker.connect())
-
-    def stop() -> None:
-        connecting.cancel()
-        worker.agent.interrupt()
-
-    code = on_signals(stop)
+    session = open_session(session_spec(chosen), host=SessionHost(on_warning=warn))
+    printers = printers_for(chosen, session)
+    code = on_signals(session.conversation.interrupt)
     ended: RunEnded | None = None
     try:
-        await asyncio.wait((connecting,))
-        if not connecting.cancelled():
-            connecting.result()
-        async for event in events(prompt, chosen, worker):
-            if code() is not None and not isinstance(event, RunEnded):
-                worker.agent.interrupt()  # the signal may have come before there was a run
-            for printer in printers:
-                printer.hear(event)
-            match event:
-                case RequestSent(turn=1, attempt=1):
-                    loop.call_later(ON_ITS_WAY, threading.Thread(target=worker.get_ready, daemon=True).start)
-                case RunEnded():
+        message = UserMessage((Text(prompt),) if prompt else ())  # a deferred call needs no words
+        if not prompt and session.conversation.deferred is None:
+            raise HandrailError(NO_PROMPT)
+        async with aclosing(session.drive(message)) as events:
+            async for event in events:
+                if code() is not None and not isinstance(event, RunEnded):
+                    session.conversation.interrupt()  # the signal may have come before there was a run
+                for printer in printers:
+                    printer.hear(event)
+                if isinstance(event, RunEnded):
                     ended = event
-                case _:
-                    pass
     finally:
-        await worker.aclose()
+        await session.aclose()
     if (stopped := code()) is not None:
         return stopped
     return FAILED if ended is None or ended.is_error else 0
-
-
-def worker_for(chosen: argparse.Namespace) -> Worker:
-    """Who works."""
-    wanted, given = led_by(chosen, work_for(chosen), options(chosen))
-    return Worker(wanted, os.environ, **given)
-
-
-def led_by(chosen: argparse.Namespace, work: Work, options: Mapping[str, Any]) -> tuple[Work, Mapping[str, Any]]:
-    """Work and options as the agent of --agent changes them, if there is one."""
-    if not chosen.agent:
-        return work, options
-    from handrail.session.with_agent import with_agent  # noqa: PLC0415  # only those who name one pay for it
-
-    return with_agent(work, options, chosen.agent, os.environ)
 
 
 def on_signals(stop: Callable[[], None]) -> Callable[[], int | None]:
@@ -171,173 +141,56 @@ def on_signals(stop: Callable[[], None]) -> Callable[[], int | None]:
 
 async def serve(flags: Flags) -> int:
     """Let another program drive the agent over standard input and output."""
-    from handrail.headless.engine import Spec, open_conversation  # noqa: PLC0415  # only programs pay for it
-    from handrail.headless.serve import Service, Serving  # noqa: PLC0415
-    from handrail.headless.streams import FileLines, FileOut  # noqa: PLC0415
-
     chosen = flags.chosen
-    spec = Spec(
-        work_for(chosen),
-        options(chosen),
+    spec = session_spec(chosen)
+    plain_out = streams.FileOut(sys.stdout.fileno())
+    mirror = mirrors.MirroredOut(plain_out, mirror_folder(spec.cwd, os.environ)) if chosen.session_mirror else None
+    host = SessionHost(on_warning=warn, mirror=mirror.hear if mirror else None)
+    options = engine.EngineOptions(
         ask=chosen.permission_prompt_tool,
         partial=chosen.include_partial_messages,
         hook_events=chosen.include_hook_events,
-        slash=not chosen.disable_slash_commands,
-        lead=partial(led_by, chosen),
-        listener=lambda worker: debugging(chosen, worker).hear if chosen.debug_file else None,
+        listener=lambda session: debug_printer(chosen, session).hear if chosen.debug_file else None,
     )
-    plain = FileOut(sys.stdout.fileno())
-    mirror = mirror_of(plain, spec.work) if chosen.session_mirror else None
-    if mirror is not None:
-        spec = replace(spec, work=replace(spec.work, mirror=mirror.hear))
-    service = Service(
-        mirror or plain,
-        lambda wishes, control: open_conversation(spec, os.environ, wishes, control),
-        Serving(replay=chosen.replay_user_messages, states=os.environ.get(STATES_WANTED) == "1"),
+    service = serving.Service(
+        mirror or plain_out,
+        lambda client, control: engine.open_engine(spec, os.environ, host, client, control, options=options),
+        serving.Serving(replay=chosen.replay_user_messages, states=os.environ.get(STATES_WANTED) == "1"),
     )
 
     def stop() -> None:
         service.stop()
-        plain.hurry()
+        plain_out.hurry()
 
     stopped = on_signals(stop)
-    code = await service.serve(FileLines(sys.stdin.fileno()))
+    code = await service.serve(streams.FileLines(sys.stdin.fileno()))
     if mirror is not None:
         await mirror.rest()
     by_signal = stopped()
     return code if by_signal is None else by_signal
 
 
-def mirror_of(out: "Out", work: Work) -> "MirroredOut":
-    """Lines for a program that keeps sessions itself."""
-    from handrail.headless.mirror import MirroredOut  # noqa: PLC0415
-
-    return MirroredOut(out, mirror_folder(work.cwd, os.environ))
-
-
-def events(prompt: str, chosen: argparse.Namespace, worker: Worker) -> AsyncIterator[LoopEvent]:
-    """What comes of the prompt, or of a command at its beginning."""
-    if not prompt and worker.agent.deferred is None:
-        raise HandrailError(NO_PROMPT)
-    message = UserMessage((Text(prompt),) if prompt else ())  # a call that was put off needs no words
-    if chosen.disable_slash_commands or not prompt.startswith("/"):
-        return worker.agent.run(message)
-    from handrail.session.prompts import Prompts  # noqa: PLC0415  # few prompts are commands
-
-    return Prompts(worker).run(message)
-
-
-def work_for(chosen: argparse.Namespace) -> Work:
-    """Where to work, with which model, and what to tell it."""
-    return Work(
-        cwd=Path.cwd(),
-        wishes=ModelOptions(chosen.provider, chosen.model, chosen.base_url, "", chosen.fallback_model),
-        system=chosen.system_prompt if chosen.system_prompt_file is None else text_of(chosen.system_prompt_file),
-        addition="\n\n".join(
-            part
-            for part in (
-                chosen.append_system_prompt,
-                text_of(chosen.append_system_prompt_file) if chosen.append_system_prompt_file else "",
-            )
-            if part
-        ),
-        session=TranscriptOptions(
-            keep=not chosen.no_session_persistence and not chosen.replay,
-            session_id=chosen.session_id,
-            resume=chosen.resume or "",
-            newest=chosen.newest,
-            fork=chosen.fork_session,
-            upto=chosen.resume_session_at,
-            dropped=chosen.resume_drops_turn,
-            name=chosen.name,
-            mirror_folder=chosen.session_mirror,
-        ),
-        agents=chosen.agents,
-        servers=servers_for(chosen),
-        strict_servers=chosen.strict_mcp_config,
-        record=chosen.record and Path(chosen.record),
-        replay=chosen.replay and Path(chosen.replay),
-        asked=settings_flags(chosen),
-        told=warn,
-        debug=bool(chosen.debug or chosen.debug_file),
-        verbose=chosen.verbose,
-    )
-
-
-def servers_for(chosen: argparse.Namespace) -> dict[str, Any]:
-    """The MCP servers of the command line."""
-    servers: dict[str, Any] = {}
-    for config in chosen.mcp_config:
-        from handrail.session.mcp_servers import read_servers  # noqa: PLC0415  # only those who have some pay for it
-
-        servers |= read_servers(config, Path.cwd())
-    return servers
-
-
-def options(chosen: argparse.Namespace) -> dict[str, Any]:
-    """What the agent is given beside that."""
-    mode = THINKING[chosen.thinking]
-    every = builtin_names()
-    wanted = every if chosen.tools is None or chosen.tools == ("default",) else chosen.tools
-    for name in sorted({*wanted} - every):
-        warn(f"--tools: there is no built-in tool {name!r} here; the others are used")
-    # whoever names the tools wants them in full, and no search for others; those of servers may still be many
-    deferral = {} if wanted is every or chosen.mcp_config else {"deferral": NO_DEFERRAL}
-    return {
-        **deferral,
-        "limits": Limits(turns=chosen.max_turns, dollars=chosen.max_budget_usd),
-        "output": chosen.json_schema,
-        "builtin_tools": [name for name in wanted if name in every],
-        "effort": chosen.effort,
-        "thinking": Thinking("off")
-        if chosen.max_thinking_tokens == 0
-        else Thinking(mode, chosen.max_thinking_tokens, chosen.thinking_display),
-        "betas": (*chosen.betas, *((TASK_BUDGETS,) if chosen.task_budget else ())),
-        "task_budget": chosen.task_budget,
-    }
-
-
-def text_of(file: str) -> str:
-    """
-    What a file says.
-
-    Raises:
-        HandrailError: it cannot be read.
-    """
-    try:
-        return Path(file).read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise HandrailError(f"{file!r} cannot be read: {error}. Give a text file in UTF-8.") from error
-
-
-def printers_for(chosen: argparse.Namespace, worker: Worker) -> list[Printer]:
-    """Who hears the events of the run."""
+def printers_for(chosen: argparse.Namespace, session: Session) -> list[Printer]:
+    """What prints the events of the run."""
     lines = Lines(
-        worker.id,
+        session.id,
         partial=chosen.include_partial_messages,
         hook_events=chosen.include_hook_events,
-        facts=lambda: facts(worker, chosen),
-        uuid_of=kept_ids(worker.session.scribe if worker.session else None),
+        facts=session.facts,
+        uuid_of=kept_ids(session.transcript.scribe if session.transcript else None),
     )
     printers: list[Printer] = [printer_for(chosen.output_format, lines, sys.stdout, sys.stderr)]
     if chosen.debug_file:
-        printers.append(debugging(chosen, worker))
+        printers.append(debug_printer(chosen, session))
     elif chosen.debug or chosen.verbose:
         notices = chosen.output_format != "text"  # there they are told in any case
         printers.append(DebugPrinter(sys.stderr, everything=bool(chosen.debug), notices=notices))
     return printers
 
 
-def debugging(chosen: argparse.Namespace, worker: Worker) -> DebugPrinter:
+def debug_printer(chosen: argparse.Namespace, session: Session) -> DebugPrinter:
     """Writes what happens to the file of --debug-file, without the secrets that are known."""
-    return DebugPrinter(chosen.debug_out, everything=True, clean=worker.redactor.text)
-
-
-def facts(worker: Worker, chosen: argparse.Namespace) -> dict[str, Any]:
-    """What the first line of a stream tells."""
-    from handrail.session.prompts import Prompts  # noqa: PLC0415  # other forms do not tell it
-
-    return Prompts(worker, slash=not chosen.disable_slash_commands).facts()
+    return DebugPrinter(chosen.debug_out, everything=True, clean=session.redactor.text)
 
 
 def prompt_of(chosen: argparse.Namespace) -> str:

@@ -8,7 +8,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from handrail.session.tools import make_catalog, whatever_the_input
+from handrail.cli.permission_flags import warn
+from handrail.config.execution import features_of
+from handrail.config.flags import NO_FLAGS_GIVEN
+from handrail.session.session_settings import open_settings
+from handrail.session.state_folder import state_folder
+from handrail.session.tools import deferral_of, make_catalog, whatever_the_input
 from handrail.tools.access import EXCLUSIVE, SHARED
 from handrail.tools.context import RunContext
 from handrail.tools.pool import AnyTool, Pool
@@ -17,7 +22,14 @@ from handrail.tools.tool import PLAIN_VIEW
 
 def run(chosen: argparse.Namespace) -> int:
     """Print the pool as a table or as JSON."""
-    pool = make_catalog(variables=os.environ).pool
+    settings = open_settings(Path.cwd(), os.environ, state_folder(os.environ), NO_FLAGS_GIVEN, warn)
+    env = settings.loaded.env
+    pool = make_catalog(
+        variables=env,
+        denied=settings.denied,
+        features=features_of(settings.loaded.settings, env),
+        deferral=deferral_of(env),
+    ).pool
     rows = [about(tool, pool) for tool in pool]
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     print(json.dumps(rows, ensure_ascii=False, indent=2) if chosen.json else table(rows, width))

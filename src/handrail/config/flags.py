@@ -33,9 +33,12 @@ class SettingsFlags:
     allow_bypass: bool = False
     """--allow-dangerously-skip-permissions: it may be entered later"""
     allowed: tuple[str, ...] = ()
+    ask: tuple[str, ...] = ()
     disallowed: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
     wideners: Wideners = "trusted"
+    managed_policy: bool = True
+    """Without, the policy of this machine does not count: for programs that bring all their rules themselves."""
 
     @property
     def wanted(self) -> FileFlags:

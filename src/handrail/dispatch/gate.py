@@ -4,7 +4,8 @@ Who has a say in a call: hooks, and the gate that decides.
 The engine knows them as Protocols. The neutral ones here let it run without any rules; the real ones are handed in.
 """
 
-from functools import lru_cache
+from collections.abc import Callable
+from functools import cached_property, lru_cache
 from typing import Any, Protocol
 
 from handrail.conversation.blocks import Json, ToolUse
@@ -206,9 +207,19 @@ def tool_opinion(verdict: Verdict, reason: str) -> Opinion:
     return Opinion(TOOL_STRENGTH[verdict], verdict, "tool", reason)
 
 
-@record
 class Rails:
-    """Everyone who has a say. None = nobody of that kind, at no cost."""
+    """The gate that decides and the hooks around calls (None = there are none, at no cost)."""
 
-    gate: Gate = CarefulGate()
-    hooks: Hooks | None = None
+    def __init__(self, gate: Gate | Callable[[], Gate] = CarefulGate(), hooks: Hooks | None = None) -> None:  # noqa: B008  # frozen
+        """A function in the place of a gate opens it when the first call needs it."""
+        self._gate = gate
+        self.hooks = hooks
+
+    @cached_property
+    def gate(self) -> Gate:
+        """Decides about calls."""
+        return self._gate() if callable(self._gate) else self._gate
+
+    def snapshot(self, run: RunContext) -> PermissionSnapshot:
+        """The policy in force for the calls of a run."""
+        return self.gate.snapshot(run)

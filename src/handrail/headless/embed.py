@@ -1,7 +1,7 @@
 """
 The protocol of `handrail --input-format stream-json` inside another program, over any pair of streams.
 
-    await serve(StreamLines(reader), StreamOut(writer), Work(cwd=folder))
+    await serve(StreamLines(reader), StreamOut(writer), SessionSpec(cwd=folder))
 
 Several conversations may be served at once in one process, each with its own streams and its own work.
 """
@@ -12,10 +12,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from handrail.errors import ClosedError
-from handrail.headless.engine import Spec, open_conversation
+from handrail.headless.engine import EngineOptions, open_engine
 from handrail.headless.serve import PLAIN_SERVING, Service, Serving
 from handrail.headless.streams import Lines, Out, line_bytes
-from handrail.session.work import Work
+from handrail.session.spec import NO_HOST, SessionHost, SessionSpec
+
+ASK_CLIENT = EngineOptions(ask="stdio")
 
 
 class StreamLines:
@@ -49,23 +51,21 @@ class StreamOut:
 async def serve(
     lines: Lines,
     out: Out,
-    work: Work,
+    spec: SessionSpec,
     *,
     env: Mapping[str, str] | None = None,
-    ask: str = "stdio",
-    partial: bool = False,
-    slash: bool = True,
+    host: SessionHost = NO_HOST,
+    options: EngineOptions = ASK_CLIENT,
     serving: Serving = PLAIN_SERVING,
-    **options: Any,
 ) -> int:
     """
     Serve one conversation until its input ends; 0, or 1 if its last result was an error.
 
-    `env` holds keys, HOME and HANDRAIL_STATE_DIR (default: this process's). `ask`: who is asked for permission, "" for
-    nobody, `stdio` for the other side, or an MCP tool. Without `slash` there are no commands in prompts. `options` are
-    those of Agent.
+    `env` holds keys, HOME and HANDRAIL_STATE_DIR (default: this process's). By default the other side is asked for
+    permission.
     """
     variables = os.environ if env is None else env
-    spec = Spec(work, options, ask=ask, partial=partial, slash=slash)
-    service = Service(out, lambda wishes, control: open_conversation(spec, variables, wishes, control), serving)
+    service = Service(
+        out, lambda client, control: open_engine(spec, variables, host, client, control, options=options), serving
+    )
     return await service.serve(lines)

@@ -68,16 +68,16 @@ class Hooks:
         self.titled: Callable[[str], object] = str
         """Told what hooks want the session to be called."""
         self.strict = strict
-        self._own = [(SESSION, settings)] if settings is not None else []
+        self._own = [*sources, *([(SESSION, settings)] if settings is not None else [])]
         self._callbacks = parse_callbacks(callbacks or {})
         self._by_event: Mapping[str, tuple[Hook, ...]] = {}
         self._done: set[Hook] = set()
         self._background: set[asyncio.Task[None]] = set()
-        self.reload(sources)
+        self.reload(())
 
-    def reload(self, sources: Iterable[tuple[HookSource, object]]) -> None:
-        """Put these sections in the place of the former `sources`. What runs already is not disturbed."""
-        parsed = [parse_hooks(section, source) for source, section in (*sources, *self._own)]
+    def reload(self, sections: Iterable[tuple[HookSource, object]]) -> None:
+        """Put these sections of settings in the place of the former ones, beside the hooks that were given at first."""
+        parsed = [parse_hooks(section, source) for source, section in (*self._own, *sections)]
         every = [hook for each in parsed for hook in each.hooks] + self._callbacks
         self.problems = tuple(problem for each in parsed for problem in each.problems)
         self._by_event = {

@@ -175,6 +175,8 @@ class AgentLoop:
         if other is not None and other.active:
             raise HandrailError("Another prompt of this conversation is still being worked on. Close its run first.")
         conversation.active_run = owner
+        if self._config.prepare is not None:
+            await run_or_abort(self._config.prepare(), self._signal, None)
 
     async def _start(self) -> Sequence[UserMessage | Attachment]:
         """What hooks add at the start of a session or a sub-agent."""
@@ -204,14 +206,18 @@ class AgentLoop:
             if self.state.is_over:
                 return
         if not conversation.history.messages:
-            self._add(*self._config.first_attachments())
+            self._add(*self._config.first_attachments(self._conversation.context))
         notes = conversation.mailbox.take_notes(prompted=True)
         await self._add_queued_messages()
         self._queue.announce_tools()
         self._add(*(each for each in additions if isinstance(each, UserMessage)))
         if self._prompt.content:
             conversation.history.append(self._prompt)
-        self._add(*(each for each in additions if isinstance(each, Attachment)), *notes, *self._config.attach(()))
+        self._add(
+            *(each for each in additions if isinstance(each, Attachment)),
+            *notes,
+            *self._config.attach((), conversation.context),
+        )
 
     def _accept_prompt(self, answer: "Answer | None") -> tuple[Attachment, ...]:
         """What hooks add to the prompt. The run ends if they refuse it or were interrupted."""
@@ -415,7 +421,7 @@ class AgentLoop:
             retry_message(why, self._progress.problem),
         )
         self._journal = TurnJournal()
-        self._add(*filter(None, extras), *self._config.attach(outcomes))
+        self._add(*filter(None, extras), *self._config.attach(outcomes, self._conversation.context))
         self._queue.announce_tools()
         await self._add_queued_messages()
 

@@ -41,18 +41,27 @@ class Model(Protocol):
 ChooseAnswer: TypeAlias = Callable[[AssistantMessage, AssistantMessage], Awaitable[AssistantMessage]]
 """Picks one of two answers to the same request, before any tool of them runs."""
 
-TurnAttachments: TypeAlias = Callable[[Sequence[Outcome]], Iterable[Attachment]]
+TurnAttachments: TypeAlias = Callable[[Sequence[Outcome], RunContext], Iterable[Attachment]]
 """What the program adds to the user's turn, after the results of these calls (none: after a prompt)."""
 
-FirstAttachments: TypeAlias = Callable[[], Iterable[Attachment]]
+FirstAttachments: TypeAlias = Callable[[RunContext], Iterable[Attachment]]
 """What stands before the first prompt of a conversation: facts about the environment, memory."""
 
 SideUsage: TypeAlias = Callable[[], Iterable[tuple[str, Usage]]]
 """What requests beside the conversation used since the last call, by model: it counts for the run."""
 
 
-def no_attachments(_outcomes: Sequence[Outcome]) -> Iterable[Attachment]:
+Prepare: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
+"""Makes ready what a run needs before it starts, such as connections to servers. Interrupting the run cancels it."""
+
+
+def no_attachments(_outcomes: Sequence[Outcome], _run: RunContext) -> Iterable[Attachment]:
     """For programs that have nothing to add."""
+    return ()
+
+
+def no_first_attachments(_run: RunContext) -> Iterable[Attachment]:
+    """For conversations that begin with the prompt."""
     return ()
 
 
@@ -111,7 +120,8 @@ class RunConfig:
     scheduling: Scheduling = DEFAULT_SCHEDULING
     limits: Limits = NO_LIMITS
     cost: Cost = no_price
-    first_attachments: FirstAttachments = tuple
+    prepare: Prepare | None = None
+    first_attachments: FirstAttachments = no_first_attachments
     attach: TurnAttachments = no_attachments
     compact: Compact | None = None
     side_usage: SideUsage = tuple

@@ -5,11 +5,15 @@ Every method costs nothing when there is no hook for its event.
 """
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from handrail.conversation.blocks import Text, ToolUse
 from handrail.conversation.messages import Attachment, Message, UserMessage
 from handrail.conversation.stream import StreamFailure
+from handrail.dispatch.flags import fits
+from handrail.errors import InputError
 from handrail.hooks.news import HookNews
 from handrail.hooks.texts import reminder
 from handrail.loop.compaction.summary import SUMMARY
@@ -109,10 +113,22 @@ class RunHooks:
             if outcome.decision is not None and _is_unanswered(outcome.decision):
                 use = outcome.use
                 reason = outcome.decision.reason
-                declared = DeclaredUse(use, outcome.access)
+                declared = self._declared_use(outcome)
                 answer = await self._fire("PermissionDenied", left, use=declared, reason=reason, **_call_fields(use))
                 notes += hook_attachments(answer)
         return tuple(notes)
+
+    def _declared_use(self, outcome: Outcome) -> DeclaredUse:
+        """The call as hook conditions see it: what it touches, and what its own tool says of a rule's specifier."""
+        declared = DeclaredUse(outcome.use, outcome.access)
+        tool = self._conversation.catalog.pool.find(outcome.use.name)
+        if tool is None:
+            return declared
+        try:
+            args = tool.parse(outcome.use.input)
+        except InputError:
+            return declared
+        return replace(declared, matches=partial(fits, tool, args))
 
     async def stop_failure(self, failure: StreamFailure, text: str) -> None:
         """Tell hooks that the run ends because the model failed."""

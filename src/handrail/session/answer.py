@@ -1,13 +1,22 @@
 """What comes of a prompt: an answer, or an error that says why there is none."""
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic
 
 from handrail.errors import RunError
 from handrail.loop.events import RunEnded
 from handrail.loop.state import Move, Why
 from handrail.loop.usage import ModelUsage
-from handrail.records import record
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    Structured = TypeVar("Structured", default=Any)
+else:
+    from typing import TypeVar
+
+    Structured = TypeVar("Structured")
 
 WHAT_HAPPENED: dict[Why, str] = {
     Why.ABORTED_STREAMING: "it was interrupted",
@@ -24,12 +33,12 @@ WHAT_HAPPENED: dict[Why, str] = {
 }
 
 
-@record
-class Answer:
-    """What came of a prompt. `dollars` is None when the price is not known."""
+@dataclass(frozen=True, slots=True)
+class Answer(Generic[Structured]):
+    """What came of a prompt. `structured` fits the agent's `output`; `dollars` is None when the price is not known."""
 
     text: str
-    structured: Any
+    structured: Structured
     dollars: float | None
     turns: int
     ended: RunEnded
@@ -40,7 +49,7 @@ class Answer:
         return self.ended.spent
 
 
-def answer_of(ended: RunEnded) -> Answer:
+def answer_of(ended: RunEnded) -> Answer[Any]:
     """
     The answer that a run ended with.
 

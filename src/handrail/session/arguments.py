@@ -1,56 +1,37 @@
-"""What those who make an Agent may give, made into what a run is made of. Wrong arguments raise here."""
+"""What `Agent` is given, checked and made into a specification. Wrong arguments raise here, with what is expected."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
-from importlib import import_module
-from typing import TYPE_CHECKING, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from handrail.conversation.blocks import Json, Text, ToolReference, ToolResult, UserBlock
-from handrail.conversation.messages import Message, UserMessage
-from handrail.dispatch.gate import Rails
+from handrail.config.flags import SettingsFlags
+from handrail.conversation.blocks import Text, UserBlock
+from handrail.conversation.messages import UserMessage
 from handrail.errors import HandrailError, ToolDefinitionError
-from handrail.loop.run_config import StructuredOutput
-from handrail.session.late_hooks import LateHooks
+from handrail.lazy import lazy
+from handrail.providers.choose import ModelOptions
+from handrail.session.models import Streaming
 from handrail.session.tools import builtin_names
-from handrail.tools.pool import AnyTool, Denied, nothing_denied
-from handrail.tools.tool import McpInfo, Tool
+from handrail.session.transcript import TranscriptOptions
+from handrail.tools.pool import NO_DEFERRAL, AnyTool, Deferral
+from handrail.tools.tool import Tool
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
-
-    from handrail.hooks.runner import Hooks
-    from handrail.permissions.policy import Policy
+    from handrail.hooks import events as hook_events
+    from handrail.permissions import rules
+else:
+    hook_events = lazy("handrail.hooks.events")
+    rules = lazy("handrail.permissions.rules")
 
 Prompt: TypeAlias = str | UserMessage | Sequence[UserBlock]
 
-SYSTEM_PROMPT = (
-    "You are an agent that works for a person on their machine. Use the tools you were given; "
-    "look before you act, and say in the end what you did."
-)
+MODES = ("default", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions")
 
 
-def found_tools(messages: Sequence[Message]) -> list[str]:
-    """The tools that were held back and that the model has found; what it was sent in full stays so."""
-    return [
-        part.name
-        for message in messages
-        if isinstance(message, UserMessage)
-        for block in message.content
-        if isinstance(block, ToolResult)
-        for part in block.content
-        if isinstance(part, ToolReference)
-    ]
-
-
-def hooked(rails: Rails, hooks: "Hooks | LateHooks", env: Mapping[str, str]) -> Rails:
-    if isinstance(hooks, LateHooks):
-        return replace(rails, hooks=hooks)
-    made: Rails = import_module("handrail.session.hooks").hooked(rails, hooks, env)
-    return made
-
-
-def message_of(prompt: Prompt) -> UserMessage:
+def user_message(prompt: Prompt) -> UserMessage:
+    """The message of a prompt, whatever form it has."""
     match prompt:
         case UserMessage():
             return prompt
@@ -60,65 +41,127 @@ def message_of(prompt: Prompt) -> UserMessage:
             return UserMessage(tuple(prompt))
 
 
-def checked_tools(tools: tuple[AnyTool, ...]) -> tuple[AnyTool, ...]:
+def split_model(model: str | Streaming | ModelOptions | None) -> tuple[ModelOptions, Streaming | None]:
+    """The options that name a model, and the caller's own model if there is one."""
+    match model:
+        case None:
+            return ModelOptions(), None
+        case str():
+            return ModelOptions(model=model), None
+        case ModelOptions():
+            return model, None
+        case _:
+            return ModelOptions(model=str(getattr(model, "name", "") or "")), model
+
+
+def check_tools(tools: Iterable[AnyTool]) -> tuple[AnyTool, ...]:
+    """The caller's own tools."""
+    given = tuple(tools)
     taken = set(builtin_names())
-    for tool in tools:
+    for tool in given:
         if not isinstance(tool, Tool):
             raise ToolDefinitionError(f"{tool!r} is not a tool. Put @tool above a function, or subclass Tool.")
         if tool.name in taken:
             raise ToolDefinitionError(f"There are two tools called {tool.name!r}. Give yours another name.")
         taken.add(tool.name)
-    return tools
+    return given
 
 
-def deferrable(tool: AnyTool) -> bool:
-    return tool.should_defer or tool.mcp is not None
+def check_builtin_tools(wanted: bool | Iterable[str]) -> tuple[str, ...] | None:
+    """The names of the built-in tools that are wanted; None = all."""
+    if isinstance(wanted, bool):
+        return None if wanted else ()
+    if isinstance(wanted, str):
+        raise HandrailError(f"builtin_tools is {wanted!r}. Give True, False or a list of names: [{wanted!r}].")
+    every, names = builtin_names(), tuple(wanted)
+    if unknown := sorted({*names} - every):
+        raise ToolDefinitionError(f"There is no built-in tool {unknown[0]!r}. There are {', '.join(sorted(every))}.")
+    return names
 
 
-def left_out(builtin_tools: bool | Iterable[str], policy: "Policy | None") -> Callable[[str, McpInfo | None], bool]:
-    """Built-in tools that are not wanted, and every tool that a rule denies as a whole."""
-    every = builtin_names()
-    if isinstance(builtin_tools, bool):
-        out = frozenset[str]() if builtin_tools else every
-    else:
-        wanted = frozenset(builtin_tools)
-        if unknown := sorted(wanted - every):
-            raise ToolDefinitionError(
-                f"There is no built-in tool {unknown[0]!r}. There are {', '.join(sorted(every))}."
-            )
-        out = every - wanted
-    return partial(is_denied, out, policy)
+def default_deferral(tools: Iterable[AnyTool]) -> Deferral:
+    """Definitions are held back only where the caller's own tools may be many."""
+    return Deferral() if any(tool.should_defer or tool.mcp is not None for tool in tools) else NO_DEFERRAL
 
 
-def always(policy: "Policy | None") -> "Callable[[], Policy] | None":
-    return None if policy is None else lambda: policy
+def settings_flags(
+    settings: bool | str | Path, mode: str, allow: Iterable[str], ask: Iterable[str], deny: Iterable[str]
+) -> SettingsFlags:
+    """The rules that the caller gives, and which settings files count beside them."""
+    if mode not in ("", *MODES):
+        raise HandrailError(f"mode is {mode!r}. Choose one of {', '.join(MODES)}.")
+    file = "" if isinstance(settings, bool) else str(settings)
+    if file and not file.lstrip().startswith("{") and not Path(file).is_file():
+        raise HandrailError(f"settings is {file!r}, which is not a file. Give True, False, or the path of a file.")
+    given = SettingsFlags(
+        settings=file,
+        mode=mode,
+        allow_bypass=mode == "bypassPermissions",
+        allowed=check_rules("allow", allow),
+        ask=check_rules("ask", ask),
+        disallowed=check_rules("deny", deny),
+        managed_policy=settings is not False,
+    )
+    return given if settings is True else replace(given, sources=())
 
 
-def is_denied(names: frozenset[str], policy: "Policy | None", name: str, mcp: McpInfo | None) -> bool:
-    return name in names or (policy is not None and policy.denies_tool(name, mcp))
+def check_rules(name: str, texts: Iterable[str]) -> tuple[str, ...]:
+    """
+    Rule texts that are understood.
+
+    Raises:
+        HandrailError: one is not; the error says what is wrong with it.
+    """
+    if isinstance(texts, str):
+        raise HandrailError(f"{name} is {texts!r}. Give a list of rules: [{texts!r}].")
+    given = tuple(texts)
+    for text in given:
+        if not isinstance(text, str):
+            raise HandrailError(f"{name} holds {text!r}. Rules are texts such as 'Bash(git status)' or 'Read(.env)'.")
+        found = rules.parse_rule(text, rules.Behaviour(name))
+        if isinstance(found, rules.RuleProblem):
+            raise HandrailError(f"{name} holds {text!r}: {found.message}.")
+    return given
 
 
-def either(one: Denied, other: Denied) -> Denied:
-    return one if other is nothing_denied else lambda name, mcp: one(name, mcp) or other(name, mcp)
+def check_hooks(hooks: Any) -> Any:
+    """Hooks by event, or hooks that were made already."""
+    if not isinstance(hooks, Mapping):
+        return hooks
+    for event in hooks:
+        if event not in hook_events.EVENTS:
+            known = ", ".join(hook_events.EVENTS)
+            raise HandrailError(f"hooks has {event!r}, which is not an event. There are {known}.")
+    return {event: (given,) if callable(given) else tuple(given) for event, given in hooks.items()}
 
 
-def prompt_parts(system_prompt: str | Sequence[str] | None) -> tuple[str, ...]:
-    match system_prompt:
-        case None:
-            return (SYSTEM_PROMPT,)
-        case str():
-            return (system_prompt,) if system_prompt else ()
+def transcript_options(session: bool | str | None) -> TranscriptOptions:
+    """Whether and as what the conversation is kept."""
+    match session:
+        case None | False:
+            return TranscriptOptions(keep=False)
+        case True:
+            return TranscriptOptions()
         case _:
-            return tuple(system_prompt)
+            return TranscriptOptions(resume_or_create=session)
 
 
-def structured_output(output: "Json | type[BaseModel] | None") -> StructuredOutput | None:
-    if output is None:
-        return None
-    if not isinstance(output, Mapping) and not hasattr(output, "model_json_schema"):
+def check_output(output: Any) -> Any:
+    """A JSON Schema or a Pydantic model."""
+    if output is not None and not isinstance(output, Mapping) and not hasattr(output, "model_json_schema"):
         raise HandrailError(
             f"output is {output!r}. Give a JSON Schema with an object at its root, or a Pydantic model."
         )
-    # the validator costs start-up time that only those pay who want a structured answer
-    made: StructuredOutput = import_module("handrail.loop.structured").JsonAnswer(output)
-    return made
+    return output
+
+
+def check_type(name: str, value: object, expected: type) -> None:
+    """Raise if an argument is of another type."""
+    if not isinstance(value, expected):
+        raise HandrailError(f"{name} is {value!r}. Give {expected.__name__}(...).")
+
+
+def variables(env: Mapping[str, str] | None, state_dir: Path | str | None) -> Mapping[str, str]:
+    """The environment of an agent."""
+    given = os.environ if env is None else env
+    return given if state_dir is None else {**given, "HANDRAIL_STATE_DIR": str(Path(state_dir).absolute())}

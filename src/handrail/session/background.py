@@ -1,17 +1,14 @@
 """What an agent's tools keep running: the model hears of tasks, and all ends with it. Nothing is loaded for nothing."""
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from importlib import import_module
-from itertools import chain
 from typing import Any
 
 from handrail.builtin.services import ToolServices
 from handrail.conversation.blocks import Json
 from handrail.conversation.messages import Attachment
-from handrail.loop.run_config import TurnAttachments
 from handrail.records import record
-from handrail.tools.outcome import Outcome
 
 TASKS = "handrail.builtin.support.background_tasks"
 REPL = "handrail.builtin.repl.interpreter"
@@ -20,17 +17,10 @@ KINDS = {"local_bash": "shell"}
 MAX_SHOWN = 1_000
 
 
-def with_task_news(
-    attach: TurnAttachments, services: Callable[[], ToolServices], *, resumed: bool = False
-) -> TurnAttachments:
-    """What was to be attached, and what background tasks have to say, also those of a session that is `resumed`."""
-
-    def attached(outcomes: Sequence[Outcome]) -> Iterable[Attachment]:
-        tasks = _loaded(TASKS) or (import_module(TASKS) if resumed and _had_tasks(services()) else None)
-        news: Iterable[Attachment] = tasks.tasks_of(services()).attachments() if tasks else ()
-        return chain(attach(outcomes), news)
-
-    return attached
+def task_attachments(services: Callable[[], ToolServices], *, resumed: bool = False) -> Iterable[Attachment]:
+    """What background tasks have to tell the model, also those of a session that is `resumed`."""
+    tasks = _loaded(TASKS) or (import_module(TASKS) if resumed and _had_tasks(services()) else None)
+    return tasks.tasks_of(services()).attachments() if tasks else ()
 
 
 async def end_tasks(services: Callable[[], ToolServices]) -> None:

@@ -2,15 +2,14 @@
 
 import re
 import secrets
-from collections.abc import Callable
 
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import UserMessage
 from handrail.conversation.request import History, Request, Thinking
 from handrail.conversation.stream import Usage
 from handrail.dispatch.approval.model_judge import Ruling
-from handrail.loop.run_config import Model
 from handrail.loop.side_request import side_request
+from handrail.session.models import SessionModel
 
 PROMPT = """\
 You guard a person's computer. An agent wants to make one call of a tool, and you say whether a careful colleague
@@ -34,27 +33,27 @@ class ModelClassifier:
     """
     Asks a model, in words of ours. An answer in any other form, or none, counts as no ruling.
 
-    `asked` gives the model of the moment and its name; `spend` hears what each answer used.
+    What its answers use goes on the bill of the session.
     """
 
-    def __init__(self, asked: Callable[[], tuple[Model, str]], spend: Callable[[str, Usage], None]) -> None:
-        self._asked = asked
-        self._spend = spend
+    def __init__(self, model: SessionModel) -> None:
+        self._model = model
 
     @property
     def name(self) -> str:
         """The model that is asked."""
-        return self._asked()[1]
+        return self._model.name
 
     async def judge(self, text: str) -> Ruling | None:
         """The model's ruling. The code in its answer is new each time: no text can hold an answer ready for it."""
         code = secrets.token_hex(4)
         history = History([UserMessage((Text(f"The call to judge:\n{text}"),))])
-        model, name = self._asked()
-        request = Request(name, history, system=(PROMPT.format(code=code),), max_tokens=200, thinking=Thinking("off"))
-        said = await side_request(model, request)
+        request = Request(
+            self.name, history, system=(PROMPT.format(code=code),), max_tokens=200, thinking=Thinking("off")
+        )
+        said = await side_request(self._model.chosen.model, request)
         if said.usage != Usage():
-            self._spend(said.model, said.usage)
+            self._model.add_usage(said.model, said.usage)
         return None if said.failure else ruling(said.text, code)
 
 

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import TypeAlias
 
 from handrail.conversation.messages import AssistantMessage, Message
+from handrail.conversation.request import History, Request
+from handrail.errors import HandrailError
 from handrail.files.owned import owned_folder
-from handrail.loop.compaction.plan import Compaction, SummaryPlan
+from handrail.loop.compaction.plan import Compaction, CompactionRequest, SummaryPlan
 from handrail.loop.compaction.stubs import (
     CHARACTERS_PER_TOKEN,
     DEFAULT_POLICY,
@@ -22,7 +24,9 @@ from handrail.loop.compaction.stubs import (
     stub_old_results,
 )
 from handrail.loop.compaction.summary import HistorySplit, replace_with_summary, split_history, summary_request
+from handrail.loop.side_request import side_request
 from handrail.loop.windows import window_of
+from handrail.session.models import SessionModel
 
 log = logging.getLogger(__name__)
 
@@ -124,3 +128,50 @@ def save_all(saves: Sequence[FileToSave]) -> bool:
 
 def _owner_only(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NOFOLLOW, 0o600)
+
+
+class SessionCompactor:
+    """
+    Compacts the conversation of a session with the session's own model, whose answers go on its bill.
+
+    Without `automatic` it works only when a person asks for a summary.
+    """
+
+    def __init__(self, model: SessionModel, folder: Path, *, automatic: bool) -> None:
+        self.automatic = automatic
+        self._model = model
+        self._compactor = Compactor(self._ask, folder)
+        self._asked = ""
+        self._problem = ""
+
+    async def __call__(self, request: CompactionRequest) -> Compaction | SummaryPlan | None:
+        if request.instructions is None and not self.automatic:
+            return None
+        self._asked, self._problem = request.model, ""
+        planned = await self._compactor.plan(
+            request.history.messages,
+            request.model,
+            request.context_tokens,
+            forced=request.forced,
+            instructions=request.instructions or "",
+        )
+        if request.instructions is None:
+            return planned
+        if isinstance(planned, SummaryPlan):
+            return SummaryPlan(partial(self._summarise, planned))
+        return self._require(planned)
+
+    async def _summarise(self, planned: SummaryPlan) -> Compaction:
+        return self._require(await planned.summarise())
+
+    def _require(self, compaction: Compaction | None) -> Compaction:
+        if compaction is None:
+            raise HandrailError(self._problem or "There is too little in the conversation to shorten it.")
+        return compaction
+
+    async def _ask(self, messages: Sequence[Message]) -> str:
+        answer = await side_request(self._model.chosen.model, Request(self._asked, History(messages)))
+        self._model.add_usage(answer.model, answer.usage)
+        if answer.failure:
+            self._problem = f"The model could not summarise the conversation: {answer.failure.message}"
+        return "" if answer.failure else answer.text

@@ -1,4 +1,4 @@
-"""From the settings' hooks to the hooks of an agent."""
+"""From the hooks sections of settings to the hooks of a session."""
 
 import os
 import secrets
@@ -6,14 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from handrail.dispatch.gate import Rails
-from handrail.dispatch.hooking import CallHooks
-from handrail.errors import HandrailError
 from handrail.hooks.asking import Surroundings
 from handrail.hooks.runner import Hooks
 from handrail.hooks.specs import HookCallback, HookSource
 from handrail.records import record
-from handrail.session.gate import FolderGate
 from handrail.session.load_settings import LoadedSettings
 from handrail.session.state_folder import state_folder
 
@@ -26,78 +22,22 @@ class HookOptions:
     """
     What settings say about hooks besides the hooks themselves.
 
-    `disabled` switches all off but those of the policy, `policy_disabled` (set by the policy) those as well, and
-    `policy_only` lets no others run. `urls` and `variables` limit HTTP hooks; None = no limit.
+    `urls` and `variables` limit HTTP hooks; None = no limit.
     """
 
     strict: bool = True
-    disabled: bool = False
-    policy_disabled: bool = False
-    policy_only: bool = False
     urls: tuple[str, ...] | None = None
     variables: tuple[str, ...] | None = None
 
 
-NO_WISHES = HookOptions()
-
-
-def make_hooks(
-    sources: Iterable[tuple[HookSource, object]],
-    env: Mapping[str, str],
-    project: Path,
-    options: HookOptions = NO_WISHES,
-    *,
-    session_id: str = "",
-    transcript: str = "",
-) -> Hooks:
-    """The hooks of a session from the `hooks` sections of settings and the places they come from."""
-    surroundings = Surroundings(
-        env,
-        str(project),
-        transcript=transcript,
-        folder=hook_folder(env),
-        urls=options.urls,
-        variables=options.variables,
-    )
-    if session_id:
-        surroundings = replace(surroundings, session_id=session_id)
-    return Hooks(sources=in_order(sources, options), surroundings=surroundings, strict=options.strict)
-
-
-def in_order(
-    sources: Iterable[tuple[HookSource, object]], options: HookOptions = NO_WISHES
-) -> list[tuple[HookSource, object]]:
-    """The sections that may have hooks, in the order in which they count (also for `Hooks.reload`)."""
-    wanted = [each for each in sources if _may_run(each[0], options)]
-    return sorted(wanted, key=lambda each: _rank(each[0].name))
-
-
-def hooked(rails: Rails, hooks: Hooks, env: Mapping[str, str]) -> Rails:
-    """
-    The rails with hooks around calls.
-
-    Raises:
-        HandrailError: the rails have hooks of their own.
-    """
-    if rails.hooks is not None:
-        raise HandrailError("There are hooks in the rails and hooks beside them. Give them in one place.")
-    if hooks.surroundings.folder is None:
-        hooks.surroundings = replace(hooks.surroundings, folder=hook_folder(env))
-    gate = rails.gate
-    if isinstance(gate, FolderGate):
-        hooks.mode = lambda: gate.mode
-    return replace(rails, hooks=CallHooks(hooks))
+def in_order(sources: Iterable[tuple[HookSource, object]]) -> list[tuple[HookSource, object]]:
+    """The sections in the order in which they count."""
+    return sorted(sources, key=lambda each: _rank(each[0].name))
 
 
 def hook_folder(env: Mapping[str, str]) -> Path:
     """Where long texts of hooks go; nothing is made before there is one."""
     return state_folder(env) / "hooks" / f"{os.getpid()}-{secrets.token_hex(4)}"
-
-
-def _may_run(source: HookSource, options: HookOptions) -> bool:
-    if source.name == "policy":
-        return not options.policy_disabled
-    return not (options.disabled or options.policy_disabled or options.policy_only)
 
 
 def _rank(name: str) -> int:
@@ -107,15 +47,19 @@ def _rank(name: str) -> int:
 
 def session_hooks(
     loaded: LoadedSettings,
-    env: Mapping[str, str],
     project: Path,
-    callbacks: Mapping[str, Sequence[HookCallback]],
+    given: Hooks | Mapping[str, Sequence[HookCallback]],
     *,
     session_id: str,
     transcript: str,
 ) -> Hooks:
-    """The hooks that the settings of a session name, and functions of the program around it."""
-    options = hook_options(loaded)
+    """The hooks that the settings of a session name, and those that the program around it gives."""
+    env, options = loaded.env, hook_options(loaded)
+    if isinstance(given, Hooks):
+        if given.surroundings.folder is None:
+            given.surroundings = replace(given.surroundings, folder=hook_folder(env))
+        given.reload(in_order(sources_of(loaded)))
+        return given
     surroundings = Surroundings(
         env,
         str(project),
@@ -125,12 +69,9 @@ def session_hooks(
         urls=options.urls,
         variables=options.variables,
     )
-    return Hooks(
-        sources=in_order(sources_of(loaded), options),
-        callbacks=callbacks,
-        surroundings=surroundings,
-        strict=options.strict,
-    )
+    hooks = Hooks(callbacks=given, surroundings=surroundings, strict=options.strict)
+    hooks.reload(in_order(sources_of(loaded)))
+    return hooks
 
 
 def reload_hooks(hooks: Hooks, loaded: LoadedSettings) -> None:
@@ -138,7 +79,7 @@ def reload_hooks(hooks: Hooks, loaded: LoadedSettings) -> None:
     options = hook_options(loaded)
     hooks.strict = options.strict
     hooks.surroundings = replace(hooks.surroundings, urls=options.urls, variables=options.variables)
-    hooks.reload(in_order(sources_of(loaded), options))
+    hooks.reload(in_order(sources_of(loaded)))
 
 
 def sources_of(loaded: LoadedSettings) -> list[tuple[HookSource, object]]:

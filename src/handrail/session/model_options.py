@@ -5,14 +5,19 @@ What settings and flags want of a model.
     for the credential: variables > apiKeyHelper
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
-from handrail.conversation.request import Thinking
 from handrail.errors import ProviderSetupError
+from handrail.lazy import lazy
+from handrail.loop.run_config import RequestOptions
 from handrail.providers.choose import ModelOptions
 from handrail.session.load_settings import LoadedSettings
+
+if TYPE_CHECKING:
+    from handrail.config import commands
+else:
+    commands = lazy("handrail.config.commands")
 
 
 def model_options(loaded: LoadedSettings, flags: ModelOptions) -> ModelOptions:
@@ -46,10 +51,8 @@ def credential(loaded: LoadedSettings) -> str:
     names = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY")
     if not command or any(loaded.env.get(name) for name in names):
         return ""
-    from handrail.config.commands import output_of  # noqa: PLC0415  # few have one
-
     try:
-        printed = output_of(("/bin/sh", "-c", command), cwd=_helper_folder(loaded), env=loaded.env, timeout=30)
+        printed = commands.output_of(("/bin/sh", "-c", command), cwd=_helper_folder(loaded), env=loaded.env, timeout=30)
     except OSError as error:
         raise ProviderSetupError(f"apiKeyHelper gave no credential: {error}. Run it by hand: {command!r}.") from error
     key = printed.decode("utf-8", "replace").strip()
@@ -64,13 +67,11 @@ def _helper_folder(loaded: LoadedSettings) -> str:
     return loaded.folders[0] if layer.source in ("local", "project") else "/"
 
 
-def thinking_options(loaded: LoadedSettings, options: Mapping[str, Any]) -> dict[str, Any]:
-    """How hard the model should think, where the options leave it open."""
-    chosen: dict[str, Any] = {}
-    if options.get("effort") is None and (effort := loaded.settings.get("effortLevel")):
-        chosen["effort"] = effort
+def thinking_options(loaded: LoadedSettings, request: RequestOptions) -> RequestOptions:
+    """How hard the model should think, by the settings where the request options leave it open."""
+    effort = request.effort or loaded.settings.get("effortLevel") or None
     enabled = loaded.settings.get("alwaysThinkingEnabled")
-    thinking = options.get("thinking", Thinking())
+    thinking = request.thinking
     if enabled is not None and thinking.mode == "default":
-        chosen["thinking"] = replace(thinking, mode="adaptive" if enabled else "off")
-    return chosen
+        thinking = replace(thinking, mode="adaptive" if enabled else "off")
+    return replace(request, effort=effort, thinking=thinking)

@@ -1,19 +1,32 @@
-"""From what somebody asks for (a name, an object, nothing) to a model that can be asked."""
+"""The model of a session: chosen by name or given as an object, exchanged on request, and billed."""
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cache
-from typing import Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
 from handrail.conversation.request import Request
 from handrail.conversation.stream import Usage
 from handrail.errors import ProviderSetupError
+from handrail.lazy import lazy
 from handrail.loop.run_config import Model, Stream
 from handrail.loop.usage import Cost
 from handrail.providers.choose import ModelOptions, choose, open_provider
+from handrail.providers.client import Provider
 from handrail.providers.cost import cost_of, price_of
 from handrail.records import record
+
+if TYPE_CHECKING:
+    from handrail.conversation.redact import Redactor
+    from handrail.http import client as http_client
+    from handrail.providers.cassette import opening as cassettes
+    from handrail.providers.cassette import record as recording
+    from handrail.providers.cassette.surroundings import Surroundings
+else:
+    http_client = lazy("handrail.http.client")
+    cassettes = lazy("handrail.providers.cassette.opening")
+    recording = lazy("handrail.providers.cassette.record")
 
 
 class Streaming(Protocol):
@@ -43,33 +56,50 @@ class OneWay:
         return self.inner.stream(request)
 
 
-def chosen_model(
-    model: str | Streaming | None, name: str, options: ModelOptions, env: Mapping[str, str]
-) -> ChosenModel:
-    """A name, somebody's own object, or None for what the environment says."""
-    if model is None or isinstance(model, str):
-        return model_by_name(replace(options, model=model or ""), env)
-    return model_by_object(model, name or "model")
+@record
+class Tape:
+    """The cassette of a session: answers are recorded into it, or replayed from it."""
+
+    cwd: Path
+    record: Path | None = None
+    replay: Path | None = None
+    redactor: "Redactor | None" = None
 
 
-def model_by_name(options: ModelOptions, env: Mapping[str, str]) -> ChosenModel:
+def choose_model(options: ModelOptions, env: Mapping[str, str], tape: Tape | None = None) -> ChosenModel:
     """
-    The provider for these wishes, ready to be asked; nothing is connected yet.
+    The model that these options name, ready to be asked; nothing is connected yet.
 
     Raises:
         ProviderSetupError: something is missing or wrong in settings or environment.
+        CassetteError: the cassette cannot be used.
     """
+    if tape is not None and tape.replay:
+        replayer = cassettes.open_replayer(tape.replay, _surroundings(tape, env))
+        provider = cassettes.open_replayed_provider(replayer, options)
+        return _chosen(provider, cassettes.replayed_choice(replayer.cassette, options).model)
     choice = choose(options, env)
-    provider = open_provider(choice, env)
-    return ChosenModel(provider, choice.model, cost_for(choice.model), provider.aclose)
+    if tape is None or not tape.record:
+        return _chosen(open_provider(choice, env), choice.model)
+    client = http_client.HttpClient(env)
+    recorder = recording.Recorder(client, tape.record, _surroundings(tape, env), timed=True)
+    return _chosen(open_provider(choice, env, recorder), choice.model)
+
+
+def _surroundings(tape: Tape, env: Mapping[str, str]) -> "Surroundings":
+    return cassettes.surroundings_of(tape.cwd, env, redactor=tape.redactor)
+
+
+def _chosen(provider: Provider, name: str) -> ChosenModel:
+    return ChosenModel(provider, name, cost_for(name), provider.aclose)
 
 
 def model_by_object(model: Streaming, name: str) -> ChosenModel:
-    """Somebody's own model. It is never closed here: it is not ours."""
+    """The caller's own model. It is never closed here: it is not ours."""
     if not callable(getattr(model, "stream", None)):
         raise ProviderSetupError(f"{model!r} is no model: it has no stream(request). Give a name or such an object.")
     plain = "plain" in inspect.signature(model.stream).parameters
-    return ChosenModel(model if plain else OneWay(model), name, cost_for(name), _nothing)  # type: ignore[arg-type]  # seen above
+    return ChosenModel(model if plain else OneWay(model), name, cost_for(name), _close_nothing)  # type: ignore[arg-type]  # seen above
 
 
 def cost_for(asked: str) -> Cost:
@@ -85,5 +115,44 @@ def cost_for(asked: str) -> Cost:
     return cost
 
 
-async def _nothing() -> None:
-    """Nothing to close."""
+async def _close_nothing() -> None:
+    """For models that belong to the caller."""
+
+
+class SessionModel:
+    """The model that a session asks now, those it asked before, and the bill of requests beside the conversation."""
+
+    def __init__(self, chosen: ChosenModel) -> None:
+        self.chosen = chosen
+        self._replaced: list[ChosenModel] = []
+        self._bill: list[tuple[str, Usage]] = []
+
+    @property
+    def name(self) -> str:
+        """The name of the model that is asked now."""
+        return self.chosen.name
+
+    def exchange(self, chosen: ChosenModel) -> None:
+        """Ask another model. The former one may still be answering: `close_replaced` lets go of it."""
+        self._replaced.append(self.chosen)
+        self.chosen = chosen
+
+    def add_usage(self, model: str, usage: Usage) -> None:
+        """Put what was used beside the conversation on its bill."""
+        self._bill.append((model, usage))
+
+    def take_usage(self) -> Sequence[tuple[str, Usage]]:
+        """The bill since the last call."""
+        bill, self._bill = self._bill, []
+        return bill
+
+    async def close_replaced(self) -> None:
+        """Let go of the models that are not asked any more."""
+        replaced, self._replaced = self._replaced, []
+        for each in replaced:
+            await each.close()
+
+    async def aclose(self) -> None:
+        """Let go of all models."""
+        await self.close_replaced()
+        await self.chosen.close()

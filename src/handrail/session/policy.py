@@ -1,4 +1,4 @@
-"""The policy of a folder, for whoever asks about calls that are not made."""
+"""The policy of a folder, for questions about calls that are not made."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -6,7 +6,8 @@ from pathlib import Path
 from handrail.config.flags import SettingsFlags
 from handrail.errors import HandrailError
 from handrail.permissions.policy import NO_FLAGS, Flags, Policy
-from handrail.session.session_settings import on_standard_error, open_settings
+from handrail.session.session_settings import open_settings
+from handrail.session.spec import print_warning
 from handrail.session.state_folder import state_folder
 
 
@@ -27,8 +28,8 @@ def current_policy(
     Raises:
         HandrailError: the settings cannot be used, or there is no such mode.
     """
-    asked = SettingsFlags(settings=settings, folders=tuple(add_dirs))
-    policy = open_settings(cwd, variables, state_folder(variables), asked, on_standard_error).policy()
+    given = SettingsFlags(settings=settings, folders=tuple(add_dirs))
+    policy = open_settings(cwd, variables, state_folder(variables), given, print_warning).policy()
     policy = policy if flags is NO_FLAGS else policy.with_flags(flags)
     try:
         return policy.with_mode(mode) if mode else policy

@@ -5,7 +5,6 @@ A start only reads and merges files. Rules are parsed, and lines counted, when t
 """
 
 import os
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -17,64 +16,72 @@ from handrail.config.flags import NO_FLAGS_GIVEN, SettingsFlags
 from handrail.config.places import Places, places_for
 from handrail.config.snapshot import NO_SETTINGS, Settings
 from handrail.config.watch import Watch
-from handrail.conversation.plain import plain
-from handrail.errors import SettingsError
-from handrail.session.gate import hider
+from handrail.errors import HandrailError, SettingsError
+from handrail.lazy import lazy
 from handrail.session.load_settings import LoadedSettings, gathered, load, loaded_from
 from handrail.session.sandbox import make_sandbox
 from handrail.session.state_folder import default_services
 from handrail.tools.tool import McpInfo
 
 if TYPE_CHECKING:
+    from handrail.config import needs_trust, serverlists
     from handrail.config.managed import PolicySource
+    from handrail.dispatch.approval import live
     from handrail.dispatch.approval.live import LivePolicy
+    from handrail.permissions import hidden as hidden_files
+    from handrail.permissions import policy as policies
+    from handrail.permissions import rules
     from handrail.permissions.policy import Policy
-    from handrail.permissions.rules import Rule, RuleProblem
+    from handrail.permissions.rules import Behaviour, Rule, RuleProblem
+    from handrail.session import rule_writer
+else:
+    needs_trust = lazy("handrail.config.needs_trust")
+    serverlists = lazy("handrail.config.serverlists")
+    live = lazy("handrail.dispatch.approval.live")
+    hidden_files = lazy("handrail.permissions.hidden")
+    policies = lazy("handrail.permissions.policy")
+    rules = lazy("handrail.permissions.rules")
+    rule_writer = lazy("handrail.session.rule_writer")
 
 
-def build_policy(loaded: LoadedSettings, asked: SettingsFlags, places: Places) -> "Policy":
+def build_policy(loaded: LoadedSettings, given: SettingsFlags, places: Places) -> "Policy":
     """The rules of all sources with file and line, the mode and the folders, as one snapshot."""
-    from handrail.permissions.policy import Flags, Policy  # noqa: PLC0415  # no first request waits for it
-
-    flags = Flags(bypass_available=loaded.mode.bypass_available, auto_available=loaded.mode.auto_available)
-    empty = Policy.empty(places.cwd, places.home).with_flags(flags).with_mode(loaded.mode.name)
+    flags = policies.Flags(bypass_available=loaded.mode.bypass_available, auto_available=loaded.mode.auto_available)
+    empty = policies.Policy.empty(places.cwd, places.home).with_flags(flags).with_mode(loaded.mode.name)
     own = (*map(os.path.realpath, (places.state, places.user, places.claude)), *_scripts(loaded, places))
-    return empty.with_directories(loaded.folders).with_own(own).with_rules(_rules(loaded, asked))
+    return empty.with_directories(loaded.folders).with_own(own).with_rules(_rules(loaded, given))
 
 
 def _scripts(loaded: LoadedSettings, places: Places) -> Iterator[str]:
-    """The project's own files that hooks, servers and the like start: whoever writes them runs them, unasked."""
+    """The project's own files that hooks, servers and the like start: writing them means running them, unasked."""
     values = [layer.values for layer in loaded.settings.layers] + [{"mcpServers": loaded.settings.servers}]
     if any(value.get(key) for value in values for key in ("hooks", "statusLine", "apiKeyHelper", "mcpServers")):
-        from handrail.config.needs_trust import RUNS, files_named  # noqa: PLC0415  # most settings start nothing
-
         for value in values:
-            yield from files_named([value.get(key) for key in RUNS], places.cwd)
+            yield from needs_trust.files_named([value.get(key) for key in needs_trust.RUNS], places.cwd)
 
 
-def _rules(loaded: LoadedSettings, asked: SettingsFlags) -> "list[Rule | RuleProblem]":
-    from handrail.permissions.rules import Behaviour, Source, parse_rule, split_rules  # noqa: PLC0415
-
-    made: list[Rule | RuleProblem] = []
+def _rules(loaded: LoadedSettings, flags: SettingsFlags) -> "list[Rule | RuleProblem]":
+    behaviour, parse = rules.Behaviour, rules.parse_rule
+    found: list[Rule | RuleProblem] = []
     managed_only = loaded.managed_rules_only
     for layer in loaded.settings.layers:
         spot, section = layer.document.spot, layer.values.get("permissions", {})
-        for kind in Behaviour:
-            if kind is Behaviour.ALLOW and managed_only and layer.source != "policy":
+        for kind in behaviour:
+            if kind is behaviour.ALLOW and managed_only and layer.source != "policy":
                 continue
             texts = section.get(kind.value, ())
             lines = layer.document.lines(("permissions", kind.value)) if texts else []
             lines += [0] * (len(texts) - len(lines))
-            made += [
-                parse_rule(text, kind, Source(layer.source, spot.shown, line, spot.folder))
+            found += [
+                parse(text, kind, rules.Source(layer.source, spot.shown, line, spot.folder))
                 for text, line in zip(texts, lines, strict=False)
             ]
-    given: list[tuple[Behaviour, Sequence[str]]] = [(Behaviour.DENY, asked.disallowed)]
-    if asked.flags_widen and not managed_only and not loaded.settings.doubtful:
-        given.append((Behaviour.ALLOW, asked.allowed))
+    given: list[tuple[Behaviour, Sequence[str]]] = [(behaviour.DENY, flags.disallowed), (behaviour.ASK, flags.ask)]
+    if flags.flags_widen and not managed_only and not loaded.settings.doubtful:
+        given.append((behaviour.ALLOW, flags.allowed))
     for kind, words in given:
-        made += [parse_rule(text, kind, Source("cli")) for word in words for text in split_rules(word)]
-    return made
+        found += [parse(text, kind, rules.Source("cli")) for word in words for text in rules.split_rules(word)]
+    return found
 
 
 def rule_note(problem: "RuleProblem", settings: Settings) -> str:
@@ -99,51 +106,51 @@ class SessionSettings:
     """
     The settings of a running session. Each question looks whether a file changed; there is no thread that watches.
 
-    `told` hears what a person should know, `heard` every change by its source: policy, local, project, user or trust.
+    `on_warning` gets what a person should know.
     """
 
     def __init__(
         self,
         places: Places,
         env: Mapping[str, str],
-        asked: SettingsFlags = NO_FLAGS_GIVEN,
+        flags: SettingsFlags = NO_FLAGS_GIVEN,
         *,
         policies: "Iterable[PolicySource]" = (),
-        told: Callable[[str], None] = lambda _note: None,
-        heard: Callable[[str], None] = lambda _source: None,
+        on_warning: Callable[[str], None] = lambda _note: None,
     ) -> None:
         self.places = places
         self._start_env = env
-        self._asked = asked
+        self.flags = flags
         self._policies = tuple(policies)
-        self._told = told
-        self.heard = heard
-        self._watch = Watch(places, asked.wanted)
-        nothing = self._watch.empty and not asked.settings and not self._policies
-        settings = NO_SETTINGS if nothing else gathered(places, env, asked, self._policies, None)
-        self.loaded = loaded_from(settings, places, env, asked)
+        self._on_warning = on_warning
+        self.on_change: list[Callable[[str], None]] = []
+        """Called after each change with its source. Tools look for changes too, in their threads."""
+        self._watch = Watch(places, flags.wanted)
+        nothing = self._watch.empty and not flags.settings and not self._policies
+        settings = NO_SETTINGS if nothing else gathered(places, env, flags, self._policies, None)
+        self.loaded = loaded_from(settings, places, env, flags)
         self._watch.follow(_scripts(self.loaded, places))
-        self.asks: Callable[[], bool] = bool
-        """Whether somebody wants to be asked before other settings count."""
+        self.confirm_change: Callable[[], bool] = bool
+        """Whether a hook wants to be asked before other settings count."""
         self.waiting: dict[str, int] = {}
         """The sources that have changed and wait for an answer, each with the number of its change."""
         self.files: dict[str, str] = {}
         """By source, the file that changed last."""
         self.fresh = False
-        """Somebody has just looked, so that the next who asks for the policy need not."""
+        """The files have just been looked at, so that the next call of `policy` need not."""
         self._held: set[str] = set()
         self._number = 0
         self._built: Policy | None = None
         self._in_force: LivePolicy | None = None
 
     def look(self) -> None:
-        """Look whether files changed. What somebody `asks` to judge first waits, and does not count until `settle`."""
+        """Look whether files changed. With `confirm_change` a change waits, and does not count until `settle`."""
         self.fresh = False
         changed = self._watch.changed()
         if not changed:
             return
         self.files |= changed
-        asked = [source for source in changed if self.may_refuse(source)] if self.asks() else []
+        asked = [source for source in changed if self.may_refuse(source)] if self.confirm_change() else []
         for source in asked:
             self._number += 1
             self.waiting[source] = self._number
@@ -159,7 +166,7 @@ class SessionSettings:
         del self.waiting[source]
         if refusal is not None:
             text = f"A hook refused the change of the {source} settings: {refusal}. Those of before still count."
-            self._told(text)
+            self._on_warning(text)
             return text
         self._held.discard(source)
         self._reload((source,))
@@ -177,10 +184,9 @@ class SessionSettings:
     def in_force(self) -> "LivePolicy":
         """What gives the policy in force, and takes changes of it."""
         if self._in_force is None:
-            from handrail.dispatch.approval.live import LivePolicy  # noqa: PLC0415
-            from handrail.session.rule_writer import RuleWriter  # noqa: PLC0415  # comes with the permission language
-
-            self._in_force = LivePolicy(self._of_files, RuleWriter(self))
+            # where no settings files count, none is written: what a person agrees to holds for the session
+            writer = rule_writer.RuleWriter(self) if self.flags.sources else None
+            self._in_force = live.LivePolicy(self._of_files, writer)
         return self._in_force
 
     def _of_files(self) -> "Policy":
@@ -189,9 +195,29 @@ class SessionSettings:
         else:
             self.look()
         if self._built is None:
-            self._built = build_policy(self.loaded, self._asked, self.places)
+            self._built = build_policy(self.loaded, self.flags, self.places)
             self._tell_problems(self._built, set())
         return self._built
+
+    @property
+    def mode(self) -> str:
+        """The permission mode in force."""
+        return self._in_force.last.mode if self._in_force else self.loaded.mode.name
+
+    def set_mode(self, mode: str) -> str:
+        """
+        Change the mode of this session; the mode that is in force then.
+
+        Raises:
+            HandrailError: there is no such mode, or it cannot be entered.
+        """
+        try:
+            policy = self.in_force().apply(lambda policy: policy.with_mode(mode))
+        except ValueError as error:
+            raise HandrailError(str(error)) from error
+        if policy.mode != mode:
+            raise HandrailError(f"The mode {mode!r} cannot be entered here; {policy.mode!r} stays.")
+        return policy.mode
 
     def folders(self) -> tuple[str, ...]:
         """The working folders now."""
@@ -200,29 +226,27 @@ class SessionSettings:
     def denied(self, name: str, mcp: McpInfo | None) -> bool:
         """Whether a deny rule takes the tool away. The permission language is only loaded if there is such a rule."""
         rules = self.loaded.settings.get("permissions", "deny") or ()
-        if not self._asked.disallowed and not any(map(removes_tool, rules)):
+        if not self.flags.disallowed and not any(map(removes_tool, rules)):
             return False
         return self.policy().denies_tool(name, mcp)
 
     def refuses_server(self, name: str, forms: Sequence[Mapping[str, Any]]) -> str:
         """Why an MCP server may not be used; empty if it may."""
-        from handrail.config.serverlists import refusal  # noqa: PLC0415  # only those who have servers pay for it
-
-        return refusal(self.loaded.settings, name, forms)
+        return serverlists.refusal(self.loaded.settings, name, forms)
 
     def _reload(self, changed: tuple[str, ...]) -> None:
-        self._watch = Watch(self.places, self._asked.wanted)  # there may be new drop-ins to look at
+        self._watch = Watch(self.places, self.flags.wanted)  # there may be new drop-ins to look at
         try:
             loaded = load(
                 self.places,
                 self._start_env,
-                self._asked,
+                self.flags,
                 policies=self._policies,
                 before=self.loaded.settings,
                 held=frozenset(self._held),
             )
         except SettingsError as error:
-            self._told(f"{error} The settings that were in force before still are.")
+            self._on_warning(f"{error} The settings that were in force before still are.")
             self._watch.follow(_scripts(self.loaded, self.places))
             return
         self._watch.follow(_scripts(loaded, self.places))
@@ -230,59 +254,65 @@ class SessionSettings:
         self.loaded = loaded
         for note in loaded.notes():
             if note not in known:
-                self._told(note)
+                self._on_warning(note)
         if self._built:
             known = {problem.text for problem in self._built.problems}
-            self._built = build_policy(loaded, self._asked, self.places)
+            self._built = build_policy(loaded, self.flags, self.places)
             self._tell_problems(self._built, known)
         for source in changed:
-            self.heard(source)
+            for listener in self.on_change:
+                listener(source)
 
     def _tell_problems(self, policy: "Policy", known: set[str]) -> None:
         for problem in policy.problems:
             if problem.text not in known:
-                self._told(rule_note(problem, self.loaded.settings))
+                self._on_warning(rule_note(problem, self.loaded.settings))
 
 
-def output_quota(live: SessionSettings) -> int:
+def tool_services(settings: SessionSettings, session_id: str = "") -> ToolServices:
+    """What tools are given: the variables of the settings, and the working folders as they are at the time."""
+    services = default_services(settings.loaded.env, Path(settings.places.cwd), session_id)
+    return replace(
+        services,
+        home=settings.places.home,
+        working_dirs=settings.folders,
+        hidden=_hidden_files(settings.policy),
+        sandbox=make_sandbox(settings, services.state),
+        output_quota=partial(_output_quota, settings),
+    )
+
+
+def _output_quota(settings: SessionSettings) -> int:
     """How many bytes of output a command may write now."""
-    quota: int | None = live.loaded.settings.get("commandOutputQuota")
+    quota: int | None = settings.loaded.settings.get("commandOutputQuota")
     return usual_quota() if quota is None else quota
 
 
-def tool_services(live: SessionSettings, session: str = "", **more: Any) -> Callable[[], ToolServices]:
-    """What tools are handed: the variables of the settings, and the working folders as they are at the time."""
+def _hidden_files(policy: "Callable[[], Policy]") -> Callable[[str], bool]:
+    """Whether a search leaves out the file at a real path, by the policy in force."""
+    known: list[tuple[Policy, Callable[[str], bool]]] = []
 
-    def made() -> ToolServices:
-        plain = default_services(live.loaded.env, Path(live.places.cwd), session)
-        common = {
-            "home": live.places.home,
-            "working_dirs": live.folders,
-            "hidden": hider(live.policy),
-            "sandbox": make_sandbox(live, plain.state),
-            "output_quota": partial(output_quota, live),
-        }
-        return replace(plain, **{**common, **more})
+    def is_hidden(path: str) -> bool:
+        now = policy()
+        if not known or known[0][0] is not now:
+            known[:] = [(now, hidden_files.hidden(now))]
+        return known[0][1](path)
 
-    return made
-
-
-def on_standard_error(note: str) -> None:
-    """Where notes go if nobody says otherwise."""
-    sys.stderr.write(f"handrail: {plain(note)}\n")
+    return is_hidden
 
 
 def open_settings(
     cwd: Path | str,
     env: Mapping[str, str],
     state: Path,
-    asked: SettingsFlags,
-    told: Callable[[str], None],
-    *,
-    heard: Callable[[str], None] = lambda _source: None,
+    flags: SettingsFlags,
+    on_warning: Callable[[str], None],
 ) -> SessionSettings:
-    """The settings of a session in a folder; what a person should know is told at once."""
-    live = SessionSettings(places_for(cwd, env, state), env, asked, told=told, heard=heard)
-    for note in live.loaded.notes():
-        told(note)
-    return live
+    """The settings of a session in a folder; what a person should know about them is told at once."""
+    places = places_for(cwd, env, state)
+    if not flags.managed_policy:
+        places = replace(places, policy=())
+    settings = SessionSettings(places, env, flags, on_warning=on_warning)
+    for note in settings.loaded.notes():
+        on_warning(note)
+    return settings

@@ -1,60 +1,71 @@
-"""One governed call, without a model."""
+"""One governed call, without a model: the same executor, rails and hooks as for a model's call."""
 
+import os
 from collections.abc import Callable, Mapping
-from importlib import import_module
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from handrail.config.execution import features_of, result_limits
+from handrail.config.flags import SettingsFlags
 from handrail.conversation.blocks import Json, ToolUse
 from handrail.dispatch.executor import ToolExecutor
 from handrail.dispatch.gate import Rails
-from handrail.session.gate import FolderGate
-from handrail.session.session_settings import SessionSettings
-from handrail.session.state_folder import result_store
-from handrail.tools.catalog import Catalog
+from handrail.lazy import lazy
+from handrail.session.background import end_tasks
+from handrail.session.gate import open_gate
+from handrail.session.redactor import redactor_for
+from handrail.session.session_hooks import SessionHooks
+from handrail.session.session_settings import open_settings, tool_services
+from handrail.session.state_folder import result_store, state_folder
+from handrail.session.tools import make_catalog
 from handrail.tools.context import RunContext
 from handrail.tools.outcome import Outcome
 
 if TYPE_CHECKING:
     from handrail.hooks.runner import Hooks
+    from handrail.session import hooks as hook_settings
+else:
+    hook_settings = lazy("handrail.session.hooks")
 
 
-async def call_once(
-    catalog: Catalog,
+async def call_tool(
     name: str,
     raw: Json,
     cwd: Path,
-    variables: Mapping[str, str],
     *,
-    live: SessionSettings | None = None,
-    told: Callable[[str], None] = lambda _note: None,
+    env: Mapping[str, str] | None = None,
+    flags: SettingsFlags,
+    on_warning: Callable[[str], None],
 ) -> Outcome:
     """
-    Run one call through the same executor, rails and hooks as a model's.
+    Run one call under the settings of a folder.
 
-    `live` are the settings that count; `told` hears what does not work of their hooks.
+    Raises:
+        SettingsError: policy or flags cannot be used.
     """
-    store = result_store(variables)
-    rails = Rails(FolderGate(cwd, variables, in_force=live.in_force if live else None))
-    hooks = _hooks(live, cwd, variables, store.folder.name, told) if live and live.loaded.hooks else None
-    if hooks is not None:
-        rails = import_module("handrail.session.hooks").hooked(rails, hooks, variables)
+    start_env = os.environ if env is None else env
+    settings = open_settings(cwd, start_env, state_folder(start_env), flags, on_warning)
+    variables = settings.loaded.env
+    services = cache(partial(tool_services, settings))
+    features = features_of(settings.loaded.settings, variables) - {"agents"}  # there is no model to run them
+    catalog = make_catalog(variables=variables, denied=settings.denied, services=services, features=features)
+    results = result_store(variables, result_limits(settings.loaded.settings, variables))
+
+    def open_hooks() -> "Hooks":
+        name = results.folder.name
+        return hook_settings.session_hooks(settings.loaded, cwd, {}, session_id=name, transcript="")
+
+    hooks = SessionHooks(settings, open_hooks, on_warning)
+    if settings.loaded.hooks:
+        hooks.load()
+    rails = Rails(open_gate(settings, redactor=redactor_for(variables)), hooks)
     try:
-        run = RunContext(cwd)
-        async with ToolExecutor(catalog.pool, run, store, rails=rails, activate=catalog.activate) as executor:
+        async with ToolExecutor(
+            catalog.pool, RunContext(cwd), results, rails=rails, activate=catalog.activate
+        ) as executor:
             executor.add(ToolUse("call-1", name, raw))
             return await anext(executor.rest())
     finally:
-        if hooks is not None:
-            await hooks.aclose()
-
-
-def _hooks(
-    live: SessionSettings, cwd: Path, variables: Mapping[str, str], run: str, told: Callable[[str], None]
-) -> "Hooks":
-    made: Hooks = import_module("handrail.session.hooks").session_hooks(
-        live.loaded, variables, cwd, {}, session_id=run, transcript=""
-    )
-    for problem in made.problems:
-        told(str(problem))
-    return made
+        await hooks.aclose()
+        await end_tasks(services)

@@ -29,7 +29,7 @@ PLACES = re.compile(r"\\?\$(?:ARGUMENTS(?:\[(?P<place>[0-9]+)\])?|(?P<number>[0-
 
 
 @record
-class Command:
+class CommandFile:
     """One command: what it is called, what it is for, and the prompt it stands for."""
 
     name: str
@@ -57,16 +57,16 @@ def reaches_out(path: Path, cwd: Path) -> bool:
     return not real.is_relative_to(tree) or secret(f"/{real.relative_to(tree)}")
 
 
-def find_commands(cwd: Path, env: Mapping[str, str], sources: Collection[str] = SOURCES) -> dict[str, Command]:
+def find_commands(cwd: Path, env: Mapping[str, str], sources: Collection[str] = SOURCES) -> dict[str, CommandFile]:
     """All commands that hold in a folder, by name."""
-    found: dict[str, Command] = {}
+    found: dict[str, CommandFile] = {}
     for folder in folders_for("commands", cwd, env, sources):
-        for command in _in(folder, cwd if folder.is_relative_to(cwd) else None):
+        for command in _read_folder(folder, cwd if folder.is_relative_to(cwd) else None):
             found.setdefault(command.name, command)
     return found
 
 
-def _in(folder: Path, project: Path | None) -> Iterator[Command]:
+def _read_folder(folder: Path, project: Path | None) -> Iterator[CommandFile]:
     try:
         files = sorted(folder.rglob("*.md"))[:MAX_COMMANDS]
     except OSError:
@@ -83,7 +83,7 @@ def _in(folder: Path, project: Path | None) -> Iterator[Command]:
         name = path.stem
         if NAME.fullmatch(name):
             first = next((line.strip("# ").strip() for line in headed.body.splitlines() if line.strip()), "")
-            yield Command(
+            yield CommandFile(
                 name,
                 headed.text("description") or first[:200],
                 headed.text("argument-hint"),
@@ -93,7 +93,7 @@ def _in(folder: Path, project: Path | None) -> Iterator[Command]:
             )
 
 
-def expanded(message: UserMessage, commands: Mapping[str, Command]) -> tuple[UserMessage, Expansion | None]:
+def expand_command(message: UserMessage, commands: Mapping[str, CommandFile]) -> tuple[UserMessage, Expansion | None]:
     """The message with a command at its beginning put in full, and that command. What is no command stays as it is."""
     first = message.content[0] if message.content else None
     called = CALLED.fullmatch(first.text.strip()) if isinstance(first, Text) else None
@@ -101,11 +101,11 @@ def expanded(message: UserMessage, commands: Mapping[str, Command]) -> tuple[Use
     if called is None or command is None:
         return message, None
     words = called["words"] or ""
-    whole = replace(message, content=(Text(filled(command.body, words)), *message.content[1:]))
+    whole = replace(message, content=(Text(fill_arguments(command.body, words)), *message.content[1:]))
     return whole, Expansion(command.name, words, command.source, called[0])
 
 
-def filled(body: str, words: str) -> str:
+def fill_arguments(body: str, words: str) -> str:
     """A command's text with the words of its caller in the places it has for them, or behind it."""
     words = words.strip()
     parts = words.split()

@@ -2,32 +2,33 @@
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from handrail.agents.definitions import BUILT_IN, AgentDefinition, from_file, from_json
+from handrail.builtin.services import ToolServices
 from handrail.conversation.blocks import Text
-from handrail.conversation.messages import Attachment
+from handrail.conversation.messages import UserMessage
 from handrail.conversation.request import Chain
 from handrail.conversation.stream import MessageStart, Usage, UsageUpdate
 from handrail.loop.events import MessageComplete, RunEnded
 from handrail.loop.limits import Limits
-from handrail.loop.prompt import AGENTS
-from handrail.loop.run import Run
-from handrail.session.agent import Agent
+from handrail.session.conversation import Conversation
+from handrail.session.drive import drive
+from handrail.session.models import model_by_object
+from handrail.session.parts import ConversationSpec, SharedParts, open_conversation
 from handrail.session.slash_files import MAX_FILE, SOURCES, folders_for, reaches_out
-from handrail.tools.context import AgentIdentity, ToolContext
+from handrail.session.tools import only_reads
+from handrail.tools.context import AgentIdentity, AgentType, ToolContext
 from handrail.tools.delegation import AgentNews, Report, Task
 from handrail.tools.events import CallQueued
+from handrail.tools.pool import NO_DEFERRAL, AnyTool
 from handrail.transcripts.store import OpenTranscript
 
-if TYPE_CHECKING:
-    from handrail.hooks.runner import Hooks
-    from handrail.session.late_hooks import LateHooks
-
-Keep: TypeAlias = Callable[[str], OpenTranscript | None]
-"""Where the conversation of a sub-agent is kept, by its id; None = nowhere."""
+OpenBeside: TypeAlias = Callable[[str], OpenTranscript | None]
+"""Opens the transcript of a sub-agent, by its id; None = its words are not kept."""
 
 ALIASES = frozenset({"sonnet", "opus", "haiku", "fable", "inherit"})
 """Names of one vendor's families: here they mean the model of the caller."""
@@ -69,118 +70,114 @@ def _files(folders: Iterable[Path], cwd: Path) -> Iterator[AgentDefinition | str
             yield from_file(text, str(path))
 
 
-def agent_types_note(agents: Mapping[str, AgentDefinition]) -> Attachment:
-    """What the model is told of the kinds of sub-agents: in a message, so that the tool's text never changes."""
-    lines = [f"- {agent.name}: {agent.description}" for agent in agents.values()]
-    return Attachment(AGENTS, (Text("Kinds of sub-agents (subagent_type of Agent):\n" + "\n".join(lines)),))
-
-
-class Delegation:
-    """Runs sub-agents beside their caller: same model, same rails, same session, another conversation."""
+class Subagents:
+    """Runs the sub-agents of a session: same model, same rails, same files, another conversation."""
 
     def __init__(
         self,
-        agents: Mapping[str, AgentDefinition],
-        caller: Callable[[], Agent],
-        options: Mapping[str, Any],
-        hooks: "Hooks | LateHooks | None" = None,
+        definitions: Callable[[], Mapping[str, AgentDefinition]],
+        parts: SharedParts,
+        services: Callable[[], ToolServices],
+        chain: Chain,
         *,
-        keep: Keep,
-        spend: Callable[[str, Usage], None],
+        mcp_tools: Callable[[], tuple[AnyTool, ...]],
+        open_transcript: OpenBeside,
     ) -> None:
-        self.agents = agents
-        self._caller = caller
-        self._options = options
-        self._hooks = hooks
-        self._keep = keep
-        self._spend = spend
-        self._running: dict[str, Run] = {}
+        self.definitions = definitions
+        self._parts = parts
+        self._services = services
+        self._chain = chain
+        self._mcp_tools = mcp_tools
+        self._open_transcript = open_transcript
+        self._running: dict[str, Conversation] = {}
 
     def kinds(self) -> dict[str, bool]:
-        """Which kinds there are, and whether each only reads."""
-        return {agent.name: agent.only_reads for agent in self.agents.values()}
+        """Which types there are, and whether each only reads."""
+        return {agent.name: agent.has_only(only_reads) for agent in self.definitions().values()}
+
+    def types(self) -> tuple[AgentType, ...]:
+        """The types of sub-agents, and what each is for."""
+        return tuple(AgentType(agent.name, agent.description) for agent in self.definitions().values())
 
     async def work(self, task: Task, ctx: ToolContext) -> Report:
         """Let a sub-agent work on the task to its end."""
-        definition = self.agents[task.kind]
+        definition = self.definitions()[task.kind]
         name = f"agent-{os.urandom(6).hex()}"
-        kept = self._keep(name)
-        identity = AgentIdentity(name, task.kind, definition.mode, str(kept.path) if kept else "")
+        transcript = self._open_transcript(name)
+        identity = AgentIdentity(name, task.kind, definition.mode, str(transcript.path) if transcript else "")
+        conversation = self._open(definition, task, identity, ctx, transcript)
+        self._running[name] = conversation
         try:
-            return await self._worked(self._agent(definition, task, identity, ctx, kept), task, identity, ctx)
+            return await self._drive(conversation, task, ctx)
         finally:
-            if kept is not None:
-                kept.scribe.close()
+            del self._running[name]
+            if transcript is not None:
+                transcript.scribe.close()
 
-    async def _worked(self, agent: Agent, task: Task, identity: AgentIdentity, ctx: ToolContext) -> Report:
-        run = agent.run(task.prompt)
-        ctx.abort.listen(lambda _reason: run.interrupt())
-        calls, ended, model, unpaid = 0, None, agent.model, Usage()
-        self._running[identity.id] = run
+    async def _drive(self, conversation: Conversation, task: Task, ctx: ToolContext) -> Report:
+        agent_id, spend = conversation.state.context.agent.id, self._parts.model.add_usage
+        calls, ended, model, unpaid = 0, None, conversation.config.model_name, Usage()
+        ctx.abort.listen(lambda _reason: conversation.interrupt())
         try:
-            async for event in run:
-                ctx.progress(AgentNews(task.description, event=event, agent=identity.id))
-                match event:
-                    case CallQueued():
-                        calls += 1
-                    case MessageStart():
-                        model, unpaid = event.model or model, Usage()
-                    case UsageUpdate(usage):
-                        unpaid = usage
-                    case MessageComplete(message=message, usage=usage):
-                        self._spend(message.model, usage)
-                        unpaid = Usage()
-                    case RunEnded():
-                        ended = event
-                    case _:
-                        pass
+            async with aclosing(drive(conversation, UserMessage((Text(task.prompt),)))) as events:
+                async for event in events:
+                    ctx.progress(AgentNews(task.description, event=event, agent=agent_id))
+                    match event:
+                        case CallQueued():
+                            calls += 1
+                        case MessageStart():
+                            model, unpaid = event.model or model, Usage()
+                        case UsageUpdate(usage):
+                            unpaid = usage
+                        case MessageComplete(message=message, usage=usage):
+                            spend(message.model, usage)
+                            unpaid = Usage()
+                        case RunEnded():
+                            ended = event
+                        case _:
+                            pass
         finally:
-            del self._running[identity.id]
             if unpaid != Usage():  # it was stopped in the middle of an answer
-                self._spend(model, unpaid)
-            await run.aclose()
+                spend(model, unpaid)
         assert ended is not None
         tokens = sum(spent.input_tokens + spent.output_tokens for spent in ended.spent.values())
         problem = (ended.problem or ended.why.value.replace("_", " ")) if ended.is_error else ""
-        return Report(identity.id, ended.text, calls, tokens, ended.seconds, problem)
+        return Report(agent_id, ended.text, calls, tokens, ended.seconds, problem)
 
     def stop(self, agent_id: str) -> bool:
-        """Have a sub-agent stop; False = there is none of that id at work."""
-        run = self._running.get(agent_id)
-        if run is not None:
-            run.interrupt()
-        return run is not None
+        """Interrupt a sub-agent; False = none of that id is at work."""
+        conversation = self._running.get(agent_id)
+        if conversation is not None:
+            conversation.interrupt()
+        return conversation is not None
 
-    def _agent(
+    def _open(
         self,
         definition: AgentDefinition,
         task: Task,
         identity: AgentIdentity,
         ctx: ToolContext,
-        kept: OpenTranscript | None,
-    ) -> Agent:
-        from handrail.permissions.modes import narrowed  # noqa: PLC0415  # no first request waits for it
+        transcript: OpenTranscript | None,
+    ) -> Conversation:
+        chosen = self._parts.model.chosen
+        name = next((name for name in (task.model, definition.model) if name and name not in ALIASES), chosen.name)
+        offered = frozenset(ctx.options.tools())
 
-        caller = self._caller()
-        model = next((name for name in (task.model, definition.model) if name and name not in ALIASES), caller.model)
+        def denied(tool: str, _mcp: object) -> bool:
+            return not definition.may_use(tool) or tool not in offered
 
-        def denied(name: str, _mcp: object) -> bool:
-            return not definition.may_use(name) or caller.tools.find(name) is None
-
-        return Agent(
-            caller.asked_model,
-            model_name=model,
-            system_prompt=definition.prompt,
+        spec = ConversationSpec(
             cwd=ctx.cwd,
-            rails=replace(caller.rails, hooks=None),
-            hooks=self._hooks,
+            model=chosen if name == chosen.name else model_by_object(chosen.model, name),
+            system=(definition.prompt,),
+            services=self._services,
+            options=replace(ctx.options, agents=tuple),
+            chain=Chain(self._chain.id, self._chain.depth + 1),
             denied=denied,
-            mode=narrowed(ctx.permissions.mode, definition.mode),
-            limits=Limits(turns=definition.max_turns),
-            chain=Chain(caller.chain.id, caller.chain.depth + 1),
+            deferral=NO_DEFERRAL,
             identity=identity,
-            session=kept,
-            options=replace(caller.context.options, agents=tuple),
-            mcp=tuple(tool for tool in caller.tools if tool.mcp),
-            **self._options,
+            limits=Limits(turns=definition.max_turns),
+            transcript=transcript,
+            mcp_tools=self._mcp_tools(),
         )
+        return open_conversation(self._parts, spec)

@@ -1,6 +1,6 @@
 """The catalog of a run: the built-in tools, the caller's own, and the search for what is held back."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, NoReturn
 
@@ -75,6 +75,30 @@ def whatever_the_input(question: Callable[[Any], Any]) -> Any:
         return question(_AnyInput())
     except LookupError:
         return "depends"
+
+
+def only_reads(name: str) -> bool:
+    """Whether a built-in tool only reads, whatever its input is; it is loaded for that."""
+    entries = base_tools(_no_catalog, partial(default_services, {}))
+    tool = next((entry.load() for entry in entries if entry.name == name), None)
+    return tool is not None and whatever_the_input(loaded(tool).is_read_only) is True
+
+
+def deferral_of(env: Mapping[str, str]) -> Deferral:
+    """Which definitions wait until they are searched for, as ENABLE_TOOL_SEARCH says; by default all that may."""
+    wish, _, share = env.get("ENABLE_TOOL_SEARCH", "").partition(":")
+    match wish:
+        case "false" | "0":
+            return Deferral(mode="off")
+        case "auto":
+            return Deferral(share=int(share) / 100) if share.isdecimal() else Deferral()
+        case _:
+            return Deferral(mode="on")
+
+
+def unwanted_tools(wanted: Iterable[str] | None) -> frozenset[str]:
+    """The built-in tools that are left out when only these are wanted (None = all are)."""
+    return frozenset() if wanted is None else builtin_names() - frozenset(wanted)
 
 
 def builtin_names() -> frozenset[str]:

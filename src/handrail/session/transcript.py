@@ -19,13 +19,15 @@ class TranscriptOptions:
     keep: bool = True
     session_id: str = ""
     resume: str = ""
+    resume_or_create: str = ""
+    """Go on with the session of this id if there is one, else begin it."""
     newest: bool = False
     fork: bool = False
     upto: str = ""
     dropped: str = ""
     """The one prompt that may come after `upto`: if there are others, they are not left out, but it is refused."""
     name: str = ""
-    mirror_folder: bool = False
+    mirrored: bool = False
     """The program around us keeps sessions as well, and may have brought this one."""
 
 
@@ -42,6 +44,8 @@ def open_transcript(
         SessionError: there is none such, it is in use, or it cannot be written.
     """
     folder = os.path.realpath(cwd)
+    if name := wish.resume_or_create:
+        return store.resume(store.find(name, folder), folder) if store.has(name) else store.create(folder, name)
     if not wish.resume and not wish.newest:
         if not wish.keep:
             return None
@@ -71,7 +75,7 @@ def mirror_folder(cwd: Path, env: Mapping[str, str]) -> Path:
 
 def _brought(wish: TranscriptOptions, cwd: Path, env: Mapping[str, str]) -> Path | None:
     """The session that the program around us has brought back; it goes on there, and the program hears of it."""
-    if not wish.mirror_folder or not env.get("CLAUDE_CONFIG_DIR") or not ID.fullmatch(wish.resume):
+    if not wish.mirrored or not env.get("CLAUDE_CONFIG_DIR") or not ID.fullmatch(wish.resume):
         return None
     path = mirror_folder(cwd, env) / f"{wish.resume}.jsonl"
     return path if path.is_file() else None

@@ -2,59 +2,57 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from handrail.agents.definitions import NOT_FOR_SUBAGENTS, AgentDefinition
 from handrail.errors import HandrailError
-from handrail.loop.limits import Limits
 from handrail.permissions.rules import Behaviour, RuleProblem, parse_rule
+from handrail.session.spec import SessionSpec
 from handrail.session.subagents import ALIASES, find_agents
 from handrail.session.tools import builtin_names
-from handrail.session.work import Work
 from handrail.tools.context import AgentIdentity
 from handrail.tools.pool import NO_DEFERRAL
 
 SERVER_TOOLS = "mcp__*"
 
 
-def with_agent(
-    work: Work, options: Mapping[str, Any], name: str, env: Mapping[str, str]
-) -> tuple[Work, dict[str, Any]]:
+def with_named_agent(spec: SessionSpec, env: Mapping[str, str]) -> SessionSpec:
     """
-    The work and the options of a conversation that the agent of this name leads.
-
-    It brings its prompt, model, tools and limits. What was asked for by flags goes before its prompt and its model;
-    of tools, turns and modes the narrower counts.
+    The specification as the agent definition that it names changes it.
 
     Raises:
         HandrailError: there is no such agent, or it cannot lead.
     """
-    agents, problems = find_agents(work.cwd, env, work.agents, work.asked.told_by)
-    if name not in agents:
+    agents, problems = find_agents(spec.cwd, env, spec.tools.agents, spec.flags.told_by)
+    if spec.agent not in agents:
         wrong = "".join(f"\n{problem}" for problem in problems)
-        raise HandrailError(f"--agent: there is no agent {name!r}. There are: {', '.join(sorted(agents))}.{wrong}")
-    agent = agents[name]
-    model = "" if agent.model in ALIASES else agent.model
-    asked = replace(work.asked, disallowed=(*work.asked.disallowed, *denied_tools(agent)))
-    led_work = replace(
-        work,
-        system=work.system or agent.prompt,  # programs give an empty one when they want none of their own
-        wishes=replace(work.wishes, model=work.wishes.model or model),
-        asked=asked,
-    )
-    limits: Limits = options.get("limits") or Limits()
-    turns = [most for most in (limits.turns, agent.max_turns) if most is not None]
-    made = {
-        **options,
-        "limits": replace(limits, turns=min(turns, default=None)),
-        "identity": AgentIdentity(type=agent.name, mode=agent.mode),
-    }
+        known = ", ".join(sorted(agents))
+        raise HandrailError(f"--agent: there is no agent {spec.agent!r}. There are: {known}.{wrong}")
+    return with_agent(spec, agents[spec.agent])
+
+
+def with_agent(spec: SessionSpec, agent: AgentDefinition) -> SessionSpec:
+    """
+    The specification of a conversation that this agent leads.
+
+    It brings its prompt, model, tools and limits. What was asked for by flags goes before its prompt and its model;
+    of tools, turns and modes the narrower counts.
+    """
+    turns = [most for most in (spec.limits.turns, agent.max_turns) if most is not None]
+    tools = spec.tools
     if agent.tools is not None:
-        made["builtin_tools"] = [
-            tool for tool in options.get("builtin_tools", sorted(builtin_names())) if is_offered(agent, tool)
-        ]
-        made["deferral"] = NO_DEFERRAL  # whoever names the tools wants them in full
-    return led_work, made
+        names = sorted(builtin_names()) if tools.builtin is None else tools.builtin
+        offered = tuple(name for name in names if is_offered(agent, name))
+        tools = replace(tools, builtin=offered, deferral=NO_DEFERRAL)  # named tools are wanted in full
+    return replace(
+        spec,
+        # programs give an empty prompt when they want none of their own
+        prompt=replace(spec.prompt, system=spec.prompt.system or agent.prompt),
+        model=replace(spec.model, model=spec.model.model or ("" if agent.model in ALIASES else agent.model)),
+        flags=replace(spec.flags, disallowed=(*spec.flags.disallowed, *denied_tools(agent))),
+        limits=replace(spec.limits, turns=min(turns, default=None)),
+        identity=AgentIdentity(type=agent.name, mode=agent.mode),
+        tools=tools,
+    )
 
 
 def is_offered(agent: AgentDefinition, tool: str) -> bool:

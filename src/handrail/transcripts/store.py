@@ -96,6 +96,10 @@ class TranscriptStore:
             made.scribe.moved(rebuilt.moved)
         return replace(made, forked=True)
 
+    def has(self, session_id: str) -> bool:
+        """Whether there is a session of exactly this id."""
+        return any(self._paths(session_id))
+
     def beside(self, path: Path, agent_id: str, cwd: str) -> OpenTranscript:
         """
         The conversation of a sub-agent of the session in that file; it goes with it.

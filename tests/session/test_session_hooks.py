@@ -11,7 +11,7 @@ from handrail import RunContext
 from handrail.hooks.answers import Answer
 from handrail.hooks.runner import Hooks
 from handrail.session.hooks import session_hooks
-from handrail.session.late_hooks import LateHooks
+from handrail.session.session_hooks import SessionHooks
 from handrail.tools.permission import Verdict
 from tests.config.world import World
 
@@ -35,15 +35,15 @@ class Session:
         self.told: list[str] = []
 
     def begin(self) -> None:
-        self.live = self.world.live(told=self.told)
-        self.hooks = LateHooks(self.live, self._made, self.told.append)
-        self.live.heard = self.hooks.changed
+        self.live = self.world.live(self.told)
+        self.hooks = SessionHooks(self.live, self._open_hooks, self.told.append)
+        self.live.on_change.append(self.hooks.reload)
         if self.live.loaded.hooks:
-            self.hooks.fill()
+            self.hooks.load()
 
-    def _made(self) -> Hooks:
-        env, project = self.world.env, Path(self.world.places.cwd)
-        return session_hooks(self.live.loaded, env, project, {}, session_id="s", transcript="")
+    def _open_hooks(self) -> Hooks:
+        project = Path(self.world.places.cwd)
+        return session_hooks(self.live.loaded, project, {}, session_id="s", transcript="")
 
     async def prompted(self, event: str = "UserPromptSubmit", **fields: Any) -> Answer | None:
         """What hooks say to a prompt, for which somebody looks at the settings."""

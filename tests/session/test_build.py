@@ -1,4 +1,4 @@
-"""An agent at work in a folder, against a real server: kept within its window, told what lies near, replayed."""
+"""A session in a folder, against a real server: kept within its window, told what lies near, replayed."""
 
 import json
 import subprocess
@@ -17,12 +17,13 @@ from handrail.conversation.messages import Attachment
 from handrail.errors import McpError
 from handrail.loop.events import Compacted, RunEnded, Summarising
 from handrail.providers.choose import ModelOptions
-from handrail.session.work import Work, Worker
+from handrail.session.spec import SessionHost
 from handrail.testing.model_server import ModelServer, Reply
 from handrail.tools.context import AgentType, McpResource
 from handrail.tools.output import ContextChange, Output
 from handrail.tools.schema import Input
 from handrail.tools.tool import McpInfo, PromptView, Tool
+from tests.session.folder_agent import open_agent
 
 pytestmark = pytest.mark.anyio
 
@@ -41,7 +42,7 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
-def wishes(server: ModelServer) -> ModelOptions:
+def options(server: ModelServer) -> ModelOptions:
     return ModelOptions(provider="anthropic", model=MODEL, base_url=server.url, api_key="k")
 
 
@@ -56,13 +57,13 @@ async def test_a_history_that_fills_the_window_becomes_a_summary_that_is_billed(
     ]
     with anyio.fail_after(20):
         async with ModelServer(replies, strict=True) as server:
-            worker = Worker(Work(folder, wishes(server), system="Be brief."), env)
+            agent = open_agent(folder, env, options(server), system="Be brief.")
             try:
-                await worker.agent.ask("word " * 1_500)
-                await worker.agent.ask("more " * 1_500)
-                events = [event async for event in worker.agent.run("And now? " * 800)]
+                await agent.ask("word " * 1_500)
+                await agent.ask("more " * 1_500)
+                events = [event async for event in agent.run("And now? " * 800)]
             finally:
-                await worker.aclose()
+                await agent.aclose()
             _, before, aside, after = server.requests
 
     begun, over, compacted = [event for event in events if isinstance(event, Summarising | Compacted)]
@@ -83,15 +84,15 @@ async def test_a_history_that_fills_the_window_becomes_a_summary_that_is_billed(
 
 async def test_settings_can_switch_off_that_a_history_is_shortened(folder: Path, env: dict[str, str]) -> None:
     replies = [Reply((Text(text),), input_tokens=7_000, model=MODEL) for text in ("First.", "Second.", "Third.")]
-    settings = SettingsFlags(settings='{"autoCompactEnabled": false}')
+    flags = SettingsFlags(settings='{"autoCompactEnabled": false}')
     with anyio.fail_after(20):
         async with ModelServer(replies, strict=True) as server:
-            worker = Worker(Work(folder, wishes(server), asked=settings), env)
+            agent = open_agent(folder, env, options(server), flags=flags)
             try:
                 for prompt in ("word ", "more ", "last "):
-                    await worker.agent.ask(prompt * 1_500)
+                    await agent.ask(prompt * 1_500)
             finally:
-                await worker.aclose()
+                await agent.aclose()
 
     assert all("word word" in request.raw.decode() for request in server.requests)
 
@@ -100,14 +101,14 @@ async def test_settings_can_switch_off_that_a_history_is_shortened(folder: Path,
 async def test_secrets_that_the_settings_describe_are_in_no_audit_log(folder: Path, env: dict[str, str]) -> None:
     env["HANDRAIL_STATE_DIR"] = str(folder / "state")
     replies = [Reply((ToolUse("a", "Read", {"file_path": "CASE-4711.txt"}),)), Reply((Text("Done."),))]
-    settings = SettingsFlags(settings='{"redact": ["CASE-[0-9]+"]}')
+    flags = SettingsFlags(settings='{"redact": ["CASE-[0-9]+"]}')
     with anyio.fail_after(20):
         async with ModelServer(replies, strict=True) as server:
-            worker = Worker(Work(folder, wishes(server), asked=settings), env)
+            agent = open_agent(folder, env, options(server), flags=flags)
             try:
-                await worker.agent.ask("go")
+                await agent.ask("go")
             finally:
-                await worker.aclose()
+                await agent.aclose()
 
     [log] = (folder / "state" / "audit").iterdir()
     assert "[redacted" in log.read_text()
@@ -123,11 +124,11 @@ async def test_memory_near_a_file_comes_with_the_file_once(folder: Path, env: di
     replies = [Reply((ToolUse("a", "Read", read),)), Reply((ToolUse("b", "Read", read),)), Reply((Text("Done."),))]
     with anyio.fail_after(20):
         async with ModelServer(replies, strict=True) as server:
-            worker = Worker(Work(folder, wishes(server)), env)
+            agent = open_agent(folder, env, options(server))
             try:
-                answer = await worker.agent.ask("Read it.")
+                answer = await agent.ask("Read it.")
             finally:
-                await worker.aclose()
+                await agent.aclose()
             bodies = [json.dumps(request.body["messages"]) for request in server.requests]
 
     assert answer.text == "Done."
@@ -143,22 +144,21 @@ async def test_what_was_recorded_is_answered_again_without_a_server(
     read = {"file_path": str(folder / "file.txt")}
     with anyio.fail_after(20):
         async with ModelServer([Reply((ToolUse("a", "Read", read),)), Reply((Text("It says content."),))]) as server:
-            asked = wishes(server)
-            worker = Worker(Work(folder, asked, record=tape), env)
+            agent = open_agent(folder, env, options(server), record=tape)
             try:
-                first = await worker.agent.ask("What does it say?")
+                first = await agent.ask("What does it say?")
             finally:
-                await worker.aclose()
-        again = Worker(Work(folder, replay=tape), env)
+                await agent.aclose()
+        again = open_agent(folder, env, replay=tape)
         try:
-            second = await again.agent.ask("What does it say?")
+            second = await again.ask("What does it say?")
         finally:
             await again.aclose()
 
     assert first.text == second.text == "It says content."
-    assert again.agent.model == MODEL
-    assert [type(message) for message in again.agent.messages] == [type(message) for message in worker.agent.messages]
-    attached = [message.kind for message in again.agent.messages if isinstance(message, Attachment)]
+    assert again.model == MODEL
+    assert [type(message) for message in again.messages] == [type(message) for message in agent.messages]
+    attached = [message.kind for message in again.messages if isinstance(message, Attachment)]
     assert attached == ["context", "agents", "tools"]
     assert str(folder) not in tape.read_text()
 
@@ -167,16 +167,17 @@ READY = """
 import sys
 from contextlib import suppress
 from pathlib import Path
-from handrail.session.work import Work, Worker
-
 from handrail.errors import InputError
 from handrail.providers.choose import ModelOptions
+from handrail.session.build import open_session
+from handrail.session.spec import SessionSpec
 
-worker = Worker(Work(Path.cwd(), ModelOptions("anthropic", "m", "http://127.0.0.1:9", "k")), {"PATH": "/nonexistent"})
+model = ModelOptions("anthropic", "m", "http://127.0.0.1:9", "k")
+session = open_session(SessionSpec(Path.cwd(), model), {"PATH": "/nonexistent"})
 assert "pydantic" not in sys.modules
-worker.get_ready()
+session.warm_up()
 before = set(sys.modules)
-for tool in worker.agent.tools:
+for tool in session.conversation.tools:
     with suppress(InputError):
         tool.parse({})
 print(sorted(name for name in set(sys.modules) - before if name.startswith(("handrail", "pydantic."))))
@@ -184,7 +185,7 @@ print("handrail.dispatch.approval" in sys.modules)
 """
 
 
-def test_who_got_ready_imports_nothing_at_the_first_call(tmp_path: Path) -> None:
+def test_a_session_that_warmed_up_imports_nothing_at_the_first_call(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", READY], cwd=tmp_path, capture_output=True, text=True, check=True)
 
     assert done.stdout.splitlines() == ["[]", "True"]
@@ -201,14 +202,14 @@ async def test_settings_that_change_between_two_calls_decide_the_second(folder: 
     ]
     with anyio.fail_after(20):
         async with ModelServer(replies, strict=True) as server:
-            worker = Worker(Work(folder, wishes(server)), env)
+            agent = open_agent(folder, env, options(server))
             try:
-                await worker.agent.ask("Read it.")
+                await agent.ask("Read it.")
                 (folder / ".handrail").mkdir()
                 (folder / ".handrail" / "settings.json").write_text('{"permissions": {"deny": ["Read(file.txt)"]}}')
-                await worker.agent.ask("Read it again.")
+                await agent.ask("Read it again.")
             finally:
-                await worker.aclose()
+                await agent.aclose()
             results = [request.body["messages"][-1]["content"][0] for request in server.requests[1::2]]
 
     assert ["words inside" in json.dumps(result) for result in results] == [True, False]
@@ -222,21 +223,21 @@ async def test_servers_of_the_command_line_and_of_programs_are_judged_by_the_lis
         raise AssertionError(f"{name} was asked: {message}")
 
     given = {"db": {"command": "/bin/sh", "args": ["-c", f"touch {folder}/started"]}, "own": {"type": "sdk"}}
-    asked = SettingsFlags(settings='{"allowedMcpServers": [{"serverName": "other"}]}')
-    told: list[str] = []
+    flags = SettingsFlags(settings='{"allowedMcpServers": [{"serverName": "other"}]}')
+    warnings: list[str] = []
     with anyio.fail_after(20):
         async with ModelServer([], strict=True) as server:
-            work = Work(folder, wishes(server), asked=asked, servers=given, carry=carry, told=told.append)
-            worker = Worker(work, env)
+            host = SessionHost(mcp_transport=carry, on_warning=warnings.append)
+            agent = open_agent(folder, env, options(server), flags=flags, servers=given, host=host)
             try:
-                await worker.connect()
-                assert worker.servers is not None
-                errors = [status["error"] for status in worker.servers.status()]
+                await agent.session.connect()
+                assert agent.session.servers is not None
+                errors = [status["error"] for status in agent.session.servers.status()]
             finally:
-                await worker.aclose()
+                await agent.aclose()
 
     assert errors == ["allowedMcpServers of --settings:1 does not allow it."] * 2
-    assert sum("is not used: allowedMcpServers of" in note for note in told) == 2
+    assert sum("is not used: allowedMcpServers of" in note for note in warnings) == 2
     assert not (folder / "started").exists()
 
 
@@ -253,11 +254,11 @@ async def test_a_sub_agent_of_a_stricter_mode_is_held_to_it(
     ]
     with anyio.fail_after(20):
         async with ModelServer(replies, strict=True) as server:
-            worker = Worker(Work(folder, wishes(server), asked=SettingsFlags(mode=mode), agents=agents), env)
+            agent = open_agent(folder, env, options(server), flags=SettingsFlags(mode=mode), agents=agents)
             try:
-                await worker.agent.ask("Go.")
+                await agent.ask("Go.")
             finally:
-                await worker.aclose()
+                await agent.aclose()
             offered = [tool["name"] for tool in server.requests[1].body["tools"]]
 
     assert (folder / "made.txt").exists() is written
@@ -276,13 +277,13 @@ async def test_in_auto_mode_the_model_of_the_moment_judges_and_is_billed(folder:
 
     with anyio.fail_after(20):
         async with ModelServer([*turn(1, MODEL), *turn(2, "gpt-4o")], strict=True) as server:
-            worker = Worker(Work(folder, wishes(server), system="Be brief.", asked=SettingsFlags(mode="auto")), env)
+            agent = open_agent(folder, env, options(server), system="Be brief.", flags=SettingsFlags(mode="auto"))
             try:
-                first = await worker.agent.ask("Test it.")
-                await worker.set_model("gpt-4o")
-                second = await worker.agent.ask("Again.")
+                first = await agent.ask("Test it.")
+                await agent.set_model("gpt-4o")
+                second = await agent.ask("Again.")
             finally:
-                await worker.aclose()
+                await agent.aclose()
             models = [request.body["model"] for request in server.requests]
             assert b"The call to judge" in server.requests[4].raw
 
@@ -327,16 +328,15 @@ async def test_a_tool_of_a_session_sees_its_servers_resources_agents_commands_an
     replies = [Reply((LOOKS,)), Reply((Text("Done."),))]
     with anyio.fail_after(20):
         async with ModelServer(replies, strict=True) as server:
-            work = Work(
-                folder, wishes(server), servers=given, carry=carry, agents=agents, interactive=True, debug=True,
-                told=lambda _note: None,
+            host = SessionHost(mcp_transport=carry, on_warning=lambda _text: None)
+            agent = open_agent(
+                folder, env, options(server), tools=[look], servers=given, agents=agents, host=host,
+                interactive=True, debug=True,
             )  # fmt: skip
-            worker = Worker(work, env, tools=[look])
             try:
-                await worker.connect()
-                await worker.agent.ask("Go.")
+                await agent.ask("Go.")
             finally:
-                await worker.aclose()
+                await agent.aclose()
 
     servers, resources, commands, types, *plain, tools = seen
     assert servers == {"db": "connected", "gone": "failed"}
@@ -360,17 +360,17 @@ async def test_prompts_of_a_session_see_its_agents_and_whether_a_person_is_there
 
     async def described(**more: Any) -> str:
         async with ModelServer([Reply((Text("Done."),))], strict=True) as server:
-            worker = Worker(Work(folder, wishes(server), agents=agents, **more), env, tools=[Dependent()])
+            agent = open_agent(folder, env, options(server), agents=agents, tools=[Dependent()], **more)
             try:
-                await worker.agent.ask("Go.")
+                await agent.ask("Go.")
             finally:
-                await worker.aclose()
+                await agent.aclose()
             sent = {tool["name"]: tool["description"] for tool in server.requests[0].body["tools"]}
         return str(sent["dependent"])
 
     agents = {"writer": {"description": "Writes.", "prompt": "p"}}
     with anyio.fail_after(20):
-        alone, watched = await described(), await described(interactive=True, asked=SettingsFlags(mode="acceptEdits"))
+        alone, watched = await described(), await described(interactive=True, flags=SettingsFlags(mode="acceptEdits"))
 
     assert alone.startswith("False ['writer', ")
     assert alone.endswith("True default")
@@ -404,17 +404,17 @@ async def test_a_sub_agent_cannot_change_the_mode_of_its_session(folder: Path, e
     ]
     with anyio.fail_after(20):
         async with ModelServer(replies, strict=True) as server:
-            asked = SettingsFlags(mode="acceptEdits", allowed=("mcp__s__plan",))
-            worker = Worker(Work(folder, wishes(server), asked=asked, agents=agents), env, mcp=(Plan(),))
+            flags = SettingsFlags(mode="acceptEdits", allowed=("mcp__s__plan",))
+            agent = open_agent(folder, env, options(server), flags=flags, agents=agents, tools=[Plan()])
             try:
-                await worker.agent.ask("Go.")
+                await agent.ask("Go.")
             finally:
-                await worker.aclose()
+                await agent.aclose()
             inside, outside = json.dumps(server.requests[2].body), json.dumps(server.requests[4].body)
 
     assert "a sub-agent cannot change the mode" in inside
     assert "planned" in outside
-    assert worker.mode == "plan"
+    assert agent.session.mode == "plan"
 
 
 async def test_caps_by_tool_of_the_settings_hold_in_a_session(folder: Path, env: dict[str, str]) -> None:
@@ -435,11 +435,11 @@ async def test_caps_by_tool_of_the_settings_hold_in_a_session(folder: Path, env:
         most = 0
         calls = tuple(ToolUse(str(number), "look", {"place": number}) for number in range(6))
         async with ModelServer([Reply(calls), Reply((Text("Done."),))], strict=True) as server:
-            worker = Worker(Work(folder, wishes(server), asked=SettingsFlags(settings=settings)), env, tools=[look])
+            agent = open_agent(folder, env, options(server), flags=SettingsFlags(settings=settings), tools=[look])
             try:
-                await worker.agent.ask("Go.")
+                await agent.ask("Go.")
             finally:
-                await worker.aclose()
+                await agent.aclose()
         return most
 
     off = '"earlyStart": "off"'

@@ -1,63 +1,82 @@
 """
-The hooks of a session that may get its first ones while it runs: until then they cost a look at an attribute.
+The hooks of a session: loaded with the first one there is, reloaded when settings change, free while there is none.
 
-Settings may change at any time. Before a call, a prompt or a tool's permission is judged, somebody looks; a hook of the
-event ConfigChange may refuse what was changed, and then the settings of before still count.
+Settings may change at any time. Their files are looked at before a call, a prompt or a tool's permission is judged; a
+hook of the event ConfigChange may refuse what was changed, and then the settings of before still count.
 """
 
 import asyncio
 from collections.abc import Callable, Sequence
-from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from handrail.conversation.blocks import Json
 from handrail.dispatch.gate import NO_ANSWER, HookAnswer, Request
 from handrail.hooks.news import HookNews, Tell, nobody
+from handrail.lazy import lazy
+from handrail.session.session_settings import SessionSettings
 from handrail.tools.access import DeclaredUse
 from handrail.tools.context import RunContext
 from handrail.tools.output import Output
 from handrail.tools.permission import Allow, Deny, Update
 
 if TYPE_CHECKING:
+    from handrail.dispatch import hooking
     from handrail.dispatch.hooking import CallHooks
-    from handrail.hooks.answers import Answer
+    from handrail.hooks import answers
     from handrail.hooks.runner import Hooks
-    from handrail.session.session_settings import SessionSettings
+    from handrail.session import hooks as hook_settings
+else:
+    hooking = lazy("handrail.dispatch.hooking")
+    answers = lazy("handrail.hooks.answers")
+    hook_settings = lazy("handrail.session.hooks")
 
 ROUNDS = 8
 """How often hooks are asked in a row about files that change while they are asked: a hook may write them itself."""
 RESTLESS = "The {} settings change each time that hooks are asked about them. Those of before still count."
 
 
-class LateHooks:
-    """Stands wherever hooks stand. `make` makes them as soon as there are some; `now` are those there are."""
+class SessionHooks:
+    """Follows the settings. `open_hooks` opens the hooks as soon as there are some; `now` are those there are."""
 
-    def __init__(self, live: "SessionSettings", make: "Callable[[], Hooks]", told: Callable[[str], None]) -> None:
+    def __init__(
+        self, settings: SessionSettings, open_hooks: "Callable[[], Hooks]", on_warning: Callable[[str], None]
+    ) -> None:
         self.now: Hooks | None = None
         self.wake: Tell = nobody
         self.remark: Tell = nobody
         self.later: Tell = nobody
         self._calls: CallHooks | None = None
-        self._live = live
-        self._make = make
-        self._told = told
+        self._settings = settings
+        self._open_hooks = open_hooks
+        self._on_warning = on_warning
         self._known: frozenset[str] = frozenset()
-        self._untold: list[str] = []
-        self._asking = asyncio.Lock()
-        live.asks = lambda: self.wants("ConfigChange")
+        self._announcements: list[str] = []
+        self._lock = asyncio.Lock()
+        settings.confirm_change = lambda: self.wants("ConfigChange")
 
-    def fill(self) -> None:
-        """There are hooks, or other ones than before."""
+    @property
+    def env_file(self) -> Path | None:
+        """Where hooks at the session's start leave variables for later commands."""
+        return None if self.now is None else self.now.surroundings.env_file
+
+    def folders(self) -> tuple[Path, ...]:
+        """Where the whole of long hook texts lies."""
+        folder = None if self.now is None else self.now.surroundings.folder
+        return () if folder is None else (folder,)
+
+    def load(self) -> None:
+        """Load the hooks that the settings name now."""
         if self.now is None:
-            self.now = self._make()
+            self.now = self._open_hooks()
             self.now.wake, self.now.remark, self.now.later = self._wake, self._remark, self._later
-            self._calls = import_module("handrail.dispatch.hooking").CallHooks(self.now)
+            self._calls = hooking.CallHooks(self.now)
         else:
-            import_module("handrail.session.hooks").reload_hooks(self.now, self._live.loaded)
+            hook_settings.reload_hooks(self.now, self._settings.loaded)
         problems = [str(problem) for problem in self.now.problems]
         for problem in problems:
             if problem not in self._known:
-                self._told(problem)
+                self._on_warning(problem)
         self._known = frozenset(problems)
 
     def _wake(self, news: HookNews) -> None:
@@ -69,36 +88,36 @@ class LateHooks:
     def _later(self, news: HookNews) -> None:
         self.later(news)
 
-    def changed(self, source: str) -> None:
-        """Other settings count from now on. May be called in a thread, for tools look too."""
-        if self.now is None and not self._live.loaded.hooks:
+    def reload(self, source: str) -> None:
+        """Follow a change of settings. It may be called in a thread, for tools look too."""
+        if self.now is None and not self._settings.loaded.hooks:
             return
-        self.fill()
-        if not self._live.may_refuse(source):
-            self._untold.append(source)
+        self.load()
+        if not self._settings.may_refuse(source):
+            self._announcements.append(source)
 
-    async def _heed(self, run: RunContext, tell: Tell) -> None:
-        """Look for changed settings, ask those who may refuse them, and tell of what nobody may refuse."""
-        self._live.look()
-        while self._untold:
-            self.announce("ConfigChange", self._change(self._untold.pop(0)), run)
+    async def _ask_about_changes(self, run: RunContext, tell: Tell) -> None:
+        """Look for changed settings, ask the hooks that may refuse them, and announce what cannot be refused."""
+        self._settings.look()
+        while self._announcements:
+            self.announce("ConfigChange", self._change(self._announcements.pop(0)), run)
         for _ in range(ROUNDS):
-            if not self._live.waiting:
+            if not self._settings.waiting:
                 return
-            async with self._asking:
-                for source, number in tuple(self._live.waiting.items()):
+            async with self._lock:
+                for source, number in tuple(self._settings.waiting.items()):
                     await self._ask(source, number, run, tell)
-        if self._live.waiting:
-            self._told(RESTLESS.format(" and ".join(self._live.waiting)))
+        if self._settings.waiting:
+            self._on_warning(RESTLESS.format(" and ".join(self._settings.waiting)))
 
     async def _ask(self, source: str, number: int, run: RunContext, tell: Tell) -> None:
         answer = None if self.now is None else await self.now.fire("ConfigChange", self._change(source), run)
         refusal = None if answer is None else answer.block
-        if (text := self._live.settle(source, number, refusal)) and tell is not nobody:
+        if (text := self._settings.settle(source, number, refusal)) and tell is not nobody:
             tell(HookNews(text, event="ConfigChange"))
 
     def _change(self, source: str) -> Json:
-        file = self._live.files.get(source)
+        file = self._settings.files.get(source)
         return {"source": f"{source}_settings", **({"file_path": file} if file else {})}
 
     # In a run
@@ -106,17 +125,17 @@ class LateHooks:
     def wants(self, *events: str) -> bool:
         """Whether there is a hook for one of these events."""
         if "UserPromptSubmit" in events:
-            self._live.look()  # a session that waits for its next prompt has not looked for a while
+            self._settings.look()  # a session that waits for its next prompt has not looked for a while
         return self.now is not None and self.now.wants(*events)
 
     async def fire(
         self, event: str, fields: Json, run: RunContext, *, use: DeclaredUse | None = None, tell: Tell = nobody
-    ) -> "Answer":
+    ) -> "answers.Answer":
         """Ask the hooks that this concerns."""
-        if self._live.waiting or self._untold:
-            await self._heed(run, tell)
+        if self._settings.waiting or self._announcements:
+            await self._ask_about_changes(run, tell)
         if self.now is None:
-            return import_module("handrail.hooks.answers").NOTHING  # type: ignore[no-any-return]  # loaded late
+            return answers.NOTHING
         return await self.now.fire(event, fields, run, use=use, tell=tell)
 
     def announce(self, event: str, fields: Json, run: RunContext) -> None:
@@ -132,12 +151,12 @@ class LateHooks:
     # Around a call
 
     async def before(self, request: Request) -> HookAnswer:
-        live = self._live
-        live.look()
-        if live.waiting or self._untold:
-            await self._heed(request.ctx.run, request.ctx.progress)
+        settings = self._settings
+        settings.look()
+        if settings.waiting or self._announcements:
+            await self._ask_about_changes(request.ctx.run, request.ctx.progress)
         if self._calls is None or not self.wants("PreToolUse"):
-            live.fresh = True  # whoever decides next need not look again
+            settings.fresh = True  # the gate, which decides next, need not look again
             return NO_ANSWER
         return await self._calls.before(request)
 

@@ -1,0 +1,115 @@
+"""From the flags of `handrail -p` to the specification of a session."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from handrail.cli.permission_flags import settings_flags, warn
+from handrail.conversation.request import Thinking, ThinkingMode
+from handrail.errors import HandrailError
+from handrail.lazy import lazy
+from handrail.loop.limits import Limits
+from handrail.loop.run_config import RequestOptions
+from handrail.providers.choose import ModelOptions
+from handrail.session.spec import PromptOptions, SessionSpec, ToolOptions
+from handrail.session.tools import builtin_names
+from handrail.session.transcript import TranscriptOptions
+from handrail.tools.pool import NO_DEFERRAL
+
+if TYPE_CHECKING:
+    from handrail.session import mcp_servers
+else:
+    mcp_servers = lazy("handrail.session.mcp_servers")
+
+TASK_BUDGETS = "task-budgets-2026-03-13"
+THINKING: dict[str | None, ThinkingMode] = {"adaptive": "adaptive", "disabled": "off", None: "default"}
+
+
+def session_spec(chosen: argparse.Namespace) -> SessionSpec:
+    """
+    The session that the flags ask for.
+
+    Raises:
+        HandrailError: a file that a flag names cannot be read.
+    """
+    return SessionSpec(
+        cwd=Path.cwd(),
+        model=ModelOptions(chosen.provider, chosen.model, chosen.base_url, "", chosen.fallback_model),
+        request=_request_options(chosen),
+        limits=Limits(turns=chosen.max_turns, dollars=chosen.max_budget_usd),
+        prompt=_prompt_options(chosen),
+        tools=_tool_options(chosen),
+        flags=settings_flags(chosen),
+        transcript=_transcript_options(chosen),
+        output=chosen.json_schema,
+        agent=chosen.agent or "",
+        slash_commands=not chosen.disable_slash_commands,
+        debug=bool(chosen.debug or chosen.debug_file),
+        verbose=chosen.verbose,
+        record=chosen.record and Path(chosen.record),
+        replay=chosen.replay and Path(chosen.replay),
+    )
+
+
+def _request_options(chosen: argparse.Namespace) -> RequestOptions:
+    thinking = Thinking(THINKING[chosen.thinking], chosen.max_thinking_tokens, chosen.thinking_display)
+    return RequestOptions(
+        thinking=Thinking("off") if chosen.max_thinking_tokens == 0 else thinking,
+        effort=chosen.effort,
+        betas=(*chosen.betas, *((TASK_BUDGETS,) if chosen.task_budget else ())),
+        task_budget=chosen.task_budget,
+    )
+
+
+def _prompt_options(chosen: argparse.Namespace) -> PromptOptions:
+    file = chosen.append_system_prompt_file
+    added = (chosen.append_system_prompt, read_text(file) if file else "")
+    return PromptOptions(
+        system=chosen.system_prompt if chosen.system_prompt_file is None else read_text(chosen.system_prompt_file),
+        append="\n\n".join(part for part in added if part),
+    )
+
+
+def _tool_options(chosen: argparse.Namespace) -> ToolOptions:
+    every = builtin_names()
+    named = None if chosen.tools is None or chosen.tools == ("default",) else chosen.tools
+    for name in sorted({*(named or ())} - every):
+        warn(f"--tools: there is no built-in tool {name!r} here; the others are used")
+    servers: dict[str, Any] = {}
+    for config in chosen.mcp_config:
+        servers |= mcp_servers.read_servers(config, Path.cwd())
+    return ToolOptions(
+        builtin=None if named is None else tuple(name for name in named if name in every),
+        # named tools are wanted in full, without a search for others; those of servers may still be many
+        deferral=None if named is None or servers else NO_DEFERRAL,
+        mcp_servers=servers,
+        strict_mcp=chosen.strict_mcp_config,
+        agents=chosen.agents,
+    )
+
+
+def _transcript_options(chosen: argparse.Namespace) -> TranscriptOptions:
+    return TranscriptOptions(
+        keep=not chosen.no_session_persistence and not chosen.replay,
+        session_id=chosen.session_id,
+        resume=chosen.resume or "",
+        newest=chosen.newest,
+        fork=chosen.fork_session,
+        upto=chosen.resume_session_at,
+        dropped=chosen.resume_drops_turn,
+        name=chosen.name,
+        mirrored=chosen.session_mirror,
+    )
+
+
+def read_text(file: str) -> str:
+    """
+    What a file says.
+
+    Raises:
+        HandrailError: it cannot be read.
+    """
+    try:
+        return Path(file).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise HandrailError(f"{file!r} cannot be read: {error}. Give a text file in UTF-8.") from error

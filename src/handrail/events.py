@@ -1,0 +1,62 @@
+"""Every event that a run may give, importable from one place: of the run, of its calls, and of the model's stream."""
+
+from handrail.conversation.stream import (
+    BlockEnd,
+    BlockStart,
+    Delta,
+    MessageEnd,
+    MessageStart,
+    StreamFailure,
+    StreamRetry,
+    UsageUpdate,
+)
+from handrail.hooks.news import HookNews
+from handrail.loop.events import (
+    AlternativesOffered,
+    AnswerDiscarded,
+    BlockComplete,
+    Compacted,
+    Interrupted,
+    LoopEvent,
+    MessageAdded,
+    MessageComplete,
+    Notice,
+    QueuedMessageTaken,
+    RequestSent,
+    ResultsComplete,
+    RunEnded,
+    RunStarted,
+    Summarising,
+)
+from handrail.tools.events import CallFinished, CallProgress, CallQueued, CallStarted
+
+__all__ = [
+    "AlternativesOffered",
+    "AnswerDiscarded",
+    "BlockComplete",
+    "BlockEnd",
+    "BlockStart",
+    "CallFinished",
+    "CallProgress",
+    "CallQueued",
+    "CallStarted",
+    "Compacted",
+    "Delta",
+    "HookNews",
+    "Interrupted",
+    "LoopEvent",
+    "MessageAdded",
+    "MessageComplete",
+    "MessageEnd",
+    "MessageStart",
+    "Notice",
+    "QueuedMessageTaken",
+    "RequestSent",
+    "ResultsComplete",
+    "RunEnded",
+    "RunStarted",
+    "StreamFailure",
+    "StreamRetry",
+    "Summarising",
+    "UsageUpdate",
+]

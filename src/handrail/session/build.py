@@ -1,0 +1,313 @@
+"""
+Opens a session: from a specification to living parts, each made by a function that takes what it needs.
+
+    settings -> transcript -> model -> hooks -> rails -> tools -> agents -> conversation -> session
+"""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import cache, partial
+from typing import TYPE_CHECKING
+
+from handrail.agents.definitions import AgentDefinition
+from handrail.builtin.services import ToolServices
+from handrail.config.execution import features_of, result_limits, scheduling_of
+from handrail.conversation.redact import Redactor
+from handrail.dispatch.gate import Gate, Rails
+from handrail.dispatch.results import ResultStore
+from handrail.errors import HandrailError
+from handrail.lazy import lazy
+from handrail.loop.conversation_state import new_chain
+from handrail.loop.prompt import system_parts, system_prompt
+from handrail.loop.run_config import StructuredOutput
+from handrail.providers.choose import ModelOptions
+from handrail.records import record
+from handrail.session.classifier import ModelClassifier
+from handrail.session.compactor import SessionCompactor
+from handrail.session.context import SessionContext
+from handrail.session.model_options import model_options, thinking_options
+from handrail.session.models import ChosenModel, SessionModel, Tape, choose_model, model_by_object
+from handrail.session.parts import ConversationSpec, SharedParts, open_conversation
+from handrail.session.redactor import redactor_for
+from handrail.session.session import Session
+from handrail.session.session_hooks import SessionHooks
+from handrail.session.session_settings import SessionSettings, open_settings, tool_services
+from handrail.session.spec import NO_HOST, PromptOptions, SessionHost, SessionSpec
+from handrail.session.state_folder import result_store, session_store, state_folder
+from handrail.session.subagents import Subagents, find_agents
+from handrail.session.tools import deferral_of, unwanted_tools
+from handrail.session.transcript import open_transcript
+from handrail.tools.context import RunOptions
+from handrail.transcripts.log import Durability
+from handrail.transcripts.rebuild import RebuiltTranscript
+from handrail.transcripts.scribe import new_id
+from handrail.transcripts.store import OpenTranscript, TranscriptStore
+
+if TYPE_CHECKING:
+    from handrail.hooks.runner import Hooks
+    from handrail.loop import structured
+    from handrail.session import gate as gates
+    from handrail.session import hooks as hook_settings
+    from handrail.session import mcp_servers, slash_files, with_agent
+else:
+    gates = lazy("handrail.session.gate")
+    hook_settings = lazy("handrail.session.hooks")
+    mcp_servers = lazy("handrail.session.mcp_servers")
+    slash_files = lazy("handrail.session.slash_files")
+    structured = lazy("handrail.loop.structured")
+    with_agent = lazy("handrail.session.with_agent")
+
+
+def open_session(spec: SessionSpec, env: Mapping[str, str] | None = None, host: SessionHost = NO_HOST) -> Session:
+    """
+    A session that is ready for its first prompt. Nothing is connected yet.
+
+    Raises:
+        ProviderSetupError, CassetteError: the model cannot be asked.
+        SettingsError: policy or flags cannot be used.
+        SessionError: the transcript cannot be read or written.
+        HandrailError: something else in the specification cannot be had.
+    """
+    if host.gate is not None and host.can_use_tool is not None:
+        raise HandrailError("can_use_tool is asked by the gate that the settings make. Give either it or a gate.")
+    start_env = os.environ if env is None else env
+    if spec.agent:
+        spec = with_agent.with_named_agent(spec, start_env)
+    settings = open_settings(spec.cwd, start_env, state_folder(start_env), spec.flags, host.on_warning)
+    if not spec.replay and host.model is None:
+        spec = replace(spec, model=model_options(settings.loaded, spec.model))
+    spec = replace(spec, request=thinking_options(settings.loaded, spec.request))
+    redactor = _open_redactor(spec, settings)
+    store = _open_store(settings, redactor, host)
+    kept = open_transcript(spec.transcript, spec.cwd, store, settings.loaded.env)
+    transcript = kept if isinstance(kept, OpenTranscript) else None
+    try:
+        return _open_parts(Foundation(spec, host, start_env, settings, redactor, store, kept))
+    except BaseException:
+        if transcript is not None:
+            transcript.scribe.close()
+        raise
+
+
+@record
+class Foundation:
+    """What is opened first, and what all other parts stand on."""
+
+    spec: SessionSpec
+    host: SessionHost
+    start_env: Mapping[str, str]
+    settings: SessionSettings
+    redactor: Redactor
+    store: TranscriptStore
+    kept: OpenTranscript | RebuiltTranscript | None
+
+
+def _open_parts(base: Foundation) -> Session:
+    spec, host, settings, kept, redactor = base.spec, base.host, base.settings, base.kept, base.redactor
+    env, loaded = settings.loaded.env, settings.loaded
+    transcript = kept if isinstance(kept, OpenTranscript) else None
+    session_id = transcript.scribe.session_id if transcript else spec.transcript.session_id or new_id()
+    hooks = _open_hooks(spec, host, settings, transcript, session_id)
+    context = SessionContext(spec.cwd, env, spec.flags.told_by, hooks) if spec.prompt.context else None
+    tape = Tape(spec.cwd, spec.record, spec.replay, redactor)
+    model = SessionModel(_choose_model(spec.model, env, tape, host))
+    results = _open_results(settings, transcript)
+    own_services = cache(partial(_open_services, settings, session_id, hooks))
+
+    def open_gate() -> Gate:
+        return host.gate or gates.open_gate(
+            settings,
+            can_use_tool=host.can_use_tool,
+            hooks=hooks,
+            classifier=ModelClassifier(model),
+            redactor=redactor,
+            readable=(results.folder, own_services().state, *hooks.folders()),
+            session_id=session_id,
+        )
+
+    automatic = (
+        loaded.settings.get("autoCompactEnabled") is not False if spec.auto_compact is None else spec.auto_compact
+    )
+    servers = _open_servers(spec, host, settings)
+    parts = SharedParts(
+        settings=settings,
+        model=model,
+        rails=Rails(open_gate, hooks),
+        hooks=hooks,
+        results=results,
+        scheduling=host.scheduling or scheduling_of(loaded.settings, env),
+        features=features_of(loaded.settings, env),
+        compact=SessionCompactor(model, results.folder, automatic=automatic),
+        custom_tools=spec.tools.custom,
+        can_defer=not spec.interactive,
+    )
+    chain = new_chain()
+    agents = Subagents(
+        cache(partial(_find_agents, spec, base.start_env, host.on_warning)),
+        parts,
+        own_services,
+        chain,
+        mcp_tools=lambda: servers.tools if servers else (),
+        open_transcript=partial(_open_beside, base.store, transcript, str(spec.cwd)),
+    )
+    unwanted = unwanted_tools(spec.tools.builtin)
+    conversation = open_conversation(
+        parts,
+        ConversationSpec(
+            cwd=spec.cwd,
+            model=model.chosen,
+            system=_system_prompt(spec.prompt, interactive=spec.interactive),
+            services=cache(lambda: replace(own_services(), delegate=agents)),
+            options=_run_options(spec, settings, agents, servers),
+            chain=chain,
+            denied=lambda name, mcp: name in unwanted or settings.denied(name, mcp),
+            deferral=spec.tools.deferral or deferral_of(env),
+            identity=spec.identity,
+            request=spec.request,
+            limits=spec.limits,
+            context=context,
+            transcript=transcript,
+            history=kept.messages if isinstance(kept, RebuiltTranscript) else host.history,
+            structured=_structured_output(spec),
+        ),
+    )
+    conversation.config = replace(conversation.config, choose_answer=host.choose_answer)
+    return Session(
+        spec=spec,
+        settings=settings,
+        redactor=redactor,
+        transcript=transcript,
+        id=session_id,
+        model=model,
+        choose_model=lambda name: _choose_model(replace(spec.model, model=name or spec.model.model), env, tape, host),
+        services=own_services,
+        hooks=hooks,
+        context=context,
+        agents=agents,
+        servers=servers,
+        conversation=conversation,
+        auto_compact=automatic,
+        on_warning=host.on_warning,
+    )
+
+
+def _open_redactor(spec: SessionSpec, settings: SessionSettings) -> Redactor:
+    loaded = settings.loaded
+    servers = {**loaded.settings.servers, **spec.tools.mcp_servers}
+    return redactor_for(loaded.env, tuple(loaded.settings.get("redact") or ()), servers, spec.model.api_key)
+
+
+def _open_store(settings: SessionSettings, redactor: Redactor, host: SessionHost) -> TranscriptStore:
+    durability: Durability = "power" if settings.loaded.settings.get("durability") == "power" else "process"
+    return session_store(settings.loaded.env, redactor, durability, host.mirror)
+
+
+def _open_beside(
+    store: TranscriptStore, transcript: OpenTranscript | None, cwd: str, agent_id: str
+) -> OpenTranscript | None:
+    """Where the conversation of a sub-agent is kept, if that of its session is."""
+    return store.beside(transcript.path, agent_id, cwd) if transcript else None
+
+
+def _open_hooks(
+    spec: SessionSpec,
+    host: SessionHost,
+    settings: SessionSettings,
+    transcript: OpenTranscript | None,
+    session_id: str,
+) -> SessionHooks:
+    def make() -> "Hooks":
+        made = hook_settings.session_hooks(
+            settings.loaded,
+            spec.cwd,
+            host.hooks,
+            session_id=session_id,
+            transcript=str(transcript.path) if transcript else "",
+        )
+        if host.gate is None:
+            made.mode = lambda: settings.mode
+        if transcript is not None:
+            made.titled = lambda title: transcript.scribe.note("title", title=title)
+        return made
+
+    hooks = SessionHooks(settings, make, host.on_warning)
+    settings.on_change.insert(0, hooks.reload)
+    if settings.loaded.hooks or host.hooks:
+        hooks.load()
+    return hooks
+
+
+def _choose_model(options: ModelOptions, env: Mapping[str, str], tape: Tape, host: SessionHost) -> ChosenModel:
+    if host.model is not None:
+        return model_by_object(host.model, options.model or "model")
+    return choose_model(options, env, tape)
+
+
+def _open_results(settings: SessionSettings, transcript: OpenTranscript | None) -> ResultStore:
+    """Big results lie beside the transcript, so that they can still be read when it is resumed."""
+    env = settings.loaded.env
+    limits = result_limits(settings.loaded.settings, env)
+    if transcript is None:
+        return result_store(env, limits)
+    return ResultStore(transcript.path.with_suffix("") / "tool-results", limits)
+
+
+def _open_services(settings: SessionSettings, session_id: str, hooks: SessionHooks) -> ToolServices:
+    services = tool_services(settings, session_id)
+    if (file := hooks.env_file) is None:
+        return services
+    # what hooks of the session's start set for later commands reaches these through a file
+    return replace(services, env={**services.env, "CLAUDE_ENV_FILE": str(file)})
+
+
+def _open_servers(spec: SessionSpec, host: SessionHost, settings: SessionSettings) -> "mcp_servers.Servers | None":
+    given = spec.tools.mcp_servers if spec.flags.flags_widen else {}
+    others = {} if spec.tools.strict_mcp else settings.loaded.settings.servers
+    if not given and not others:
+        return None
+    servers = mcp_servers.Servers(settings.loaded.env, spec.cwd, host.mcp_transport, settings.refuses_server)
+    servers.add(given, "dynamic")
+    servers.add(others, "project")
+    return servers
+
+
+def _find_agents(
+    spec: SessionSpec, env: Mapping[str, str], on_warning: Callable[[str], None]
+) -> Mapping[str, AgentDefinition]:
+    agents, problems = find_agents(spec.cwd, env, spec.tools.agents, spec.flags.told_by)
+    for problem in problems:
+        on_warning(problem)
+    return agents
+
+
+def _run_options(
+    spec: SessionSpec, settings: SessionSettings, agents: Subagents, servers: "mcp_servers.Servers | None"
+) -> RunOptions:
+    """What tools may know of the session."""
+
+    def commands() -> dict[str, str]:
+        found = slash_files.find_commands(spec.cwd, settings.loaded.env, spec.flags.told_by)
+        return {name: each.description for name, each in found.items()}
+
+    return RunOptions(
+        interactive=spec.interactive,
+        debug=spec.debug,
+        verbose=spec.verbose,
+        commands=commands,
+        agents=agents.types,
+        mcp_servers=lambda: servers.by_status() if servers else {},
+        mcp_resources=lambda: servers.resources() if servers else {},
+    )
+
+
+def _system_prompt(prompt: PromptOptions, *, interactive: bool) -> tuple[str, ...]:
+    if prompt.system == "":
+        return (prompt.append,) if prompt.append else ()
+    parts = system_parts(replacement=prompt.system or "", addition=prompt.append, interactive=interactive)
+    return system_prompt(parts)
+
+
+def _structured_output(spec: SessionSpec) -> StructuredOutput | None:
+    """The check of a structured answer; the validator costs start-up time that only its users pay."""
+    return None if spec.output is None else structured.JsonAnswer(spec.output)

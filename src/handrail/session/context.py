@@ -1,0 +1,73 @@
+"""What the model is told of its surroundings: facts about the folder, memory files, and the types of sub-agents."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from handrail.conversation.blocks import Text
+from handrail.conversation.messages import Attachment
+from handrail.loop.memory import Memory, MemoryFile
+from handrail.loop.prompt import AGENTS, context_attachment, memory_attachment
+from handrail.session.environment import GitProbe, gather
+from handrail.session.memory_files import Switches, places, read_memory, read_memory_near
+from handrail.tools.context import RunContext
+from handrail.tools.outcome import Outcome
+
+if TYPE_CHECKING:
+    from handrail.session.session_hooks import SessionHooks
+
+MEMORY_TYPES = {"policy": "Managed", "user": "User", "project": "Project", "local": "Local"}
+
+
+class SessionContext:
+    """
+    Gathers what stands before the first prompt, and the memory files near what was read since.
+
+    `sources` say whose memory files count: the project's, the user's.
+    """
+
+    def __init__(self, cwd: Path, env: Mapping[str, str], sources: Iterable[str], hooks: "SessionHooks") -> None:
+        self._cwd = cwd
+        self._hooks = hooks
+        self._probe = GitProbe(cwd, env)
+        found = places(cwd, env)
+        self._places = found if "user" in sources else found._replace(user=())
+        self._switches = Switches(project="project" in sources)
+        self._memory = Memory()
+
+    def first_attachments(self, run: RunContext) -> Iterable[Attachment]:
+        """The facts and memory files that a conversation begins with."""
+        self._memory = read_memory(self._places, self._switches)
+        self._announce(self._memory.files, "session_start", run)
+        facts = gather(self._cwd, self._probe, model=run.options.model, tools=run.options.tools())
+        yield context_attachment(facts, self._memory.files)
+        if types := run.options.agents():
+            lines = [f"- {each.name}: {each.description}" for each in types]
+            yield Attachment(AGENTS, (Text("Kinds of sub-agents (subagent_type of Agent):\n" + "\n".join(lines)),))
+
+    def attachments(self, outcomes: Sequence[Outcome], run: RunContext) -> Iterable[Attachment]:
+        """Memory that stands near the files that were just read."""
+        shown = len(self._memory.files)
+        for outcome in outcomes:
+            for path in () if outcome.result.is_error else outcome.access.files:
+                self._memory = read_memory_near(self._cwd / path, self._places, self._memory, self._switches)
+        self._announce(self._memory.files[shown:], "nested_traversal", run)
+        attachment = memory_attachment(self._memory.files[shown:])
+        return () if attachment is None else (attachment,)
+
+    def memory_files(self) -> list[dict[str, Any]]:
+        """The memory files that the model was told."""
+        return [
+            {"path": str(file.path), "type": MEMORY_TYPES[file.scope], "tokens": len(file.text) // 4}
+            for file in self._memory.files
+        ]
+
+    def _announce(self, files: Iterable[MemoryFile], reason: str, run: RunContext) -> None:
+        if self._hooks.wants("InstructionsLoaded"):
+            for file in files:
+                about = {"file_path": str(file.path), "memory_type": MEMORY_TYPES[file.scope], "load_reason": reason}
+                self._hooks.announce("InstructionsLoaded", about, run)
+
+    def close(self) -> None:
+        """End git, if it still runs."""
+        self._probe.close()

@@ -1,0 +1,189 @@
+"""One conversation with a model that may use tools: what a session, and every sub-agent of it, talks through."""
+
+import os
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from handrail.conversation.blocks import Text, ToolReference, ToolResult, ToolUse
+from handrail.conversation.messages import Message, UserMessage
+from handrail.errors import HandrailError
+from handrail.files.memory import FileMemory
+from handrail.loop.conversation_state import ConversationState, Mailbox
+from handrail.loop.limits import Limits
+from handrail.loop.run import Run
+from handrail.loop.run_config import RunConfig
+from handrail.loop.run_hooks import Expansion, hook_note
+from handrail.session.models import ChosenModel
+from handrail.tools.pool import AnyTool, Pool
+from handrail.transcripts.store import OpenTranscript
+
+if TYPE_CHECKING:
+    from handrail.hooks.news import HookNews
+    from handrail.session.session_hooks import SessionHooks
+
+STILL_RUNNING = "A prompt is still being worked on."
+
+
+class Conversation:
+    """What is said, and the run that works on it. One prompt at a time; `send` adds a message to a running one."""
+
+    def __init__(self, config: RunConfig, state: ConversationState, hooks: "SessionHooks | None" = None) -> None:
+        self.config = config
+        self.state = state
+        self._hooks = hooks
+        self._found = found_tools(state.history.messages)
+        self._current: Callable[[], Run | None] = lambda: None
+        if self._found:
+            state.catalog.activate(self._found)
+        if hooks is not None and state.context.agent.is_main:
+            hooks.later = state.mailbox.news.append
+            hooks.remark = partial(_post_note, state.mailbox)
+            hooks.wake = partial(_post_note, state.mailbox, wakes=True)
+
+    @property
+    def messages(self) -> Sequence[Message]:
+        """The conversation so far; always in a state that can be continued or saved."""
+        return self.state.history.messages
+
+    @property
+    def tools(self) -> Pool:
+        """All tools that the model may use, in the order it sees them; looking at one loads it."""
+        return self.state.catalog.pool
+
+    @property
+    def deferred(self) -> ToolUse | None:
+        """The call that a hook deferred; the next run takes it up first."""
+        return self.state.deferred
+
+    @property
+    def running(self) -> bool:
+        """Whether a prompt is being worked on."""
+        run = self._current()
+        return run is not None and run.active
+
+    def run(self, message: UserMessage, *, limits: Limits | None = None, expansion: Expansion | None = None) -> Run:
+        """
+        Work on a prompt: an async iterator of events that ends with RunEnded.
+
+        `expansion` is the command that the prompt was made from, for hooks. With an empty message only a deferred call
+        is taken up.
+
+        Raises:
+            HandrailError: an earlier prompt is still being worked on, or there is nothing to work on.
+        """
+        if self.running:
+            raise HandrailError(f"{STILL_RUNNING} Use send() to add to it, or close its run first.")
+        if not message.content and self.deferred is None:
+            raise HandrailError("The message is empty.")
+        config = self.config if limits is None else replace(self.config, limits=limits)
+        return self._begin(Run(config, self.state, message, expansion))
+
+    def compact(self, instructions: str = "") -> Run:
+        """
+        Have a summary take the place of the conversation; `instructions` say what matters in it.
+
+        Raises:
+            HandrailError: a prompt is still being worked on, or the conversation is never summarised.
+        """
+        if self.running:
+            raise HandrailError(f"{STILL_RUNNING} Summarise the conversation after it.")
+        if self.config.compact is None:
+            raise HandrailError("This conversation cannot be summarised: it was opened with compact=False.")
+        return self._begin(Run(self.config, self.state, UserMessage((Text(instructions),)), instructions=instructions))
+
+    def _begin(self, run: Run) -> Run:
+        self._current = weakref.ref(run)
+        return run
+
+    async def clear(self) -> None:
+        """
+        Forget the conversation: the next prompt begins a new one. The transcript keeps what was said before.
+
+        Raises:
+            HandrailError: a prompt is still being worked on.
+        """
+        if self.running:
+            raise HandrailError(f"{STILL_RUNNING} Close its run first.")
+        state = self.state
+        await state.wait_until_idle()
+        await self.tell_end("clear")
+        state.start_source, state.announced_tools, state.view = "clear", frozenset(), None
+        state.definitions.clear()
+        state.context = replace(state.context, files=FileMemory(), history=())
+        state.replace_history(())
+
+    def send(self, message: UserMessage, *, interrupt: bool = False) -> None:
+        """
+        Add a message while a prompt is being worked on; it is part of the next request.
+
+        With `interrupt`, tools that give way to a new message stop now. Without a running prompt it waits for the next.
+        """
+        self.state.mailbox.post(message, submit=interrupt)
+
+    def interrupt(self) -> None:
+        """Stop what is running now. The run ends with its events in order, and the conversation can go on."""
+        if run := self._current():
+            run.interrupt()
+
+    def set_model(self, chosen: ChosenModel) -> None:
+        """Ask another model from the first request of the next prompt on."""
+        self.config = replace(self.config, model=chosen.model, model_name=chosen.name, cost=chosen.cost)
+        context = self.state.context
+        self.state.context = replace(context, options=replace(context.options, model=chosen.name))
+
+    def set_mcp_tools(self, tools: tuple[AnyTool, ...]) -> None:
+        """Offer these tools of servers from the next request on."""
+        self.state.catalog.refresh(mcp=tools)
+        if self._found:
+            self.state.catalog.activate(self._found)
+
+    async def stop(self) -> None:
+        """Stop the run, wait until nothing of it is left, and tell the hooks that the session ends."""
+        if (run := self._current()) and run.active:
+            await run.aclose()
+        await self.tell_end("other")
+
+    async def tell_end(self, reason: str) -> None:
+        """Run the SessionEnd hooks, if hooks know that the session has started."""
+        started, self.state.session_started = self.state.session_started, False
+        if started and self._hooks is not None and self._hooks.wants("SessionEnd"):
+            await self._hooks.fire("SessionEnd", {"reason": reason}, self.state.context)
+
+
+def resume_transcript(state: ConversationState, transcript: OpenTranscript, folders: Sequence[str]) -> None:
+    """Go on where a transcript stopped: its notes, its deferred call, and the folder it was in if that still may be."""
+    rebuilt = transcript.rebuilt
+    state.history.scribe = transcript.scribe
+    if rebuilt.note:
+        state.history.append(rebuilt.note)
+    state.context = replace(state.context, cwd=_last_folder(rebuilt.moved, state.context.cwd, folders))
+    state.deferred_call = rebuilt.deferred
+    state.start_source = "fork" if transcript.forked else ""
+
+
+def _last_folder(moved: str, start: Path, folders: Sequence[str]) -> Path:
+    if not moved or not os.path.isdir(moved):  # noqa: PTH112  # costs less
+        return start
+    real = os.path.realpath(moved)
+    return Path(moved) if any(real == top or real.startswith(f"{top}/") for top in folders) else start
+
+
+def found_tools(messages: Sequence[Message]) -> list[str]:
+    """The deferred tools that the model has found; what it was sent in full stays so."""
+    return [
+        part.name
+        for message in messages
+        if isinstance(message, UserMessage)
+        for block in message.content
+        if isinstance(block, ToolResult)
+        for part in block.content
+        if isinstance(part, ToolReference)
+    ]
+
+
+def _post_note(mailbox: Mailbox, news: "HookNews", *, wakes: bool = False) -> None:
+    mailbox.note(hook_note(news.message), wakes=wakes)

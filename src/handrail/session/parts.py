@@ -1,0 +1,134 @@
+"""What the conversations of a session share, and how one of them is opened with it."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from handrail.builtin.services import ToolServices
+from handrail.conversation.messages import Attachment, Message
+from handrail.conversation.request import Chain, History
+from handrail.dispatch.gate import Rails
+from handrail.dispatch.results import ResultStore
+from handrail.dispatch.schedule import Scheduling
+from handrail.loop.compaction.plan import Compact
+from handrail.loop.conversation_state import ConversationState
+from handrail.loop.limits import NO_LIMITS, Limits
+from handrail.loop.run_config import RequestOptions, RunConfig, StructuredOutput
+from handrail.records import record
+from handrail.session.background import running_tasks, task_attachments
+from handrail.session.context import SessionContext
+from handrail.session.conversation import Conversation, resume_transcript
+from handrail.session.models import ChosenModel, SessionModel
+from handrail.session.session_hooks import SessionHooks
+from handrail.session.session_settings import SessionSettings
+from handrail.session.tools import make_catalog
+from handrail.tools.context import AgentIdentity, AgentType, RunContext, RunOptions
+from handrail.tools.outcome import Outcome
+from handrail.tools.pool import AnyTool, Deferral, Denied, nothing_denied
+from handrail.transcripts.store import OpenTranscript
+
+
+@record
+class SharedParts:
+    """What all conversations of a session have in common."""
+
+    settings: SessionSettings
+    model: SessionModel
+    rails: Rails
+    hooks: SessionHooks
+    results: ResultStore
+    scheduling: Scheduling
+    features: frozenset[str]
+    compact: Compact | None
+    custom_tools: tuple[AnyTool, ...]
+    can_defer: bool = True
+
+
+@record
+class ConversationSpec:
+    """What one conversation has of its own."""
+
+    cwd: Path
+    model: ChosenModel
+    system: tuple[str, ...]
+    services: Callable[[], ToolServices]
+    options: RunOptions
+    chain: Chain
+    denied: Denied = nothing_denied
+    deferral: Deferral = Deferral()
+    identity: AgentIdentity = AgentIdentity()
+    request: RequestOptions = RequestOptions()
+    limits: Limits = NO_LIMITS
+    context: SessionContext | None = None
+    transcript: OpenTranscript | None = None
+    history: Sequence[Message] = ()
+    mcp_tools: tuple[AnyTool, ...] = ()
+    structured: StructuredOutput | None = None
+
+
+def open_conversation(parts: SharedParts, spec: ConversationSpec) -> Conversation:
+    """A conversation with its tools and its history, ready for a first prompt."""
+    settings, identity, transcript = parts.settings, spec.identity, spec.transcript
+    catalog = make_catalog(
+        variables=settings.loaded.env,
+        custom=parts.custom_tools,
+        deferral=spec.deferral,
+        denied=spec.denied,
+        planning=lambda: "plan" in (settings.mode, identity.mode),
+        services=spec.services,
+        features=parts.features,
+        interactive=spec.options.interactive,
+        mcp=spec.mcp_tools,
+    )
+
+    def tool_names() -> tuple[str, ...]:
+        return tuple(tool.name for tool in catalog.pool.listed)
+
+    def agent_types() -> tuple[AgentType, ...]:
+        return () if catalog.pool.find_listed("Agent") is None else spec.options.agents()
+
+    options = replace(
+        spec.options,
+        model=spec.model.name,
+        thinking=spec.request.thinking.mode,
+        tools=tool_names,
+        agents=agent_types,
+    )
+    context = RunContext(spec.cwd, policy=parts.rails.snapshot, agent=identity, options=options)
+    history = History(spec.history if transcript is None else transcript.messages)
+    state = ConversationState(catalog, context, parts.results, history, chain=spec.chain)
+    if transcript is not None:
+        resume_transcript(state, transcript, settings.folders())
+    resumed = transcript is not None and bool(transcript.messages)
+    config = RunConfig(
+        model=spec.model.model,
+        model_name=spec.model.name,
+        system=spec.system,
+        options=spec.request,
+        rails=parts.rails,
+        scheduling=parts.scheduling,
+        limits=spec.limits,
+        cost=spec.model.cost,
+        first_attachments=partial(_first_attachments, spec.context),
+        attach=partial(_attachments, spec, resumed),
+        compact=parts.compact,
+        side_usage=parts.model.take_usage if identity.is_main else tuple,
+        hooks=parts.hooks,
+        can_defer=parts.can_defer,
+        background_tasks=partial(running_tasks, spec.services),
+        structured=spec.structured,
+    )
+    return Conversation(config, state, parts.hooks)
+
+
+def _first_attachments(context: SessionContext | None, run: RunContext) -> Iterable[Attachment]:
+    return () if context is None else context.first_attachments(run)
+
+
+def _attachments(
+    spec: ConversationSpec, resumed: bool, outcomes: Sequence[Outcome], run: RunContext
+) -> Iterable[Attachment]:
+    if spec.context is not None:
+        yield from spec.context.attachments(outcomes, run)
+    yield from task_attachments(spec.services, resumed=resumed)

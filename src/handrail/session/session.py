@@ -1,0 +1,276 @@
+"""A session: everything that was opened for one conversation in a folder, and what front ends do with it."""
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from handrail.builtin.services import ToolServices
+from handrail.conversation.blocks import Text
+from handrail.conversation.messages import UserMessage
+from handrail.conversation.redact import Redactor
+from handrail.errors import HandrailError
+from handrail.lazy import lazy
+from handrail.loop.events import LoopEvent, RequestSent
+from handrail.providers.cost import price_table
+from handrail.session.background import end_tasks
+from handrail.session.context import SessionContext
+from handrail.session.conversation import Conversation
+from handrail.session.drive import drive
+from handrail.session.models import ChosenModel, SessionModel
+from handrail.session.session_hooks import SessionHooks
+from handrail.session.session_settings import SessionSettings
+from handrail.session.spec import SessionSpec
+from handrail.session.state_folder import undo_folder
+from handrail.session.usage import UsageMeter
+from handrail.tools.stand_in import fetch
+from handrail.transcripts.store import OpenTranscript
+
+if TYPE_CHECKING:
+    from handrail.builtin.support import background_tasks
+    from handrail.files import restore, undo
+    from handrail.session import mcp_servers, retention, slash_commands, slash_files, subagents
+else:
+    background_tasks = lazy("handrail.builtin.support.background_tasks")
+    restore = lazy("handrail.files.restore")
+    undo = lazy("handrail.files.undo")
+    retention = lazy("handrail.session.retention")
+    slash_commands = lazy("handrail.session.slash_commands")
+    slash_files = lazy("handrail.session.slash_files")
+
+WARM_UP_DELAY = 0.05
+"""By then, in seconds, the first request has left and the model thinks: time to load the tools it may call."""
+GATE_MODULES = ("handrail.permissions.policy", "handrail.dispatch.approval.gate", "handrail.dispatch.approval.audit")
+KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY")
+
+
+@dataclass(kw_only=True)
+class Session:
+    """What `open_session` opened, in the order it was opened. Leave it with `aclose`."""
+
+    spec: SessionSpec
+    settings: SessionSettings
+    redactor: Redactor
+    """Takes out the secrets of environment, settings and servers, and the model's key."""
+    transcript: OpenTranscript | None
+    id: str
+    model: SessionModel
+    choose_model: Callable[[str], ChosenModel]
+    """Opens another model by its name."""
+    services: Callable[[], ToolServices]
+    hooks: SessionHooks
+    context: SessionContext | None
+    agents: "subagents.Subagents"
+    servers: "mcp_servers.Servers | None"
+    conversation: Conversation
+    auto_compact: bool
+    on_warning: Callable[[str], None]
+    _connected: bool = field(default=False, init=False)
+    _is_warm: bool = field(default=False, init=False)
+    _checks: set[asyncio.Future[None]] = field(default_factory=set, init=False)
+
+    def __post_init__(self) -> None:
+        self.usage = UsageMeter(self.conversation)
+        self.conversation.config = replace(self.conversation.config, prepare=self.connect if self.servers else None)
+        if self.servers is not None:
+            self.settings.on_change.append(self._recheck_servers)
+
+    # Prompts
+
+    def drive(
+        self, message: UserMessage, *, literal: bool = False, prompt_id: str = ""
+    ) -> AsyncGenerator[LoopEvent, None]:
+        """
+        Work on a prompt, or do what a slash command at its beginning says.
+
+        With `literal` there are no commands in it. `prompt_id` names the message in the transcript and for `rewind`.
+        """
+        if prompt_id and self.transcript is not None:
+            self.transcript.scribe.begin_prompt(prompt_id)
+
+        def on_event(event: LoopEvent) -> None:
+            self.usage.count(event)
+            if isinstance(event, RequestSent) and (event.turn, event.attempt) == (1, 1):
+                self._begin_request(prompt_id)
+
+        begin = self.commands.begin if self._may_be_command(message, literal) else None
+        return drive(self.conversation, message, begin=begin, on_event=on_event, on_end=self.model.close_replaced)
+
+    def _may_be_command(self, message: UserMessage, literal: bool) -> bool:
+        first = message.content[0] if message.content and self.spec.slash_commands and not literal else None
+        return isinstance(first, Text) and first.text.lstrip().startswith("/")
+
+    def _begin_request(self, prompt_id: str) -> None:
+        journal = self.services().undo if prompt_id else None
+        if journal is not None:
+            journal.point(prompt_id)
+        if not self._is_warm:
+            self._is_warm = True
+            warming = threading.Thread(target=self.warm_up, daemon=True)
+            asyncio.get_running_loop().call_later(WARM_UP_DELAY, warming.start)
+
+    def warm_up(self) -> None:
+        """Import what the first call of a tool will need. Meant for a thread, while the model thinks."""
+        for module in (*self.conversation.tools.modules(), *GATE_MODULES, "handrail.files.undo"):
+            fetch(module)
+            time.sleep(0.001)  # a call that came meanwhile need not wait for the others
+        price_table()
+        self.services()
+
+    @cached_property
+    def commands(self) -> "slash_commands.SlashCommands":
+        """The slash commands of this session."""
+        sources, env = self.settings.flags.told_by, self.settings.loaded.env
+        return slash_commands.SlashCommands(self, slash_files.find_commands(self.spec.cwd, env, sources))
+
+    # What may change
+
+    @property
+    def mode(self) -> str:
+        """The permission mode in force."""
+        return self.settings.mode
+
+    def set_mode(self, mode: str) -> str:
+        """
+        Change the permission mode; the mode in force then.
+
+        Raises:
+            HandrailError: it cannot be entered.
+        """
+        return self.settings.set_mode(mode)
+
+    async def set_model(self, name: str) -> None:
+        """
+        Ask another model from the next prompt on; an empty name means the one of the start.
+
+        Raises:
+            ProviderSetupError: it cannot be asked.
+        """
+        await self.exchange_model(self.choose_model(name))
+
+    async def exchange_model(self, chosen: ChosenModel) -> None:
+        """Ask this model from the next prompt on."""
+        self.model.exchange(chosen)
+        self.conversation.set_model(chosen)
+        if not self.conversation.running:
+            await self.model.close_replaced()
+
+    async def connect(self) -> None:
+        """Connect the MCP servers, once, and offer their tools."""
+        if self.servers is None or self._connected:
+            return
+        self._loop = asyncio.get_running_loop()
+        for warning in await self.servers.connect():
+            self.on_warning(warning)
+        self._connected = True
+        self.conversation.set_mcp_tools(self.servers.tools)
+
+    def _recheck_servers(self, _source: str) -> None:
+        """Settings changed, perhaps in a thread of a tool: servers that are refused now must go."""
+        if self._connected:
+            self._loop.call_soon_threadsafe(self._start_check)
+
+    def _start_check(self) -> None:
+        check = asyncio.ensure_future(self._drop_refused_servers())
+        self._checks.add(check)
+        check.add_done_callback(self._checks.discard)
+
+    async def _drop_refused_servers(self) -> None:
+        assert self.servers is not None
+        if warnings := await self.servers.look_again():
+            self.conversation.set_mcp_tools(self.servers.tools)
+            for warning in warnings:
+                self.on_warning(warning)
+
+    # What programs ask
+
+    def facts(self) -> dict[str, Any]:
+        """What is true of the session when a prompt of it begins."""
+        servers = self.servers.status() if self.servers else ()
+        return {
+            "mcp_servers": [{"name": each["name"], "status": each["status"]} for each in servers],
+            "slash_commands": list(self.commands.listed()) if self.spec.slash_commands else [],
+            "agents": list(self.agents.definitions()),
+            "permissionMode": self.mode,
+            "apiKeySource": self.key_source,
+        }
+
+    def context_usage(self) -> dict[str, Any]:
+        """How full the model's window is, and what of it is known."""
+        listed = self.conversation.tools.listed
+        return {
+            **self.usage.window(),
+            "isAutoCompactEnabled": self.auto_compact,
+            "memoryFiles": self.context.memory_files() if self.context else [],
+            "mcpTools": [{"name": tool.name, "serverName": tool.mcp.server} for tool in listed if tool.mcp],
+            "agents": [{"agentType": name, "source": self._agent_source(name)} for name in self.agents.definitions()],
+        }
+
+    def _agent_source(self, name: str) -> str:
+        """Where a sub-agent's definition comes from, in the words that programs know."""
+        source = self.agents.definitions()[name].source
+        known = {"built-in": "built-in", "--agents": "flagSettings"}
+        inside = "projectSettings" if Path(source).is_relative_to(self.spec.cwd) else "userSettings"
+        return known.get(source, inside)
+
+    @property
+    def key_source(self) -> str:
+        """Where the credential for the model comes from; `none` if there is none."""
+        loaded = self.settings.loaded
+        helper = "apiKeyHelper" if loaded.settings.get("apiKeyHelper") else "none"
+        return next((name for name in KEYS if loaded.env.get(name)), helper)
+
+    async def stop_task(self, task_id: str) -> None:
+        """
+        End a background task, or a sub-agent.
+
+        Raises:
+            HandrailError: there is no such task.
+        """
+        if self.agents.stop(task_id):
+            return
+        task = background_tasks.tasks_of(self.services()).get(task_id)
+        if task is None:
+            raise HandrailError(f"There is no background task {task_id!r}.")
+        await task.stop()
+
+    def rewind(self, message_id: str) -> dict[str, Any]:
+        """
+        Bring files back to what they held before this message of the user.
+
+        Raises:
+            HandrailError: the message is not known, or a file was changed since by another program.
+        """
+        folder = undo_folder(self.settings.loaded.env) / self.id
+        done = restore.go_back(folder, restore.number_of(undo.read(folder), message_id))
+        return {"restored": list(done.restored)}
+
+    async def aclose(self) -> None:
+        """Stop what runs, also in the background, and close servers, connections and the transcript."""
+        await self.disconnect()
+        if self.transcript is not None:
+            self.transcript.scribe.close()
+            retention.tidy(self.settings.loaded.env, self.settings.loaded.settings.get("cleanupPeriodDays"))
+
+    async def disconnect(self) -> None:
+        """Stop what runs, also in the background, and close servers and connections; the next prompt reconnects."""
+        if self.context is not None:
+            self.context.close()
+        if self.servers is None:
+            await self._stop()
+        elif self.conversation.running:  # calls of servers end before these do
+            await self._stop()
+            await self.servers.aclose()
+        else:
+            await asyncio.gather(self._stop(), self.servers.aclose())
+        self._connected = False
+        await self.model.aclose()
+
+    async def _stop(self) -> None:
+        await self.conversation.stop()
+        await self.hooks.aclose()
+        await end_tasks(self.services)

@@ -1,0 +1,126 @@
+"""
+What is asked of a session before it is opened: a frozen specification, and what the program around it brings.
+
+Flags, an SDK's options and `Agent(...)` become a `SessionSpec`; `build.open_session` makes a session of it.
+"""
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from handrail.config.flags import NO_FLAGS_GIVEN, SettingsFlags
+from handrail.conversation.blocks import Json
+from handrail.conversation.messages import Message
+from handrail.conversation.plain import plain
+from handrail.loop.limits import NO_LIMITS, Limits
+from handrail.loop.run_config import ChooseAnswer, RequestOptions
+from handrail.providers.choose import ModelOptions
+from handrail.records import record
+from handrail.session.models import Streaming
+from handrail.session.transcript import TranscriptOptions
+from handrail.tools.context import AgentIdentity
+from handrail.tools.pool import AnyTool, Deferral
+from handrail.transcripts.log import Mirror
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from handrail.dispatch.approval.sdk import CanUseTool
+    from handrail.dispatch.gate import Gate
+    from handrail.dispatch.schedule import Scheduling
+    from handrail.hooks.runner import Hooks
+    from handrail.hooks.specs import HookCallback
+    from handrail.session.mcp_servers import Carry
+
+NOT_KEPT = TranscriptOptions(keep=False)
+
+
+@record
+class ToolOptions:
+    """
+    Which tools the model gets: `custom` ones, and the built-in ones of these names (None = all).
+
+    `mcp_servers` are configurations by name; with `strict_mcp` those of settings files do not count. `agents` are
+    sub-agents as programs describe them. `deferral` None = as the environment says.
+    """
+
+    custom: tuple[AnyTool, ...] = ()
+    builtin: tuple[str, ...] | None = None
+    deferral: Deferral | None = None
+    mcp_servers: Mapping[str, Any] = field(default_factory=dict)
+    strict_mcp: bool = False
+    agents: Mapping[str, Any] = field(default_factory=dict)
+
+
+@record
+class PromptOptions:
+    """
+    What the model is told before the first prompt.
+
+    `system` takes the place of our system prompt ("" = there is none), `append` is added to it. With `context` come
+    facts about the folder and the memory files.
+    """
+
+    system: str | None = None
+    append: str = ""
+    context: bool = True
+
+
+@record
+class SessionSpec:
+    """Everything that is asked of a session. Nothing of it has been looked up yet."""
+
+    cwd: Path
+    model: ModelOptions = ModelOptions()
+    request: RequestOptions = RequestOptions()
+    limits: Limits = NO_LIMITS
+    prompt: PromptOptions = PromptOptions()
+    tools: ToolOptions = ToolOptions()
+    flags: SettingsFlags = NO_FLAGS_GIVEN
+    transcript: TranscriptOptions = NOT_KEPT
+    output: "Json | type[BaseModel] | None" = None
+    """A JSON Schema or Pydantic model that the last answer must fit."""
+    agent: str = ""
+    """The agent definition that leads the conversation; empty = none."""
+    identity: AgentIdentity = AgentIdentity()
+    slash_commands: bool = True
+    auto_compact: bool | None = None
+    """None = as the settings say."""
+    interactive: bool = False
+    debug: bool = False
+    verbose: bool = False
+    record: Path | None = None
+    replay: Path | None = None
+
+
+def print_warning(text: str) -> None:
+    """Write a warning to standard error."""
+    sys.stderr.write(f"handrail: {plain(text)}\n")
+
+
+@record
+class SessionHost:
+    """
+    The living things that the program around a session brings.
+
+    `can_use_tool` is asked about what the rules leave open. `hooks` are functions by event, or hooks that were made
+    already. `mcp_transport` reaches MCP servers that live in the program. `mirror` gets every record of the transcript.
+    `model` is asked in the place of the one that the specification names. `gate` and `scheduling` take the place of
+    those that the settings make.
+    """
+
+    on_warning: Callable[[str], None] = print_warning
+    can_use_tool: "CanUseTool | None" = None
+    hooks: "Mapping[str, Sequence[HookCallback]] | Hooks" = field(default_factory=dict)
+    mcp_transport: "Carry | None" = None
+    mirror: Mirror | None = None
+    model: Streaming | None = None
+    gate: "Gate | None" = None
+    scheduling: "Scheduling | None" = None
+    choose_answer: ChooseAnswer | None = None
+    history: Sequence[Message] = ()
+
+
+NO_HOST = SessionHost()
