@@ -14,10 +14,9 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from handrail.dispatch.hooking import CallHooks
-
 from handrail import CarefulGate, Hooks, Rails, ResultStore, RunContext, ToolExecutor, ToolUse, tool
 from handrail.config.flags import NO_FLAGS_GIVEN
+from handrail.dispatch.call_hooks import CallHooks
 from handrail.dispatch.gate import CallRequest, Evidence, WithoutPolicy
 from handrail.hooks.invoke import HookEnvironment
 from handrail.session.session_hooks import SessionHooks

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from handrail.dispatch.approval.judging import tool_checks
 
 from handrail.config.flags import NO_FLAGS_GIVEN, SettingsFlags
 from handrail.config.places import places_for

@@ -41,8 +41,8 @@ from handrail.session.transcript import open_transcript
 from handrail.tools.context import RunOptions
 from handrail.transcripts.log import Durability
 from handrail.transcripts.rebuild import RebuiltTranscript
-from handrail.transcripts.scribe import new_id
 from handrail.transcripts.store import OpenTranscript, TranscriptStore
+from handrail.transcripts.writer import new_id
 
 if TYPE_CHECKING:
     from handrail.hooks.runner import Hooks

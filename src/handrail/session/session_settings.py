@@ -24,7 +24,7 @@ from handrail.session.state_folder import default_services
 from handrail.tools.tool import McpInfo
 
 if TYPE_CHECKING:
-    from handrail.config import needs_trust, serverlists
+    from handrail.config import needs_trust, server_lists
     from handrail.config.managed import PolicySource
     from handrail.dispatch.approval import live
     from handrail.dispatch.approval.live import LivePolicy
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from handrail.session import rule_writer
 else:
     needs_trust = lazy("handrail.config.needs_trust")
-    serverlists = lazy("handrail.config.serverlists")
+    server_lists = lazy("handrail.config.server_lists")
     live = lazy("handrail.dispatch.approval.live")
     hidden_files = lazy("handrail.permissions.hidden_files")
     policies = lazy("handrail.permissions.policy")
@@ -233,7 +233,7 @@ class SessionSettings:
 
     def refuses_server(self, name: str, forms: Sequence[Mapping[str, Any]]) -> str:
         """Why an MCP server may not be used; empty if it may."""
-        return serverlists.refusal(self.loaded.settings, name, forms)
+        return server_lists.refusal_reason(self.loaded.settings, name, forms)
 
     def _reload(self, changed: tuple[str, ...]) -> None:
         self._watch = SettingsWatch(self.places, self.flags)  # there may be new drop-ins to look at

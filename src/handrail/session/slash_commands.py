@@ -22,7 +22,7 @@ from handrail.records import record
 from handrail.session.conversation import Conversation
 from handrail.session.slash_files import CALLED, CommandFile, expand_command
 from handrail.session.usage import UsageMeter
-from handrail.transcripts.scribe import new_id
+from handrail.transcripts.writer import new_id
 
 
 class CommandSession(Protocol):

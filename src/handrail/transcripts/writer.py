@@ -40,7 +40,7 @@ def timestamp() -> str:
 
 class TranscriptWriter:
     """
-    Writes one conversation to one log; see `conversation.scribe.Scribe` for the promise.
+    Writes one conversation to one log; see `conversation.transcript.Transcript` for the promise.
 
     `kept` are the messages that the log already holds when a session continues. `agent` is the id of the sub-agent that
     has it, if any. Secrets are removed before writing.

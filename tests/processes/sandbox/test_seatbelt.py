@@ -46,7 +46,7 @@ def test_everything_else_is_denied_and_there_is_no_network() -> None:
     assert text.count("(") == text.count(")")
 
 
-def test_the_network_opens_to_the_proxy_alone() -> None:
+def test_the_network_opens_only_with_that_of_the_machine() -> None:
     fields = (PLAN.marks, PLAN.guarded, PLAN.pinned, PLAN.tmp, PLAN.home)
 
     assert "network" not in profile(Plan(*fields, NetworkReach.PROXY))
