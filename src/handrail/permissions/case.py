@@ -308,7 +308,7 @@ def removal_texts(word: Word, cwd: str, home: str, *, plain: bool) -> Iterable[s
     if known is not None:
         return known
     text = "".join("" if piece.kind is PieceKind.INPUT else piece.text for piece in word.pieces)
-    braces = any(piece.kind is PieceKind.BRACE for piece in word.pieces)
+    braces = plain or any(piece.kind is PieceKind.BRACE for piece in word.pieces)
     return [without_unknown(each, cwd, home) for each in (expand_texts(text) if braces else [text])]
 
 

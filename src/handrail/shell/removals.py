@@ -39,7 +39,7 @@ WHICH = frozenset(("which", "command", "type", "whereis"))  # print where a prog
 # Print all that comes in. What any other command lets through may be a part of it.
 PASS_ALL = frozenset("cat tac sort uniq tee tr nl rev xargs parallel".split())
 KEEPS_INPUT = frozenset("read mapfile readarray xargs parallel".split())
-SHELLS = frozenset("sh bash dash rbash ash zsh ksh mksh source . exec".split())
+SHELLS = frozenset("sh bash dash rbash ash zsh ksh mksh source . exec eval".split())
 POSITIONAL = re.compile(r"\$\{?(?:[0-9]+|[@*])\}?\Z")
 # A variable, and what is done with its value: ${x%/*}, ${x:-word}.
 VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)(?:(:?[-+]|%%?|##?|//?)(.*))?\}?\Z", re.DOTALL)
@@ -49,16 +49,18 @@ FOLDERS = frozenset(("HOME", "PWD"))  # known where places are resolved
 SAME_SHELL = frozenset("group for while if case subshell".split())
 ESCAPES = re.compile(r"\\[nt0]|%[sbq]")
 BEGINNING = re.compile(r"~[^/]*|\$\{?(HOME|PWD)\b(?:[^}/]*\})?")
+SEPARATORS = re.compile(r"[ \t\n:;,|]+")
+QUOTED_PATH = re.compile(r"[\"']([~/][\w./~-]*)")  # in a program for an interpreter
 WILD = re.compile(r"[*?]")
 BLANKS = re.compile(r"[ \t\n]+")
 KNOWN = frozenset(
     (PieceKind.LITERAL, PieceKind.GLOB, PieceKind.BRACE, PieceKind.TILDE, PieceKind.ARITHMETIC, PieceKind.PROCESS)
 )
+WRITTEN = frozenset((PieceKind.LITERAL, PieceKind.TILDE))
 MAX_FOLLOWED = 200
 MAX_FOLLOWED_IN_LINE = 1000
 MAX_GUESSED = 50  # different words that are guessed
 MAX_DEPTH = 6
-ANYTHING = Word((Piece(PieceKind.INPUT, "<anything>", quoted=True),))
 
 Source = tuple[Segment, Word, bool]
 
@@ -122,12 +124,18 @@ def possible_removals(analysis: Analysis) -> tuple[Removal, ...]:
 
 
 def written_commands(segments: tuple[Segment, ...]) -> Iterator[tuple[str, ...]]:
-    """The commands of a script that the line writes and runs: `echo 'rm -r x' > script; sh script`."""
-    for writer in segments:
-        source = writer.fed_by if writer.entry in PASS_ALL else writer
-        targets = {str(word).rpartition("/")[2] for word in writer.writes} if source is not None else set[str]()
-        if source is not None and source.entry in PRINTERS and any(runs_script(each, targets) for each in segments):
-            yield from possible_commands("\n".join(map(str, source.argv[1:])))
+    """The commands of a script that the line prints and runs: `echo x | sh`, `echo x > script; sh script`."""
+    printing = list[Segment | None]()
+    for segment in segments:
+        if segment.name in SHELLS:
+            printing += [segment.fed_by, *(source for _, sources in segment.inserted for source in sources)]
+        if segment.writes:
+            targets = {str(word).rpartition("/")[2] for word in segment.writes}
+            source = segment.fed_by if segment.entry in PASS_ALL else segment
+            printing += [source] if any(runs_script(each, targets) for each in segments) else []
+    for source in printing:
+        if source is not None and source.entry in PRINTERS:
+            yield from possible_commands(" ".join(map(str, source.argv[1:])))
 
 
 def runs_script(segment: Segment, scripts: set[str]) -> bool:
@@ -177,8 +185,10 @@ class Line:
                 yield from Follower(self).follow(segment, effect.word)
         if segment.argv and segment.argv[0].literal is None:
             yield from self.removed_by_any(segment)
-        elif not effects:
-            yield from Follower(self).follow(segment, ANYTHING)
+        elif not effects:  # the words behind an alias
+            for call in self.analysis.segments:
+                for word in call.argv[1:] if not call.entry else ():
+                    yield from Follower(self).follow(call, word)
 
     def removed_by_any(self, segment: Segment) -> Iterator[Removal]:
         """What is removed if the program, whose name is not written there, is one that removes."""
@@ -233,12 +243,31 @@ class Line:
                 words = [effect.word for effect in segment.effects if effect.word is not None and not effect.removes]
                 found += [(segment, word, False) for word in words]
             else:
-                found += [(segment, word, False) for word in segment.argv[1:]]
+                texts = [text for word in segment.argv[1:] for text in QUOTED_PATH.findall(str(word))]
+                found += [(segment, word, False) for word in (*segment.argv[1:], *map(plain_word, texts))]
             if segment.fed_by is not None and not segment.fed_by.effects and segment.fed_by.entry == "echo":
                 found += printed_words(segment.fed_by)  # a here-document or here-string
         if self.analysis.problems:
             found += words_in_text(self.analysis.text)
-        return tuple((seen, part, whole) for seen, word, whole in found for part in parts_of(word) if is_known(part))
+        return tuple(
+            (seen, part, whole)
+            for seen, word, whole in found
+            for part in parts_of(behind_assignment(word))
+            if is_known(part)
+        )
+
+    def through_links(self, word: Word) -> Iterator[tuple[Segment, Word]]:
+        """What a word leads to through links that the line makes: `ln -s ~ link; rm -r link/*`."""
+        text = str(word)
+        for segment in self.linking:
+            *targets, name = [each for each in segment.argv[1:] if not str(each).startswith("-")] or [word]
+            if text.startswith(f"{name}/"):
+                rest = Piece(PieceKind.LITERAL, text[len(str(name)) :], quoted=True)
+                yield from ((segment, target._replace(pieces=(*target.pieces, rest))) for target in targets)
+
+    @cached_property
+    def linking(self) -> list[Segment]:
+        return [segment for segment in self.analysis.segments if segment.entry == "ln"]
 
     @cached_property
     def kept(self) -> set[int]:
@@ -253,17 +282,24 @@ class Line:
         return found
 
 
-def parts_of(word: Word) -> Iterator[Word]:
+def behind_assignment(word: Word) -> Word:
+    """The value in a word like `name=value`, else the word."""
+    first = word.pieces[0] if word.pieces else None
+    found = ASSIGNMENT.match(first.text) if first is not None and first.kind is PieceKind.LITERAL else None
+    return word.cut(found.start(2)) if found else word
+
+
+def parts_of(word: Word, between: re.Pattern[str] = BLANKS) -> Iterator[Word]:
     """The words that a text with blanks in it can be cut into."""
-    if not any(piece.kind is PieceKind.LITERAL and BLANKS.search(piece.text) for piece in word.pieces):
+    if not any(piece.kind in WRITTEN and between.search(piece.text) for piece in word.pieces):
         yield word
         return
     pieces: list[Piece] = []
     for piece in word.pieces:
-        if piece.kind is not PieceKind.LITERAL:
+        if piece.kind not in WRITTEN:
             pieces.append(piece)
             continue
-        first, *others = BLANKS.split(piece.text)
+        first, *others = between.split(piece.text)
         pieces += [piece._replace(text=first)] if first else []
         for text in others:
             if pieces:
@@ -275,7 +311,13 @@ def parts_of(word: Word) -> Iterator[Word]:
 
 def is_known(word: Word) -> bool:
     """Whether a word can be resolved without looking at anything else."""
-    return all(piece.kind in KNOWN or piece.values or piece.text[1:] in FOLDERS for piece in word.pieces)
+    return all(piece.kind in KNOWN or piece.values or variable_of(piece) in FOLDERS for piece in word.pieces)
+
+
+def variable_of(piece: Piece) -> str:
+    """The name of the variable, whatever is done with its value."""
+    found = VARIABLE.match(piece.text) if piece.kind is PieceKind.PARAMETER else None
+    return found[1] if found else ""
 
 
 def words_in_text(text: str) -> Iterator[Source]:
@@ -328,6 +370,11 @@ class Follower:
         yield Removal(segment, word, whole)
         if None in segment.cwds and self.guesses:
             yield from self.line.in_named_folders(word, whole)
+        for seen_from, path in self.line.through_links(word):
+            yield from self.follow(seen_from, path, whole)
+        yield from self.follow_pieces(segment, word, whole)
+
+    def follow_pieces(self, segment: Segment, word: Word, whole: bool) -> Iterator[Removal]:
         known = word.alternatives is not None
         for at, piece in enumerate(word.pieces):
             if piece.kind in KNOWN or (known and not self.is_stale(piece)):
@@ -345,9 +392,11 @@ class Follower:
                 yield from self.line.guesses(word, at, whole) if self.guesses else ()
 
     def is_stale(self, piece: Piece) -> bool:
-        """Whether a value that is known may have been replaced where this is not followed: by a function, by eval."""
+        """Whether a known value may have been replaced where this is not followed (a function, eval), or is cut."""
         bound = self.line.bindings.get(piece.text[1:], ()) if piece.values else ()
-        return any(not SAME_SHELL.issuperset(binding.segment.path) for binding in bound)
+        return bool(bound and "IFS" in self.line.bindings) or any(
+            not SAME_SHELL.issuperset(binding.segment.path) for binding in bound
+        )
 
     def sources(self, segment: Segment, piece: Piece) -> tuple[list[Source], bool]:
         """The words that a piece of a word can stand for, and whether these are all."""
@@ -369,7 +418,10 @@ class Follower:
         name, operator, text = match.groups("") if match else ("", "", "")
         text = text.removesuffix("}")
         found = self.bound(segment, name)
-        found += [(segment, literal_word(part), True) for value in piece.values or () for part in value.split()]
+        if name == "_":  # the last word of the command before
+            found += [(segment, each.argv[-1], True) for each in self.line.analysis.segments if each.argv]
+        blanks = SEPARATORS if "IFS" in self.line.bindings else BLANKS
+        found += [(segment, literal_word(part), True) for value in piece.values or () for part in blanks.split(value)]
         complete = bool(found)
         if piece.kind is PieceKind.INPUT and not found:
             found, complete = fed_words(segment)
@@ -378,6 +430,9 @@ class Follower:
             found, complete = [*found, *([(segment, folder, True)] if operator else [])], True
         if operator.endswith(("-", "+")):
             found += [(segment, plain_word(part), True) for part in text.split()]
+        if operator.startswith("%") and "/" in text and WILD.search(text):  # the folder that it is in
+            above = Piece(PieceKind.LITERAL, "/..", quoted=True)
+            found += [(at, word._replace(pieces=(*word.pieces, above)), whole) for at, word, whole in found]
         # What a pattern cuts off may be all that made the place harmless.
         return found, complete and not operator.startswith("/") and not (operator and WILD.search(text))
 
@@ -390,10 +445,11 @@ class Follower:
                     arguments=binding.segment.arguments or segment.arguments,
                     fed_by=binding.segment.fed_by or segment.fed_by,
                 ),
-                binding.word,
+                word,
                 True,
             )
             for binding in self.line.bindings.get(name, ())
+            for word in (binding.word, *(parts_of(binding.word, SEPARATORS) if "IFS" in self.line.bindings else ()))
         ]
 
 
