@@ -149,7 +149,7 @@ def packages(_here: Here) -> Iterator[Finding]:
 
 
 def model(here: Here) -> Iterator[Finding]:
-    """Which model a run without flags would ask. Nobody is asked for a key."""
+    """Which model a run without flags would ask. No key is asked for."""
     if here.live is None:
         return
     loaded = here.live.loaded

@@ -43,7 +43,7 @@ NO_PROMPT = 'there is no prompt. Give one: handrail -p "What does this project d
 FAILED, USAGE, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 MAX_STDIN = 10_000_000
 STDIN_PATIENCE = 3.0
-"""How long a pipe that nobody writes to is waited for when there is a prompt already."""
+"""How long an idle pipe is waited for, in seconds, when there is a prompt already."""
 AT_ONCE = 0.5
 """Signals that come so soon, in seconds, after the first mean the same."""
 STATES_WANTED = "CLAUDE_CODE_SDK_READS_SESSION_STATE"
@@ -81,7 +81,7 @@ def dispatch(flags: Flags) -> int:
 
 
 def plain_log() -> None:
-    """What is logged, and nobody takes, goes to standard error; what others said in it must not steer a terminal."""
+    """Print log records without a handler to standard error, with control characters removed."""
 
     class Plain(logging.Formatter):
         def format(self, record: logging.LogRecord) -> str:
@@ -121,7 +121,7 @@ def on_signals(stop: Callable[[], None]) -> Callable[[], int | None]:
     """
     Have `stop` called at the first signal; the exit code that it means, once there was one.
 
-    Whoever insists does not want to wait for anything. Two at once are one: wrappers pass on what we got already.
+    A second signal ends the process at once. Two within half a second count as one: wrappers pass on what we got.
     """
     loop = asyncio.get_running_loop()
     heard: list[tuple[int, float]] = []
@@ -198,11 +198,11 @@ def prompt_of(chosen: argparse.Namespace) -> str:
     said = " ".join(part for part in (chosen.prompt or "", *chosen.words) if part)
     if any("\udc80" <= char <= "\udcff" for char in said):  # bytes that mean nothing in the language of the terminal
         said = os.fsencode(said).decode("utf-8", "replace")
-    return "\n\n".join(part for part in (said, piped(patient=not said)) if part)
+    return "\n\n".join(part for part in (said, read_pipe(patient=not said)) if part)
 
 
-def piped(*, patient: bool) -> str:
-    """What stands in standard input if it is a pipe or a file; a pipe nobody writes to is not waited for forever."""
+def read_pipe(*, patient: bool) -> str:
+    """Standard input, if it is a pipe or a file; an idle pipe is not waited for forever."""
     try:
         kind = os.fstat(0).st_mode
     except OSError:

@@ -21,7 +21,7 @@ SETTLING = 0.5
 Payload: TypeAlias = dict[str, Any]
 Handler: TypeAlias = Callable[[Mapping[str, Any]], Awaitable[Payload | None]]
 Find: TypeAlias = Callable[[str], Awaitable[Handler | None]]
-"""Who answers a kind of question; None = nobody."""
+"""Finds the function that answers a kind of request; None = there is none."""
 
 
 class Control:
@@ -39,7 +39,7 @@ class Control:
 
     async def ask(self, subtype: str, *, patience: float | None = None, **fields: Any) -> Payload:
         """
-        Ask the other side. Whoever stops waiting takes the question back.
+        Ask the other side. A caller that stops waiting takes the question back.
 
         Raises:
             ControlError: there is no answer.
@@ -67,7 +67,7 @@ class Control:
             self._open.pop(name, None)
 
     async def tell(self, line: Mapping[str, Any]) -> None:
-        """Send a line that answers nothing; nobody may be there to read it any more."""
+        """Send a line that answers nothing; the reader may be gone."""
         try:
             await self._out.send(line)
         except ClosedError:
@@ -84,7 +84,7 @@ class Control:
         """A line of the control protocol has come."""
         match line:
             case {"type": "control_response", "response": Mapping() as response}:
-                self._answered(response)
+                self._take_response(response)
             case {"type": "control_cancel_request", "request_id": str() | int() as name}:
                 for task in [task for task, asked in self._answering.items() if asked == name]:
                     self._taken_back.add(task)
@@ -107,7 +107,7 @@ class Control:
         self._answering[task] = name
         task.add_done_callback(over)
 
-    def _answered(self, response: Mapping[str, Any]) -> None:
+    def _take_response(self, response: Mapping[str, Any]) -> None:
         answer = self._open.get(str(response.get("request_id")))
         if answer is None or answer.done():
             return  # it was taken back, or answered before
@@ -135,7 +135,7 @@ class Control:
             taken_back = asyncio.current_task() in self._taken_back
             answer = {} if taken_back else {"subtype": "error", "error": "handrail ended before it had an answer."}
             raise
-        finally:  # whatever else goes wrong in here, nobody waits for an answer in vain
+        finally:  # whatever goes wrong in here, the other side gets an answer
             if answer:
                 await self._say({**answer, "request_id": name})
 
@@ -155,7 +155,7 @@ class Control:
             if not answer.done():
                 answer.set_exception(ControlError("the other side has gone."))
 
-    async def settled(self, patience: float = SETTLING) -> None:
+    async def wait_settled(self, patience: float = SETTLING) -> None:
         """Wait until every question that arrived is answered; what takes too long is given up."""
         if self._answering:
             await asyncio.wait([*self._answering], timeout=patience)

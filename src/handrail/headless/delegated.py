@@ -47,7 +47,7 @@ class SubAgents:
         self.whole = whole
         self._open: dict[str, _Working] = {}
 
-    def heard(self, call_id: str, news: AgentNews) -> Iterator[Line]:
+    def on_news(self, call_id: str, news: AgentNews) -> Iterator[Line]:
         """Something has happened inside of one."""
         working = self._open.get(call_id)
         if working is None:
@@ -82,10 +82,12 @@ class SubAgents:
         if working is not None:
             status = ENDINGS.get(outcome.status, "failed")
             more = {"tool_use_id": outcome.use.id, "usage": working.usage()}
-            yield from ended(working.task_id, status, NO_FILE, working.description, more)
+            yield from task_ended_lines(working.task_id, status, NO_FILE, working.description, more)
 
 
-def ended(task_id: str, status: str, output_file: str, summary: str, more: Mapping[str, object]) -> Iterator[Line]:
+def task_ended_lines(
+    task_id: str, status: str, output_file: str, summary: str, more: Mapping[str, object]
+) -> Iterator[Line]:
     """The two lines that tell of the end of a task."""
     yield system("task_updated", task_id=task_id, patch={"status": status, "end_time": round(time.time() * 1000)})
     told = TOLD.get(status, status)

@@ -76,14 +76,14 @@ class Lines:
 
     def of(self, event: LoopEvent) -> Iterator[Line]:
         """The lines that tell of an event; none for what readers of lines do not need."""
-        return map(self.signed, self._of(event))
+        return map(self.sign, self._of(event))
 
-    def signed(self, line: Line) -> Line:
+    def sign(self, line: Line) -> Line:
         """The line with the session and an id of its own."""
         return {"uuid": new_id(), **line, "session_id": self.session_id}
 
-    def said(self, message: UserMessage, uuid: str) -> Line:
-        """A prompt, said back to whoever gave it."""
+    def user_line(self, message: UserMessage, uuid: str) -> Line:
+        """A prompt, repeated to the program that sent it."""
         return {**user(message.content), "session_id": self.session_id, "uuid": uuid, "isReplay": True}
 
     def _of(self, event: LoopEvent) -> Iterator[Line]:
@@ -95,11 +95,11 @@ class Lines:
             case BlockComplete():
                 yield {**assistant(event, self._usage), "uuid": self._uuid_of(event.block)}
             case CallFinished(outcome=outcome):
-                yield from self._finished(outcome)
+                yield from self._result_lines(outcome)
             case CallProgress(use=use, progress=AgentNews() as news):
-                yield from self._agents.heard(use.id, news)
+                yield from self._agents.on_news(use.id, news)
             case RunEnded():
-                yield from _ended(event)
+                yield from _end_lines(event)
             case _:
                 yield from self._aside(event)
         if self._raw is not None:
@@ -118,7 +118,7 @@ class Lines:
             case _:
                 yield from self._hook(news_of(event))
 
-    def _finished(self, outcome: Outcome) -> Iterator[Line]:
+    def _result_lines(self, outcome: Outcome) -> Iterator[Line]:
         if outcome.status is Status.DEFERRED:
             return  # the result of the run tells of it
         yield from self._agents.over(outcome)
@@ -172,7 +172,7 @@ def news_of(event: LoopEvent) -> HookNews | None:
             return None
 
 
-def _ended(event: RunEnded) -> Iterator[Line]:
+def _end_lines(event: RunEnded) -> Iterator[Line]:
     if event.failure is not None and event.is_error:
         yield model_failure(event.failure, problem_of(event))
     yield result(event)

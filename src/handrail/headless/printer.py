@@ -37,11 +37,11 @@ class TextPrinter:
             case Notice(text=text):
                 self._tell(text)
             case RunEnded():
-                self._ended(event)
+                self._print_end(event)
             case _:
                 pass
 
-    def _ended(self, event: RunEnded) -> None:
+    def _print_end(self, event: RunEnded) -> None:
         if event.text:
             # a program gets what the model said as it is; a terminal is not steered by it
             _write(self._out, plain(event.text) if self._out.isatty() else event.text)
@@ -69,7 +69,7 @@ class JsonPrinter:
 
     def hear(self, event: LoopEvent) -> None:
         if isinstance(event, RunEnded):
-            _write(self._out, dumped(self._lines.signed(result(event))))
+            _write(self._out, dump_json(self._lines.sign(result(event))))
 
 
 class StreamPrinter:
@@ -81,7 +81,7 @@ class StreamPrinter:
 
     def hear(self, event: LoopEvent) -> None:
         for line in self._lines.of(event):
-            _write(self._out, dumped(line))
+            _write(self._out, dump_json(line))
 
 
 def printer_for(form: Format, lines: Lines, out: TextIO, errors: TextIO) -> Printer:
@@ -95,7 +95,7 @@ def printer_for(form: Format, lines: Lines, out: TextIO, errors: TextIO) -> Prin
             return StreamPrinter(out, lines)
 
 
-def dumped(line: dict[str, object]) -> str:
+def dump_json(line: dict[str, object]) -> str:
     """One line of JSON; halves of characters that a model cut apart cannot break it."""
     return json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace").decode()
 

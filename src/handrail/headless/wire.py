@@ -145,7 +145,7 @@ def result(event: RunEnded) -> Line:
     return line
 
 
-def failed(problem: str, session_id: str = "") -> Line:
+def failed_result(problem: str, session_id: str = "") -> Line:
     """The result of a prompt that could not even be begun."""
     return {
         "type": "result",
@@ -166,7 +166,7 @@ def failed(problem: str, session_id: str = "") -> Line:
 
 
 def problem_of(event: RunEnded) -> str:
-    """What went wrong, in one line; the reason's name where nobody said more."""
+    """What went wrong, in one line; the reason's name where there is no text."""
     said = (event.problem, event.failure.message if event.failure else "")
     return ": ".join(part for part in said if part) or WHAT_HAPPENED.get(event.why, event.why.value)
 

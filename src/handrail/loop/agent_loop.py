@@ -328,7 +328,7 @@ class AgentLoop:
         self._attempt_number = number = self._attempt_number + 1
         history = self._conversation.history
         request = build_request(self._config, self._conversation, self._tools)
-        budget = self._progress.usage.left(self.state.turn, self._clock.seconds_left)
+        budget = self._progress.usage.budget_left(self.state.turn, self._clock.seconds_left)
         turn = TurnRequest(request, self.state.turn + 1, number > 1, number >= self._config.stream_attempts, budget)
         attempt = Attempt(self._config, self._conversation, turn, self._signal, self._journal)
         self._emit(

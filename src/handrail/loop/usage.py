@@ -100,7 +100,7 @@ class UsageMeter:
             "Limit turns, tokens or seconds instead."
         )
 
-    def left(self, turns: int, seconds: float | None) -> Budget:
+    def budget_left(self, turns: int, seconds: float | None) -> Budget:
         """What is left of the limits after so many turns, with so many seconds left."""
         limits, usages = self._limits, self.by_model.values()
         if limits is NO_LIMITS:

@@ -161,7 +161,7 @@ def _open_parts(base: Foundation) -> Session:
             services=cache(lambda: replace(own_services(), delegate=agents)),
             options=_run_options(spec, settings, agents, servers),
             chain=chain,
-            denied=lambda name, mcp: name in unwanted or settings.denied(name, mcp),
+            denied=lambda name, mcp: name in unwanted or settings.denies_tool(name, mcp),
             deferral=spec.tools.deferral or deferral_of(env),
             identity=spec.identity,
             request=spec.request,

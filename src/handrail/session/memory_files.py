@@ -2,7 +2,7 @@
 Finds and reads memory files: AGENTS.md and CLAUDE.md of the policy, the user and every folder down to the working one.
 
 What cannot be read is reported, and never stops a run. A project's file reaches no further than its own tree: a link or
-an import that leaves it, or leads to what holds secrets by its name, is read only after somebody approved that file.
+an import that leaves it, or leads to what holds secrets by its name, is read only after the user approved that file.
 """
 
 import codecs

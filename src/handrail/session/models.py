@@ -77,20 +77,20 @@ def choose_model(options: ModelOptions, env: Mapping[str, str], tape: Tape | Non
     if tape is not None and tape.replay:
         replayer = cassettes.open_replayer(tape.replay, _normalizer(tape, env))
         provider = cassettes.open_replayed_provider(replayer, options)
-        return _chosen(provider, cassettes.replayed_choice(replayer.cassette, options).model)
+        return _wrap_provider(provider, cassettes.replayed_choice(replayer.cassette, options).model)
     choice = choose(options, env)
     if tape is None or not tape.record:
-        return _chosen(open_provider(choice, env), choice.model)
+        return _wrap_provider(open_provider(choice, env), choice.model)
     client = http_client.HttpClient(env)
     recorder = recording.Recorder(client, tape.record, _normalizer(tape, env), timed=True)
-    return _chosen(open_provider(choice, env, recorder), choice.model)
+    return _wrap_provider(open_provider(choice, env, recorder), choice.model)
 
 
 def _normalizer(tape: Tape, env: Mapping[str, str]) -> "Normalizer":
     return cassettes.session_normalizer(tape.cwd, env, redactor=tape.redactor)
 
 
-def _chosen(provider: Provider, name: str) -> ChosenModel:
+def _wrap_provider(provider: Provider, name: str) -> ChosenModel:
     return ChosenModel(provider, name, cost_for(name), provider.aclose)
 
 

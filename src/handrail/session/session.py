@@ -193,7 +193,7 @@ class Session:
         servers = self.servers.status() if self.servers else ()
         return {
             "mcp_servers": [{"name": each["name"], "status": each["status"]} for each in servers],
-            "slash_commands": list(self.commands.listed()) if self.spec.slash_commands else [],
+            "slash_commands": list(self.commands.by_name()) if self.spec.slash_commands else [],
             "agents": list(self.agents.definitions()),
             "permissionMode": self.mode,
             "apiKeySource": self.key_source,

@@ -18,7 +18,7 @@ from handrail.config.snapshot import NO_SETTINGS, Settings
 from handrail.config.watch import SettingsWatch
 from handrail.errors import HandrailError, SettingsError
 from handrail.lazy import lazy
-from handrail.session.load_settings import LoadedSettings, gathered, load, loaded_from
+from handrail.session.load_settings import LoadedSettings, gather_settings, load, loaded_from
 from handrail.session.sandbox import make_sandbox
 from handrail.session.state_folder import default_services
 from handrail.tools.tool import McpInfo
@@ -128,7 +128,7 @@ class SessionSettings:
         """Called after each change with its source. Tools look for changes too, in their threads."""
         self._watch = SettingsWatch(places, flags)
         nothing = self._watch.empty and not flags.settings and not self._policies
-        settings = NO_SETTINGS if nothing else gathered(places, env, flags, self._policies, None)
+        settings = NO_SETTINGS if nothing else gather_settings(places, env, flags, self._policies, None)
         self.loaded = loaded_from(settings, places, env, flags)
         self._watch.follow(_scripts(self.loaded, places))
         self.confirm_change: Callable[[], bool] = bool
@@ -175,7 +175,7 @@ class SessionSettings:
 
     @staticmethod
     def may_refuse(source: str) -> bool:
-        """Whether a change of this source can be refused: nobody stands above policy, or keeps trust from going."""
+        """Whether a hook can refuse a change of this source: policy and lost trust always count."""
         return source not in ("policy", "trust")
 
     def policy(self) -> "Policy":
@@ -224,7 +224,7 @@ class SessionSettings:
         """The working folders now."""
         return self._in_force.last.working_dirs if self._in_force else self.loaded.folders
 
-    def denied(self, name: str, mcp: McpInfo | None) -> bool:
+    def denies_tool(self, name: str, mcp: McpInfo | None) -> bool:
         """Whether a deny rule takes the tool away. The permission language is only loaded if there is such a rule."""
         rules = self.loaded.settings.get("permissions", "deny") or ()
         if not self.flags.disallowed and not any(map(removes_tool, rules)):

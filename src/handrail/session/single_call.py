@@ -49,7 +49,7 @@ async def call_tool(
     variables = settings.loaded.env
     services = cache(partial(tool_services, settings))
     features = features_of(settings.loaded.settings, variables) - {"agents"}  # there is no model to run them
-    catalog = make_catalog(variables=variables, denied=settings.denied, services=services, features=features)
+    catalog = make_catalog(variables=variables, denied=settings.denies_tool, services=services, features=features)
     results = result_store(variables, result_limits(settings.loaded.settings, variables))
 
     def open_hooks() -> "Hooks":

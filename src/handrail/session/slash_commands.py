@@ -43,23 +43,23 @@ class SlashCommands:
         self._session = session
         self._files = files
 
-    def listed(self) -> "dict[str, CommandFile | BuiltIn]":
+    def by_name(self) -> "dict[str, CommandFile | BuiltIn]":
         """All commands, by name."""
         return {**self._files, **BUILT_IN}
 
     async def begin(self, message: UserMessage) -> Run | Iterable[LoopEvent]:
         """What the prompt begins: a run, or the answer of a command that needs no model."""
         conversation = self._session.conversation
-        called = _called(message)
+        called = _match_command(message)
         command = BUILT_IN.get(called["name"]) if called else None
         if called is None or command is None:
             whole, expansion = expand_command(message, self._files)
             return conversation.run(whole, expansion=expansion)
-        answer = await command.act(self._session, (called["words"] or "").strip(), self.listed())
+        answer = await command.act(self._session, (called["words"] or "").strip(), self.by_name())
         return answer if isinstance(answer, Run) else _text_events(conversation, message, answer)
 
 
-def _called(message: UserMessage) -> re.Match[str] | None:
+def _match_command(message: UserMessage) -> re.Match[str] | None:
     first = message.content[0] if message.content else None
     return CALLED.fullmatch(first.text.strip()) if isinstance(first, Text) else None
 

@@ -53,7 +53,7 @@ def session_store(
 
 
 def default_services(variables: Mapping[str, str], cwd: Path | None = None, session: str = "") -> ToolServices:
-    """What tools get when nobody said more: the working folder, and a state folder that nobody else uses."""
+    """The default services of tools: the working folder, and a state folder of this run alone."""
     folder = os.path.realpath(cwd or Path.cwd())
     home = os.path.realpath(variables.get("HOME") or Path.home())
     session = session or _of_this_run()
