@@ -8,6 +8,7 @@ from typing import Any
 from handrail.builtin.services import ToolServices
 from handrail.conversation.blocks import Json
 from handrail.conversation.messages import Attachment
+from handrail.errors import HandrailError
 from handrail.records import record
 
 TASKS = "handrail.builtin.support.background_tasks"
@@ -46,6 +47,20 @@ def unheard_tasks(services: Callable[[], ToolServices]) -> tuple[TaskFacts, ...]
     """Tasks of this run whose end the model does not know yet."""
     tasks = _loaded_module(TASKS)
     return tuple(_facts(task) for task in tasks.tasks_of(services()).all() if not task.told) if tasks else ()
+
+
+async def stop_task(services: Callable[[], ToolServices], task_id: str) -> None:
+    """
+    End a background task.
+
+    Raises:
+        HandrailError: there is none of that id.
+    """
+    tasks = _loaded_module(TASKS)
+    task = tasks.tasks_of(services()).get(task_id) if tasks else None
+    if task is None:
+        raise HandrailError(f"There is no background task {task_id!r}.")
+    await task.stop()
 
 
 def running_tasks(services: Callable[[], ToolServices]) -> list[Json]:

@@ -32,7 +32,7 @@ from handrail.session.parts import ConversationSpec, SharedParts, open_conversat
 from handrail.session.redactor import redactor_for
 from handrail.session.session import Session
 from handrail.session.session_hooks import SessionHooks
-from handrail.session.session_settings import SessionSettings, open_settings, tool_services
+from handrail.session.session_settings import SessionSettings, open_settings
 from handrail.session.spec import NO_HOST, PromptOptions, SessionHost, SessionSpec
 from handrail.session.state_folder import result_store, session_store, state_folder
 from handrail.session.subagents import Subagents, find_agents
@@ -50,10 +50,12 @@ if TYPE_CHECKING:
     from handrail.session import gate as gates
     from handrail.session import hooks as hook_settings
     from handrail.session import mcp_servers, slash_files, with_agent
+    from handrail.session import services as session_services
 else:
     gates = lazy("handrail.session.gate")
     hook_settings = lazy("handrail.session.hooks")
     mcp_servers = lazy("handrail.session.mcp_servers")
+    session_services = lazy("handrail.session.services")
     slash_files = lazy("handrail.session.slash_files")
     structured = lazy("handrail.loop.structured")
     with_agent = lazy("handrail.session.with_agent")
@@ -254,7 +256,7 @@ def _open_results(settings: SessionSettings, transcript: OpenTranscript | None) 
 
 
 def _open_services(settings: SessionSettings, session_id: str, hooks: SessionHooks) -> ToolServices:
-    services = tool_services(settings, session_id)
+    services = session_services.tool_services(settings, session_id)
     if (file := hooks.env_file) is None:
         return services
     # what hooks of the session's start set for later commands reaches these through a file
@@ -266,7 +268,8 @@ def _open_servers(spec: SessionSpec, host: SessionHost, settings: SessionSetting
     others = {} if spec.tools.strict_mcp else settings.loaded.settings.servers
     if not given and not others:
         return None
-    servers = mcp_servers.Servers(settings.loaded.env, spec.cwd, host.mcp_transport, settings.refuses_server)
+    refused = mcp_servers.refused_by(settings)
+    servers = mcp_servers.Servers(settings.loaded.env, spec.cwd, host.mcp_transport, refused)
     servers.add(given, "dynamic")
     servers.add(others, "project")
     return servers

@@ -15,8 +15,9 @@ from handrail.lazy import lazy
 from handrail.session.background import end_tasks
 from handrail.session.gate import open_gate
 from handrail.session.redactor import redactor_for
+from handrail.session.services import tool_services
 from handrail.session.session_hooks import SessionHooks
-from handrail.session.session_settings import open_settings, tool_services
+from handrail.session.session_settings import open_settings
 from handrail.session.state_folder import result_store, state_folder
 from handrail.session.tools import make_catalog
 from handrail.tools.context import RunContext
