@@ -30,7 +30,7 @@ SUBTYPES = {
 }
 
 
-def system(subtype: str, **values: Any) -> Line:
+def system(subtype: str, **values: object) -> Line:
     """Something that neither the user nor the model said."""
     return {"type": "system", "subtype": subtype, **values}
 
