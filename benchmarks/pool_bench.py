@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 
 from handrail.builtin.table import base_tools
-from handrail.session.state_folder import default_services
+from handrail.session.services import default_services
 from handrail.tools.catalog import Catalog
 from handrail.tools.pool import AnyTool, Deferral, Ingredients, assemble, serialise
 from handrail.tools.raw import RawTool

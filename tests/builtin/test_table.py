@@ -11,7 +11,7 @@ import pytest
 from handrail.builtin.definitions import FILE, is_fixed, render_definitions
 from handrail.builtin.table import USUAL_FEATURES, base_tools
 from handrail.config.execution import DEFAULT_FEATURES
-from handrail.session.state_folder import default_services
+from handrail.session.services import default_services
 from handrail.session.tools import make_catalog
 from handrail.tools.catalog import Catalog
 from handrail.tools.context import AgentType

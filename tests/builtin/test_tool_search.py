@@ -6,7 +6,7 @@ from handrail.builtin.table import base_tools
 from handrail.builtin.tool_search import ToolSearch
 from handrail.conversation.blocks import Text, ToolReference
 from handrail.errors import InputError
-from handrail.session.state_folder import default_services
+from handrail.session.services import default_services
 from handrail.tools.catalog import Catalog, announcement
 from handrail.tools.context import ToolContext
 from handrail.tools.pool import Deferral, Ingredients

@@ -18,7 +18,8 @@ from handrail.providers.choose import ModelOptions
 from handrail.session.agent import Agent
 from handrail.session.load_settings import HookSection
 from handrail.session.model_options import credential, model_options, thinking_options
-from handrail.session.session_settings import SessionSettings, tool_services
+from handrail.session.services import tool_services
+from handrail.session.session_settings import SessionSettings
 from handrail.testing import ScriptedModel
 from handrail.tools.context import ToolContext
 from handrail.tools.function import tool

@@ -57,6 +57,16 @@ def plan(history: UndoHistory, to: int) -> list[RestoreStep]:
     ]
 
 
+def go_back_to_message(folder: Path, message_id: str) -> RestoreResult:
+    """
+    Restore the files of a session's journal to what they held before a message of the user.
+
+    Raises:
+        UndoError: the message is not known, or a file was changed since by another program.
+    """
+    return go_back(folder, number_of(read(folder), message_id))
+
+
 def number_of(history: UndoHistory, name: str) -> int:
     """The number of the first change after a point, given by number or name."""
     if name in history.points:

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TextIO
 
 from handrail.conversation.plain import plain
+from handrail.conversation.redact import Redactor
 from handrail.errors import HandrailError
 from handrail.loop.events import (
     Compacted,
@@ -113,6 +114,11 @@ def _groups(queued: Sequence[CallQueued]) -> Iterator[Card]:
         card = group_card([event for event in queued if event.use.name == name])
         if card is not None:
             yield card
+
+
+def file_printer(file: TextIO, redactor: Redactor) -> DebugPrinter:
+    """Writes all that happens to the file of --debug-file, without the secrets that are known."""
+    return DebugPrinter(file, everything=True, clean=redactor.text)
 
 
 def open_debug_file(name: str | None) -> AbstractContextManager[TextIO | None]:

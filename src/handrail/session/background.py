@@ -2,13 +2,19 @@
 
 import sys
 from collections.abc import Callable, Iterable
-from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from handrail.builtin.services import ToolServices
 from handrail.conversation.blocks import Json
 from handrail.conversation.messages import Attachment
+from handrail.errors import HandrailError
+from handrail.lazy import lazy
 from handrail.records import record
+
+if TYPE_CHECKING:
+    from handrail.builtin.support import background_tasks
+else:
+    background_tasks = lazy("handrail.builtin.support.background_tasks")
 
 TASKS = "handrail.builtin.support.background_tasks"
 REPL = "handrail.builtin.repl.interpreter"
@@ -19,7 +25,7 @@ MAX_SHOWN = 1_000
 
 def task_attachments(services: Callable[[], ToolServices], *, resumed: bool = False) -> Iterable[Attachment]:
     """What background tasks have to tell the model, also those of a session that is `resumed`."""
-    tasks = _loaded_module(TASKS) or (import_module(TASKS) if resumed and _had_tasks(services()) else None)
+    tasks = _loaded_module(TASKS) or (background_tasks if resumed and _had_tasks(services()) else None)
     return tasks.tasks_of(services()).attachments() if tasks else ()
 
 
@@ -46,6 +52,20 @@ def unheard_tasks(services: Callable[[], ToolServices]) -> tuple[TaskFacts, ...]
     """Tasks of this run whose end the model does not know yet."""
     tasks = _loaded_module(TASKS)
     return tuple(_facts(task) for task in tasks.tasks_of(services()).all() if not task.told) if tasks else ()
+
+
+async def stop_task(services: Callable[[], ToolServices], task_id: str) -> None:
+    """
+    End a background task.
+
+    Raises:
+        HandrailError: there is none of that id.
+    """
+    tasks = _loaded_module(TASKS)
+    task = tasks.tasks_of(services()).get(task_id) if tasks else None
+    if task is None:
+        raise HandrailError(f"There is no background task {task_id!r}.")
+    await task.stop()
 
 
 def running_tasks(services: Callable[[], ToolServices]) -> list[Json]:

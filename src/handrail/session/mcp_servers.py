@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from handrail.config.server_lists import refusal_reason
 from handrail.conversation.blocks import Text
 from handrail.errors import HandrailError, McpError
 from handrail.mcp.peer import ExchangePeer, Message, Peer
@@ -18,6 +19,7 @@ from handrail.mcp.server import Server, connect
 from handrail.mcp.stdio import StdioPeer
 from handrail.mcp.tools import McpTool, tools_of
 from handrail.permissions.rules import server_name
+from handrail.session.session_settings import SessionSettings
 from handrail.tools.context import McpResource
 
 VARIABLE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")
@@ -27,6 +29,11 @@ Carry = Callable[[str, Message], Awaitable[Message]]
 """Brings a message to a server of that name in the program that drives us, and its answer back."""
 Refuses = Callable[[str, Sequence[Mapping[str, Any]]], str]
 """Why a server of that name may not be used, by its configuration as written and as used; empty if it may."""
+
+
+def refused_by(settings: SessionSettings) -> Refuses:
+    """Asks the lists of servers in the settings as they are at the time."""
+    return lambda name, forms: refusal_reason(settings.loaded.settings, name, forms)
 
 
 class Connection:

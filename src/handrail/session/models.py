@@ -19,14 +19,10 @@ from handrail.records import record
 
 if TYPE_CHECKING:
     from handrail.conversation.redact import Redactor
-    from handrail.http import client as http_client
     from handrail.providers.cassette import opening as cassettes
-    from handrail.providers.cassette import record as recording
     from handrail.providers.cassette.normalize import Normalizer
 else:
-    http_client = lazy("handrail.http.client")
     cassettes = lazy("handrail.providers.cassette.opening")
-    recording = lazy("handrail.providers.cassette.record")
 
 
 class Streaming(Protocol):
@@ -81,8 +77,7 @@ def choose_model(options: ModelOptions, env: Mapping[str, str], tape: Tape | Non
     choice = choose(options, env)
     if tape is None or not tape.record:
         return _wrap_provider(open_provider(choice, env), choice.model)
-    client = http_client.HttpClient(env)
-    recorder = recording.Recorder(client, tape.record, _normalizer(tape, env), timed=True)
+    recorder = cassettes.open_recorder(tape.record, _normalizer(tape, env), env)
     return _wrap_provider(open_provider(choice, env, recorder), choice.model)
 
 

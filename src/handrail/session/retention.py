@@ -1,4 +1,4 @@
-"""Deletes sessions that were not used for a long time, with all that belongs to them: once a day, after the work, briefly."""
+"""Deletes sessions that were not used for a long time, with all that belongs to them: once a day, and briefly."""
 
 import os
 import time
