@@ -2,22 +2,14 @@
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from handrail.conversation.redact import Redactor, build_redactor
 from handrail.errors import CassetteError
-from handrail.lazy import lazy
 from handrail.providers.cassette.normalize import Normalizer, build_normalizer
-from handrail.providers.cassette.record import Recorder
 from handrail.providers.cassette.replay import ReplayClock, Replayer
 from handrail.providers.cassette.tape import Cassette, load
 from handrail.providers.choose import ADAPTERS, DEFAULT_URLS, Choice, ModelOptions, open_provider
 from handrail.providers.client import Provider
-
-if TYPE_CHECKING:
-    from handrail.http import client as http_client
-else:
-    http_client = lazy("handrail.http.client")  # a replay needs no network code
 
 NO_PLACES: Mapping[str, Path] = {}
 
@@ -40,11 +32,6 @@ def session_normalizer(
     own = {"cwd": str(cwd), "state": env.get("HANDRAIL_STATE_DIR"), "home": env.get("HOME")}
     places = {**places, **{name: Path(path) for name, path in own.items() if path}}
     return build_normalizer(redactor or build_redactor(env, secrets), places, volatile)
-
-
-def open_recorder(path: Path, normalizer: Normalizer, env: Mapping[str, str]) -> Recorder:
-    """A transport that records what a model answers, with its timing."""
-    return Recorder(http_client.HttpClient(env), path, normalizer, timed=True)
 
 
 def open_replayer(path: Path, normalizer: Normalizer, *, speed: float = 0.0, in_order: bool = False) -> Replayer:

@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 from handrail.conversation.redact import apply_edits
 from handrail.errors import CassetteError, TransportError
+from handrail.http.client import HttpClient
 from handrail.http.transport import HttpRequest, Response, Transport
 from handrail.providers.cassette.canonical import Canonical, api_of, canonical
 from handrail.providers.cassette.normalize import Normalizer
@@ -189,3 +190,8 @@ def _header(outgoing: HttpRequest, request: Canonical) -> Header:
 
 def _owner_only(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+
+
+def open_recorder(path: Path, normalizer: Normalizer, env: Mapping[str, str]) -> Recorder:
+    """A transport that records what a model answers, with its timing."""
+    return Recorder(HttpClient(env), path, normalizer, timed=True)

@@ -71,6 +71,31 @@ COMMANDS: dict[str, Command] = {
         "srm wipe trash trash-put rimraf safe-rm".split(),
         removes("removes files", "-f -i -r -R -v -s -z --force --recursive --verbose"),
     ),
+    "gio": Command(
+        subcommands={
+            **dict.fromkeys(("trash", "remove"), removes("removes files", "-f --force")),
+            "move": copies("-p --progress -C --no-copy-fallback", moves_files="*"),
+        }
+    ),
+    "rclone": Command(
+        subcommands={
+            **dict.fromkeys(
+                "purge delete deletefile rmdir rmdirs cleanup".split(),
+                removes("removes files", "--rmdirs --leave-root"),
+            ),
+            **dict.fromkeys(("move", "moveto"), copies("-P --progress", moves_files="*")),
+            "sync": copies("-P --progress")._replace(clears="*"),
+        }
+    ),
+    **dict.fromkeys(
+        ("tmpreaper", "tmpwatch"),
+        Command(
+            effect={WRITE: "removes old files"},
+            flags="-a --all -f --force -m --mtime -u --atime -c --ctime -v --verbose",
+            operands=(TEXT,),
+            rest=REMOVE,
+        ),
+    ),
     "mkdir": Command(
         effect={WRITE: "makes folders"}, flags="-p --parents -v --verbose", values={"-m --mode": TEXT}, rest=WRITE
     ),

@@ -6,12 +6,12 @@ FAMILIES: dict[str, str] = {
     "builtins": "cd read test [ [[ source . alias unalias exit return break continue logout caller shift set shopt "
     "export declare typeset local readonly unset let hash wait disown bg fg suspend umask ulimit times dirs pushd "
     "popd getopts history fc enable bind complete compgen compopt",
-    "changes": "cp mv ln install rsync rm rmdir shred unlink srm wipe trash trash-put rimraf safe-rm mkdir touch tee "
-    "truncate mktemp mkfifo mknod split csplit dd link sponge chmod chown chgrp chattr setfacl sync stty reset reboot "
-    "shutdown halt poweroff init telinit mount umount swapon swapoff mkfs fdisk parted insmod rmmod modprobe losetup "
-    "useradd userdel usermod groupadd groupdel passwd chpasswd visudo chsh logger wall write mesg service launchctl "
-    "scp sftp ftp telnet nc ncat netcat socat nmap ping ping6 traceroute tracepath dig host nslookup whois aria2c "
-    "http https mail sendmail ex view vimdiff pico",
+    "changes": "cp mv ln install rsync rm rmdir shred unlink srm wipe trash trash-put rimraf safe-rm gio rclone "
+    "tmpreaper tmpwatch mkdir touch tee truncate mktemp mkfifo mknod split csplit dd link sponge chmod chown chgrp "
+    "chattr setfacl sync stty reset reboot shutdown halt poweroff init telinit mount umount swapon swapoff mkfs fdisk "
+    "parted insmod rmmod modprobe losetup useradd userdel usermod groupadd groupdel passwd chpasswd visudo chsh "
+    "logger wall write mesg service launchctl scp sftp ftp telnet nc ncat netcat socat nmap ping ping6 traceroute "
+    "tracepath dig host nslookup whois aria2c http https mail sendmail ex view vimdiff pico",
     "compare": "diff colordiff cmp diff3 sdiff patch",
     "containers": "docker docker-compose podman kubectl helm",
     "coreutils": "true false : echo printf pwd ls dir vdir cat tac nl head tail wc sort uniq cut tr paste join comm "
