@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from handrail.conversation.blocks import Json
 from handrail.conversation.messages import AssistantMessage, Attachment
-from handrail.conversation.request import Effort, Request, ThinkingOptions, ToolChoice
+from handrail.conversation.request import Effort, Request, ThinkingOptions
 from handrail.conversation.stream import StreamEvent, Usage
 from handrail.dispatch.executor import DEFAULT_RAILS, DEFAULT_SCHEDULING
 from handrail.dispatch.gate import Rails
@@ -103,7 +103,6 @@ class RequestOptions:
     max_tokens: int | None = None
     thinking: ThinkingOptions = field(default=ThinkingOptions())
     effort: Effort | None = None
-    tool_choice: ToolChoice = field(default=ToolChoice())
     betas: tuple[str, ...] = ()
     task_budget: int | None = None
 
