@@ -43,12 +43,7 @@ def one_line_end(text: str) -> str:
 
 
 def find_text(source: FileSource, encoding: Encoding, wanted: str, *, overlapping: bool) -> TextMatches:
-    """
-    Find all matches of the text; with `overlapping` also those that share characters, up to `MAX_COUNTED`.
-
-    Raises:
-        ToolError: there are too many matches, or the file is too large for its encoding.
-    """
+    """Find all matches of the text; with `overlapping` also those that share characters, up to `MAX_COUNTED`."""
     wanted = one_line_end(wanted)
     if len(wanted) > source.size:
         return TextMatches([])

@@ -14,12 +14,7 @@ STEP = 0.02
 
 @contextmanager
 def file_lock(descriptor: int, shown: str) -> Iterator[None]:
-    """
-    Hold the lock of an open file, if its file system supports locks.
-
-    Raises:
-        ToolError: another program holds it.
-    """
+    """Hold the lock of an open file, if its file system supports locks."""
     until = time.monotonic() + SECONDS
     while True:
         try:

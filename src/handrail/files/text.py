@@ -57,12 +57,7 @@ class Encoding:
         return data.decode(self.name, "surrogateescape")
 
     def encode(self, text: str, file: str) -> bytes:
-        """
-        The bytes of a text.
-
-        Raises:
-            ToolError: it names the first character that the encoding does not have.
-        """
+        """The bytes of a text."""
         try:
             return text.encode(self.name)
         except UnicodeEncodeError as error:

@@ -142,12 +142,7 @@ class TextEdits:
 def make_edits(
     source: FileSource, encoding: Encoding, found: TextMatches, change: tuple[str, str], file: str
 ) -> TextEdits:
-    """
-    Build the edit that replaces every match of the first text of the change by the second.
-
-    Raises:
-        ToolError: the file's encoding cannot represent the new text.
-    """
+    """Build the edit that replaces every match of the first text of the change by the second."""
     old, new = change
     if not found.quotes and not _returns(source, old + new):
         text = encoding.encode(one_line_end(new), file)

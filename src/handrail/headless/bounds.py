@@ -18,9 +18,8 @@ def shorter(line: Mapping[str, Any], limit: int) -> dict[str, Any]:
     if isinstance(made.get("tool_use_result"), dict | list):
         made["tool_use_result"] = None
     for piece in PIECES:
-        if _size(made) <= limit:
-            return made
-        made = _cut(made, piece)
+        if _size(made) > limit:
+            made = _cut(made, piece)
     if _size(made) <= limit:
         return made
     # so many short texts that no cut helps: what the reader needs to go on is kept

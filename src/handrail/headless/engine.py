@@ -41,11 +41,6 @@ MODE_NAMES = {"manual": "default"}
 Hear: TypeAlias = Callable[[LoopEvent], None]
 
 
-def no_listener(_session: Session) -> Hear | None:
-    """For conversations whose events go to the program alone."""
-    return None
-
-
 @record
 class EngineOptions:
     """
@@ -57,7 +52,7 @@ class EngineOptions:
     ask: str = ""
     partial: bool = False
     hook_events: bool = False
-    listener: Callable[[Session], Hear | None] = no_listener
+    listener: Callable[[Session], Hear | None] = lambda _session: None
 
 
 async def open_engine(
@@ -276,8 +271,7 @@ class SessionEngine:
 
     async def _set_mode(self, request: Mapping[str, Any]) -> Payload:
         mode = str(request["mode"])
-        now = self.session.set_mode(MODE_NAMES.get(mode, mode))
-        return {"mode": now}
+        return {"mode": self.session.set_mode(MODE_NAMES.get(mode, mode))}
 
     async def _set_model(self, request: Mapping[str, Any]) -> None:
         await self.session.set_model(str(request.get("model") or ""))

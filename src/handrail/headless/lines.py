@@ -30,11 +30,6 @@ ALWAYS_TOLD = frozenset({"SessionStart", "Setup"})
 """Hooks of these events are told of without being asked for."""
 
 
-def no_facts() -> Mapping[str, Any]:
-    """For runs without servers, commands and sub-agents."""
-    return {}
-
-
 def fresh(_block: object) -> str:
     """For conversations that are not kept."""
     return new_id()
@@ -63,7 +58,7 @@ class Lines:
         partial: bool = False,
         hook_events: bool = False,
         whole_agents: bool = False,
-        facts: Callable[[], Mapping[str, Any]] = no_facts,
+        facts: Callable[[], Mapping[str, Any]] = dict,
         uuid_of: Callable[[object], str] = fresh,
     ) -> None:
         self.session_id = session_id

@@ -129,9 +129,9 @@ class FileOut:
             self._gone = True
             raise ClosedError(f"The output cannot be written: {error.strerror}.") from error
 
-    def hurry(self, seconds: float = LAST_WORDS) -> None:
-        """It is to end: a reader that takes nothing for so long is given up."""
-        self._loop.call_later(seconds, self._give_up)
+    def hurry(self) -> None:
+        """It is to end: a reader that takes nothing for `LAST_WORDS` seconds is given up."""
+        self._loop.call_later(LAST_WORDS, self._give_up)
 
     def _give_up(self) -> None:
         self._gone = bool(self._waiting)

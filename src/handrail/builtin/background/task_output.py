@@ -83,12 +83,7 @@ def task_data(task: BackgroundTask, output: str) -> dict[str, Any]:
 
 
 def find_task(tasks: BackgroundTasks, id: str) -> BackgroundTask:  # noqa: A002
-    """
-    The task with that id.
-
-    Raises:
-        ToolError: there is none; the message lists the known tasks.
-    """
+    """The task with that id."""
     if (task := tasks.get(id)) is not None:
         return task
     known = ", ".join(f"{each.id} ({each.status})" for each in tasks.all()) or "none"

@@ -36,12 +36,7 @@ class Picture:
 
 
 def fit_image(data: bytes, name: str) -> Picture:
-    """
-    Fit an image to the size that models accept.
-
-    Raises:
-        ToolError: it is broken, far too large, or has to be shrunk and Pillow is not installed.
-    """
+    """Fit an image to the size that models accept."""
     kind = media_type(data)
     width, height = dimensions(data, kind, name)
     shown = f"{name}: {kind.partition('/')[2].upper()}, {width} x {height} pixels"

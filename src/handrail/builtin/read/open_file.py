@@ -49,12 +49,7 @@ class OpenFile:
 
     @classmethod
     def of_call(cls, spelling: str, ctx: ToolContext, services: ToolServices) -> "OpenFile":
-        """
-        Open the file of a call.
-
-        Raises:
-            ToolError: it cannot be read; the message suggests similar names.
-        """
+        """Open the file of a call."""
         if "\0" in spelling:
             raise ToolError(
                 f"{spelling!r} cannot be a path: it holds what no file name can hold. Give the name of a file."

@@ -58,12 +58,7 @@ class Interpreter:
         self._alone = asyncio.Lock()
 
     async def run(self, code: str, seconds: float, store: int, ctx: ToolContext) -> CodeResult:
-        """
-        Run code and write its output to the store. If it does not end in time, the interpreter is lost.
-
-        Raises:
-            ToolError: no interpreter can be started.
-        """
+        """Run code and write its output to the store. If it does not end in time, the interpreter is lost."""
         async with self._alone:
             kernel = self._kernel = await self._ready(ctx.cwd)
             notice, self._notice = self._notice, ""

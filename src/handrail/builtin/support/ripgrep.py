@@ -292,12 +292,7 @@ def packaged_rg() -> str:
 
 
 def ripgrep_path(services: ToolServices) -> str:
-    """
-    The program to start; the variable `HANDRAIL_RG` names another one.
-
-    Raises:
-        ToolError: there is none.
-    """
+    """The program to start; the variable `HANDRAIL_RG` names another one."""
     if chosen := services.env.get("HANDRAIL_RG") or packaged_rg():
         return chosen
     raise ToolError(

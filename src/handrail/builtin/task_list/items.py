@@ -82,12 +82,7 @@ def add_task(
 
 
 def change_task(items: TaskItems, which: str, change: TaskChange) -> tuple[TaskItems, tuple[str, ...]]:
-    """
-    Change a task; returns the list and the names of the changed fields.
-
-    Raises:
-        TaskListError: a task does not exist, or two would wait for each other.
-    """
+    """Change a task; returns the list and the names of the changed fields."""
     before, blocked_before = get_task(items, which), items.blocks(which)
     if change.status == DELETED:
         return remove_task(items, which), ("status",)
@@ -140,12 +135,7 @@ def _unblock(item: TaskItem, blocker: str) -> TaskItem:
 
 
 def get_task(items: TaskItems, which: str) -> TaskItem:
-    """
-    The task with that id.
-
-    Raises:
-        TaskListError: there is none.
-    """
+    """The task with that id."""
     if (item := items.by_id.get(which)) is None:
         raise TaskListError(f"There is no task {which!r}. TaskList shows those that there are.")
     return item

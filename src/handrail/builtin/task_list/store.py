@@ -36,12 +36,7 @@ class JsonStore:
         self.path = path
 
     def read(self) -> Content:
-        """
-        The content; empty if the file does not exist yet.
-
-        Raises:
-            ToolError: it is damaged, or a newer handrail wrote it.
-        """
+        """The content; empty if the file does not exist yet."""
         try:
             content: Content = json.loads(self.path.read_text("utf-8"))
             version = int(content["version"])
@@ -54,12 +49,7 @@ class JsonStore:
         return content
 
     async def change(self, step: Callable[[Content], tuple[Content, Result]]) -> Result:
-        """
-        Replace the content by that which `step` returns, and return its result. If it raises, nothing is changed.
-
-        Raises:
-            ToolError: it cannot be written.
-        """
+        """Replace the content by that which `step` returns, and return its result. If it raises, nothing is changed."""
         try:
             async with self._alone():
                 content, result = step(self.read())
