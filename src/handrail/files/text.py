@@ -84,11 +84,7 @@ UTF8 = Encoding()
 
 
 def detect_encoding(windows: Iterable[bytes]) -> Encoding | None:
-    """
-    Detect the encoding of a text that comes in pieces; None = it is not text.
-
-    The order: a byte order mark, UTF-16 without a mark, UTF-8 (even with a few broken bytes), the most likely guess.
-    """
+    """The encoding: by its mark, UTF-16, UTF-8 even with a few broken bytes, or a guess; None = it is not text."""
     decoder = None
     for window in windows:
         if decoder is None:

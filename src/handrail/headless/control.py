@@ -38,12 +38,7 @@ class Control:
         self._closed = False
 
     async def ask(self, subtype: str, *, patience: float | None = None, **fields: Any) -> Payload:
-        """
-        Ask the other side. A caller that stops waiting takes the question back.
-
-        Raises:
-            ControlError: there is no answer.
-        """
+        """Ask the other side; raises ControlError if there is no answer. Cancelling takes the question back."""
         if self._closed:
             raise ControlError(f"{subtype} cannot be asked: the other side has gone.")
         self._number += 1

@@ -64,12 +64,7 @@ async def open_engine(
     *,
     options: EngineOptions,
 ) -> "SessionEngine":
-    """
-    A session whose permissions, hooks and servers reach the program around it.
-
-    Raises:
-        HandrailError: it cannot be opened with these options.
-    """
+    """Open a session whose permissions, hooks and servers reach the program around it; raises HandrailError."""
     asking = Asking(control, options.ask)
     spec = replace(spec, tools=replace(spec.tools, agents={**spec.tools.agents, **client.agents}))
     callback = {"": None, "stdio": asking.can_use_tool}.get(options.ask, asking.prompt_tool)
@@ -187,11 +182,7 @@ def _callback(control: Control, name: str, patience: float) -> Callable[[Mapping
 
 
 class SessionEngine:
-    """
-    A session, its lines and its commands. Through `control` it tells what happens while no prompt is worked on.
-
-    `hear` gets every event beside that.
-    """
+    """A session, its lines and its commands. `hear` gets every event, `control` also what happens between prompts."""
 
     def __init__(self, session: Session, lines: Lines, control: Control, hear: Hear | None = None) -> None:
         self.session = session

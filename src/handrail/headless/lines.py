@@ -94,7 +94,9 @@ class Lines:
             case CallProgress(use=use, progress=AgentNews() as news):
                 yield from self._agents.on_news(use.id, news)
             case RunEnded():
-                yield from _end_lines(event)
+                if event.failure is not None and event.is_error:
+                    yield model_failure(event.failure, problem_of(event))
+                yield result(event)
             case _:
                 yield from self._aside(event)
         if self._raw is not None:
@@ -165,12 +167,6 @@ def news_of(event: LoopEvent) -> HookNews | None:
             return news
         case _:
             return None
-
-
-def _end_lines(event: RunEnded) -> Iterator[Line]:
-    if event.failure is not None and event.is_error:
-        yield model_failure(event.failure, problem_of(event))
-    yield result(event)
 
 
 def _incident(event: Compacted | StreamRetry | AnswerDiscarded) -> Line:

@@ -127,10 +127,7 @@ def _jpeg(data: bytes) -> tuple[int, int]:
 def _webp(data: bytes) -> tuple[int, int]:
     chunk = data[12:16]
     if chunk == b"VP8X":
-        return (
-            int.from_bytes(data[24:27], "little") + 1,
-            int.from_bytes(data[27:30], "little") + 1,
-        )
+        return int.from_bytes(data[24:27], "little") + 1, int.from_bytes(data[27:30], "little") + 1
     if chunk == b"VP8L":
         bits = struct.unpack_from("<I", data, 21)[0]
         return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1

@@ -155,12 +155,7 @@ class Kernel:
         self._close = prepared.close
 
     async def ask(self, code: str) -> CodeResult:
-        """
-        Run code in the process and return its reply.
-
-        Raises:
-            EOFError: it has ended, or its reply is malformed.
-        """
+        """Run code in the process and return its reply; raises EOFError if it has ended or the reply is malformed."""
         loop = asyncio.get_running_loop()
         received = bytearray()
         try:

@@ -127,11 +127,8 @@ def find_chain(items: TaskItems, start: str, end: str) -> tuple[str, ...]:
 def remove_task(items: TaskItems, which: str) -> TaskItems:
     """Remove a task, also from the dependencies of others."""
     remaining = (item for item in items.by_id.values() if item.id != which)
-    return TaskItems({item.id: _unblock(item, which) for item in remaining}, items.last)
-
-
-def _unblock(item: TaskItem, blocker: str) -> TaskItem:
-    return replace(item, blocked_by=tuple(each for each in item.blocked_by if each != blocker))
+    freed = (replace(item, blocked_by=tuple(each for each in item.blocked_by if each != which)) for item in remaining)
+    return TaskItems({item.id: item for item in freed}, items.last)
 
 
 def get_task(items: TaskItems, which: str) -> TaskItem:
