@@ -3,11 +3,17 @@
 import argparse
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from handrail.cli.permission_flags import add_flags, rule_problems, without_effect
 from handrail.cli.sessions_arguments import whole
+from handrail.lazy import lazy
 from handrail.records import record
+
+if TYPE_CHECKING:
+    import difflib
+else:
+    difflib = lazy("difflib")  # only an unknown flag pays for it
 
 EFFORTS = ("minimal", "low", "medium", "high", "xhigh", "max")
 PROVIDERS = ("anthropic", "openai", "openai-responses")
@@ -54,9 +60,7 @@ def read_flags(arguments: Sequence[str]) -> Flags:
 def _refuse_a_slip(top: argparse.ArgumentParser, flag: str) -> None:
     """An unknown flag may come from the future; one that looks like a known one is a slip, and a limit may be lost."""
     known = [option for action in top._actions for option in action.option_strings]
-    from difflib import get_close_matches  # noqa: PLC0415  # only an unknown flag pays for it
-
-    near = get_close_matches(flag, known, n=1, cutoff=0.85)
+    near = difflib.get_close_matches(flag, known, n=1, cutoff=0.85)
     if near:
         top.error(f"{flag} is not a flag. Did you mean {near[0]}?")
 

@@ -1,7 +1,8 @@
 """The arguments of `handrail sessions`; its work is loaded only when it is wanted."""
 
 import argparse
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     Commands: TypeAlias = argparse._SubParsersAction[
@@ -16,9 +17,11 @@ def whole(text: str) -> int:
     return int(text)
 
 
-def add_subcommand(inner: "Commands", name: str, text: str, **more: Any) -> argparse.ArgumentParser:
+def add_subcommand(
+    inner: "Commands", name: str, text: str, parents: Sequence[argparse.ArgumentParser] = ()
+) -> argparse.ArgumentParser:
     """One more command; its own help begins with what the list of commands says of it."""
-    return inner.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.", **more)
+    return inner.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.", parents=parents)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

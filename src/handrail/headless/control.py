@@ -37,7 +37,7 @@ class Control:
         self._number = 0
         self._closed = False
 
-    async def ask(self, subtype: str, *, patience: float | None = None, **fields: Any) -> Payload:
+    async def ask(self, subtype: str, *, patience: float | None = None, **fields: object) -> Payload:
         """Ask the other side; raises ControlError if there is no answer. Cancelling takes the question back."""
         if self._closed:
             raise ControlError(f"{subtype} cannot be asked: the other side has gone.")

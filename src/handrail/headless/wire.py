@@ -2,10 +2,11 @@
 
 import time
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from handrail.conversation.block_json import OWN, Block, block_value
 from handrail.conversation.stream import StreamFailure, Usage
+from handrail.lazy import lazy
 from handrail.loop.events import SYNTHETIC, BlockComplete, RunEnded
 from handrail.loop.run_hooks import failure_kind
 from handrail.loop.state import Why
@@ -29,8 +30,13 @@ SUBTYPES = {
     Why.UNFIT_ANSWERS: "error_max_structured_output_retries",
 }
 
+if TYPE_CHECKING:
+    import pydantic_core
+else:
+    pydantic_core = lazy("pydantic_core")  # the first request does not need it
 
-def system(subtype: str, **values: Any) -> Line:
+
+def system(subtype: str, **values: object) -> Line:
     """Something that neither the user nor the model said."""
     return {"type": "system", "subtype": subtype, **values}
 
@@ -83,10 +89,8 @@ def tool_result(outcome: Outcome) -> Line:
 
 def jsonable(value: object) -> Any:
     """The value as JSON has it; what it has no word for becomes text, also what is nested without end."""
-    from pydantic_core import to_jsonable_python  # noqa: PLC0415  # no first request waits for it
-
     try:
-        return to_jsonable_python(value, fallback=str)
+        return pydantic_core.to_jsonable_python(value, fallback=str)
     except ValueError:  # halves of characters, too deep, a circle: a tool's data is no reason to end a run
         return f"[data that JSON cannot hold: {str(value)[:1_000]}]"
 

@@ -175,13 +175,14 @@ class AgentLoop:
         if other is not None and other.active:
             raise HandrailError("Another prompt of this conversation is still being worked on. Close its run first.")
         conversation.active_run = owner
+        self._has_started = True
         if self._config.prepare is not None:
             await run_or_abort(self._config.prepare(), self._signal, None)
 
     async def _start(self) -> Sequence[UserMessage | Attachment]:
         """What hooks add at the start of a session or a sub-agent."""
         config, conversation = self._config, self._conversation
-        self._clock, self._has_started = RunClock(config.limits), True
+        self._clock = RunClock(config.limits)
         names = tuple(tool.name for tool in conversation.catalog.pool.active)
         self._emit(RunStarted(self._prompt, config.model_name, names, conversation.context.cwd, conversation.chain))
         if config.hooks is None or self._instructions is not None:

@@ -61,7 +61,7 @@ class RunHooks:
         self._blocks = 0
 
     async def _fire(
-        self, event: str, left: float | None = None, *, use: DeclaredUse | None = None, **fields: Any
+        self, event: str, left: float | None = None, *, use: DeclaredUse | None = None, **fields: object
     ) -> "HookResult | None":
         """Run the hooks of an event, for at most `left` seconds."""
         if self._hooks is None or not self._hooks.wants(event):

@@ -2,14 +2,19 @@
 
 import sys
 from collections.abc import Callable, Iterable
-from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from handrail.builtin.services import ToolServices
 from handrail.conversation.blocks import Json
 from handrail.conversation.messages import Attachment
 from handrail.errors import HandrailError
+from handrail.lazy import lazy
 from handrail.records import record
+
+if TYPE_CHECKING:
+    from handrail.builtin.support import background_tasks
+else:
+    background_tasks = lazy("handrail.builtin.support.background_tasks")
 
 TASKS = "handrail.builtin.support.background_tasks"
 REPL = "handrail.builtin.repl.interpreter"
@@ -20,7 +25,7 @@ MAX_SHOWN = 1_000
 
 def task_attachments(services: Callable[[], ToolServices], *, resumed: bool = False) -> Iterable[Attachment]:
     """What background tasks have to tell the model, also those of a session that is `resumed`."""
-    tasks = _loaded_module(TASKS) or (import_module(TASKS) if resumed and _had_tasks(services()) else None)
+    tasks = _loaded_module(TASKS) or (background_tasks if resumed and _had_tasks(services()) else None)
     return tasks.tasks_of(services()).attachments() if tasks else ()
 
 

@@ -26,6 +26,7 @@ from handrail.records import record
 from handrail.session.classifier import ModelClassifier
 from handrail.session.compactor import SessionCompactor
 from handrail.session.context import SessionContext
+from handrail.session.hook_setup import HookSetup
 from handrail.session.model_options import model_options, thinking_options
 from handrail.session.models import ChosenModel, SessionModel, Tape, choose_model, model_by_object
 from handrail.session.parts import ConversationSpec, SharedParts, open_conversation
@@ -45,15 +46,12 @@ from handrail.transcripts.store import OpenTranscript, TranscriptStore
 from handrail.transcripts.writer import new_id
 
 if TYPE_CHECKING:
-    from handrail.hooks.runner import Hooks
     from handrail.loop import structured
     from handrail.session import gate as gates
-    from handrail.session import hooks as hook_settings
     from handrail.session import mcp_servers, slash_files, with_agent
     from handrail.session import services as session_services
 else:
     gates = lazy("handrail.session.gate")
-    hook_settings = lazy("handrail.session.hooks")
     mcp_servers = lazy("handrail.session.mcp_servers")
     session_services = lazy("handrail.session.services")
     slash_files = lazy("handrail.session.slash_files")
@@ -219,25 +217,15 @@ def _open_hooks(
     transcript: OpenTranscript | None,
     session_id: str,
 ) -> SessionHooks:
-    def make() -> "Hooks":
-        made = hook_settings.session_hooks(
-            settings.loaded,
-            spec.cwd,
-            host.hooks,
-            session_id=session_id,
-            transcript=str(transcript.path) if transcript else "",
-        )
-        if host.gate is None:
-            made.mode = lambda: settings.mode
-        if transcript is not None:
-            made.on_title = transcript.writer.set_title
-        return made
-
-    hooks = SessionHooks(settings, make, host.on_warning)
-    settings.on_change.insert(0, hooks.reload)
-    if settings.loaded.hooks or host.hooks:
-        hooks.load()
-    return hooks
+    setup = HookSetup(
+        spec.cwd,
+        host.hooks,
+        session_id,
+        str(transcript.path) if transcript else "",
+        mode=str if host.gate else lambda: settings.mode,
+        on_title=transcript.writer.set_title if transcript else str,
+    )
+    return SessionHooks(settings, setup, host.on_warning)
 
 
 def _choose_model(options: ModelOptions, env: Mapping[str, str], tape: Tape, host: SessionHost) -> ChosenModel:

@@ -20,9 +20,11 @@ from handrail.records import record
 if TYPE_CHECKING:
     from handrail.conversation.redact import Redactor
     from handrail.providers.cassette import opening as cassettes
+    from handrail.providers.cassette import record as recording
     from handrail.providers.cassette.normalize import Normalizer
 else:
     cassettes = lazy("handrail.providers.cassette.opening")
+    recording = lazy("handrail.providers.cassette.record")
 
 
 class Streaming(Protocol):
@@ -77,7 +79,7 @@ def choose_model(options: ModelOptions, env: Mapping[str, str], tape: Tape | Non
     choice = choose(options, env)
     if tape is None or not tape.record:
         return _wrap_provider(open_provider(choice, env), choice.model)
-    recorder = cassettes.open_recorder(tape.record, _normalizer(tape, env), env)
+    recorder = recording.open_recorder(tape.record, _normalizer(tape, env), env)
     return _wrap_provider(open_provider(choice, env, recorder), choice.model)
 
 

@@ -26,7 +26,7 @@ from handrail.session.session_hooks import SessionHooks
 from handrail.session.session_settings import SessionSettings
 from handrail.session.spec import SessionSpec
 from handrail.session.state_folder import undo_folder
-from handrail.session.usage import UsageMeter
+from handrail.session.usage import SessionUsage
 from handrail.tools.stub import fetch
 from handrail.transcripts.store import OpenTranscript
 
@@ -69,7 +69,7 @@ class Session:
     _checks: set[asyncio.Future[None]] = field(default_factory=set, init=False)
 
     def __post_init__(self) -> None:
-        self.usage = UsageMeter(self.conversation)
+        self.usage = SessionUsage(self.conversation)
         self.conversation.config = replace(self.conversation.config, prepare=self.connect if self.servers else None)
         if self.servers is not None:
             self.settings.on_change.append(self._recheck_servers)

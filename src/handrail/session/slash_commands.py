@@ -22,7 +22,7 @@ from handrail.loop.usage import total_dollars
 from handrail.records import record
 from handrail.session.conversation import Conversation
 from handrail.session.slash_files import CALLED, CommandFile, expand_command, find_commands
-from handrail.session.usage import UsageMeter
+from handrail.session.usage import SessionUsage
 from handrail.transcripts.writer import new_id
 
 
@@ -30,7 +30,7 @@ class CommandSession(Protocol):
     """A session, as far as its slash commands are concerned."""
 
     conversation: Conversation
-    usage: UsageMeter
+    usage: SessionUsage
 
     def context_usage(self) -> dict[str, Any]: ...
 

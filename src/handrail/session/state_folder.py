@@ -4,11 +4,18 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from handrail.conversation.redact import Redactor, build_redactor
 from handrail.dispatch.results import DEFAULT_LIMITS, ResultLimits, ResultStore
+from handrail.lazy import lazy
 from handrail.transcripts.log import Durability, Mirror
 from handrail.transcripts.store import TranscriptStore
+
+if TYPE_CHECKING:
+    import platformdirs
+else:
+    platformdirs = lazy("platformdirs")
 
 RUN_FOLDERS = ("runs", "results", "hooks")
 """Each run has a folder of its own in them: that of its session, or one with the process id in its name."""
@@ -23,8 +30,6 @@ def state_folder(variables: Mapping[str, str]) -> Path:
         chosen = variables.get("XDG_STATE_HOME", "")
         usual = (Path(chosen) if chosen.startswith("/") else Path.home() / ".local" / "state") / "handrail"
     else:
-        import platformdirs  # noqa: PLC0415
-
         usual = platformdirs.user_state_path("handrail", appauthor=False)
     return usual
 

@@ -5,9 +5,7 @@ from pathlib import Path
 
 from handrail.conversation.redact import Redactor, build_redactor
 from handrail.errors import CassetteError
-from handrail.http.client import HttpClient
 from handrail.providers.cassette.normalize import Normalizer, build_normalizer
-from handrail.providers.cassette.record import Recorder
 from handrail.providers.cassette.replay import ReplayClock, Replayer
 from handrail.providers.cassette.tape import Cassette, load
 from handrail.providers.choose import ADAPTERS, DEFAULT_URLS, Choice, ModelOptions, open_provider
@@ -34,11 +32,6 @@ def session_normalizer(
     own = {"cwd": str(cwd), "state": env.get("HANDRAIL_STATE_DIR"), "home": env.get("HOME")}
     places = {**places, **{name: Path(path) for name, path in own.items() if path}}
     return build_normalizer(redactor or build_redactor(env, secrets), places, volatile)
-
-
-def open_recorder(path: Path, normalizer: Normalizer, env: Mapping[str, str]) -> Recorder:
-    """A transport that records what a model answers, with its timing."""
-    return Recorder(HttpClient(env), path, normalizer, timed=True)
 
 
 def open_replayer(path: Path, normalizer: Normalizer, *, speed: float = 0.0, in_order: bool = False) -> Replayer:

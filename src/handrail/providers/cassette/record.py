@@ -18,6 +18,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from handrail.errors import CassetteError, TransportError
+from handrail.http.client import HttpClient
 from handrail.http.transport import HttpRequest, Response, Transport
 from handrail.providers.cassette.canonical import Canonical, api_of, canonical
 from handrail.providers.cassette.normalize import Normalizer, apply_edits
@@ -190,3 +191,8 @@ def _header(outgoing: HttpRequest, request: Canonical, note: str) -> Header:
 
 def _owner_only(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+
+
+def open_recorder(path: Path, normalizer: Normalizer, env: Mapping[str, str]) -> Recorder:
+    """A transport that records what a model answers, with its timing."""
+    return Recorder(HttpClient(env), path, normalizer, timed=True)
