@@ -38,12 +38,7 @@ class Control:
         self._closed = False
 
     async def ask(self, subtype: str, *, patience: float | None = None, **fields: object) -> Payload:
-        """
-        Ask the other side. A caller that stops waiting takes the question back.
-
-        Raises:
-            ControlError: there is no answer.
-        """
+        """Ask the other side; raises ControlError if there is no answer. Cancelling takes the question back."""
         if self._closed:
             raise ControlError(f"{subtype} cannot be asked: the other side has gone.")
         self._number += 1
@@ -67,7 +62,7 @@ class Control:
             self._open.pop(name, None)
 
     async def tell(self, line: Mapping[str, Any]) -> None:
-        """Send a line that answers nothing; the reader may be gone."""
+        """Send a line; the reader may be gone."""
         try:
             await self._out.send(line)
         except ClosedError:
@@ -75,10 +70,7 @@ class Control:
 
     async def _take_back(self, name: str) -> None:
         if not self._closed:
-            try:
-                await self._out.send({"type": "control_cancel_request", "request_id": name})
-            except ClosedError:
-                self._closed = True
+            await self.tell({"type": "control_cancel_request", "request_id": name})
 
     def hear(self, line: Mapping[str, Any]) -> None:
         """A line of the control protocol has come."""
@@ -92,7 +84,8 @@ class Control:
             case {"type": "control_request", "request_id": str() | int() as name, "request": Mapping() as request}:
                 self._start(name, self._answer(name, request))
             case {"type": "control_request", "request_id": str() | int() as name}:
-                self._start(name, self._refuse(name, "the request is not a JSON object"))
+                problem = "the request is not a JSON object"
+                self._start(name, self._say({"subtype": "error", "request_id": name, "error": problem}))
             case _:
                 log.warning("a control line without what it needs was ignored: %.200r", line)
 
@@ -139,14 +132,8 @@ class Control:
             if answer:
                 await self._say({**answer, "request_id": name})
 
-    async def _refuse(self, name: str | int, error: str) -> None:
-        await self._say({"subtype": "error", "request_id": name, "error": error})
-
     async def _say(self, response: Payload) -> None:
-        try:
-            await self._out.send({"type": "control_response", "response": response})
-        except ClosedError:
-            self._closed = True
+        await self.tell({"type": "control_response", "response": response})
 
     def close(self) -> None:
         """The other side has gone: what is open ends now."""
@@ -155,10 +142,10 @@ class Control:
             if not answer.done():
                 answer.set_exception(ControlError("the other side has gone."))
 
-    async def wait_settled(self, patience: float = SETTLING) -> None:
+    async def wait_settled(self) -> None:
         """Wait until every question that arrived is answered; what takes too long is given up."""
         if self._answering:
-            await asyncio.wait([*self._answering], timeout=patience)
+            await asyncio.wait([*self._answering], timeout=SETTLING)
         for task in [*self._answering]:
             task.cancel()
         if self._answering:

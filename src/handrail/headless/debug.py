@@ -122,12 +122,7 @@ def file_printer(file: TextIO, redactor: Redactor) -> DebugPrinter:
 
 
 def open_debug_file(name: str | None) -> AbstractContextManager[TextIO | None]:
-    """
-    A file to add lines to, which only its owner may read; nothing without a name.
-
-    Raises:
-        HandrailError: it cannot be written, or is not a plain file.
-    """
+    """A private file to add lines to, None without a name; raises HandrailError if it cannot be written."""
     if name is None:
         return nullcontext()
     try:

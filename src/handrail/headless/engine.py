@@ -41,11 +41,6 @@ MODE_NAMES = {"manual": "default"}
 Hear: TypeAlias = Callable[[LoopEvent], None]
 
 
-def no_listener(_session: Session) -> Hear | None:
-    """For conversations whose events go to the program alone."""
-    return None
-
-
 @record
 class EngineOptions:
     """
@@ -57,7 +52,7 @@ class EngineOptions:
     ask: str = ""
     partial: bool = False
     hook_events: bool = False
-    listener: Callable[[Session], Hear | None] = no_listener
+    listener: Callable[[Session], Hear | None] = lambda _session: None
 
 
 async def open_engine(
@@ -69,12 +64,7 @@ async def open_engine(
     *,
     options: EngineOptions,
 ) -> "SessionEngine":
-    """
-    A session whose permissions, hooks and servers reach the program around it.
-
-    Raises:
-        HandrailError: it cannot be opened with these options.
-    """
+    """Open a session whose permissions, hooks and servers reach the program around it; raises HandrailError."""
     asking = Asking(control, options.ask)
     spec = replace(spec, tools=replace(spec.tools, agents={**spec.tools.agents, **client.agents}))
     callback = {"": None, "stdio": asking.can_use_tool}.get(options.ask, asking.prompt_tool)
@@ -192,11 +182,7 @@ def _callback(control: Control, name: str, patience: float) -> Callable[[Mapping
 
 
 class SessionEngine:
-    """
-    A session, its lines and its commands. Through `control` it tells what happens while no prompt is worked on.
-
-    `hear` gets every event beside that.
-    """
+    """A session, its lines and its commands. `hear` gets every event, `control` also what happens between prompts."""
 
     def __init__(self, session: Session, lines: Lines, control: Control, hear: Hear | None = None) -> None:
         self.session = session
@@ -276,8 +262,7 @@ class SessionEngine:
 
     async def _set_mode(self, request: Mapping[str, Any]) -> Payload:
         mode = str(request["mode"])
-        now = self.session.set_mode(MODE_NAMES.get(mode, mode))
-        return {"mode": now}
+        return {"mode": self.session.set_mode(MODE_NAMES.get(mode, mode))}
 
     async def _set_model(self, request: Mapping[str, Any]) -> None:
         await self.session.set_model(str(request.get("model") or ""))

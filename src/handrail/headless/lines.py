@@ -30,11 +30,6 @@ ALWAYS_TOLD = frozenset({"SessionStart", "Setup"})
 """Hooks of these events are told of without being asked for."""
 
 
-def no_facts() -> Mapping[str, Any]:
-    """For runs without servers, commands and sub-agents."""
-    return {}
-
-
 def fresh(_block: object) -> str:
     """For conversations that are not kept."""
     return new_id()
@@ -63,7 +58,7 @@ class Lines:
         partial: bool = False,
         hook_events: bool = False,
         whole_agents: bool = False,
-        facts: Callable[[], Mapping[str, Any]] = no_facts,
+        facts: Callable[[], Mapping[str, Any]] = dict,
         uuid_of: Callable[[object], str] = fresh,
     ) -> None:
         self.session_id = session_id
@@ -99,7 +94,9 @@ class Lines:
             case CallProgress(use=use, progress=AgentNews() as news):
                 yield from self._agents.on_news(use.id, news)
             case RunEnded():
-                yield from _end_lines(event)
+                if event.failure is not None and event.is_error:
+                    yield model_failure(event.failure, problem_of(event))
+                yield result(event)
             case _:
                 yield from self._aside(event)
         if self._raw is not None:
@@ -170,12 +167,6 @@ def news_of(event: LoopEvent) -> HookNews | None:
             return news
         case _:
             return None
-
-
-def _end_lines(event: RunEnded) -> Iterator[Line]:
-    if event.failure is not None and event.is_error:
-        yield model_failure(event.failure, problem_of(event))
-    yield result(event)
 
 
 def _incident(event: Compacted | StreamRetry | AnswerDiscarded) -> Line:

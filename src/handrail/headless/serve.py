@@ -48,11 +48,7 @@ NO_CLIENT_OPTIONS = ClientOptions({}, {}, {})
 
 @record
 class Prompt:
-    """
-    A message of the user as it came. `literal`: no commands are to be found in it.
-
-    `problem` says why it cannot be worked on; such a message gets its result as well.
-    """
+    """A message of the user. `literal`: no commands are found in it. `problem`: why it cannot be worked on."""
 
     message: UserMessage
     id: str
@@ -88,11 +84,7 @@ OpenEngine: TypeAlias = Callable[[ClientOptions, Control], Awaitable[Engine]]
 
 @record
 class Serving:
-    """
-    How the lines are written. `replay`: prompts are said back when they are taken.
-
-    `states`: it is told when work begins and when there is none left, for programs that keep the input open so long.
-    """
+    """How lines are written. `replay`: prompts are repeated. `states`: it is told when work begins and ends."""
 
     replay: bool = False
     patience: float = 60.0

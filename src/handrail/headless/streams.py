@@ -37,12 +37,7 @@ class Out(Protocol):
     """Where lines go."""
 
     async def send(self, line: Mapping[str, Any]) -> None:
-        """
-        Write one line; back when it is written.
-
-        Raises:
-            ClosedError: the reader is gone.
-        """
+        """Write one line and wait until it is written; raises ClosedError if the reader is gone."""
         ...
 
 
@@ -100,11 +95,7 @@ class FileLines:
 
 
 class FileOut:
-    """
-    Writes to a descriptor, one line after the other, each at once.
-
-    What a pipe takes without waiting is written here; for the rest there is a thread, which may wait for the reader.
-    """
+    """Writes line by line to a descriptor; a thread writes what a pipe does not take at once."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -129,9 +120,9 @@ class FileOut:
             self._gone = True
             raise ClosedError(f"The output cannot be written: {error.strerror}.") from error
 
-    def hurry(self, seconds: float = LAST_WORDS) -> None:
-        """It is to end: a reader that takes nothing for so long is given up."""
-        self._loop.call_later(seconds, self._give_up)
+    def hurry(self) -> None:
+        """It is to end: a reader that takes nothing for `LAST_WORDS` seconds is given up."""
+        self._loop.call_later(LAST_WORDS, self._give_up)
 
     def _give_up(self) -> None:
         self._gone = bool(self._waiting)

@@ -55,32 +55,27 @@ def user(content: Iterable[Block]) -> Line:
 
 def assistant(event: BlockComplete, used: Usage) -> Line:
     """One block of an answer, with what is known of its tokens by now."""
+    return _assistant(event.message_id, event.model, wire_block(event.block), used)
+
+
+def model_failure(failure: StreamFailure, text: str) -> Line:
+    """The words in place of an answer that never came; `error` tells programs of which kind it is."""
+    line = _assistant(f"msg_{new_id()}", SYNTHETIC, {"type": "text", "text": text}, Usage())
+    return {**line, "error": failure_kind(failure)}
+
+
+def _assistant(message_id: str, model: str, block: Line, used: Usage) -> Line:
     message = {
-        "id": event.message_id,
+        "id": message_id,
         "type": "message",
         "role": "assistant",
-        "model": event.model,
-        "content": [wire_block(event.block)],
+        "model": model,
+        "content": [block],
         "stop_reason": None,
         "stop_sequence": None,
         "usage": usage(used),
     }
     return {"type": "assistant", "message": message, "parent_tool_use_id": None}
-
-
-def model_failure(failure: StreamFailure, text: str) -> Line:
-    """The words in place of an answer that never came; `error` tells programs of which kind it is."""
-    message = {
-        "id": f"msg_{new_id()}",
-        "type": "message",
-        "role": "assistant",
-        "model": SYNTHETIC,
-        "content": [{"type": "text", "text": text}],
-        "stop_reason": None,
-        "stop_sequence": None,
-        "usage": usage(Usage()),
-    }
-    return {"type": "assistant", "message": message, "parent_tool_use_id": None, "error": failure_kind(failure)}
 
 
 def tool_result(outcome: Outcome) -> Line:
