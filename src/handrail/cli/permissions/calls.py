@@ -4,7 +4,7 @@ import argparse
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import ConfigDict
 
 from handrail.builtin.table import base_tools
-from handrail.conversation.blocks import ToolUse
+from handrail.conversation.blocks import Json, ToolUse
 from handrail.dispatch.approval.decide import decide_use, facts_of, hypothetical_request
 from handrail.dispatch.gate import NOTHING_SAID
 from handrail.errors import HandrailError
@@ -58,6 +58,10 @@ class Unknown(RawTool):
 
     def __init__(self, name: str) -> None:
         super().__init__(name, {"type": "object"})
+
+    def permission_matcher(self, args: Json) -> Callable[[str], bool | None]:
+        """It cannot say what a call is about; the fields of the input are taken for its parameters."""
+        return lambda content: False if content.partition(":")[0] in args else None
 
 
 def policy_of(chosen: argparse.Namespace) -> Policy:
