@@ -211,8 +211,8 @@ async def test_after_a_call_hooks_get_its_output_and_may_talk_to_the_model(tmp_p
     seen = hook("cat > after.json; echo careful >&2; exit 2", "PostToolUse")
     outcome = await outcome_of(around(seen), RuleGate(tmp_path), tmp_path, name="look", path="x")
 
-    told = json.loads((tmp_path / "after.json").read_text())
-    assert (told["tool_response"], told["tool_input"]) == ({"path": "x", "lines": 3}, {"path": f"{tmp_path}/x"})
+    told, where = json.loads((tmp_path / "after.json").read_text()), str(tmp_path / "x")
+    assert (told["tool_response"], told["tool_input"]) == ({"path": where, "lines": 3}, {"path": where})
     assert isinstance(told["duration_ms"], int)
     assert outcome.status is Status.OK
     assert outcome.result.text.startswith("seen\n<system-reminder>\nthe PostToolUse hook 'cat > after.json; ")
