@@ -10,11 +10,12 @@ import pytest
 
 from handrail import Hooks, Output, Rails, RunContext, ToolExecutor, ToolUse, tool
 from handrail.dispatch.call_hooks import CallHooks, absolute
-from handrail.dispatch.gate import CallRequest, Evidence, Gate, WithoutPolicy
+from handrail.dispatch.gate import Gate, WithoutPolicy
 from handrail.dispatch.results import ResultStore
 from handrail.hooks.invoke import HookEnvironment
 from handrail.hooks.news import HookNews
 from handrail.hooks.specs import HookSource
+from handrail.permissions.facts import Evidence
 from handrail.testing import FixedApprover
 from handrail.tools.abort import AbortSignal
 from handrail.tools.context import ToolContext
@@ -22,6 +23,7 @@ from handrail.tools.events import CallProgress
 from handrail.tools.outcome import Cause, Outcome, Status
 from handrail.tools.permission import Allow, Decision, Deny, Verdict
 from handrail.tools.pool import AnyTool, Ingredients, assemble
+from handrail.tools.request import CallRequest
 from tests.hooks.judge import RuleGate
 
 pytestmark = pytest.mark.anyio

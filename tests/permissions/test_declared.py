@@ -17,7 +17,7 @@ from handrail.dispatch.approval.gate import PolicyGate
 from handrail.dispatch.approval.live import LivePolicy
 from handrail.dispatch.approval.question import ApprovalAnswer, Question
 from handrail.dispatch.executor import ToolExecutor
-from handrail.dispatch.gate import CallRequest, HookAnswer, Rails
+from handrail.dispatch.gate import HookAnswer, Rails
 from handrail.dispatch.results import ResultStore
 from handrail.permissions.modes import MODES
 from handrail.permissions.policy import Policy
@@ -32,6 +32,7 @@ from handrail.tools.output import Output
 from handrail.tools.permission import Allow, Deny, Opinion, Strength, Verdict
 from handrail.tools.pool import AnyTool, Ingredients, assemble
 from handrail.tools.raw import RawTool
+from handrail.tools.request import CallRequest
 from handrail.tools.schema import Input
 from handrail.tools.stub import load_tool
 from handrail.tools.tool import McpInfo, PromptView, Tool

@@ -11,7 +11,7 @@ from handrail.dispatch.approval.classifier import Classification
 from handrail.dispatch.approval.decide import conditions_unchecked
 from handrail.dispatch.approval.gate import TO_SUBAGENT
 from handrail.dispatch.approval.question import Proposal
-from handrail.dispatch.gate import NOTHING_SAID, Evidence
+from handrail.permissions.facts import NOTHING_SAID, Evidence
 from handrail.permissions.policy import ModeAvailability
 from handrail.permissions.risk import Level
 from handrail.tools.abort import AbortReason, AbortSignal

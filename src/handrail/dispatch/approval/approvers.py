@@ -11,11 +11,12 @@ from handrail.dispatch.approval.classifier import Classification, Classifier, as
 from handrail.dispatch.approval.once import ResolveOnce
 from handrail.dispatch.approval.question import ApprovalAnswer, Handler, PermissionHooks, Question
 from handrail.dispatch.approval.race import Racer, race
-from handrail.dispatch.gate import CallRequest, Evidence
 from handrail.permissions.case import Case
+from handrail.permissions.facts import Evidence
 from handrail.permissions.layers import UNDECLARED, winner
 from handrail.records import record
 from handrail.tools.permission import Allow, Decision, Strength
+from handrail.tools.request import CallRequest
 
 AnswerOrDecision: TypeAlias = ApprovalAnswer | Decision
 """An answer, or the decision of rules that changed meanwhile."""
