@@ -5,7 +5,7 @@ FAMILIES: dict[str, str] = {
     "zipinfo zip 7z 7za 7zr rar cpio ar unrar compress uncompress lz4 lzma",
     "builtins": "cd read test [ [[ source . alias unalias exit return break continue logout caller shift set shopt "
     "export declare typeset local readonly unset let hash wait disown bg fg suspend umask ulimit times dirs pushd "
-    "popd getopts history fc enable bind complete compgen compopt",
+    "popd getopts history fc enable bind complete compopt compgen",
     "changes": "cp mv ln install rsync rm rmdir shred unlink srm wipe trash trash-put rimraf safe-rm gio rclone "
     "tmpreaper tmpwatch mkdir touch tee truncate mktemp mkfifo mknod split csplit dd link sponge chmod chown chgrp "
     "chattr setfacl sync stty reset reboot shutdown halt poweroff init telinit mount umount swapon swapoff mkfs fdisk "
@@ -40,8 +40,8 @@ FAMILIES: dict[str, str] = {
     "ocaml openssl",
     "viewers": "column iconv rev tree file hexdump hd xxd strings nm objdump readelf size ldd",
     "wrappers": "sh bash dash rbash timeout nice stdbuf ionice command builtin exec env xargs ash zsh ksh mksh fish "
-    "eval trap mapfile jobs nohup sudo doas pkexec su runuser setpriv chroot unshare nsenter setsid chrt taskset "
-    "prlimit setarch linux32 linux64 flock watch script unbuffer strace ltrace perf parallel entr busybox toybox "
-    "systemd-run ssh fakeroot firejail caffeinate catchsegv dbus-run-session xvfb-run torsocks torify proxychains "
-    "rlwrap noglob nocorrect readarray",
+    "eval trap mapfile readarray jobs nohup sudo doas pkexec su runuser setpriv chroot unshare nsenter setsid chrt "
+    "taskset prlimit setarch linux32 linux64 flock watch script unbuffer strace ltrace perf parallel entr busybox "
+    "toybox systemd-run ssh fakeroot firejail caffeinate catchsegv dbus-run-session xvfb-run torsocks torify "
+    "proxychains rlwrap noglob nocorrect",
 }
