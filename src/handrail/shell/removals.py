@@ -58,6 +58,7 @@ KNOWN = frozenset(
 )
 WRITTEN = frozenset((PieceKind.LITERAL, PieceKind.TILDE))
 MAX_FOLLOWED = 200
+MAX_PIECES = 20  # of a word that is followed; a function that calls itself can make it grow
 MAX_FOLLOWED_IN_LINE = 1000
 MAX_GUESSED = 50  # different words that are guessed
 MAX_DEPTH = 6
@@ -391,7 +392,7 @@ class Follower:
                 continue
             sources, complete = self.sources(segment, piece)
             for seen_from, source, all_of_it in sources:
-                if self.left <= 0 or self.line.left <= 0:
+                if self.left <= 0 or self.line.left <= 0 or len(word.pieces) > MAX_PIECES:
                     complete = False
                     break
                 self.left -= 1
