@@ -17,13 +17,15 @@ from pathlib import Path
 from handrail import CarefulGate, Hooks, Rails, ResultStore, RunContext, ToolExecutor, ToolUse, tool
 from handrail.config.flags import NO_FLAGS_GIVEN
 from handrail.dispatch.call_hooks import CallHooks
-from handrail.dispatch.gate import CallRequest, Evidence, WithoutPolicy
+from handrail.dispatch.gate import WithoutPolicy
 from handrail.hooks.invoke import HookEnvironment
+from handrail.permissions.facts import Evidence
 from handrail.session.hook_setup import HookSetup
 from handrail.session.session_hooks import SessionHooks
 from handrail.session.session_settings import SessionSettings, open_settings
 from handrail.tools.permission import Decision
 from handrail.tools.pool import Ingredients, Pool, assemble
+from handrail.tools.request import CallRequest
 
 CALLS, SPAWNS, BLOCK = 200, 60, 20
 COMMAND = "cat >/dev/null"

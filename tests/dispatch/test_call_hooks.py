@@ -10,11 +10,12 @@ import pytest
 
 from handrail import Hooks, Output, Rails, RunContext, ToolExecutor, ToolUse, tool
 from handrail.dispatch.call_hooks import CallHooks, absolute
-from handrail.dispatch.gate import CallRequest, Evidence, Gate, WithoutPolicy
+from handrail.dispatch.gate import Gate, WithoutPolicy
 from handrail.dispatch.results import ResultStore
 from handrail.hooks.invoke import HookEnvironment
 from handrail.hooks.news import HookNews
 from handrail.hooks.specs import HookSource
+from handrail.permissions.facts import Evidence
 from handrail.testing import FixedApprover
 from handrail.tools.abort import AbortSignal
 from handrail.tools.context import ToolContext
@@ -22,6 +23,7 @@ from handrail.tools.events import CallProgress
 from handrail.tools.outcome import Cause, Outcome, Status
 from handrail.tools.permission import Allow, Decision, Deny, Verdict
 from handrail.tools.pool import AnyTool, Ingredients, assemble
+from handrail.tools.request import CallRequest
 from tests.hooks.judge import RuleGate
 
 pytestmark = pytest.mark.anyio
@@ -211,8 +213,8 @@ async def test_after_a_call_hooks_get_its_output_and_may_talk_to_the_model(tmp_p
     seen = hook("cat > after.json; echo careful >&2; exit 2", "PostToolUse")
     outcome = await outcome_of(around(seen), RuleGate(tmp_path), tmp_path, name="look", path="x")
 
-    told = json.loads((tmp_path / "after.json").read_text())
-    assert (told["tool_response"], told["tool_input"]) == ({"path": "x", "lines": 3}, {"path": f"{tmp_path}/x"})
+    told, where = json.loads((tmp_path / "after.json").read_text()), str(tmp_path / "x")
+    assert (told["tool_response"], told["tool_input"]) == ({"path": where, "lines": 3}, {"path": where})
     assert isinstance(told["duration_ms"], int)
     assert outcome.status is Status.OK
     assert outcome.result.text.startswith("seen\n<system-reminder>\nthe PostToolUse hook 'cat > after.json; ")

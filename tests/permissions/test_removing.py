@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handrail.cli.main import run
-from handrail.permissions.case import Facts
+from handrail.permissions.facts import Facts
 from handrail.tools.permission import Opinion, Strength, Verdict
 from tests.permissions.world import HOME, PROJECT, World
 

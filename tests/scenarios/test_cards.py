@@ -7,15 +7,17 @@ from typing import Any
 import pytest
 
 from handrail.conversation.blocks import Json
-from handrail.dispatch.gate import CallRequest, Evidence, Rails, WithoutPolicy
+from handrail.dispatch.gate import Rails, WithoutPolicy
 from handrail.errors import ToolError
 from handrail.headless.debug import DebugPrinter
+from handrail.permissions.facts import Evidence
 from handrail.testing.model import say, use
 from handrail.tools.cards import Card
 from handrail.tools.context import Progress, ToolContext
 from handrail.tools.events import CallFinished, CallQueued, CallStarted
 from handrail.tools.output import Output
 from handrail.tools.permission import Decision, Verdict
+from handrail.tools.request import CallRequest
 from handrail.tools.schema import Input
 from handrail.tools.tool import Tool
 from tests.scenarios.playing import an_agent, only, played, scripted

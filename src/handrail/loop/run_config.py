@@ -15,9 +15,9 @@ from handrail.loop.compaction.plan import Compact
 from handrail.loop.limits import NO_LIMITS, Limits
 from handrail.loop.usage import Cost, no_price
 from handrail.records import record
-from handrail.tools.access import DeclaredUse
 from handrail.tools.context import RunContext
 from handrail.tools.outcome import Outcome
+from handrail.tools.request import CallRequest
 
 if TYPE_CHECKING:
     from handrail.hooks.news import HookNews
@@ -67,10 +67,10 @@ class EventHooks(Protocol):
         fields: Json,
         run: RunContext,
         *,
-        use: DeclaredUse | None = None,
+        request: CallRequest | None = None,
         on_news: "Callable[[HookNews], None]",
     ) -> "Coroutine[Any, Any, HookResult]":
-        """Run the hooks of an event, which `fields` describe. `use` is the call that it is about."""
+        """Run the hooks of an event, which `fields` describe. `request` is the call that it is about."""
         ...
 
 

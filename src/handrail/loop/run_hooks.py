@@ -5,15 +5,11 @@ Every method costs nothing when there is no hook for its event.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from handrail.conversation.blocks import Text, ToolUse
 from handrail.conversation.messages import Attachment, Message, UserMessage
 from handrail.conversation.stream import StreamFailure
-from handrail.dispatch.flags import fits
-from handrail.errors import InputError
 from handrail.hooks.news import HookNews
 from handrail.hooks.texts import reminder
 from handrail.loop.compaction.summary import SUMMARY
@@ -22,9 +18,9 @@ from handrail.loop.interruptible import run_or_abort
 from handrail.loop.run_config import RunConfig
 from handrail.records import record
 from handrail.tools.abort import AbortSignal
-from handrail.tools.access import DeclaredUse
 from handrail.tools.outcome import Outcome
 from handrail.tools.permission import Decision, Verdict
+from handrail.tools.request import CallRequest
 
 if TYPE_CHECKING:
     from handrail.hooks.results import HookResult
@@ -61,12 +57,12 @@ class RunHooks:
         self._blocks = 0
 
     async def _fire(
-        self, event: str, left: float | None = None, *, use: DeclaredUse | None = None, **fields: object
+        self, event: str, left: float | None = None, *, request: CallRequest | None = None, **fields: object
     ) -> "HookResult | None":
         """Run the hooks of an event, for at most `left` seconds."""
         if self._hooks is None or not self._hooks.wants(event):
             return None
-        work = self._hooks.fire(event, fields, self._conversation.context, use=use, on_news=self._on_news)
+        work = self._hooks.fire(event, fields, self._conversation.context, request=request, on_news=self._on_news)
         return await run_or_abort(work, self._signal, left)
 
     async def session_start(self, source: str, model: str) -> tuple[UserMessage | Attachment, ...]:
@@ -107,24 +103,15 @@ class RunHooks:
         notes: list[Attachment] = []
         for outcome in outcomes:
             if outcome.decision is not None and _is_unanswered(outcome.decision):
-                use = outcome.use
-                reason = outcome.decision.reason
-                declared = self._declared_use(outcome)
-                answer = await self._fire("PermissionDenied", left, use=declared, reason=reason, **_call_fields(use))
+                fields = {"reason": outcome.decision.reason, **_call_fields(outcome.use)}
+                answer = await self._fire("PermissionDenied", left, request=self._request(outcome), **fields)
                 notes += hook_attachments(answer)
         return tuple(notes)
 
-    def _declared_use(self, outcome: Outcome) -> DeclaredUse:
-        """The call as hook conditions see it: what it touches, and what its own tool says of a rule's specifier."""
-        declared = DeclaredUse(outcome.use, outcome.access)
+    def _request(self, outcome: Outcome) -> CallRequest | None:
+        """The call as hook conditions look at it."""
         tool = self._conversation.catalog.pool.find(outcome.use.name)
-        if tool is None:
-            return declared
-        try:
-            args = tool.parse(outcome.use.input)
-        except InputError:
-            return declared
-        return replace(declared, matches=partial(fits, tool, args))
+        return None if tool is None else CallRequest.hypothetical(outcome.use, tool, self._conversation.context)
 
     async def stop_failure(self, failure: StreamFailure, text: str) -> None:
         """Tell hooks that the run ends because the model failed."""

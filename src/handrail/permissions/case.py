@@ -13,6 +13,7 @@ from functools import lru_cache, partial
 from handrail.conversation.blocks import ToolUse
 from handrail.files.paths import MAX_BENEATH, FolderContents, Place, normalize
 from handrail.files.paths import FileKind as PlaceKind
+from handrail.permissions.facts import Facts
 from handrail.permissions.file_access import FileAccess, FileEffect, Lookup, assess_place
 from handrail.permissions.implied_paths import accesses_inside, implied_accesses
 from handrail.permissions.paths import critical
@@ -27,34 +28,8 @@ from handrail.shell.effects import BRACES, MAX_BRACED, REPOSITORY, places, reads
 from handrail.shell.listing import gone_through
 from handrail.shell.model import Analysis, Below, CommandVerdict, Does, PieceKind, Segment, Word
 from handrail.shell.removals import Removal, possible_removals, removals
-from handrail.tools.access import EXCLUSIVE, Access, matches_nothing
-from handrail.tools.permission import NO_OPINION, Check, Opinion
+from handrail.tools.access import Access
 from handrail.tools.tool import McpInfo
-
-
-@record
-class Facts:
-    """What is known about a call besides its input: what its tool declares, and what hooks and checks said."""
-
-    mcp: McpInfo | None = None
-    access: Access = EXCLUSIVE
-    """What the tool declares for this input; by default nothing is declared."""
-    matches: Callable[[str], bool | None] = matches_nothing
-    """Whether the content of a rule for this tool matches the call; None = the tool cannot tell."""
-    subject: str = ""
-    """What the call is about, in the words of the tool."""
-    read_only: bool = False
-    destructive: bool = False
-    warnings: tuple[str, ...] = ()
-    """Warnings from the tool's flags, for people."""
-    needs_person: bool = False
-    hook: Opinion | None = None
-    classifier: Opinion | None = None
-    """The answer of a classifier that was asked beforehand; the built-in classifier runs as a layer."""
-    doubt: str = ""
-    check: Check = NO_OPINION
-    unmet: tuple[str, ...] = ()
-    """Conditions of the shell analysis that do not hold here."""
 
 
 @record

@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from handrail.conversation.blocks import Json
-from handrail.dispatch.gate import NO_ANSWER, CallRequest, HookAnswer
+from handrail.dispatch.gate import NO_ANSWER, HookAnswer
 from handrail.hooks.news import HookNews, OnNews, ignore
 from handrail.lazy import lazy
 from handrail.session.hook_setup import HookSetup
 from handrail.session.session_settings import SessionSettings
-from handrail.tools.access import DeclaredUse
 from handrail.tools.context import RunContext
 from handrail.tools.output import Output
 from handrail.tools.permission import Allow, Deny, Update
+from handrail.tools.request import CallRequest
 
 if TYPE_CHECKING:
     from handrail.dispatch.call_hooks import CallHooks
@@ -123,14 +123,20 @@ class SessionHooks:
         return self.now is not None and self.now.wants(*events)
 
     async def fire(
-        self, event: str, fields: Json, run: RunContext, *, use: DeclaredUse | None = None, on_news: OnNews = ignore
+        self,
+        event: str,
+        fields: Json,
+        run: RunContext,
+        *,
+        request: CallRequest | None = None,
+        on_news: OnNews = ignore,
     ) -> "HookResult":
         """Ask the hooks that this concerns."""
         if self._settings.waiting or self._announcements:
             await self._ask_about_changes(run, on_news)
         if self.now is None:
             return hook_settings.NOTHING
-        return await self.now.fire(event, fields, run, use=use, on_news=on_news)
+        return await self.now.fire(event, fields, run, request=request, on_news=on_news)
 
     def announce(self, event: str, fields: Json, run: RunContext) -> None:
         """Run hooks for something that they cannot change, in the background."""

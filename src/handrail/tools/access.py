@@ -6,11 +6,8 @@ place. Paths stay as they were spelled: relative paths start at the working fold
 """
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
-
-from handrail.conversation.blocks import ToolUse
-from handrail.records import record
 
 Paths: TypeAlias = "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]"
 Width: TypeAlias = Literal["named", "shared", "exclusive"]
@@ -106,16 +103,6 @@ class Access(NamedTuple):
 def matches_nothing(_content: str) -> bool:
     """The matcher of a call that no rule with content matches."""
     return False
-
-
-@record
-class DeclaredUse:
-    """A call with what its tool declares, as conditions of hooks look at it."""
-
-    use: ToolUse
-    access: Access
-    matches: Callable[[str], bool | None] = matches_nothing
-    """Whether the content of a rule such as `Tool(content)` matches; None = the tool cannot say."""
 
 
 def _texts(paths: Paths) -> tuple[str, ...]:

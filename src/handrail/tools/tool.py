@@ -174,10 +174,14 @@ class Tool(ToolDisplay[In], ABC):
         """The tool's own opinion on this call; it may also change the input. By default it has none."""
         return NO_OPINION
 
-    def permission_matcher(self, args: In) -> Callable[[str], bool]:
-        """A predicate over the content of rules such as `Tool(content)`: by default a pattern for the subject."""
+    def permission_matcher(self, args: In) -> Callable[[str], bool | None]:
+        """
+        A predicate over the content of rules such as `Tool(content)`: by default a pattern for the subject.
+
+        None means that the tool cannot say, which counts as a match for deny and ask rules.
+        """
         text = self.subject_text(args)
-        return lambda content: text is not None and matches(content, text)
+        return lambda content: None if text is None else matches(content, text)
 
     def subject_text(self, args: In) -> str | None:
         """What the call is about, as a text; None when the tool names no subject, or it is not given."""

@@ -4,7 +4,7 @@ import argparse
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,11 @@ from typing import Any
 from pydantic import ConfigDict
 
 from handrail.builtin.table import base_tools
-from handrail.conversation.blocks import ToolUse
-from handrail.dispatch.approval.decide import decide_use, facts_of, hypothetical_request
-from handrail.dispatch.gate import NOTHING_SAID
+from handrail.conversation.blocks import Json, ToolUse
 from handrail.errors import HandrailError
-from handrail.permissions.case import Case, Facts
+from handrail.permissions.case import Case
+from handrail.permissions.decide import case_of, decide_case
+from handrail.permissions.facts import NOTHING_SAID, Evidence
 from handrail.permissions.policy import ModeAvailability, Policy
 from handrail.permissions.rules import ALIASES, Rule
 from handrail.session.policy import current_policy
@@ -27,10 +27,12 @@ from handrail.tools.context import RunContext
 from handrail.tools.permission import Decision
 from handrail.tools.pool import AnyTool
 from handrail.tools.raw import RawTool
+from handrail.tools.request import CallRequest
 from handrail.tools.schema import Input
 from handrail.tools.stub import load_tool
-from handrail.tools.tool import Tool
+from handrail.tools.tool import McpInfo, Tool
 
+NOTHING_RECORDED: Json = {}
 EVERY_MODE = ModeAvailability(bypass_available=True, auto_available=True)
 
 
@@ -54,10 +56,26 @@ class WebFetch(Tool[UrlInput]):
 
 
 class Unknown(RawTool):
-    """A tool that is not installed here: it declares nothing."""
+    """A tool that is not installed here: it says what a log recorded of it, and else declares nothing."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(name, {"type": "object"})
+    def __init__(self, name: str, recorded: Json = NOTHING_RECORDED) -> None:
+        super().__init__(re.sub(r"[^A-Za-z0-9_-]", "_", name)[:128] or "_", {"type": "object"})
+        self._recorded = recorded
+        self.subject = "subject" if recorded.get("subject") else ""
+        self.mcp = McpInfo(*recorded["mcp"]) if "mcp" in recorded else None
+        self.requires_user_interaction = recorded.get("needs_person", False)
+
+    def is_destructive(self, args: Json) -> bool:
+        return bool(self._recorded.get("destructive"))
+
+    def subject_text(self, args: Json) -> str | None:
+        return self._recorded.get("subject")
+
+    def permission_matcher(self, args: Json) -> Callable[[str], bool | None]:
+        """Without a subject it cannot say; the fields of the input are taken for its parameters."""
+        if self.subject:
+            return super().permission_matcher(args)
+        return lambda content: False if content.partition(":")[0] in args else None
 
 
 def policy_of(chosen: argparse.Namespace) -> Policy:
@@ -101,14 +119,15 @@ def read_call(tool: str, text: str | None) -> ToolUse:
     return ToolUse("call-1", name, {field: rest[:-1]})
 
 
-def judged(use: ToolUse, policy: Policy) -> tuple[Case, Decision]:
+def judged(use: ToolUse, policy: Policy, evidence: Evidence = NOTHING_SAID) -> tuple[Case, Decision]:
     """The decision on a call that is not made. Conditions of a command are taken to hold."""
-    return decide_use(use, policy, facts_of_call(use, policy.cwd))
+    case = case_of(request_of(use, policy.cwd), policy, evidence)
+    return case, decide_case(case)
 
 
-def facts_of_call(use: ToolUse, cwd: str) -> Facts:
-    """What the tool says of a call, as it would if the call were made from this folder."""
-    return facts_of(hypothetical_request(use, tool_called(use.name), Path(cwd)), NOTHING_SAID)
+def request_of(use: ToolUse, cwd: str) -> CallRequest:
+    """The call as its tool would see it if it were made from this folder."""
+    return CallRequest.hypothetical(use, tool_called(use.name), RunContext(Path(cwd)))
 
 
 def tool_called(name: str) -> AnyTool:
@@ -116,7 +135,7 @@ def tool_called(name: str) -> AnyTool:
     plain = ALIASES.get(name, name)
     if made := installed().get(plain):
         return load_tool(made())
-    return WebFetch() if plain == "WebFetch" else Unknown(re.sub(r"[^A-Za-z0-9_-]", "_", plain)[:128] or "_")
+    return WebFetch() if plain == "WebFetch" else Unknown(plain)
 
 
 @cache
