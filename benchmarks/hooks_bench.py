@@ -21,6 +21,7 @@ from handrail.dispatch.call_hooks import CallHooks
 from handrail.dispatch.gate import WithoutPolicy
 from handrail.hooks.invoke import HookEnvironment
 from handrail.permissions.facts import Evidence
+from handrail.session.hook_setup import HookSetup
 from handrail.session.session_hooks import SessionHooks
 from handrail.session.session_settings import SessionSettings, open_settings
 from handrail.shell.analysis import analyse
@@ -116,7 +117,7 @@ async def main() -> None:
         live = open_settings(folder, {"HOME": made}, folder / "state", NO_FLAGS_GIVEN, print)
         live.policy()
         looking = Rails(LookingGate(live))
-        late = Rails(LookingGate(live), SessionHooks(live, Hooks, print))
+        late = Rails(LookingGate(live), SessionHooks(live, HookSetup(folder), print))
 
         async def block(rails: Rails) -> None:
             for _ in range(BLOCK):

@@ -31,7 +31,7 @@ from handrail.permissions.hidden_files import hidden_file_check
 from handrail.permissions.layers import decide
 from handrail.permissions.policy import Policy
 from handrail.permissions.rules import Behaviour, RuleSource
-from handrail.session.state_folder import default_services
+from handrail.session.services import default_services
 from handrail.tools.abort import AbortSignal
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.permission import Decision

@@ -23,7 +23,7 @@ from handrail.permissions import case
 from handrail.permissions.facts import Evidence
 from handrail.permissions.rules import Behaviour, RuleSource
 from handrail.permissions.shell import parts_of
-from handrail.session.state_folder import default_services
+from handrail.session.services import default_services
 from handrail.shell import analysis
 from handrail.shell.model import Analysis
 from handrail.shell.parser import Parser

@@ -21,7 +21,7 @@ from handrail.hooks.invoke import HookEnvironment
 from handrail.hooks.specs import HookCallback
 from handrail.permissions.policy import ModeAvailability
 from handrail.permissions.rules import Behaviour, RuleSource
-from handrail.session.state_folder import default_services
+from handrail.session.services import default_services
 from handrail.tools.outcome import Outcome
 from handrail.tools.pool import AnyTool, Ingredients, assemble
 from handrail.tools.raw import RawTool

@@ -24,7 +24,7 @@ from handrail.permissions.modes import MODES
 from handrail.permissions.policy import Policy
 from handrail.permissions.risk import Level
 from handrail.permissions.rules import Behaviour, RuleSource
-from handrail.session.state_folder import default_services
+from handrail.session.services import default_services
 from handrail.tools.access import Access
 from handrail.tools.context import RunContext, ToolContext
 from handrail.tools.function import tool

@@ -26,6 +26,8 @@ FOR_PROGRAMS: Mapping[str, str] = {
     "PermissionSnapshot.allow_rules": "tools of users read it from their context",
     "PermissionSnapshot.ask_rules": "tools of users read it from their context",
     "PermissionSnapshot.deny_rules": "tools of users read it from their context",
+    "Access.unknown": "authors of tools declare it",
+    "Question.always": "a can_use_tool callback returns it",
     "Pool.definitions": "programs make requests of their own with it",
     "Question.proposals": "a can_use_tool callback shows them",
     "Question.risk": "a can_use_tool callback shows it",

@@ -37,7 +37,7 @@ class DemoView:
             case MessageEnd():
                 self._turns[-1][0].ended = self._now()
             case BlockComplete(block=Text(text)):
-                self._say(wrapped(f"Model: {text}", self._width, "       "))
+                self._say(wrap_text(f"Model: {text}", self._width, "       "))
             case CallQueued(use):
                 self._labels[use.id] = label(event.card)
                 self._turns[-1][1].append(event)
@@ -46,18 +46,18 @@ class DemoView:
             case CallFinished(outcome):
                 self._turns[-1][1].append(event)
                 self._outcomes[outcome.use.id] = outcome
-                self._say(self._finished(outcome, event.card))
+                self._say(self._finish_call(outcome, event.card))
             case RunEnded():
                 self.ended = event
             case _:
                 pass
 
-    def _finished(self, outcome: Outcome, card: Card) -> str:
+    def _finish_call(self, outcome: Outcome, card: Card) -> str:
         called = self._labels[outcome.use.id]
         if outcome.status is Status.DENIED and outcome.decision:
             why = max(outcome.decision.opinions, key=lambda each: each.strength)
-            return wrapped(f"  {called}: {card.detail} by the {opinion(why)}", self._width, "    ")
-        return clipped(f"  {called}: {gist(card)}", self._width)
+            return wrap_text(f"  {called}: {card.detail} by the {opinion(why)}", self._width, "    ")
+        return clip(f"  {called}: {gist(card)}", self._width)
 
     def timeline(self) -> str:
         """The calls against the stream, answer by answer."""
@@ -74,8 +74,10 @@ class DemoView:
             if outcome.decision is None:
                 continue
             verdict = "refused" if outcome.status is Status.DENIED else "allowed"
-            lines.append(clipped(f"{verdict}  {self._labels[outcome.use.id]}", self._width))
-            lines += [wrapped(f"         {opinion(each)}", self._width, " " * 11) for each in outcome.decision.opinions]
+            lines.append(clip(f"{verdict}  {self._labels[outcome.use.id]}", self._width))
+            lines += [
+                wrap_text(f"         {opinion(each)}", self._width, " " * 11) for each in outcome.decision.opinions
+            ]
         return "\n".join(lines)
 
 
@@ -98,11 +100,11 @@ def opinion(said: Opinion) -> str:
     return f"{said.layer}: {said.source}" if said.source else f"{said.layer}: {said.verdict.value}, {said.reason}"
 
 
-def wrapped(text: str, width: int, indent: str) -> str:
+def wrap_text(text: str, width: int, indent: str) -> str:
     """The text in lines that fit; all but the first begin with the indent."""
     return textwrap.fill(plain(text), max(width, 40), subsequent_indent=indent, break_on_hyphens=False)
 
 
-def clipped(text: str, width: int) -> str:
+def clip(text: str, width: int) -> str:
     """One line that fits."""
     return text if len(text) <= width else f"{text[: width - 3]}..."

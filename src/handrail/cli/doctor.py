@@ -21,8 +21,7 @@ from handrail.config.places import places_for
 from handrail.conversation.plain import plain
 from handrail.errors import ProviderSetupError, SettingsError
 from handrail.hooks.runner import Hooks
-from handrail.processes.sandbox.choose import best, try_methods
-from handrail.processes.sandbox.limits import EVERYWHERE, LIMITS, PROTECTS
+from handrail.processes.sandbox.choose import EVERYWHERE, LIMITS, PROTECTS, best, try_methods
 from handrail.processes.sandbox.settings import read_settings
 from handrail.providers.choose import ModelOptions, choose
 from handrail.records import record
@@ -149,7 +148,7 @@ def packages(_here: Here) -> Iterator[Finding]:
 
 
 def model(here: Here) -> Iterator[Finding]:
-    """Which model a run without flags would ask. Nobody is asked for a key."""
+    """Which model a run without flags would ask. No key is asked for."""
     if here.live is None:
         return
     loaded = here.live.loaded

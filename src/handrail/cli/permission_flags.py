@@ -2,11 +2,17 @@
 
 import argparse
 import sys
-from importlib import import_module
+from typing import TYPE_CHECKING
 
 from handrail.config.flags import SettingsFlags
 from handrail.config.places import chosen_sources
 from handrail.conversation.plain import plain
+from handrail.lazy import lazy
+
+if TYPE_CHECKING:
+    from handrail.permissions import rules
+else:
+    rules = lazy("handrail.permissions.rules")
 
 MODES = ("default", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions", "manual")
 
@@ -78,7 +84,6 @@ def rule_problems(chosen: argparse.Namespace) -> tuple[list[str], list[str]]:
     """What is wrong with rules that forbid, and with rules that allow. Without rules nothing is loaded."""
     if not chosen.allowed and not chosen.disallowed:
         return [], []
-    rules = import_module("handrail.permissions.rules")
 
     def problems(words: list[str], kind: str) -> list[str]:
         made = [rules.parse_rule(text, rules.Behaviour(kind)) for word in words for text in rules.split_rules(word)]

@@ -16,7 +16,7 @@ READ_ONLY, NOT, NOT_UNDERSTOOD = 0, 1, 2
 
 def run(chosen: argparse.Namespace) -> int:
     """Exit 0: read-only and nothing read outside the workspaces or known to be secret; 1: not so; 2: not understood."""
-    analysis = analyse(given() if chosen.line == "-" else chosen.line)
+    analysis = analyse(read_stdin() if chosen.line == "-" else chosen.line)
     cwd = str(Path(chosen.cwd or ".").absolute())
     home = str(Path(chosen.home).absolute()) if chosen.home else str(Path.home())
     roots = tuple(str(Path(cwd, folder)) for folder in chosen.workspace or [cwd])
@@ -27,7 +27,7 @@ def run(chosen: argparse.Namespace) -> int:
         beyond = {"outside": names(outside), "secrets": names(secrets)}
         print(json.dumps(analysis.to_json() | {"reads": beyond, "exit": code}))
     else:
-        print(shown(explain(analysis), names(outside), names(secrets), roots))
+        print(describe_paths(explain(analysis), names(outside), names(secrets), roots))
     return code
 
 
@@ -40,7 +40,7 @@ def matches(folder: str, path: str) -> list[str]:
     return [posixpath.join(folder, path), *found]
 
 
-def given() -> str:
+def read_stdin() -> str:
     """Standard input; bytes that are no UTF-8 become characters that the analysis refuses."""
     return sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
 
@@ -55,7 +55,7 @@ def names(found: Found) -> list[str]:
     return list(dict.fromkeys(str(word) for _, word in found))
 
 
-def shown(text: str, outside: list[str], secrets: list[str], roots: tuple[str, ...]) -> str:
+def describe_paths(text: str, outside: list[str], secrets: list[str], roots: tuple[str, ...]) -> str:
     lines = [text]
     if outside:
         lines.append(f"reads outside {' and '.join(roots)}, or not known where: {', '.join(outside)}")

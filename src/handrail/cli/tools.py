@@ -26,7 +26,7 @@ def run(chosen: argparse.Namespace) -> int:
     env = settings.loaded.env
     pool = make_catalog(
         variables=env,
-        denied=settings.denied,
+        denied=settings.denies_tool,
         features=features_of(settings.loaded.settings, env),
         deferral=deferral_of(env),
     ).pool

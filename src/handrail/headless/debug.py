@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TextIO
 
 from handrail.conversation.plain import plain
+from handrail.conversation.redact import Redactor
 from handrail.errors import HandrailError
 from handrail.loop.events import (
     Compacted,
@@ -115,13 +116,13 @@ def _groups(queued: Sequence[CallQueued]) -> Iterator[Card]:
             yield card
 
 
-def open_debug_file(name: str | None) -> AbstractContextManager[TextIO | None]:
-    """
-    A file to add lines to, which only its owner may read; nothing without a name.
+def file_printer(file: TextIO, redactor: Redactor) -> DebugPrinter:
+    """Writes all that happens to the file of --debug-file, without the secrets that are known."""
+    return DebugPrinter(file, everything=True, clean=redactor.text)
 
-    Raises:
-        HandrailError: it cannot be written, or is not a plain file.
-    """
+
+def open_debug_file(name: str | None) -> AbstractContextManager[TextIO | None]:
+    """A private file to add lines to, None without a name; raises HandrailError if it cannot be written."""
     if name is None:
         return nullcontext()
     try:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from handrail.errors import ControlError, HandrailError
 from handrail.headless.control import Control, Handler, Payload
-from handrail.headless.delegated import ended
+from handrail.headless.delegated import task_ended_lines
 from handrail.headless.lines import Lines, kept_ids
 from handrail.headless.serve import ClientOptions, Prompt
 from handrail.headless.wire import system
@@ -41,11 +41,6 @@ MODE_NAMES = {"manual": "default"}
 Hear: TypeAlias = Callable[[LoopEvent], None]
 
 
-def no_listener(_session: Session) -> Hear | None:
-    """For conversations whose events go to the program alone."""
-    return None
-
-
 @record
 class EngineOptions:
     """
@@ -57,7 +52,7 @@ class EngineOptions:
     ask: str = ""
     partial: bool = False
     hook_events: bool = False
-    listener: Callable[[Session], Hear | None] = no_listener
+    listener: Callable[[Session], Hear | None] = lambda _session: None
 
 
 async def open_engine(
@@ -69,12 +64,7 @@ async def open_engine(
     *,
     options: EngineOptions,
 ) -> "SessionEngine":
-    """
-    A session whose permissions, hooks and servers reach the program around it.
-
-    Raises:
-        HandrailError: it cannot be opened with these options.
-    """
+    """Open a session whose permissions, hooks and servers reach the program around it; raises HandrailError."""
     asking = Asking(control, options.ask)
     spec = replace(spec, tools=replace(spec.tools, agents={**spec.tools.agents, **client.agents}))
     callback = {"": None, "stdio": asking.can_use_tool}.get(options.ask, asking.prompt_tool)
@@ -129,7 +119,7 @@ class Asking:
                 agent_id=None if question.agent.id == "main" else question.agent.id,
             )
         except ControlError as error:
-            return {"behavior": "deny", "message": f"Nobody answered whether this may run: {error}"}
+            return {"behavior": "deny", "message": f"The question whether this may run was not answered: {error}"}
 
     async def prompt_tool(self, name: str, given: Mapping[str, Any], question: Any) -> Payload:
         """Ask an MCP tool, which answers with the same object as text."""
@@ -169,7 +159,7 @@ def callbacks_of(
         for matcher in matchers or ():
             patience = float(matcher.get("timeout") or HOOK_PATIENCE)
             for name in matcher.get("hookCallbackIds") or ():
-                asked = _asked(control, str(name), patience)
+                asked = _callback(control, str(name), patience)
                 strict = matcher.get("onFailure") not in (None, "continue")
                 made.setdefault(event, []).append(
                     specs.HookCallback(asked, str(matcher.get("matcher") or ""), "", patience, strict)
@@ -177,7 +167,7 @@ def callbacks_of(
     return dict(made)
 
 
-def _asked(control: Control, name: str, patience: float) -> Callable[[Mapping[str, Any]], Awaitable[Payload]]:
+def _callback(control: Control, name: str, patience: float) -> Callable[[Mapping[str, Any]], Awaitable[Payload]]:
     async def ask(given: Mapping[str, Any]) -> Payload:
         return await control.ask(
             "hook_callback",
@@ -192,11 +182,7 @@ def _asked(control: Control, name: str, patience: float) -> Callable[[Mapping[st
 
 
 class SessionEngine:
-    """
-    A session, its lines and its commands. Through `control` it tells what happens while no prompt is worked on.
-
-    `hear` gets every event beside that.
-    """
+    """A session, its lines and its commands. `hear` gets every event, `control` also what happens between prompts."""
 
     def __init__(self, session: Session, lines: Lines, control: Control, hear: Hear | None = None) -> None:
         self.session = session
@@ -208,7 +194,7 @@ class SessionEngine:
     def greeting(self) -> Payload:
         """What the program learns when it says hello."""
         model, types = self.session.model.name, self.session.agents.types()
-        commands = self.session.commands.listed() if self.session.spec.slash_commands else {}
+        commands = self.session.commands.by_name() if self.session.spec.slash_commands else {}
         return {
             "commands": [
                 {"name": name, "description": each.description, "argumentHint": each.hint}
@@ -244,11 +230,11 @@ class SessionEngine:
 
     async def _until_over(self, task_id: str, call_id: str) -> None:
         task = await task_over(self.session.services, task_id)
-        for line in ended(task.id, task.status, task.output, task.description, {"tool_use_id": call_id}):
+        for line in task_ended_lines(task.id, task.status, task.output, task.description, {"tool_use_id": call_id}):
             await self._tell(line)
 
     async def _tell(self, line: Payload) -> None:
-        await self._control.tell(self.writer.signed(line))
+        await self._control.tell(self.writer.sign(line))
 
     def interrupt(self) -> None:
         """Stop the prompt that is worked on."""
@@ -276,8 +262,7 @@ class SessionEngine:
 
     async def _set_mode(self, request: Mapping[str, Any]) -> Payload:
         mode = str(request["mode"])
-        now = self.session.set_mode(MODE_NAMES.get(mode, mode))
-        return {"mode": now}
+        return {"mode": self.session.set_mode(MODE_NAMES.get(mode, mode))}
 
     async def _set_model(self, request: Mapping[str, Any]) -> None:
         await self.session.set_model(str(request.get("model") or ""))

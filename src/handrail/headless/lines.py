@@ -30,11 +30,6 @@ ALWAYS_TOLD = frozenset({"SessionStart", "Setup"})
 """Hooks of these events are told of without being asked for."""
 
 
-def no_facts() -> Mapping[str, Any]:
-    """For runs without servers, commands and sub-agents."""
-    return {}
-
-
 def fresh(_block: object) -> str:
     """For conversations that are not kept."""
     return new_id()
@@ -63,7 +58,7 @@ class Lines:
         partial: bool = False,
         hook_events: bool = False,
         whole_agents: bool = False,
-        facts: Callable[[], Mapping[str, Any]] = no_facts,
+        facts: Callable[[], Mapping[str, Any]] = dict,
         uuid_of: Callable[[object], str] = fresh,
     ) -> None:
         self.session_id = session_id
@@ -76,14 +71,14 @@ class Lines:
 
     def of(self, event: LoopEvent) -> Iterator[Line]:
         """The lines that tell of an event; none for what readers of lines do not need."""
-        return map(self.signed, self._of(event))
+        return map(self.sign, self._of(event))
 
-    def signed(self, line: Line) -> Line:
+    def sign(self, line: Line) -> Line:
         """The line with the session and an id of its own."""
         return {"uuid": new_id(), **line, "session_id": self.session_id}
 
-    def said(self, message: UserMessage, uuid: str) -> Line:
-        """A prompt, said back to whoever gave it."""
+    def user_line(self, message: UserMessage, uuid: str) -> Line:
+        """A prompt, repeated to the program that sent it."""
         return {**user(message.content), "session_id": self.session_id, "uuid": uuid, "isReplay": True}
 
     def _of(self, event: LoopEvent) -> Iterator[Line]:
@@ -95,11 +90,13 @@ class Lines:
             case BlockComplete():
                 yield {**assistant(event, self._usage), "uuid": self._uuid_of(event.block)}
             case CallFinished(outcome=outcome):
-                yield from self._finished(outcome)
+                yield from self._result_lines(outcome)
             case CallProgress(use=use, progress=AgentNews() as news):
-                yield from self._agents.heard(use.id, news)
+                yield from self._agents.on_news(use.id, news)
             case RunEnded():
-                yield from _ended(event)
+                if event.failure is not None and event.is_error:
+                    yield model_failure(event.failure, problem_of(event))
+                yield result(event)
             case _:
                 yield from self._aside(event)
         if self._raw is not None:
@@ -118,7 +115,7 @@ class Lines:
             case _:
                 yield from self._hook(news_of(event))
 
-    def _finished(self, outcome: Outcome) -> Iterator[Line]:
+    def _result_lines(self, outcome: Outcome) -> Iterator[Line]:
         if outcome.status is Status.DEFERRED:
             return  # the result of the run tells of it
         yield from self._agents.over(outcome)
@@ -170,12 +167,6 @@ def news_of(event: LoopEvent) -> HookNews | None:
             return news
         case _:
             return None
-
-
-def _ended(event: RunEnded) -> Iterator[Line]:
-    if event.failure is not None and event.is_error:
-        yield model_failure(event.failure, problem_of(event))
-    yield result(event)
 
 
 def _incident(event: Compacted | StreamRetry | AnswerDiscarded) -> Line:

@@ -15,11 +15,7 @@ SUBAGENTS = "subagents"
 
 
 class MirroredOut:
-    """
-    Lines to a program, and before each of them what the session got since the last one.
-
-    `folder` is where the program expects the files of the sessions; nothing is written there.
-    """
+    """Lines to a program, each behind what the session got since the last one, as files that it expects in `folder`."""
 
     def __init__(self, out: Out, folder: Path) -> None:
         self._out = out
@@ -47,13 +43,10 @@ class MirroredOut:
     def _lines(self) -> Iterator[Mapping[str, Any]]:
         waiting, self._waiting = self._waiting, []
         for file, records in groupby(waiting, key=lambda pair: pair[0]):
+            # beside the others of the folder, or with the sub-agents of its session
+            place = self._folder.joinpath(*file.parts[-3 if file.parent.name == SUBAGENTS else -1 :])
             for entries in _fitting(record for _, record in records):
-                yield {"type": "transcript_mirror", "filePath": str(self._place(file)), "entries": entries}
-
-    def _place(self, file: Path) -> Path:
-        """As the program calls it: beside the others of the folder, or with the sub-agents of its session."""
-        inner = 3 if file.parent.name == SUBAGENTS else 1
-        return self._folder.joinpath(*file.parts[-inner:])
+                yield {"type": "transcript_mirror", "filePath": str(place), "entries": entries}
 
 
 def _fitting(records: Iterator[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:

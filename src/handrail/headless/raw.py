@@ -7,6 +7,9 @@ from handrail.conversation.stream import BlockEnd, BlockStart, Delta, MessageEnd
 from handrail.headless.wire import Line, usage
 from handrail.loop.events import LoopEvent, RequestSent
 
+DELTAS = {"tool_use": ("input_json_delta", "partial_json"), "thinking": ("thinking_delta", "thinking")}
+"""The type of a delta in each kind of block, and the name of its text."""
+
 
 class RawEvents:
     """Remembers of an answer what its later events need: the kinds of its blocks, and the newest counts."""
@@ -35,8 +38,8 @@ class RawEvents:
                 self._kinds[slot] = kind
                 yield {"type": "content_block_start", "index": slot, "content_block": _opening(event)}
             case Delta(slot, text):
-                delta = _delta(self._kinds.get(slot, "text"), text)
-                yield {"type": "content_block_delta", "index": slot, "delta": delta}
+                type_name, field = DELTAS.get(self._kinds.get(slot, ""), ("text_delta", "text"))
+                yield {"type": "content_block_delta", "index": slot, "delta": {"type": type_name, field: text}}
             case BlockEnd(slot):
                 yield {"type": "content_block_stop", "index": slot}
             case MessageEnd(stop_reason):
@@ -63,13 +66,3 @@ def _opening(event: BlockStart) -> Line:
             return {"type": "thinking", "thinking": "", "signature": ""}
         case _:
             return {"type": "text", "text": ""}
-
-
-def _delta(kind: str, text: str) -> Line:
-    match kind:
-        case "tool_use":
-            return {"type": "input_json_delta", "partial_json": text}
-        case "thinking":
-            return {"type": "thinking_delta", "thinking": text}
-        case _:
-            return {"type": "text_delta", "text": text}

@@ -24,7 +24,7 @@ from handrail.errors import ClosedError, HandrailError
 from handrail.headless.control import Control, Handler, Payload
 from handrail.headless.lines import Lines as Writer
 from handrail.headless.streams import MAX_INCOMING, Lines, Out
-from handrail.headless.wire import failed, system
+from handrail.headless.wire import failed_result, system
 from handrail.loop.events import LoopEvent, RunEnded, RunStarted
 from handrail.records import record
 from handrail.transcripts.writer import new_id
@@ -48,11 +48,7 @@ NO_CLIENT_OPTIONS = ClientOptions({}, {}, {})
 
 @record
 class Prompt:
-    """
-    A message of the user as it came. `literal`: no commands are to be found in it.
-
-    `problem` says why it cannot be worked on; such a message gets its result as well.
-    """
+    """A message of the user. `literal`: no commands are found in it. `problem`: why it cannot be worked on."""
 
     message: UserMessage
     id: str
@@ -88,11 +84,7 @@ OpenEngine: TypeAlias = Callable[[ClientOptions, Control], Awaitable[Engine]]
 
 @record
 class Serving:
-    """
-    How the lines are written. `replay`: prompts are said back when they are taken.
-
-    `states`: it is told when work begins and when there is none left, for programs that keep the input open so long.
-    """
+    """How lines are written. `replay`: prompts are repeated. `states`: it is told when work begins and ends."""
 
     replay: bool = False
     patience: float = 60.0
@@ -131,11 +123,11 @@ class Service:
             return await self._work()
         except ClosedError:
             self._control.close()
-            return 1  # nobody is left to be told
+            return 1  # there is no reader left
         finally:
             listening.cancel()
             await asyncio.gather(listening, return_exceptions=True)
-            await self._control.settled()
+            await self._control.wait_settled()
             await self._aclose()
 
     def stop(self) -> None:
@@ -183,7 +175,7 @@ class Service:
                 log.error("a line without a type was ignored: %.200r", line)
 
     def _refuse(self, line: bytes, problem: str) -> None:
-        """A line that cannot be used. If it was meant for a prompt, somebody waits for its result."""
+        """A line that cannot be used. If it was meant for a prompt, the program waits for its result."""
         if PROMPT.match(line):
             self._prompts.append(Prompt(UserMessage(()), new_id(), problem=problem))
             self._news.set()
@@ -229,7 +221,7 @@ class Service:
             self._state = state
             line = system("session_state_changed", state=state, sdk_host_only=True)
             unsigned = {**line, "uuid": new_id(), "session_id": ""}  # there is no session yet
-            await self._out.send(self._engine.writer.signed(line) if self._engine else unsigned)
+            await self._out.send(self._engine.writer.sign(line) if self._engine else unsigned)
 
     async def _answer(self, prompt: Prompt) -> None:
         """Work on a prompt. Whatever happens meanwhile, it gets its one result."""
@@ -251,7 +243,7 @@ class Service:
         finally:
             if self._owed:
                 self._owed, self._code = False, 1
-                await self._out.send(failed(problem, self._engine.writer.session_id if self._engine else ""))
+                await self._out.send(failed_result(problem, self._engine.writer.session_id if self._engine else ""))
 
     async def _run(self, prompt: Prompt, engine: Engine) -> None:
         async with aclosing(engine.run(prompt)) as events:
@@ -262,7 +254,7 @@ class Service:
                     engine.interrupt()
                 said = self._serving.replay and prompt.message.content
                 if said and isinstance(event, RunStarted):  # by now the session holds it
-                    await self._out.send(engine.writer.said(prompt.message, prompt.id))
+                    await self._out.send(engine.writer.user_line(prompt.message, prompt.id))
                 for line in engine.writer.of(event):
                     self._owed = self._owed and line["type"] != "result"
                     await self._out.send(line)
@@ -284,7 +276,7 @@ class Service:
 
     async def _aclose(self) -> None:
         self._control.close()
-        if self._begun is not None and self._engine is None:  # whoever waited for it was cancelled
+        if self._begun is not None and self._engine is None:  # the prompt that waited for it was cancelled
             self._begun.cancel()
             await asyncio.wait((self._begun,))
         if self._engine is not None:

@@ -175,13 +175,14 @@ class AgentLoop:
         if other is not None and other.active:
             raise HandrailError("Another prompt of this conversation is still being worked on. Close its run first.")
         conversation.active_run = owner
+        self._has_started = True
         if self._config.prepare is not None:
             await run_or_abort(self._config.prepare(), self._signal, None)
 
     async def _start(self) -> Sequence[UserMessage | Attachment]:
         """What hooks add at the start of a session or a sub-agent."""
         config, conversation = self._config, self._conversation
-        self._clock, self._has_started = RunClock(config.limits), True
+        self._clock = RunClock(config.limits)
         names = tuple(tool.name for tool in conversation.catalog.pool.active)
         self._emit(RunStarted(self._prompt, config.model_name, names, conversation.context.cwd, conversation.chain))
         if config.hooks is None or self._instructions is not None:
@@ -328,7 +329,7 @@ class AgentLoop:
         self._attempt_number = number = self._attempt_number + 1
         history = self._conversation.history
         request = build_request(self._config, self._conversation, self._tools)
-        budget = self._progress.usage.left(self.state.turn, self._clock.seconds_left)
+        budget = self._progress.usage.budget_left(self.state.turn, self._clock.seconds_left)
         turn = TurnRequest(request, self.state.turn + 1, number > 1, number >= self._config.stream_attempts, budget)
         attempt = Attempt(self._config, self._conversation, turn, self._signal, self._journal)
         self._emit(

@@ -46,12 +46,7 @@ class Mailbox:
             self.on_submit(AbortReason.SUBMIT)
 
     def note(self, note: Attachment, *, wakes: bool = False) -> None:
-        """
-        Queue a note that no person typed. With `wakes` a run goes on for it.
-
-        That works only so often between two prompts: a hook that has a word about each answer must not keep a run
-        going forever.
-        """
+        """Queue a note that no person typed. With `wakes` a run goes on for it, `MAX_WAKE_UPS` times per prompt."""
         self._notes.append(note)
         if wakes and self._wake_ups < MAX_WAKE_UPS:
             self._wake_ups += 1
@@ -82,10 +77,6 @@ class ActiveRun(Protocol):
     def active(self) -> bool: ...
 
 
-def _no_run() -> ActiveRun | None:
-    return None
-
-
 @dataclass(slots=True)
 class ConversationState:
     """One conversation. `context` is replaced when a tool changed it for the calls after it."""
@@ -110,7 +101,7 @@ class ConversationState:
     """The tools held back, as the model knows them."""
     deferred_call: ToolUse | None = None
     """The call that a hook deferred at the end of the last run."""
-    active_run: Callable[[], ActiveRun | None] = _no_run
+    active_run: Callable[[], ActiveRun | None] = lambda: None
     """The run that works on it, as long as that run has a reader."""
 
     @property

@@ -154,11 +154,7 @@ class Summarising:
 
 @record
 class Compacted:
-    """
-    The history was shortened. `kind` is `micro` (old results became stubs) or `full` (a summary).
-
-    `trigger` is `auto`, or `manual` if a person asked for it.
-    """
+    """The history was shortened: `micro` (stubs) or `full` (a summary), `auto` or, if a person asked, `manual`."""
 
     kind: str
     messages_before: int

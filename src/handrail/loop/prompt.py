@@ -66,11 +66,7 @@ class PromptPart(NamedTuple):
 
 
 def system_parts(*, replacement: str = "", addition: str = "", interactive: bool = True) -> tuple[PromptPart, ...]:
-    """
-    The parts in their order: ours, or `replacement` in place of all of them, and `addition` at the end.
-
-    Whether a person is present is fixed for a run, so it may stand here without touching the cache.
-    """
+    """The parts in their order: ours or `replacement` in their place, then `addition`. All are fixed for a run."""
     ours = (
         PromptPart("role", ROLE),
         PromptPart("work", WORK),

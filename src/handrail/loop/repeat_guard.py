@@ -45,16 +45,12 @@ class RepeatGuard:
         times, tool = self.worst
         if not WARN_AFTER <= times < STOP_AFTER:
             return None
-        return Attachment(
-            "loop_guard",
-            (
-                Text(
-                    f"{tool} has failed {times} times in a row with the same input and the same error. Repeating it "
-                    "will not help: change the input, use another tool, or tell the user what is in the way. "
-                    f"After {STOP_AFTER} times the run is stopped."
-                ),
-            ),
+        text = (
+            f"{tool} has failed {times} times in a row with the same input and the same error. Repeating it will not "
+            "help: change the input, use another tool, or tell the user what is in the way. "
+            f"After {STOP_AFTER} times the run is stopped."
         )
+        return Attachment("loop_guard", (Text(text),))
 
 
 def _failure(outcome: Outcome) -> Failure:

@@ -65,7 +65,6 @@ def build_request(config: RunConfig, conversation: ConversationState, tools: Too
         thinking=options.thinking,
         effort=options.effort,
         task_budget=options.task_budget,
-        tool_choice=options.tool_choice,
         schema=config.structured.schema if config.structured else None,
         betas=options.betas,
         chain=conversation.chain,

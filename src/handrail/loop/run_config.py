@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from handrail.conversation.blocks import Json
 from handrail.conversation.messages import AssistantMessage, Attachment
-from handrail.conversation.request import Effort, Request, ThinkingOptions, ToolChoice
+from handrail.conversation.request import Effort, Request, ThinkingOptions
 from handrail.conversation.stream import StreamEvent, Usage
 from handrail.dispatch.executor import DEFAULT_RAILS, DEFAULT_SCHEDULING
 from handrail.dispatch.gate import Rails
@@ -50,19 +50,8 @@ FirstAttachments: TypeAlias = Callable[[RunContext], Iterable[Attachment]]
 SideUsage: TypeAlias = Callable[[], Iterable[tuple[str, Usage]]]
 """What requests beside the conversation used since the last call, by model: it counts for the run."""
 
-
 Prepare: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 """Makes ready what a run needs before it starts, such as connections to servers. Interrupting the run cancels it."""
-
-
-def no_attachments(_outcomes: Sequence[Outcome], _run: RunContext) -> Iterable[Attachment]:
-    """For programs that have nothing to add."""
-    return ()
-
-
-def no_first_attachments(_run: RunContext) -> Iterable[Attachment]:
-    """For conversations that begin with the prompt."""
-    return ()
 
 
 class EventHooks(Protocol):
@@ -103,7 +92,6 @@ class RequestOptions:
     max_tokens: int | None = None
     thinking: ThinkingOptions = field(default=ThinkingOptions())
     effort: Effort | None = None
-    tool_choice: ToolChoice = field(default=ToolChoice())
     betas: tuple[str, ...] = ()
     task_budget: int | None = None
 
@@ -121,8 +109,8 @@ class RunConfig:
     limits: Limits = NO_LIMITS
     cost: Cost = no_price
     prepare: Prepare | None = None
-    first_attachments: FirstAttachments = no_first_attachments
-    attach: TurnAttachments = no_attachments
+    first_attachments: FirstAttachments = lambda _run: ()
+    attach: TurnAttachments = lambda _outcomes, _run: ()
     compact: Compact | None = None
     side_usage: SideUsage = tuple
     hooks: EventHooks | None = None

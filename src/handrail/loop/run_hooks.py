@@ -57,7 +57,7 @@ class RunHooks:
         self._blocks = 0
 
     async def _fire(
-        self, event: str, left: float | None = None, *, request: CallRequest | None = None, **fields: Any
+        self, event: str, left: float | None = None, *, request: CallRequest | None = None, **fields: object
     ) -> "HookResult | None":
         """Run the hooks of an event, for at most `left` seconds."""
         if self._hooks is None or not self._hooks.wants(event):
@@ -78,10 +78,6 @@ class RunHooks:
     def _agent(self) -> dict[str, Any]:
         agent = self._conversation.context.agent
         return {} if agent.is_main else {"agent_id": agent.id, "agent_type": agent.type}
-
-    def _transcript(self) -> dict[str, Any]:
-        agent = self._conversation.context.agent
-        return {} if agent.is_main else {"agent_transcript_path": agent.transcript}
 
     async def prompt(self, message: UserMessage) -> "HookResult | None":
         """What hooks say to the prompt."""
@@ -137,8 +133,10 @@ class RunHooks:
 
     async def stop(self, text: str, left: float | None) -> "tuple[HookResult | None, bool]":
         """What hooks say to stopping here, and whether they keep the run from it."""
-        about = self._agent()
-        event = "SubagentStop" if about else "Stop"
+        agent, about = self._conversation.context.agent, self._agent()
+        event = "Stop" if agent.is_main else "SubagentStop"
+        if not agent.is_main:
+            about["agent_transcript_path"] = agent.transcript
         is_wanted = self._hooks is not None and self._hooks.wants(event)
         answer = await self._fire(
             event,
@@ -148,7 +146,6 @@ class RunHooks:
             background_tasks=self._background_tasks() if is_wanted else [],
             session_crons=[],
             **about,
-            **self._transcript(),
         )
         if answer is None or answer.block is None or answer.stop is not None:
             return answer, False

@@ -8,6 +8,7 @@ named: a message that was queued meanwhile, a pause that the vendor asks to be c
 cut off by the output limit, or does not fit the schema that was asked for, and a hook that says it is not done yet.
 """
 
+from dataclasses import replace
 from enum import Enum
 
 from handrail.records import record
@@ -58,21 +59,11 @@ class Why(Enum):
 
 
 ENDS = {
-    Why.COMPLETED: Move.STOPPED,
-    Why.REFUSED: Move.STOPPED,
-    Why.HOOK_STOPPED: Move.STOPPED,
-    Why.TOOL_DEFERRED: Move.STOPPED,
-    Why.ABORTED_STREAMING: Move.ABORTED,
-    Why.ABORTED_TOOLS: Move.ABORTED,
-    Why.MAX_TURNS: Move.LIMIT,
-    Why.MAX_DOLLARS: Move.LIMIT,
-    Why.MAX_TOKENS: Move.LIMIT,
-    Why.MAX_SECONDS: Move.LIMIT,
-    Why.MODEL_FAILED: Move.ERROR,
-    Why.REPEATED_FAILURE: Move.ERROR,
-    Why.UNFIT_ANSWERS: Move.ERROR,
-    Why.CUT_ANSWERS: Move.ERROR,
-    Why.PROMPT_BLOCKED: Move.ERROR,
+    **dict.fromkeys((Why.COMPLETED, Why.REFUSED, Why.HOOK_STOPPED, Why.TOOL_DEFERRED), Move.STOPPED),
+    **dict.fromkeys((Why.ABORTED_STREAMING, Why.ABORTED_TOOLS), Move.ABORTED),
+    **dict.fromkeys((Why.MAX_TURNS, Why.MAX_DOLLARS, Why.MAX_TOKENS, Why.MAX_SECONDS), Move.LIMIT),
+    **dict.fromkeys((Why.MODEL_FAILED, Why.REPEATED_FAILURE, Why.PROMPT_BLOCKED), Move.ERROR),
+    **dict.fromkeys((Why.UNFIT_ANSWERS, Why.CUT_ANSWERS), Move.ERROR),
 }
 """The reasons that end a run, and the way each of them goes; all others lead to the next turn."""
 
@@ -127,7 +118,7 @@ class TurnResult:
 def next_state(state: RunState, turn: TurnResult, structured_retries: int) -> RunState:
     """The state after a turn. A limit only keeps a run from going on; an answer that ends it counts as such."""
     if turn.has_answer:
-        state = RunState(state.move, state.why, state.turn + 1, state.repeats, state.unfit)
+        state = replace(state, turn=state.turn + 1)
     if turn.stopped_by:
         return state.to(turn.stopped_by)
     if turn.has_failed:

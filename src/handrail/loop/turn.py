@@ -195,12 +195,8 @@ class Attempt:
     async def _run_calls(self) -> None:
         executor = self._executor
         if self.failure:
-            self.is_discarded = (
-                self.failure.retryable
-                and self._partial.has_calls
-                and not self._turn.is_last
-                and self.stopped_by is None
-            )
+            may_retry = self.failure.retryable and not self._turn.is_last and self.stopped_by is None
+            self.is_discarded = may_retry and self._partial.has_calls
             executor.discard()
         elif self.stopped_by is None:
             for call in self._partial.take_calls(is_complete=True):

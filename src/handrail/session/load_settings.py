@@ -90,11 +90,11 @@ def load(
     Raises:
         SettingsError: policy or a flag cannot be used; nothing may run.
     """
-    settings = gathered(places, env, asked, policies, before, frozen_sources=frozen_sources)
+    settings = gather_settings(places, env, asked, policies, before, frozen_sources=frozen_sources)
     return loaded_from(settings, places, env, asked, starting=before is None)
 
 
-def gathered(
+def gather_settings(
     places: SettingsPlaces,
     env: Mapping[str, str],
     asked: SettingsFlags,
@@ -150,7 +150,7 @@ def mode_of(
 
 
 def bypass_obstacle(settings: Settings, env: Mapping[str, str]) -> str:
-    """Why nobody may bypass permissions here; empty if they may."""
+    """Why permissions cannot be bypassed here; empty if they can."""
     if settings.get("permissions", "disableBypassPermissionsMode") == "disable":
         return "disableBypassPermissionsMode is set in the settings."
     if os.geteuid() == 0 and env.get("IS_SANDBOX") != "1":

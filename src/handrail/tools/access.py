@@ -85,12 +85,7 @@ class Access(NamedTuple):
 
     @classmethod
     def from_json(cls, shown: Mapping[str, Any]) -> "Access":
-        """
-        The declaration that `as_json` gave.
-
-        Raises:
-            TypeError: the value is no declaration.
-        """
+        """The declaration that `as_json` gave. Raises TypeError if the value is no declaration."""
         lists = {name: tuple(map(str, value)) for name, value in shown.items() if isinstance(value, list | tuple)}
         return cls(**{**shown, **lists}) if shown else EXCLUSIVE
 

@@ -65,10 +65,6 @@ class McpResource:
     mime_type: str = ""
 
 
-def _nothing_by_name() -> Mapping[str, Any]:
-    return {}
-
-
 @record
 class RunOptions:
     """
@@ -84,10 +80,10 @@ class RunOptions:
     debug: bool = False
     verbose: bool = False
     tools: Callable[[], tuple[str, ...]] = tuple
-    commands: Callable[[], Mapping[str, str]] = _nothing_by_name
+    commands: Callable[[], Mapping[str, str]] = dict
     agents: Callable[[], tuple[AgentType, ...]] = tuple
-    mcp_servers: Callable[[], Mapping[str, str]] = _nothing_by_name
-    mcp_resources: Callable[[], Mapping[str, tuple[McpResource, ...]]] = _nothing_by_name
+    mcp_servers: Callable[[], Mapping[str, str]] = dict
+    mcp_resources: Callable[[], Mapping[str, tuple[McpResource, ...]]] = dict
 
 
 @record
@@ -120,11 +116,6 @@ class StateStore:
             self._state = change(self._state)
 
 
-def no_rules(_run: "RunContext") -> PermissionSnapshot:
-    """The policy of a run without one."""
-    return NO_RULES
-
-
 def message_of_one_call(use: ToolUse) -> AssistantMessage:
     """The message of a call that did not come from a model."""
     return AssistantMessage((use,))
@@ -137,7 +128,7 @@ class RunContext:
     cwd: Path
     files: FileMemory = field(default_factory=FileMemory)
     state: StateStore = field(default_factory=StateStore)
-    policy: "Callable[[RunContext], PermissionSnapshot]" = no_rules
+    policy: "Callable[[RunContext], PermissionSnapshot]" = lambda _run: NO_RULES
     """Returns the policy in force for this run."""
     agent: AgentIdentity = field(default_factory=AgentIdentity)
     options: RunOptions = field(default_factory=RunOptions)

@@ -371,15 +371,9 @@ def _fits(name: str, fields: Mapping[str, Any]) -> bool:
 
 def _describe(hint: Any, text: str) -> Any:
     """The hint, with the docstring's line about the parameter unless a Field already describes it."""
-    if not text or _has_description(hint):
-        return hint
-    return Annotated[hint, Field(description=text)]
-
-
-def _has_description(hint: Any) -> bool:
-    return get_origin(hint) is Annotated and any(
-        isinstance(extra, FieldInfo) and extra.description for extra in get_args(hint)[1:]
-    )
+    extras = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+    described = any(isinstance(extra, FieldInfo) and extra.description for extra in extras)
+    return hint if described or not text else Annotated[hint, Field(description=text)]
 
 
 def _docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:

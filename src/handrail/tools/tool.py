@@ -238,12 +238,7 @@ def matches(pattern: str, text: str) -> bool:
 
 
 def check_identity(name: str, aliases: object, search_hint: str) -> None:
-    """
-    Check the name, aliases and search hint of a tool.
-
-    Raises:
-        ToolDefinitionError: with what to change.
-    """
+    """Check the name, aliases and search hint of a tool. Raises ToolDefinitionError with what to change."""
     if not isinstance(aliases, tuple):
         raise ToolDefinitionError(f"{name}: aliases is {aliases!r}. Give a tuple, for example ('OldName',).")
     for used in (name, *aliases):

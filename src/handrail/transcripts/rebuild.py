@@ -44,8 +44,6 @@ class RebuiltTranscript:
     mode: str = ""
     last: str | None = None
     """The id of the newest line, the parent of the next one."""
-    uuids: tuple[str, ...] = ()
-    """The id of the last line of each message."""
     repairs: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
     note: Attachment | None = None
@@ -98,7 +96,6 @@ class _Rebuilder:
         self.done = False
         self._upto = upto
         self._messages: list[Message] = []
-        self._uuids: list[str] = []
         self._answer: _AssistantTurn | None = None
         self._began: dict[str, str] = {}
         self._given_up: list[str] = []
@@ -178,23 +175,22 @@ class _Rebuilder:
         if not line.get("isMeta"):
             self._branch(line)
         attachment = line.get("attachment")
-        self._add(Attachment(attachment, words) if isinstance(attachment, str) else UserMessage(words), line)
+        self._add(Attachment(attachment, words) if isinstance(attachment, str) else UserMessage(words))
 
     def _branch(self, line: Record) -> None:
         """A prompt whose parent is an earlier line replaces everything after that line."""
         place = self._places.get(line.get("parentUuid") or "")
         if place is not None and line.get("parentUuid") != self._last and place < len(self._messages):
-            del self._messages[place:], self._uuids[place:]
+            del self._messages[place:]
 
     def _system(self, line: Record) -> None:
         match line.get("subtype"):
             case "note":
                 self._close()
-                self._add(SystemNote(line["content"], line.get("level") or "info"), line)
+                self._add(SystemNote(line["content"], line.get("level") or "info"))
             case "compact_boundary":  # other programs write it when a summary replaces all before
                 self._close()
                 self._messages.clear()
-                self._uuids.clear()
                 self._places.clear()
             case _:
                 pass
@@ -214,7 +210,6 @@ class _Rebuilder:
             case "replaced":
                 self._close()
                 self._messages = [message for value in line["messages"] for message in self._replacement(value)]
-                self._uuids = [""] * len(self._messages)
                 self._places.clear()
             case "repaired":
                 self._close()
@@ -273,10 +268,10 @@ class _Rebuilder:
         if not _is_empty(message):
             if not answer.settled and "own" in self._facts:
                 self._repairs.append("an answer was cut off; what had arrived of it is kept")
-            self._add(message, {})
+            self._add(message)
             if message.calls:
                 results = tuple(self._result(answer, call.id, call.name) for call in message.calls)
-                self._add(UserMessage(results), {})
+                self._add(UserMessage(results))
         self._place_lines()
 
     def _without_doubles(self, message: AssistantMessage) -> AssistantMessage:
@@ -301,14 +296,12 @@ class _Rebuilder:
         self._repairs.append(f"{name} ({call_id}): " + ("started, outcome unknown" if started else "never started"))
         return ToolResult(call_id, (Text(UNKNOWN if started else NEVER_STARTED),), is_error=True)
 
-    def _add(self, message: Message, line: Mapping[str, Any]) -> None:
+    def _add(self, message: Message) -> None:
         if isinstance(message, AssistantMessage) and all(isinstance(each, SystemNote) for each in self._messages):
-            self._add(Attachment("resumed", (Text(OPENING),)), {})
+            self._add(Attachment("resumed", (Text(OPENING),)))
         if isinstance(message, Attachment) and message.kind == GIVEN_UP:
             self._given_up.clear()
         self._messages.append(message)
-        uuid = line.get("uuid")
-        self._uuids.append(uuid if isinstance(uuid, str) else self._last or "")
 
     def finish(self) -> RebuiltTranscript:
         deferred = self._deferred_call()
@@ -327,7 +320,6 @@ class _Rebuilder:
             facts.get("model", ""),
             facts.get("mode", ""),
             self._last,
-            tuple(self._uuids),
             tuple(self._repairs),
             tuple(self.problems),
             note,

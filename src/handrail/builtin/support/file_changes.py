@@ -45,12 +45,7 @@ def not_read(spelling: str) -> str:
 
 
 def known_digest(target: TargetFile, files: FileMemory) -> str:
-    """
-    The hash of the present content, which this agent has read.
-
-    Raises:
-        ToolError: it was not read, or has changed since.
-    """
+    """The hash of the present content, which this agent has read."""
     path = Path(target.place.real)
     assert target.stat is not None
     if target.stat.st_size > MAX_FILE_BYTES:

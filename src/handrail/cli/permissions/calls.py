@@ -20,7 +20,7 @@ from handrail.permissions.facts import NOTHING_SAID, Evidence
 from handrail.permissions.policy import ModeAvailability, Policy
 from handrail.permissions.rules import ALIASES, Rule
 from handrail.session.policy import current_policy
-from handrail.session.state_folder import default_services
+from handrail.session.services import default_services
 from handrail.tools.access import Access
 from handrail.tools.catalog import Catalog
 from handrail.tools.context import RunContext

@@ -1,0 +1,32 @@
+"""What SIGINT and SIGTERM mean for a run."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable
+
+INTERRUPTED, TERMINATED = 130, 143
+AT_ONCE = 0.5
+"""Signals that come so soon, in seconds, after the first mean the same."""
+
+
+def on_signals(stop: Callable[[], None]) -> Callable[[], int | None]:
+    """
+    Have `stop` called at the first signal; the exit code that it means, once there was one.
+
+    A second signal ends the process at once. Two within half a second count as one: wrappers pass on what we got.
+    """
+    loop = asyncio.get_running_loop()
+    heard: list[tuple[int, float]] = []
+
+    def hear(number: int) -> None:
+        heard.append((TERMINATED if number == signal.SIGTERM else INTERRUPTED, loop.time()))
+        code, first = heard[0]
+        if len(heard) == 1:
+            stop()
+        elif loop.time() - first > AT_ONCE:
+            os._exit(code)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, hear, number)
+    return lambda: heard[0][0] if heard else None
