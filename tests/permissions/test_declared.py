@@ -356,6 +356,7 @@ def test_removing_the_project_is_asked_for_in_every_mode(folder: Path) -> None:
     assert outcome.decision.reason.startswith("'.' must not be removed")
 
 
+@pytest.mark.proves("A15", "G43")
 @pytest.mark.parametrize("raises", [False, True])
 def test_what_a_tool_calls_destructive_is_no_accepted_edit_and_a_high_risk(raises: bool, folder: Path) -> None:
     class Erase(Peek):
