@@ -48,7 +48,7 @@ FOLDERS = frozenset(("HOME", "PWD"))  # known where places are resolved
 # Around commands that see the variables of the line at this point.
 SAME_SHELL = frozenset("group for while if case subshell".split())
 ESCAPES = re.compile(r"\\[nt0]|%[sbq]")
-BEGINNING = re.compile(r"~[^/]*|\$\{?(HOME|PWD)\b(?:[^}/]*\})?")
+BEGINNING = re.compile(r"~[^/]*|\$(?P<brace>\{)?(HOME|PWD)\b(?(brace)[^}]*\})")
 SEPARATORS = re.compile(r"[ \t\n:;,|]+")
 QUOTED_PATH = re.compile(r"[\"']([~/][\w./~-]*)")  # in a program for an interpreter
 WILD = re.compile(r"[*?]")
@@ -98,12 +98,15 @@ def distinct(found: Iterable[Removal]) -> Iterator[Removal]:
 
 def removes_nothing(segment: Segment) -> bool:
     """Whether it is a removing command without an operand, as an alias may hold: its words come from elsewhere."""
-    return "alias" in segment.path and is_remover(segment.name)
+    return "alias" in segment.path and is_remover(segment.argv)
 
 
-def is_remover(name: str) -> bool:
-    entry = tables.lookup(name)
-    return entry is not None and entry.rest is Role.REMOVE
+def is_remover(words: tuple[Word, ...]) -> bool:
+    """Whether the operands of a command are removed or moved away."""
+    entry = tables.lookup(words[0].literal or "") if words else None
+    for word in words[1:2]:
+        entry = entry.subcommands.get(word.literal or "", entry) if entry is not None else None
+    return entry is not None and (entry.rest is Role.REMOVE or entry.moves_files == "*")
 
 
 def possible_removals(analysis: Analysis) -> tuple[Removal, ...]:
@@ -147,7 +150,7 @@ def runs_script(segment: Segment, scripts: set[str]) -> bool:
 def is_given(words: tuple[Word, ...], removed: list[Removal]) -> bool:
     """Whether a command removes what another one prints, as far as its words tell."""
     if not removed:
-        return is_remover(words[0].literal or "")
+        return is_remover(words)
     return any(str(removal.word).startswith(("$", "{", "<")) for removal in removed)
 
 
@@ -206,7 +209,7 @@ class Line:
 
     def guesses(self, word: Word, at: int, whole: bool) -> Iterator[Removal]:
         """The word with each place that the line names for a piece; behind other text it is no place of its own."""
-        if any(piece.text for piece in word.pieces[:at]):
+        if any(piece.text and piece.kind is not PieceKind.BRACE for piece in word.pieces[:at]):
             return
         rest = word._replace(pieces=word.pieces[at + 1 :])
         yield from self.guess(str(rest), whole, lambda named: replaced(word, at, named))
@@ -234,6 +237,8 @@ class Line:
         Only what a variable, a list or a text on the line can carry counts as removed with all that is in it.
         """
         found = [(binding.segment, binding.word, True) for binding in self.analysis.bindings]
+        if "$_" in self.analysis.text:
+            found += self.last_words
         kept = self.kept
         for segment in self.analysis.segments:
             if segment.entry in PRINTERS | LISTERS | HERE:
@@ -268,6 +273,11 @@ class Line:
     @cached_property
     def linking(self) -> list[Segment]:
         return [segment for segment in self.analysis.segments if segment.entry == "ln"]
+
+    @cached_property
+    def last_words(self) -> list[Source]:
+        """What `$_` can stand for."""
+        return [(segment, segment.argv[-1], True) for segment in self.analysis.segments if segment.argv]
 
     @cached_property
     def kept(self) -> set[int]:
@@ -341,8 +351,8 @@ def plain_word(text: str) -> Word:
     begins = BEGINNING.match(text)
     rest = text[begins.end() :] if begins else text
     pieces = [Piece(PieceKind.PARAMETER if "$" in rest else PieceKind.LITERAL, rest)] if rest else []
-    if begins and begins[1]:
-        pieces.insert(0, Piece(PieceKind.PARAMETER, f"${begins[1]}", quoted=True))
+    if begins and begins[2]:
+        pieces.insert(0, Piece(PieceKind.PARAMETER, f"${begins[2]}", quoted=True))
     elif begins:
         pieces.insert(0, Piece(PieceKind.TILDE, begins.group()))
     return Word(tuple(pieces))
@@ -419,7 +429,7 @@ class Follower:
         text = text.removesuffix("}")
         found = self.bound(segment, name)
         if name == "_":  # the last word of the command before
-            found += [(segment, each.argv[-1], True) for each in self.line.analysis.segments if each.argv]
+            found += self.line.last_words
         blanks = SEPARATORS if "IFS" in self.line.bindings else BLANKS
         found += [(segment, literal_word(part), True) for value in piece.values or () for part in blanks.split(value)]
         complete = bool(found)
@@ -456,7 +466,8 @@ class Follower:
 def inserted_words(segment: Segment, piece: Piece) -> tuple[list[Source], bool]:
     """What stands in place of a substitution."""
     inserted = next((found for text, found in segment.inserted if text == piece.text), ())
-    picks = any(source.entry not in LISTERS | PRINTERS | HERE | PASS_ALL for source in inserted)
+    outer = [source for source in inserted if len(source.path) == len(inserted[-1].path)]
+    picks = any(source.entry not in LISTERS | PRINTERS | HERE | PASS_ALL for source in outer)
     printed = [found for source in inserted for found in printed_words(source)]
     complete = bool(printed) or (bool(inserted) and inserted[-1].entry in FRESH)
     return [(source, word, whole and not picks) for source, word, whole in printed], complete

@@ -432,6 +432,8 @@ def bound_by(segment: Segment) -> Iterator[tuple[str, Word]]:
         for word in words:
             if found := ASSIGNMENT.match(leading_text(word)):
                 yield found.group(1), word.cut(found.end())
+    elif name == "printf" and len(words) > 2 and words[0].literal == "-v":
+        yield from ((str(words[1]), word) for word in words[2:])
     elif name in ("read", "mapfile", "readarray"):
         anything = Word((Piece(PieceKind.INPUT, FED),))
         yield from ((word.literal, anything) for word in words if word.literal and NAME.fullmatch(word.literal))
