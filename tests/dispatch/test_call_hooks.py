@@ -8,14 +8,25 @@ from typing import Any
 
 import pytest
 
-from handrail import Hooks, Output, Rails, RunContext, ToolExecutor, ToolUse, tool
+from handrail import Hooks, Output, Policy, Rails, RunContext, ToolExecutor, ToolUse, tool
+from handrail.builtin.bash.tool import Bash
+from handrail.dispatch.approval.decide import conditions_left_to_tools
+from handrail.dispatch.approval.gate import PolicyGate
+from handrail.dispatch.approval.live import LivePolicy
 from handrail.dispatch.call_hooks import CallHooks, absolute
 from handrail.dispatch.gate import Gate, WithoutPolicy
 from handrail.dispatch.results import ResultStore
 from handrail.hooks.invoke import HookEnvironment
 from handrail.hooks.news import HookNews
 from handrail.hooks.specs import HookSource
+from handrail.permissions import case
 from handrail.permissions.facts import Evidence
+from handrail.permissions.rules import Behaviour, RuleSource
+from handrail.permissions.shell import parts_of
+from handrail.session.services import default_services
+from handrail.shell import analysis
+from handrail.shell.model import Analysis
+from handrail.shell.parser import Parser
 from handrail.testing import FixedApprover
 from handrail.tools.abort import AbortSignal
 from handrail.tools.context import ToolContext
@@ -24,6 +35,7 @@ from handrail.tools.outcome import Cause, Outcome, Status
 from handrail.tools.permission import Allow, Decision, Deny, Verdict
 from handrail.tools.pool import AnyTool, Ingredients, assemble
 from handrail.tools.request import CallRequest
+from handrail.tools.stub import load_tool
 from tests.hooks.judge import RuleGate
 
 pytestmark = pytest.mark.anyio
@@ -371,6 +383,39 @@ async def test_a_command_line_is_analysed_before_its_hooks_are_asked(command: st
         await anext(executor.rest())
 
     assert [evidence.hook is not None for evidence in noting.evidence] == [asked]
+
+
+@pytest.mark.proves("F6")
+async def test_a_command_line_is_analysed_once_in_the_whole_life_of_its_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Flags, schedule, two conditions of hooks, the tool's own check, rules and the run all look at one analysis."""
+    command = f"echo one-analysis > {tmp_path.name}"
+    parsed, taken_apart = [], []
+
+    class CountingParser(Parser):
+        def __init__(self, text: str) -> None:
+            parsed.append(text)
+            super().__init__(text)
+
+    def count_parts(known: Analysis) -> Any:
+        taken_apart.append(known.command)
+        return parts_of(known)
+
+    monkeypatch.setattr(analysis, "Parser", CountingParser)
+    monkeypatch.setattr(case, "parts_of", count_parts)
+    conditions = [hook("true", **{"if": rule}) for rule in ("Bash(echo *)", "Edit(x)")]
+    policy = Policy.empty(str(tmp_path), str(tmp_path)).adding(Behaviour.ALLOW, ["Bash"], RuleSource("user"))
+    rails = Rails(PolicyGate(LivePolicy(lambda: policy), conditions=conditions_left_to_tools), around(*conditions))
+    bash = load_tool(Bash(default_services({"HOME": str(tmp_path), "PATH": os.environ["PATH"]}, tmp_path)))
+    pool = assemble(Ingredients(custom=(bash,)))
+    async with ToolExecutor(pool, RunContext(tmp_path), ResultStore(tmp_path / "big"), rails=rails) as executor:
+        executor.add(ToolUse("1", "Bash", {"command": command}))
+        outcome = await anext(executor.rest())
+
+    assert outcome.status is Status.OK
+    assert parsed.count(command) == 1
+    assert taken_apart.count(command) == 1
 
 
 @pytest.mark.parametrize(

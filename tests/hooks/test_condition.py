@@ -17,6 +17,7 @@ from handrail.dispatch.approval.gate import PolicyGate
 from handrail.dispatch.approval.live import LivePolicy
 from handrail.dispatch.call_hooks import CallHooks
 from handrail.dispatch.results import ResultStore
+from handrail.hooks.invoke import HookEnvironment
 from handrail.hooks.specs import HookCallback
 from handrail.permissions.policy import ModeAvailability
 from handrail.permissions.rules import Behaviour, RuleSource
@@ -64,14 +65,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def call(folder: Path, name: str, values: Mapping[str, Any], condition: str) -> tuple[bool, Outcome]:
     """Whether the hook ran, and what became of the call."""
     seen: list[str] = []
-    hooks = Hooks(
-        callbacks={"PreToolUse": [HookCallback(lambda event: seen.append(event["tool_name"]), "", condition)]}
-    )
-    availability = ModeAvailability(bypass_available=True)
-    policy = (
-        Policy.empty(str(folder), str(folder.parent)).with_availability(availability).with_mode("bypassPermissions")
-    )
-    services = default_services({"HOME": str(folder.parent), "PATH": os.environ["PATH"]}, folder)
+    watching = HookCallback(lambda event: seen.append(event["tool_name"]), condition=condition)
+    env = {"HOME": str(folder.parent), "PATH": os.environ["PATH"]}
+    hooks = Hooks(callbacks={"PreToolUse": [watching]}, environment=HookEnvironment(env))
+    policy = Policy.empty(str(folder), str(folder.parent)).with_availability(ModeAvailability(bypass_available=True))
+    policy = policy.with_mode("bypassPermissions")
+    services = default_services(env, folder)
     entries = base_tools(no_catalog, lambda: services)
     tools = [load_tool(entry.load()) for entry in entries if entry.name in ("Read", "Grep", "Glob", "Write", "Bash")]
 
@@ -148,7 +147,7 @@ RULES = st.sampled_from(
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(CALLS, RULES)
-def test_a_hook_runs_wherever_an_ask_rule_would_ask(folder: Path, made: tuple[str, dict[str, Any]], rule: str) -> None:
+def test_a_hook_runs_wherever_an_ask_rule_asks(folder: Path, made: tuple[str, dict[str, Any]], rule: str) -> None:
     name, values = made
     policy = Policy.empty(str(folder), str(folder.parent)).adding(Behaviour.ASK, [rule], RuleSource("user"))
     decision = policy.decide(tool_of(name, folder), values)

@@ -128,7 +128,7 @@ RULES = st.lists(
 WHERE = st.sampled_from(["keys/.env", "src/a", "/etc/hosts", ".", "x", "rm -rf ~"])
 
 
-@pytest.mark.proves("R3", "G43")
+@pytest.mark.proves("R3")
 @settings(max_examples=150)
 @given(TOOLS, WHERE, st.sampled_from(MODES), RULES, RULES, RULES)
 def test_a_live_call_the_public_door_and_a_replay_give_the_same_opinions(

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shlex
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -119,6 +120,16 @@ def shipped(name: str, field: str, **more: Any) -> Make:
     return lambda folder: (builtin(name, folder), lambda where: {field: where, **more})
 
 
+def commanding(name: str, line: str, **more: Any) -> Make:
+    """A tool that runs a command line about the file."""
+    return lambda folder: (builtin(name, folder), lambda where: {"command": line.format(quoted(where)), **more})
+
+
+def quoted(where: str) -> str:
+    """The path as a word of the shell, in which `~` still means the home folder."""
+    return "~/" + shlex.quote(where[2:]) if where.startswith("~/") else shlex.quote(where)
+
+
 READING: dict[str, Make] = {
     "a tool": own(Peek),
     "a tool that does not call itself read-only": own(lambda: Peek(read_only=False)),
@@ -127,6 +138,11 @@ READING: dict[str, Make] = {
     "a function": own(lambda: function("reads")),
     "Read": shipped("Read", "file_path"),
     "Grep": shipped("Grep", "path", pattern="secret"),
+    "Glob": shipped("Glob", "path", pattern="*"),
+    "Bash": commanding("Bash", "cat -- {}"),
+    "Bash, from its input": commanding("Bash", "cat < {}"),
+    "Bash, in a line": commanding("Bash", "echo $(head -1 {}) && true"),
+    "Monitor": commanding("Monitor", "cat -- {}", description="look"),
 }
 CHANGING: dict[str, Make] = {
     "a tool that writes": own(lambda: Peek("writes", read_only=False)),
@@ -137,6 +153,9 @@ CHANGING: dict[str, Make] = {
     "Write": shipped("Write", "file_path", content="x"),
     "Edit": shipped("Edit", "file_path", old_string="", new_string="x"),
     "NotebookEdit": shipped("NotebookEdit", "notebook_path", new_source="x"),
+    "Bash, writing": commanding("Bash", "echo x > {}"),
+    "Bash, removing": commanding("Bash", "rm -- {}"),
+    "Monitor, writing": commanding("Monitor", "echo x >> {}", description="write"),
 }
 SPELLINGS = (
     "keys/.env", "./keys//.env", "src/../keys/.env", "{folder}/keys/.env", "~/proj/keys/.env", "alias", "linked/.env",
@@ -152,6 +171,10 @@ ALLOWED = (
     "Write",
     "Edit",
     "NotebookEdit",
+    "Glob",
+    "Bash",
+    "Monitor",
+    "Bash(cat *)",
     "Read(**)",
     "Edit(**)",
     "Peek(*)",
@@ -254,6 +277,24 @@ def test_no_declared_read_or_change_of_a_denied_file_gets_through(
     assert outcome.decision is None or outcome.decision.verdict is Verdict.DENY
 
 
+def test_the_property_is_over_every_shipped_tool_that_touches_files_or_runs_commands(folder: Path) -> None:
+    """PowerShell programs are not taken apart, so which files they open is not known: see docs/limits.md."""
+    names = {name.partition(",")[0] for name in (*READING, *CHANGING)}
+    touching = set()
+    for entry in base_tools(no_catalog, lambda: default_services({}, folder)):
+        given = {"file_path": "x", "notebook_path": "x", "path": "x", "command": "x", "pattern": "x"}
+        if entry.name != "ToolSearch":
+            made = load_tool(entry.load())
+            fields = getattr(made.input_model, "model_fields", {})
+            values: dict[str, Any] = {name: given[name] for name in fields if name in given}
+            args = made.input_model.model_construct(**values)
+            access = made.access(args, RunContext(folder)) if given.keys() & fields.keys() else Access.of()
+            if access.files or access.walks or access.runs is not None:
+                touching.add(entry.name)
+
+    assert touching - names == {"PowerShell"}
+
+
 def test_every_shipped_tool_that_touches_files_declares_it(folder: Path) -> None:
     """What is not declared is listed here, with the reason."""
     services = default_services({}, folder)
@@ -315,6 +356,7 @@ def test_removing_the_project_is_asked_for_in_every_mode(folder: Path) -> None:
     assert outcome.decision.reason.startswith("'.' must not be removed")
 
 
+@pytest.mark.proves("A15", "G43")
 @pytest.mark.parametrize("raises", [False, True])
 def test_what_a_tool_calls_destructive_is_no_accepted_edit_and_a_high_risk(raises: bool, folder: Path) -> None:
     class Erase(Peek):
@@ -499,6 +541,13 @@ class McpSilent(Silent):
     mcp = McpInfo("fs", "read")
 
 
+class Remote(Silent):
+    """A tool of a server whose name does not say so."""
+
+    name = "remote_read"
+    mcp = McpInfo("fs", "read")
+
+
 class Reach(Tool[PathInput]):
     """A tool that talks to an address."""
 
@@ -543,6 +592,8 @@ BY_NAME = [
     pytest.param(McpSilent(), "mcp__fs(.env)", True, id="content, and a server"),
     pytest.param(McpSilent(), "mcp__fs__read(where:keys/.env)", True, id="a parameter of a tool of a server"),
     pytest.param(McpSilent(), "mcp__fs__read(where:other)", False, id="a parameter with another value, of a server"),
+    pytest.param(Remote(), "mcp__fs__read", True, id="the recorded server and tool"),
+    pytest.param(Remote(), "mcp__fs__read(.env)", True, id="the recorded server and tool, with content"),
     pytest.param(McpSilent(), "mcp__fs__write(.env)", False, id="another tool of the server"),
     pytest.param(McpSilent(), "mcp__db__read(.env)", False, id="another server"),
     pytest.param(Peek(), "Read", True, id="Read, and a tool that reads"),

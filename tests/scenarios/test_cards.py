@@ -94,7 +94,7 @@ async def told(tool: Tool[Any], *calls: Any) -> list[str]:
     printer = DebugPrinter(out, everything=False)
     agent = an_agent(scripted([list(calls), [say("Done.")]]), tool, rails=Rails(NoSecrets()))
     for event in await played(agent.run("go")):
-        printer.hear(event)
+        printer.on_event(event)
     lines = [line.removeprefix("handrail: ") for line in out.getvalue().splitlines()]
     return [line.partition(" after ")[0] for line in lines]
 

@@ -39,7 +39,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def parse_input(text: str) -> Json:
-    """The input as an object, or an error that says where it stops being one."""
+    """Parse the input as a JSON object; the error says where it stops being one."""
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:
@@ -55,13 +55,13 @@ def parse_input(text: str) -> Json:
 
 
 def result_text(outcome: Outcome) -> str:
-    """The result as a person reads it: text as it is, other blocks by name."""
+    """The result as text for people: text blocks as they are, other blocks by name."""
     parts = [b.text if isinstance(b, Text) else f"[{type(b).__name__}]" for b in outcome.result.content]
     return "\n".join(parts).replace("<tool_use_error>", "").replace("</tool_use_error>", "")
 
 
 def as_json(outcome: Outcome) -> dict[str, Any]:
-    """Everything about the outcome that a program may want."""
+    """The whole outcome as JSON, for programs."""
     decision = outcome.decision
     return {
         "tool": outcome.use.name,

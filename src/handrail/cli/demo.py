@@ -1,4 +1,4 @@
-"""`handrail demo`: an agent repairs a throw-away project, offline, and shows how its calls were run and judged."""
+"""`handrail demo`: an agent repairs a throw-away project, offline, and its calls and decisions are shown."""
 
 import argparse
 import asyncio
@@ -61,7 +61,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 async def play(model: Model, ground: Ground, width: int) -> DemoView:
-    """Let the agent work on the prompt; words and calls are said as they come."""
+    """Let the agent work on the prompt; print text and calls as they come."""
     view = DemoView(say, width)
     spec = SessionSpec(
         cwd=ground.project,
@@ -78,7 +78,7 @@ async def play(model: Model, ground: Ground, width: int) -> DemoView:
         try:
             async with aclosing(session.drive(UserMessage((Text(PROMPT),)))) as events:
                 async for event in events:
-                    view.hear(event)
+                    view.on_event(event)
         finally:
             await session.aclose()
     return view
@@ -100,7 +100,7 @@ def number_lines(text: str) -> str:
 
 
 def drawable(drawing: str, encoding: str) -> str:
-    """The drawing in characters that the terminal has."""
+    """The drawing in characters that the terminal can show."""
     try:
         drawing.encode(encoding)
     except UnicodeEncodeError:
@@ -109,5 +109,5 @@ def drawable(drawing: str, encoding: str) -> str:
 
 
 def say(text: str) -> None:
-    """A line, at once."""
+    """Print a line and flush it."""
     print(text, flush=True)

@@ -1,4 +1,4 @@
-"""What the demo shows: words and calls as they come, and afterwards the pictures of the whole run."""
+"""What the demo shows: text and calls as they come, and afterwards the timeline and decisions of the whole run."""
 
 import asyncio
 import textwrap
@@ -18,7 +18,7 @@ Say = Callable[[str], None]
 
 
 class DemoView:
-    """Says what happens, in lines of at most `width` columns, and remembers it."""
+    """Prints what happens, in lines of at most `width` columns, and remembers it."""
 
     def __init__(self, say: Say, width: int) -> None:
         self._now = asyncio.get_running_loop().time
@@ -29,7 +29,7 @@ class DemoView:
         self._outcomes: dict[str, Outcome] = {}
         self.ended: RunEnded | None = None
 
-    def hear(self, event: LoopEvent) -> None:
+    def on_event(self, event: LoopEvent) -> None:
         """One event of the run."""
         match event:
             case RequestSent():
@@ -68,7 +68,7 @@ class DemoView:
         return draw(rows, self._width)
 
     def trace(self) -> str:
-        """The decision on every call, in call order, with each opinion that was heard and where its rule is written."""
+        """The decision on every call, in call order, with each opinion and where its rule is written."""
         lines: list[str] = []
         for outcome in (self._outcomes[each] for each in self._labels if each in self._outcomes):
             if outcome.decision is None:
@@ -82,12 +82,12 @@ class DemoView:
 
 
 def label(card: Card) -> str:
-    """A call as one would write it: what it is about stands beside the title, or first in the body."""
+    """A call in one line: its title, and its subject from the detail or the first line of the body."""
     return f"{card.title} {card.detail or card.body.partition(chr(10))[0]}".strip()
 
 
 def gist(card: Card) -> str:
-    """A result in a line: its detail, or the last line of what a program said, where it tells how it went."""
+    """A result in one line: its detail, or the last line of a program's output, which tells how it went."""
     lines = card.body.strip().splitlines()
     if card.body_kind != "code" or not lines:
         return card.detail or "done"
@@ -96,7 +96,7 @@ def gist(card: Card) -> str:
 
 
 def opinion(said: Opinion) -> str:
-    """What one layer said: the rule with file and line, or else the reason."""
+    """The opinion of one layer: its rule with file and line, or else its reason."""
     return f"{said.layer}: {said.source}" if said.source else f"{said.layer}: {said.verdict.value}, {said.reason}"
 
 

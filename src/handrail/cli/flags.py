@@ -1,4 +1,4 @@
-"""The flags of a run. Unknown ones, and those whose feature has not come yet, are warned about and ignored."""
+"""The flags of `handrail -p`. Unknown flags, and flags whose feature does not exist yet, give a warning."""
 
 import argparse
 import json
@@ -18,7 +18,7 @@ else:
 EFFORTS = ("minimal", "low", "medium", "high", "xhigh", "max")
 PROVIDERS = ("anthropic", "openai", "openai-responses")
 
-# what other programs pass that has no effect yet: flag -> how many values follow it
+# flags that other programs pass and that have no effect yet: flag -> number of values
 LATER_FLAGS = {
     "--plugin-dir": 1,
     "--worktree": 0,
@@ -27,7 +27,7 @@ LATER_FLAGS = {
 
 @record
 class Flags:
-    """What was asked for, checked, and what could not be honoured."""
+    """The parsed flags, and warnings about those that have no effect."""
 
     chosen: argparse.Namespace
     warnings: tuple[str, ...]
@@ -58,7 +58,7 @@ def read_flags(arguments: Sequence[str]) -> Flags:
 
 
 def _refuse_a_slip(top: argparse.ArgumentParser, flag: str) -> None:
-    """An unknown flag may come from the future; one that looks like a known one is a slip, and a limit may be lost."""
+    """Refuse an unknown flag that resembles a known one: it is a typo, and a limit may be lost."""
     known = [option for action in top._actions for option in action.option_strings]
     near = difflib.get_close_matches(flag, known, n=1, cutoff=0.85)
     if near:

@@ -1,4 +1,4 @@
-"""The commands, and what they have in common."""
+"""The sub-commands of `handrail`, their arguments, and how errors become exit codes."""
 
 import argparse
 import gc
@@ -140,7 +140,7 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str]] 
     "tools": ("list the tools and how they behave", _tools, "handrail.cli.tools"),
     "undo": ("bring back what files held before an agent changed them", _undo, "handrail.cli.undo"),
 }
-"""Name -> help, arguments, and the module whose `run` does it; only the chosen one is imported."""
+"""Name -> help, arguments, and the module whose `run` is called; only that module is imported."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -159,7 +159,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _is_run(arguments: Sequence[str]) -> bool:
-    """A prompt for an agent, not a command."""
+    """Whether the arguments are a prompt for an agent, not a sub-command."""
     return arguments[0].startswith("-") or bool({"-p", "--print"} & set(arguments))
 
 
@@ -177,7 +177,7 @@ def _do(arguments: Sequence[str]) -> int:
 
 
 def _import_command(module: str) -> Any:
-    """The module, without a search for garbage: what is imported stays."""
+    """Import a module with garbage collection paused, because what is imported stays."""
     gc.disable()
     try:
         return import_module(module)
@@ -187,7 +187,7 @@ def _import_command(module: str) -> Any:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Do what the arguments say; the exit code."""
+    """Run the command that the arguments name, and return the exit code."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that cannot show a character still gets the rest

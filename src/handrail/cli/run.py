@@ -20,7 +20,7 @@ from handrail.conversation.messages import UserMessage
 from handrail.conversation.plain import plain
 from handrail.errors import HandrailError
 from handrail.headless.debug import DebugPrinter, file_printer, open_debug_file
-from handrail.headless.lines import Lines, kept_ids
+from handrail.headless.lines import Lines, transcript_ids
 from handrail.headless.printer import Printer, printer_for
 from handrail.lazy import lazy
 from handrail.loop.events import RunEnded
@@ -61,7 +61,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def dispatch(flags: Flags) -> int:
-    """Let a program drive the agent, or work on the one prompt."""
+    """Serve a program that drives the agent, or work on one prompt."""
     if flags.chosen.input_format == "stream-json":
         return asyncio.run(serve_stdio.serve(flags))
     prompt = prompt_of(flags.chosen)
@@ -98,7 +98,7 @@ async def answer(flags: Flags, prompt: str) -> int:
                 if code() is not None and not isinstance(event, RunEnded):
                     session.conversation.interrupt()  # the signal may have come before there was a run
                 for printer in printers:
-                    printer.hear(event)
+                    printer.on_event(event)
                 if isinstance(event, RunEnded):
                     ended = event
     finally:
@@ -109,27 +109,27 @@ async def answer(flags: Flags, prompt: str) -> int:
 
 
 def printers_for(chosen: argparse.Namespace, session: Session) -> list[Printer]:
-    """What prints the events of the run."""
+    """The printers of the events of a run."""
     lines = Lines(
         session.id,
         partial=chosen.include_partial_messages,
         hook_events=chosen.include_hook_events,
         facts=session.facts,
-        uuid_of=kept_ids(session.transcript.writer if session.transcript else None),
+        uuid_of=transcript_ids(session.transcript.writer if session.transcript else None),
     )
     printers: list[Printer] = [printer_for(chosen.output_format, lines, sys.stdout, sys.stderr)]
     if chosen.debug_file:
         printers.append(file_printer(chosen.debug_out, session.redactor))
     elif chosen.debug or chosen.verbose:
-        notices = chosen.output_format != "text"  # there they are told in any case
+        notices = chosen.output_format != "text"  # the text printer shows notices anyway
         printers.append(DebugPrinter(sys.stderr, everything=bool(chosen.debug), notices=notices))
     return printers
 
 
 def prompt_of(chosen: argparse.Namespace) -> str:
-    """The words of the command line, then what is piped in."""
+    """The prompt: the words of the command line, then what is piped in."""
     said = " ".join(part for part in (chosen.prompt or "", *chosen.words) if part)
-    if any("\udc80" <= char <= "\udcff" for char in said):  # bytes that mean nothing in the language of the terminal
+    if any("\udc80" <= char <= "\udcff" for char in said):  # bytes that are invalid in the encoding of the terminal
         said = os.fsencode(said).decode("utf-8", "replace")
     return "\n\n".join(part for part in (said, read_pipe(patient=not said)) if part)
 

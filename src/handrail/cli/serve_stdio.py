@@ -2,16 +2,18 @@
 
 import os
 import sys
+from typing import TextIO
 
 from handrail.cli.flags import Flags
 from handrail.cli.permission_flags import warn
 from handrail.cli.session_flags import session_spec
 from handrail.cli.signals import on_signals
 from handrail.headless.debug import file_printer
-from handrail.headless.engine import EngineOptions, open_engine
+from handrail.headless.engine import EngineOptions, OnEvent, open_engine
 from handrail.headless.mirror import MirroredOut
 from handrail.headless.serve import Service, Serving
 from handrail.headless.streams import FileLines, FileOut
+from handrail.session.session import Session
 from handrail.session.spec import SessionHost
 from handrail.session.transcript import mirror_folder
 
@@ -19,7 +21,7 @@ STATES_WANTED = "CLAUDE_CODE_SDK_READS_SESSION_STATE"
 
 
 async def serve(flags: Flags) -> int:
-    """Let another program drive the agent over standard input and output."""
+    """Serve a client over standard input and output; returns the exit code."""
     chosen = flags.chosen
     spec = session_spec(chosen)
     plain_out = FileOut(sys.stdout.fileno())
@@ -29,7 +31,9 @@ async def serve(flags: Flags) -> int:
         ask=chosen.permission_prompt_tool,
         partial=chosen.include_partial_messages,
         hook_events=chosen.include_hook_events,
-        listener=lambda session: file_printer(chosen.debug_out, session.redactor).hear if chosen.debug_file else None,
+        listener=lambda session: (
+            file_printer(chosen.debug_out, session.redactor).on_event if chosen.debug_file else None
+        ),
     )
     service = Service(
         mirror or plain_out,
@@ -47,3 +51,7 @@ async def serve(flags: Flags) -> int:
         await mirror.rest()
     by_signal = stopped()
     return code if by_signal is None else by_signal
+
+
+def _debug_listener(file: TextIO, session: Session) -> OnEvent:
+    return file_printer(file, session.redactor).on_event

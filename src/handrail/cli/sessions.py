@@ -1,4 +1,4 @@
-"""`handrail sessions`: look at conversations on disk, check, mend, move and delete them."""
+"""`handrail sessions`: list, show, check, repair, export, import and delete conversations."""
 
 import argparse
 import json

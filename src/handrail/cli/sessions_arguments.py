@@ -1,4 +1,4 @@
-"""The arguments of `handrail sessions`; its work is loaded only when it is wanted."""
+"""The arguments of `handrail sessions`; its implementation is imported only when it runs."""
 
 import argparse
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     Commands: TypeAlias = argparse._SubParsersAction[
         argparse.ArgumentParser
-    ]  # what add_subparsers gives has no other name
+    ]  # the type that add_subparsers returns has no public name
 
 
 def whole(text: str) -> int:
@@ -20,7 +20,7 @@ def whole(text: str) -> int:
 def add_subcommand(
     inner: "Commands", name: str, text: str, parents: Sequence[argparse.ArgumentParser] = ()
 ) -> argparse.ArgumentParser:
-    """One more command; its own help begins with what the list of commands says of it."""
+    """Add a sub-command. Its help begins with the text that the list of commands shows."""
     return inner.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.", parents=parents)
 
 

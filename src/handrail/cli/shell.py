@@ -15,7 +15,7 @@ READ_ONLY, NOT, NOT_UNDERSTOOD = 0, 1, 2
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Exit 0: read-only and nothing read outside the workspaces or known to be secret; 1: not so; 2: not understood."""
+    """Exit code 0: read-only, and no read of a secret or outside the workspaces; 1: otherwise; 2: not understood."""
     analysis = analyse(read_stdin() if chosen.line == "-" else chosen.line)
     cwd = str(Path(chosen.cwd or ".").absolute())
     home = str(Path(chosen.home).absolute()) if chosen.home else str(Path.home())
@@ -32,7 +32,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def matches(folder: str, path: str) -> list[str]:
-    """The path as it is written, and the files it matches if it is a pattern: rather too many than too few."""
+    """The path as written and, if it is a pattern, the files that it may match: rather too many than too few."""
     # What bash and Python read differently in a pattern begins with a bracket.
     loose = "/".join(part.partition("[")[0] + "*" if "[" in part else part for part in path.split("/"))
     pattern = posixpath.join(glob.escape(folder), loose)
@@ -41,7 +41,7 @@ def matches(folder: str, path: str) -> list[str]:
 
 
 def read_stdin() -> str:
-    """Standard input; bytes that are no UTF-8 become characters that the analysis refuses."""
+    """Standard input. Bytes that are not UTF-8 become characters that the analysis refuses."""
     return sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
 
 

@@ -1,4 +1,4 @@
-"""What SIGINT and SIGTERM mean for a run."""
+"""Handles SIGINT and SIGTERM of a run."""
 
 import asyncio
 import os
@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 INTERRUPTED, TERMINATED = 130, 143
 AT_ONCE = 0.5
-"""Signals that come so soon, in seconds, after the first mean the same."""
+"""Seconds within which further signals count as the first one."""
 
 
 def on_signals(stop: Callable[[], None]) -> Callable[[], int | None]:
     """
-    Have `stop` called at the first signal; the exit code that it means, once there was one.
+    Call `stop` at the first signal. The returned function gives the exit code once there was a signal.
 
     A second signal ends the process at once. Two within half a second count as one: wrappers pass on what we got.
     """

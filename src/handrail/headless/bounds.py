@@ -1,4 +1,4 @@
-"""Lines that are too long for their readers, made shorter: programs give up on a line above one megabyte."""
+"""Shortens lines that are too long for their readers: programs give up on lines above one megabyte."""
 
 import json
 from collections.abc import Mapping

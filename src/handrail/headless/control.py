@@ -1,8 +1,8 @@
 """
-Questions and answers in both directions over lines, told apart by an id.
+Control requests and responses over lines, in both directions, matched by id.
 
-Many may be open at once, and answers come in any order. Every question that arrives gets exactly one answer, unless
-the one who asked takes it back; every question of ours ends: with an answer, an error, or when its time is over.
+Many may be open at once, and responses come in any order. Every request that arrives gets exactly one response unless
+its sender cancels it; every request of ours ends with a response, an error or a timeout.
 """
 
 import asyncio
@@ -16,16 +16,16 @@ from handrail.headless.streams import Out
 log = logging.getLogger(__name__)
 
 SETTLING = 0.5
-"""Seconds for which the end waits for answers that are still being made."""
+"""Seconds that closing waits for responses that are not ready yet."""
 
 Payload: TypeAlias = dict[str, Any]
 Handler: TypeAlias = Callable[[Mapping[str, Any]], Awaitable[Payload | None]]
 Find: TypeAlias = Callable[[str], Awaitable[Handler | None]]
-"""Finds the function that answers a kind of request; None = there is none."""
+"""Finds the handler of a kind of request; None = there is none."""
 
 
 class Control:
-    """One end of the wire. `find` tells who answers what the other side asks."""
+    """One end of the wire. `find` gives the handler for a request of the other side."""
 
     def __init__(self, out: Out, find: Find, *, patience: float = 60.0) -> None:
         self._out = out
@@ -73,7 +73,7 @@ class Control:
             await self.tell({"type": "control_cancel_request", "request_id": name})
 
     def hear(self, line: Mapping[str, Any]) -> None:
-        """A line of the control protocol has come."""
+        """Handle a line of the control protocol."""
         match line:
             case {"type": "control_response", "response": Mapping() as response}:
                 self._take_response(response)
@@ -103,7 +103,7 @@ class Control:
     def _take_response(self, response: Mapping[str, Any]) -> None:
         answer = self._open.get(str(response.get("request_id")))
         if answer is None or answer.done():
-            return  # it was taken back, or answered before
+            return  # it was cancelled, or already has its response
         if response.get("subtype") == "success":
             value = response.get("response")
             answer.set_result(dict(value) if isinstance(value, Mapping) else {})
@@ -136,14 +136,14 @@ class Control:
         await self.tell({"type": "control_response", "response": response})
 
     def close(self) -> None:
-        """The other side has gone: what is open ends now."""
+        """The other side is gone: end all open requests."""
         self._closed = True
         for answer in self._open.values():
             if not answer.done():
                 answer.set_exception(ControlError("the other side has gone."))
 
     async def wait_settled(self) -> None:
-        """Wait until every question that arrived is answered; what takes too long is given up."""
+        """Wait until every request that arrived has its response; cancel those that take too long."""
         if self._answering:
             await asyncio.wait([*self._answering], timeout=SETTLING)
         for task in [*self._answering]:

@@ -1,4 +1,4 @@
-"""Work that was handed on, as tasks: when it begins, how far it is, how it ended."""
+"""Sub-agents and background tasks as task lines: started, progress, ended."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,7 @@ from handrail.tools.outcome import Outcome, Status
 
 ENDINGS = {Status.OK: "completed", Status.CANCELLED: "killed", Status.DISCARDED: "killed"}
 TOLD = {"killed": "stopped", "unknown": "stopped"}
-"""What a notification calls the end of a task that did not end by itself."""
+"""How a notification names the end of a task that was stopped."""
 
 
 @dataclass(slots=True)
@@ -42,7 +42,7 @@ class SubAgents:
         self._open: dict[str, _Working] = {}
 
     def on_news(self, call_id: str, news: AgentNews) -> Iterator[Line]:
-        """Something has happened inside of one."""
+        """The lines for an event inside a sub-agent."""
         working = self._open.get(call_id)
         if working is None:
             working = self._open[call_id] = _Working(news.agent, news.message, time.monotonic())
@@ -71,7 +71,7 @@ class SubAgents:
                 pass
 
     def over(self, outcome: Outcome) -> Iterator[Line]:
-        """A call has ended, and with it the sub-agent that worked for it, if there was one."""
+        """The lines for the end of a call's sub-agent, if it had one."""
         working = self._open.pop(outcome.use.id, None)
         if working is not None:
             status = ENDINGS.get(outcome.status, "failed")
@@ -82,7 +82,7 @@ class SubAgents:
 def task_ended_lines(
     task_id: str, status: str, output_file: str, summary: str, more: Mapping[str, object]
 ) -> Iterator[Line]:
-    """The two lines that tell of the end of a task."""
+    """The two lines that report the end of a task."""
     yield system("task_updated", task_id=task_id, patch={"status": status, "end_time": round(time.time() * 1000)})
     told = TOLD.get(status, status)
     yield system("task_notification", task_id=task_id, status=told, output_file=output_file, summary=summary, **more)

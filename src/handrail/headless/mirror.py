@@ -1,4 +1,4 @@
-"""For programs that keep sessions themselves: every record of a session, as lines between the others."""
+"""Mirrors every record of a session as lines between the others, for clients that store sessions themselves."""
 
 import asyncio
 from collections.abc import Iterator, Mapping
@@ -21,10 +21,10 @@ class MirroredOut:
         self._out = out
         self._folder = folder
         self._waiting: list[tuple[Path, Mapping[str, Any]]] = []
-        self._turn = asyncio.Lock()  # a line must not overtake what it tells of
+        self._turn = asyncio.Lock()  # a line must not overtake the records that it is about
 
     def hear(self, file: Path, record: Mapping[str, Any]) -> None:
-        """A record was written to a file of the session."""
+        """Queue a record that was written to a file of the session."""
         self._waiting.append((file, record))
 
     async def send(self, line: Mapping[str, Any]) -> None:
@@ -34,7 +34,7 @@ class MirroredOut:
             await self._out.send(line)
 
     async def rest(self) -> None:
-        """What the session got after the last line."""
+        """Write the records that came after the last line."""
         async with self._turn:
             with suppress(ClosedError):
                 for each in self._lines():
@@ -50,7 +50,7 @@ class MirroredOut:
 
 
 def _fitting(records: Iterator[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
-    """So many at a time that a line is not too long; one that is too long by itself is cut, and says so."""
+    """Groups of records that fit into a line. A record that is too long by itself is cut and says so."""
     entries: list[Mapping[str, Any]] = []
     size = 0
     for record in records:

@@ -12,23 +12,23 @@ from handrail.loop.events import LoopEvent, Notice, RunEnded
 Format: TypeAlias = Literal["text", "json", "stream-json"]
 
 DENIALS = 5
-"""So many refused calls are told one by one."""
+"""How many refused calls are listed one by one."""
 
 
 class Printer(Protocol):
-    """Hears every event of a run."""
+    """Prints the events of a run."""
 
-    def hear(self, event: LoopEvent) -> None: ...
+    def on_event(self, event: LoopEvent) -> None: ...
 
 
 class TextPrinter:
-    """The final text; for the person what went wrong, what was refused, and why it takes long."""
+    """Prints the final text; on standard error, what failed, what was refused, and why it takes long."""
 
     def __init__(self, out: TextIO, errors: TextIO) -> None:
         self._out = out
         self._errors = errors
 
-    def hear(self, event: LoopEvent) -> None:
+    def on_event(self, event: LoopEvent) -> None:
         if (news := news_of(event)) and news.stage == "message":
             self._tell(news.message)
         match event:
@@ -43,7 +43,7 @@ class TextPrinter:
 
     def _print_end(self, event: RunEnded) -> None:
         if event.text:
-            # a program gets what the model said as it is; a terminal is not steered by it
+            # programs get the text as it is; for terminals, control characters are removed
             _write(self._out, plain(event.text) if self._out.isatty() else event.text)
         elif not event.is_error and event.deferred is None:
             self._tell("the model gave an empty answer")
@@ -68,7 +68,7 @@ class JsonPrinter:
         self._lines = lines
         self._only_result = only_result
 
-    def hear(self, event: LoopEvent) -> None:
+    def on_event(self, event: LoopEvent) -> None:
         for line in self._lines.of(event):
             if line["type"] == "result" or not self._only_result:
                 _write(self._out, dump_json(line))
@@ -80,7 +80,7 @@ def printer_for(form: Format, lines: Lines, out: TextIO, errors: TextIO) -> Prin
 
 
 def dump_json(line: dict[str, object]) -> str:
-    """One line of JSON; halves of characters that a model cut apart cannot break it."""
+    """One line of JSON; lone surrogates from a model cannot break it."""
     return json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace").decode()
 
 

@@ -1,4 +1,4 @@
-"""Stream events the way the Messages API sends them, whatever provider they came from."""
+"""Turns stream events of any provider into the events of the Messages API."""
 
 import time
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ DELTAS = {"tool_use": ("input_json_delta", "partial_json"), "thinking": ("thinki
 
 
 class RawEvents:
-    """Remembers of an answer what its later events need: the kinds of its blocks, and the newest counts."""
+    """Keeps what later events of an answer need: the kinds of its blocks and the latest token counts."""
 
     def __init__(self) -> None:
         self._kinds: dict[int, str] = {}
@@ -20,16 +20,16 @@ class RawEvents:
         self._unsaid: MessageStart | None = None
         self._asked = time.monotonic()
         self.waited = 0
-        """Milliseconds from the newest request to the beginning of its answer."""
+        """Milliseconds from the latest request to the start of its answer."""
 
     def of(self, event: LoopEvent) -> Iterator[Line]:
-        """The raw events that tell of an event."""
+        """The raw events for a stream event."""
         match event:
             case RequestSent():
                 self._asked = time.monotonic()
             case MessageStart():
                 self.waited = round((time.monotonic() - self._asked) * 1000)
-                self._unsaid, self._usage = event, Usage()  # what it counts comes next, and belongs into it
+                self._unsaid, self._usage = event, Usage()  # its token counts come with the next event
             case UsageUpdate(used):
                 self._usage = used
                 yield from self._start()

@@ -1,8 +1,8 @@
 """
-Lines in and lines out, over any pair of streams. The program around us may be slow, gone, or hostile.
+Lines in and lines out, over any pair of streams. The client may be slow, gone or hostile.
 
-Reading never waits in the event loop, and stops when the lines are not taken. Writing waits for a slow reader without
-holding up anything else, and never leaves half a line behind another one.
+Reading never blocks the event loop, and pauses when lines are not taken. Writing waits for a slow reader without
+holding up anything else, and never leaves half a line before another one.
 """
 
 import asyncio
@@ -20,11 +20,11 @@ from handrail.errors import ClosedError
 from handrail.headless.bounds import LINE_LIMIT, shorter
 
 AT_ONCE = 4096
-"""A pipe that can be written to takes so much without making us wait."""
+"""Bytes that a writable pipe takes without blocking."""
 MAX_INCOMING = 64 * 1024 * 1024
 WAITING_LINES = 1000
 LAST_WORDS = 1.0
-"""Seconds that a reader has to take what is waiting for it when all is to end."""
+"""Seconds that a reader has at the end to take what is waiting for it."""
 
 
 class Lines(Protocol):
@@ -42,7 +42,7 @@ class Out(Protocol):
 
 
 class FileLines:
-    """Lines of a descriptor, read by a thread: no stream has to be switched to non-blocking for it."""
+    """Lines of a descriptor, read in a thread, so that it need not be non-blocking."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -79,7 +79,7 @@ class FileLines:
                 self._put(None)
                 return
             size += len(rest)
-            if size <= MAX_INCOMING + 65_536:  # more of it is not kept: it is refused anyway
+            if size <= MAX_INCOMING + 65_536:  # the rest is not kept: a line this long is refused anyway
                 waiting.append(rest)
 
     def _put(self, line: bytes | None) -> None:
@@ -172,7 +172,7 @@ class FileOut:
 
 
 def line_bytes(line: Mapping[str, Any]) -> bytes:
-    """One line of JSON, not longer than readers take; halves of characters cannot break it."""
+    """One line of JSON, not longer than readers take; lone surrogates cannot break it."""
     data = _encode(line)
     return data if len(data) <= LINE_LIMIT else _encode(shorter(line, LINE_LIMIT))
 

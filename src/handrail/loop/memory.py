@@ -1,7 +1,7 @@
 """
-Memory files, purely: what they import, when a rule applies, and how they are put together for the model.
+Pure functions about memory files: what they import, when a rule applies, how they are combined for the model.
 
-Reading them from disk is the part of the session. Values are named tuples here, because every run loads them before
+The session reads them from disk. Values are named tuples here, because every run loads them before
 its first request, and a dataclass takes a millisecond to define.
 """
 

@@ -37,7 +37,7 @@ class PartialAnswer:
         self._own_ids: set[str] = set()
 
     def update(self, event: MessageStart | BlockStart | UsageUpdate | StreamRetry) -> None:
-        """Take in an event that is neither more of a block nor the end of one."""
+        """Apply an event that neither extends nor ends a block."""
         match event:
             case MessageStart():
                 self.id = event.id

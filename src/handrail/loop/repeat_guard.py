@@ -18,12 +18,12 @@ Failure: TypeAlias = tuple[str, str, str]
 
 @record
 class RepeatGuard:
-    """How many answers in a row held each failing call. A call that is not repeated is forgotten."""
+    """Counts the answers in a row that contained each failing call. A call that is not repeated is forgotten."""
 
     failures: Mapping[Failure, int] = field(default_factory=dict)
 
     def after(self, outcomes: Iterable[Outcome]) -> "RepeatGuard":
-        """With the calls of one more answer."""
+        """The guard after one more answer with these calls."""
         new = {_failure(each) for each in outcomes if each.status in {Status.ERROR, Status.DENIED}}
         if not new and not self.failures:
             return self

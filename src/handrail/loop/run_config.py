@@ -1,4 +1,4 @@
-"""What a run is given: a model, tools, rails, limits, and the callbacks that take part in it."""
+"""The configuration of a run: model, rails, limits, and the callbacks that take part in it."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import field
@@ -42,16 +42,16 @@ ChooseAnswer: TypeAlias = Callable[[AssistantMessage, AssistantMessage], Awaitab
 """Picks one of two answers to the same request, before any tool of them runs."""
 
 TurnAttachments: TypeAlias = Callable[[Sequence[Outcome], RunContext], Iterable[Attachment]]
-"""What the program adds to the user's turn, after the results of these calls (none: after a prompt)."""
+"""Attachments to the user's turn after the results of these calls (no calls = after a prompt)."""
 
 FirstAttachments: TypeAlias = Callable[[RunContext], Iterable[Attachment]]
-"""What stands before the first prompt of a conversation: facts about the environment, memory."""
+"""Attachments before the first prompt of a conversation: environment facts and memory."""
 
 SideUsage: TypeAlias = Callable[[], Iterable[tuple[str, Usage]]]
-"""What requests beside the conversation used since the last call, by model: it counts for the run."""
+"""Usage by model of side requests since the last call; it counts toward the run."""
 
 Prepare: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
-"""Makes ready what a run needs before it starts, such as connections to servers. Interrupting the run cancels it."""
+"""Prepares what a run needs before it starts, such as connections to servers. Interrupting the run cancels it."""
 
 
 class EventHooks(Protocol):

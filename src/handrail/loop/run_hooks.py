@@ -66,7 +66,7 @@ class RunHooks:
         return await run_or_abort(work, self._signal, left)
 
     async def session_start(self, source: str, model: str) -> tuple[UserMessage | Attachment, ...]:
-        """What hooks add at the start: notes for the model, and words to begin with."""
+        """What SessionStart hooks add: notes for the model, and a first user message."""
         answer = await self._fire("SessionStart", source=source, model=model)
         first = (UserMessage((Text(answer.first),)),) if answer is not None and answer.first else ()
         return (*hook_attachments(answer), *first)
@@ -80,11 +80,11 @@ class RunHooks:
         return {} if agent.is_main else {"agent_id": agent.id, "agent_type": agent.type}
 
     async def prompt(self, message: UserMessage) -> "HookResult | None":
-        """What hooks say to the prompt."""
+        """The answer of UserPromptSubmit hooks."""
         return await self._fire("UserPromptSubmit", prompt=message_text(message))
 
     async def expansion(self, command: Expansion | None) -> "HookResult | None":
-        """What hooks say to the command that stands for the prompt."""
+        """The answer of UserPromptExpansion hooks to the command that became the prompt."""
         if command is None:
             return None
         return await self._fire(
@@ -97,7 +97,7 @@ class RunHooks:
         )
 
     async def permission_denied(self, outcomes: Iterable[Outcome], left: float | None) -> tuple[Attachment, ...]:
-        """Tell hooks of calls that were refused because there was no person to ask; what they add."""
+        """Tell hooks about calls that were refused because no one could be asked; returns what they add."""
         if self._hooks is None or not self._hooks.wants("PermissionDenied"):
             return ()
         notes: list[Attachment] = []
@@ -119,20 +119,20 @@ class RunHooks:
         await self._fire("StopFailure", error=kind, error_details=details, last_assistant_message=text)
 
     async def cwd_changed(self, before: str, left: float | None) -> None:
-        """Tell hooks of another working folder."""
+        """Tell hooks that the working folder changed."""
         now = str(self._conversation.context.cwd)
         if now != before:
             await self._fire("CwdChanged", left, old_cwd=before, new_cwd=now)
 
     async def post_tool_batch(self, outcomes: Iterable[Outcome], left: float | None) -> "HookResult | None":
-        """What hooks say to the calls of one answer, once all have ended."""
+        """The answer of PostToolBatch hooks, once all calls of an answer have ended."""
         if self._hooks is None or not self._hooks.wants("PostToolBatch"):
             return None
         calls = [{**_call_fields(each.use), "tool_response": each.result.text} for each in outcomes]
         return await self._fire("PostToolBatch", left, tool_calls=calls)
 
     async def stop(self, text: str, left: float | None) -> "tuple[HookResult | None, bool]":
-        """What hooks say to stopping here, and whether they keep the run from it."""
+        """The answer of Stop hooks, and whether they keep the run going."""
         agent, about = self._conversation.context.agent, self._agent()
         event = "Stop" if agent.is_main else "SubagentStop"
         if not agent.is_main:
@@ -162,7 +162,7 @@ class RunHooks:
     async def after_summary(
         self, messages: Iterable[Message], model: str, trigger: str
     ) -> "tuple[UserMessage | Attachment, ...]":
-        """Tell hooks of a summary; what they add after it."""
+        """Tell hooks about a summary; returns what they add after it."""
         summary = [message_text(each) for each in messages if isinstance(each, Attachment) and each.kind == SUMMARY]
         await self._fire("PostCompact", trigger=trigger, compact_summary="\n".join(summary))
         return await self.session_start("compact", model)
@@ -199,5 +199,5 @@ def hook_attachments(answer: "HookResult | None") -> tuple[Attachment, ...]:
 
 
 def hook_note(text: str) -> Attachment:
-    """A text of a hook for the model."""
+    """Text of a hook, as a note for the model."""
     return Attachment("hook", (Text(reminder(text)),))

@@ -1,4 +1,4 @@
-"""What answers used and cost, per model, held against the limits of a run."""
+"""Tokens and costs of answers per model, checked against the limits of a run."""
 
 from collections.abc import Callable, Collection
 from typing import TypeAlias
@@ -30,12 +30,12 @@ class ModelUsage:
     dollars: float | None = 0.0
 
     def plus(self, usage: Usage, dollars: float | None) -> "ModelUsage":
-        """With one more answer."""
+        """The usage with one more answer added."""
         cached, written = usage.cache_read_tokens or 0, usage.cache_write_tokens or 0
         return self.with_all(ModelUsage(1, usage.fresh_input, usage.whole_output, cached, written, dollars))
 
     def with_all(self, other: "ModelUsage") -> "ModelUsage":
-        """Both together."""
+        """The sum of both."""
         return ModelUsage(
             self.answers + other.answers,
             self.input_tokens + other.input_tokens,
@@ -89,7 +89,7 @@ class UsageMeter:
         )
 
     def budget_left(self, turns: int, seconds: float | None) -> Budget:
-        """What is left of the limits after so many turns, with so many seconds left."""
+        """The budget left after this many turns, with these seconds left."""
         limits, usages = self._limits, self.by_model.values()
         if limits is NO_LIMITS:
             return NO_BUDGET
@@ -102,7 +102,7 @@ class UsageMeter:
         )
 
     def limit_reached(self, turns: int) -> Why | None:
-        """The limit that is used up after so many turns."""
+        """The limit that is reached after this many turns; None = none is."""
         limits, usages = self._limits, self.by_model.values()
         if limits.turns is not None and turns >= limits.turns:
             return Why.MAX_TURNS

@@ -1,6 +1,6 @@
 """How many tokens a model's window holds, as data."""
 
-# what is not known is taken to be small: a summary too early costs a little, a request too long costs the turn
+# unknown models get a small window: an early summary costs little, a request that is too long costs the turn
 DEFAULT_WINDOW = 32_000
 
 WINDOWS = {

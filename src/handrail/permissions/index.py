@@ -106,7 +106,7 @@ class RuleIndex:
             found += self.mcp.get(name.removeprefix(MCP), ())
         return found + [rule for pattern, rule in self.globs if pattern.matches(name)]
 
-    def called(self, name: str, mcp: McpInfo | None) -> tuple[str, ...]:
+    def names_of(self, name: str, mcp: McpInfo | None) -> tuple[str, ...]:
         """
         The names that rules may use for a tool.
 
@@ -120,7 +120,7 @@ class RuleIndex:
 
     def mcp_tool(self, name: str, mcp: McpInfo) -> list[Rule]:
         server, tool = server_name(mcp.server), normalise(mcp.tool)
-        found = [rule for key in self.called(name, mcp) for rule in self.mcp.get(key.removeprefix(MCP), ())]
+        found = [rule for key in self.names_of(name, mcp) for rule in self.mcp.get(key.removeprefix(MCP), ())]
         found += [rule for pattern, rule in self.mcp_globs.get(server, ()) if pattern.matches(tool)]
         joined = (f"{MCP}{server}__{tool}", name)
         found += [rule for pattern, rule in self.globs if any(map(pattern.matches, joined))]

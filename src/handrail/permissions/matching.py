@@ -37,7 +37,7 @@ def objecting_rules(case: Case, index: RuleIndex) -> list[Rule]:
     for family in families(case.access):
         found += index.whole_tool(family, None) if family != case.tool else ()
     if index.params:
-        found += index.by_parameter(index.called(case.tool, case.mcp), case.use.input)
+        found += index.by_parameter(index.names_of(case.tool, case.mcp), case.use.input)
     if case.files:
         found += by_path(case, index)
     if case.analysis is not None:
@@ -136,7 +136,7 @@ def possible_matches(case: Case) -> list[Rule]:
 def by_name(case: Case, index: RuleIndex) -> list[Rule]:
     """Rules with content about this tool, or about the shell that it runs."""
     access = case.access
-    found = index.by_subject(index.called(case.tool, case.mcp), case.facts.matches) if index.own else []
+    found = index.by_subject(index.names_of(case.tool, case.mcp), case.facts.matches) if index.own else []
     if case.tool == SKILL:
         found += index.skill(case.use.input)
     if access.runs is not None and access.shell == "powershell":

@@ -164,7 +164,7 @@ class Policy:
 
     def decide(self, tool: AnyTool, values: Mapping[str, Any]) -> Decision:
         """
-        What this policy says of a call, with every opinion. Nothing runs, nobody is asked, and no hook is started.
+        What this policy says of a call, with every opinion. Nothing runs, no question is asked, and no hook starts.
 
         The input may be incomplete. What the tool's own `validate` and `check_permission` would say is left out.
         """

@@ -1,7 +1,9 @@
 """
 Opens a session: from a specification to living parts, each made by a function that takes what it needs.
 
-    settings -> transcript -> model -> hooks -> rails -> tools -> agents -> conversation -> session
+    settings -> transcript -> hooks -> model -> tools -> agents -> conversation -> session
+
+The gate is opened with the first call that needs it.
 """
 
 import os
@@ -165,12 +167,12 @@ def _open_parts(base: Foundation) -> Session:
             deferral=spec.tools.deferral or deferral_of(env),
             identity=spec.identity,
             request=spec.request,
-            limits=spec.limits,
             context=context,
             transcript=transcript,
             history=kept.messages if isinstance(kept, RebuiltTranscript) else host.history,
             structured=_structured_output(spec),
         ),
+        spec.limits,
     )
     conversation.config = replace(conversation.config, choose_answer=host.choose_answer)
     return Session(

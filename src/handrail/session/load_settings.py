@@ -17,10 +17,14 @@ from handrail.config.places import SettingsPlaces
 from handrail.config.problems import Problem
 from handrail.config.snapshot import Settings
 from handrail.errors import SettingsError
+from handrail.lazy import lazy
 from handrail.records import record
 
 if TYPE_CHECKING:
+    from handrail.config import load as settings_loader
     from handrail.config.managed import PolicySource
+else:
+    settings_loader = lazy("handrail.config.load")  # only users with settings files pay for it
 
 BYPASS = "bypassPermissions"
 BEYOND_DEFAULT = ("acceptEdits", "auto", BYPASS)
@@ -104,9 +108,9 @@ def gather_settings(
     frozen_sources: frozenset[str] = frozenset(),
 ) -> Settings:
     """The settings that count, from all files."""
-    from handrail.config.load import load_settings  # noqa: PLC0415  # who has no settings files does not pay for it
-
-    return load_settings(places, env, asked, policies=policies, before=before, frozen_sources=frozen_sources)
+    return settings_loader.load_settings(
+        places, env, asked, policies=policies, before=before, frozen_sources=frozen_sources
+    )
 
 
 def loaded_from(

@@ -176,8 +176,7 @@ class Subagents:
             denied=is_denied,
             deferral=NO_DEFERRAL,
             identity=identity,
-            limits=Limits(turns=definition.max_turns),
             transcript=transcript,
             mcp_tools=self._mcp_tools(),
         )
-        return open_conversation(self._parts, spec)
+        return open_conversation(self._parts, spec, Limits(turns=definition.max_turns))

@@ -1,4 +1,4 @@
-"""Calls as people write them, judged as real ones are."""
+"""Calls as users write them on the command line, decided like real ones."""
 
 import argparse
 import json
@@ -37,7 +37,7 @@ EVERY_MODE = ModeAvailability(bypass_available=True, auto_available=True)
 
 
 class UrlInput(Input):
-    """An address, and whatever else there is."""
+    """A URL and any other fields."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -45,7 +45,7 @@ class UrlInput(Input):
 
 
 class WebFetch(Tool[UrlInput]):
-    """Stands for the tool of that name while there is none, so that rules about addresses can be tried."""
+    """A stub for the tool of that name until it exists, so that rules about addresses can be tested."""
 
     name = "WebFetch"
     input_model = UrlInput
@@ -98,7 +98,7 @@ def read_call(tool: str, text: str | None) -> ToolUse:
     A call from `TOOL JSON`, or from the form of a rule: `Bash(git push)`.
 
     Raises:
-        HandrailError: it is no call.
+        HandrailError: the text is not a call.
     """
     if text is not None:
         try:
@@ -120,7 +120,7 @@ def read_call(tool: str, text: str | None) -> ToolUse:
 
 
 def judged(use: ToolUse, policy: Policy, evidence: Evidence = NOTHING_SAID) -> tuple[Case, Decision]:
-    """The decision on a call that is not made. Conditions of a command are taken to hold."""
+    """The decision on a call that does not run. Conditions of a command line are assumed to hold."""
     case = case_of(request_of(use, policy.cwd), policy, evidence)
     return case, decide_case(case)
 
@@ -131,7 +131,7 @@ def request_of(use: ToolUse, cwd: str) -> CallRequest:
 
 
 def tool_called(name: str) -> AnyTool:
-    """The installed tool of that name; one that declares nothing if there is none."""
+    """The installed tool of that name, or one that declares nothing."""
     plain = ALIASES.get(name, name)
     if made := installed().get(plain):
         return load_tool(made())

@@ -27,7 +27,7 @@ EXIT = {"allow": 0, "ask": 1, "deny": 1, "error": 1}
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """0: it would run without a question; 1: it would not."""
+    """Exit code 0: the call would run without a question; 1: it would not."""
     use = read_call(chosen.tool, chosen.input)
     policy = policy_of(chosen)
     evidence = asyncio.run(ask_own_checks(request_of(use, policy.cwd)))
@@ -38,7 +38,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def explanation(case: Case, decision: Decision, evidence: Evidence) -> dict[str, Any]:
-    """Everything that a decision was made of."""
+    """Everything that led to a decision, as JSON."""
     policy, why, danger = case.policy, winner(decision), risk(case)
     return {
         "tool": case.use.name,
@@ -60,7 +60,7 @@ def explanation(case: Case, decision: Decision, evidence: Evidence) -> dict[str,
 
 
 def opinions(case: Case, decision: Decision) -> Iterator[dict[str, Any]]:
-    """What each layer says, in the order in which they speak; the one that decides is marked."""
+    """The opinion of each layer, in order; the one that decides is marked."""
     why = winner(decision)
     heard = []
     for layer in LAYERS:
@@ -100,7 +100,7 @@ def path_json(file: Any) -> dict[str, Any]:
 
 
 def segments(case: Case) -> Iterator[dict[str, Any]]:
-    """The commands of a line: whether each only reads, why not, and whether it needs a rule."""
+    """The commands of a line: whether each is read-only, why not, and whether it needs a rule."""
     for at, part in enumerate(case.parts):
         blocked = "; ".join(t.doubt for t in case.files if t.part == at and t.doubt and not t.clear)
         yield {
@@ -114,14 +114,14 @@ def segments(case: Case) -> Iterator[dict[str, Any]]:
 
 
 def conditions(case: Case) -> Iterator[str]:
-    """What must hold for commands that count as read-only."""
+    """The conditions under which commands count as read-only."""
     for segment, part in zip(case.analysis.segments if case.analysis else (), case.parts, strict=True):
         if part.read_only:
             yield from (need.check for need in segment.requires)
 
 
 def changes(now: str, case: Case, evidence: Evidence) -> Iterator[dict[str, str]]:
-    """What would have to change for another answer. Each change was tried."""
+    """Changes that would give another answer. Each of them was tried."""
     policy, tried = case.policy, partial(try_change, case.use, now, evidence)
     for rule in all_matches(case):
         without = policy.with_rules([*(r for r in policy.rules if r != rule), *policy.problems])

@@ -1,4 +1,4 @@
-"""Calls that were made: as audit logs have them, and as sessions do."""
+"""Recorded calls, read from audit logs and sessions."""
 
 import json
 import os
@@ -23,7 +23,7 @@ REFUSED = " was refused: "
 
 @record
 class Surroundings:
-    """Where a call was made."""
+    """The folders and the mode of a recorded call."""
 
     cwd: str
     home: str
@@ -34,7 +34,7 @@ class Surroundings:
 
 @record
 class Recorded:
-    """A call as the log has it: `before` is what the policy said then, `agreed` whether a person said yes."""
+    """A recorded call: `before` is what the policy said then, `agreed` whether a person said yes."""
 
     request: CallRequest
     evidence: Evidence
@@ -50,7 +50,7 @@ def read(file: str) -> list[Recorded]:
     The calls of an audit log.
 
     Raises:
-        HandrailError: it is none, or of a newer version; the message names the line.
+        HandrailError: the file is not an audit log, or of a newer version; the message names the line.
     """
     try:
         lines = Path(file).read_text("utf-8").split("\n")
@@ -116,7 +116,7 @@ def evidence_from(line: Mapping[str, Any]) -> Evidence:
 
 def of_session(path: Path, audits: Path) -> list[Recorded]:
     """
-    The calls of a session. Where an audit log tells more of one (what was asked, by whom it was answered), that counts.
+    The calls of a session, completed from audit logs, which know what was asked and who answered.
 
     Raises:
         HandrailError: a log cannot be read.

@@ -27,7 +27,7 @@ PROPOSED = RuleSource("proposed")
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """0: nothing would change; 1: something would."""
+    """Exit code 0: no decision would change; 1: at least one would."""
     own = policy_of(chosen)
     calls = calls_of(chosen)
     replay = Replay(own, mode=chosen.mode)
@@ -75,7 +75,7 @@ def calls_of(chosen: argparse.Namespace) -> list[Recorded]:
 
 
 class Replay:
-    """Decides recorded calls by other rules, in the surroundings that they had."""
+    """Decides recorded calls by other rules, in the folder and mode that they had."""
 
     def __init__(self, own: Policy, *, mode: str) -> None:
         self._own = own
@@ -97,9 +97,9 @@ def proposal(
     asked: Iterable[tuple[Recorded, Case]], results: list[tuple[Recorded, Case, Decision]], replay: Replay
 ) -> tuple[list[str], int]:
     """
-    The smallest set of rules we find that spares questions to which people always said yes.
+    A small set of rules that avoids questions which people always answered with yes.
 
-    A rule is left out if it would let a call pass that somebody refused.
+    A rule is left out if it would allow a call that a person refused.
     """
     groups = Counter(rules for call, case in asked if call.agreed and (rules := wanted(case)))
     refused = [call for call, _, _ in results if call.refused]
