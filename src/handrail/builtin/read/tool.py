@@ -51,6 +51,7 @@ class Read(Tool[ReadInput]):
     max_result_chars = None
     always_load = True
     blocking = True
+    tracks_files = True
 
     def __init__(self, services: ToolServices) -> None:
         self._services = services
