@@ -86,19 +86,19 @@ class FileTracking:
         with self._lock:
             if self._finished:
                 return
-            try:
-                for place in self._writes:
-                    self._expect(place, must_be_read=True)
-                for place in self._removes:
-                    self._expect(place, must_be_read=False)
-            except BaseException:
-                self._void_all()
-                raise
+            for place in self._writes:
+                self._expect(place, must_be_read=True)
+            for place in self._removes:
+                self._expect(place, must_be_read=False)
             for place in self._reads:
                 self._look(place)
 
     def finish(self, *, done: bool) -> None:
-        """Look at all files after the call. `done`: it went well, so that what it read and wrote is known."""
+        """
+        Look at all files after the call, or after `begin` failed: what has not changed is no change.
+
+        `done`: the call went well, so that what it read and wrote is known.
+        """
         with self._lock:  # of a call that was cancelled, `begin` may still be running
             self._finished = True
             for known in self._looks if done else ():
@@ -155,14 +155,6 @@ class FileTracking:
             del self._missing_folders[folder]
             if Path(folder).is_dir():
                 journal.folder_changed(folder, self._note, made=True)
-
-    def _void_all(self) -> None:
-        """Take back what the journal was told, because the call does not run."""
-        for change in self._changes.values():
-            if self._journal is not None and change.key:
-                with suppress(OSError):
-                    self._journal.void(change.key)
-        self._changes.clear()
 
 
 def _places(request: CallRequest, spellings: Iterable[str]) -> Iterator[Place]:
