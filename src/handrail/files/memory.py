@@ -95,15 +95,6 @@ class FileMemory:
         self.note(path, stat, digest)
         return True
 
-    def clone(self) -> "FileMemory":
-        """A copy for a sub-agent."""
-        copy = FileMemory(self._max)
-        with self._lock:
-            copy._records = dict(self._records)
-            copy._contents = OrderedDict(self._contents)
-            copy._room = self._room
-        return copy
-
     def _forget_content(self, path: Path) -> None:
         self._room += len(self._contents.pop(path, b""))
 
