@@ -12,12 +12,12 @@ import json
 import random
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from handrail.builtin.table import base_tools
 from handrail.session.state_folder import default_services
 from handrail.tools.catalog import Catalog
-from handrail.tools.pool import AnyTool, Deferral, Ingredients, assemble, serialise
+from handrail.tools.pool import AnyTool, Deferral, Definition, Ingredients, assemble
 from handrail.tools.raw import RawTool
 from handrail.tools.tool import PLAIN_VIEW, McpInfo, PromptView
 
@@ -60,6 +60,11 @@ def catalog(mcp: tuple[AnyTool, ...], deferral: Deferral) -> Catalog:
         Ingredients(entries=base_tools(lambda: made, lambda: default_services({})), mcp=mcp, deferral=deferral)
     )
     return made
+
+
+def serialise(definitions: Iterable[Definition]) -> bytes:
+    """The list of definitions as one JSON array, as requests hold it."""
+    return b"[" + b",".join([definition.json for definition in definitions]) + b"]"
 
 
 def seconds(action: Callable[[], object]) -> float:

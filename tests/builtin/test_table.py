@@ -25,7 +25,6 @@ from handrail.tools.pool import (
     Pool,
     assemble,
     definition_json,
-    serialise,
 )
 from handrail.tools.schema import Input
 from handrail.tools.stub import load_tool
@@ -194,6 +193,7 @@ from handrail.builtin.table import USUAL_FEATURES, base_tools
 from handrail.tools.catalog import Catalog
 from handrail.tools.pool import Deferral, Ingredients
 from handrail.tools.tool import PLAIN_VIEW
+from tests.tools.wire import serialise
 
 def unexpected():
     raise AssertionError("no tool was called, so none is handed anything")

@@ -2,19 +2,31 @@
 
 import json
 import os
+import sys
+import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
 
 from handrail import Hooks, Output, Rails, RunContext, ToolExecutor, ToolUse, tool
+from handrail.builtin.bash.tool import Bash
+from handrail.dispatch.approval.decide import conditions_left_to_tools
+from handrail.dispatch.approval.gate import PolicyGate
+from handrail.dispatch.approval.live import LivePolicy
 from handrail.dispatch.call_hooks import CallHooks, absolute
 from handrail.dispatch.gate import CallRequest, Evidence, Gate, WithoutPolicy
 from handrail.dispatch.results import ResultStore
 from handrail.hooks.invoke import HookEnvironment
 from handrail.hooks.news import HookNews
 from handrail.hooks.specs import HookSource
+from handrail.permissions.policy import Policy
+from handrail.permissions.shell import parts_of
+from handrail.session.state_folder import default_services
+from handrail.shell.analysis import analysis_of
 from handrail.testing import FixedApprover
 from handrail.tools.abort import AbortSignal
 from handrail.tools.context import ToolContext
@@ -23,6 +35,7 @@ from handrail.tools.outcome import Cause, Outcome, Status
 from handrail.tools.permission import Allow, Decision, Deny, Verdict
 from handrail.tools.pool import AnyTool, Ingredients, assemble
 from tests.hooks.judge import RuleGate
+from tests.permissions.world import ALL_MODES
 
 pytestmark = pytest.mark.anyio
 
@@ -369,6 +382,34 @@ async def test_a_command_line_is_analysed_before_its_hooks_are_asked(command: st
         await anext(executor.rest())
 
     assert [evidence.hook is not None for evidence in noting.evidence] == [asked]
+
+
+@pytest.mark.proves("F6")
+async def test_a_command_line_is_analysed_once_for_flags_hooks_rules_and_the_tool(tmp_path: Path) -> None:
+    """Deciding asks for the analysis many times; a profile counts how often the text is really read."""
+    text = f"echo {tmp_path.name} && touch made"
+    read: list[str] = []
+
+    def watch(frame: FrameType, event: str, _arg: object) -> None:
+        if event == "call" and frame.f_code in (analysis_of.__code__, parts_of.__code__):
+            read.append(frame.f_code.co_name)
+
+    policy = replace(Policy.empty(str(tmp_path)), mode="bypassPermissions", availability=ALL_MODES)
+    gate = PolicyGate(LivePolicy(lambda: policy), None, conditions=conditions_left_to_tools)
+    rails = Rails(gate, around(hook("exit 0", **{"if": "Bash(touch *)"})))
+    pool = assemble(Ingredients(custom=(Bash(default_services({}, tmp_path)),)))
+    threading.setprofile(watch)
+    sys.setprofile(watch)
+    try:
+        async with ToolExecutor(pool, RunContext(tmp_path), ResultStore(tmp_path / "big"), rails=rails) as executor:
+            executor.add(ToolUse("1", "Bash", {"command": text}))
+            outcome = await anext(executor.rest())
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+
+    assert outcome.status is Status.OK
+    assert sorted(read) == ["analysis_of", "parts_of"]
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,12 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.tools.wire import serialise
 
 from handrail.builtin.tool_search import ToolSearch
 from handrail.tools.catalog import MAX_ANNOUNCED, Catalog, announcement
 from handrail.tools.function import tool
-from handrail.tools.pool import AnyTool, Deferral, Ingredients, Pool, ToolEntry, serialise
+from handrail.tools.pool import AnyTool, Deferral, Ingredients, Pool, ToolEntry
 from handrail.tools.raw import RawTool
 from handrail.tools.tool import PLAIN_VIEW, McpInfo, PromptView
 

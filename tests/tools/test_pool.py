@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.tools.wire import serialise
 
 from handrail.errors import ToolDefinitionError
 from handrail.tools.context import AgentType, RunContext, RunOptions
@@ -21,7 +22,6 @@ from handrail.tools.pool import (
     Pool,
     ToolEntry,
     assemble,
-    serialise,
     with_activated,
 )
 from handrail.tools.raw import RawTool

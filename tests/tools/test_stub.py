@@ -1,7 +1,9 @@
 """Tools that a pool knows without having loaded them."""
 
+from tests.tools.wire import serialise
+
 from handrail.tools.catalog import Catalog
-from handrail.tools.pool import AnyTool, Deferral, Ingredients, Pool, ToolEntry, assemble, serialise
+from handrail.tools.pool import AnyTool, Deferral, Ingredients, Pool, ToolEntry, assemble
 from handrail.tools.schema import Input
 from handrail.tools.stub import ToolStub
 from handrail.tools.tool import PLAIN_VIEW, PromptView, Tool

@@ -181,11 +181,6 @@ def definition_json(tool: ListedTool, view: PromptView) -> bytes:
     return b"%b%b}" % (head.encode("utf-8", "replace"), tool.schema_json)
 
 
-def serialise(definitions: Iterable[Definition]) -> bytes:
-    """The list of definitions as one JSON array."""
-    return b"[" + b",".join([definition.json for definition in definitions]) + b"]"
-
-
 BY_NAME: Callable[[ListedTool], str] = attrgetter("name")
 
 DenyFilter = Callable[[str, McpInfo | None], bool]

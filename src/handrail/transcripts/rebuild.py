@@ -44,8 +44,6 @@ class RebuiltTranscript:
     mode: str = ""
     last: str | None = None
     """The id of the newest line, the parent of the next one."""
-    uuids: tuple[str, ...] = ()
-    """The id of the last line of each message."""
     repairs: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
     note: Attachment | None = None
@@ -98,7 +96,6 @@ class _Rebuilder:
         self.done = False
         self._upto = upto
         self._messages: list[Message] = []
-        self._uuids: list[str] = []
         self._answer: _AssistantTurn | None = None
         self._began: dict[str, str] = {}
         self._given_up: list[str] = []
@@ -184,7 +181,7 @@ class _Rebuilder:
         """A prompt whose parent is an earlier line replaces everything after that line."""
         place = self._places.get(line.get("parentUuid") or "")
         if place is not None and line.get("parentUuid") != self._last and place < len(self._messages):
-            del self._messages[place:], self._uuids[place:]
+            del self._messages[place:]
 
     def _system(self, line: Record) -> None:
         match line.get("subtype"):
@@ -194,7 +191,6 @@ class _Rebuilder:
             case "compact_boundary":  # other programs write it when a summary replaces all before
                 self._close()
                 self._messages.clear()
-                self._uuids.clear()
                 self._places.clear()
             case _:
                 pass
@@ -214,7 +210,6 @@ class _Rebuilder:
             case "replaced":
                 self._close()
                 self._messages = [message for value in line["messages"] for message in self._replacement(value)]
-                self._uuids = [""] * len(self._messages)
                 self._places.clear()
             case "repaired":
                 self._close()
@@ -307,8 +302,6 @@ class _Rebuilder:
         if isinstance(message, Attachment) and message.kind == GIVEN_UP:
             self._given_up.clear()
         self._messages.append(message)
-        uuid = line.get("uuid")
-        self._uuids.append(uuid if isinstance(uuid, str) else self._last or "")
 
     def finish(self) -> RebuiltTranscript:
         deferred = self._deferred_call()
@@ -327,7 +320,6 @@ class _Rebuilder:
             facts.get("model", ""),
             facts.get("mode", ""),
             self._last,
-            tuple(self._uuids),
             tuple(self._repairs),
             tuple(self.problems),
             note,
