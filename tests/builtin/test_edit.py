@@ -50,7 +50,7 @@ def edit(tool: Edit, ctx: ToolContext, old: str, new: str, *, path: str = "f", *
     return tool.call_blocking(args, ctx)
 
 
-@pytest.mark.proves("N5", "J11")
+@pytest.mark.proves("N5")
 def test_an_edit_changes_its_place_and_shows_it_to_model_person_and_program(tool: Edit, ctx: ToolContext) -> None:
     path = put(ctx, "one\ntwo\nthree\n")
 
@@ -237,7 +237,7 @@ def test_a_text_that_is_like_nothing_in_the_file_is_said_to_be_missing(tool: Edi
         edit(tool, ctx, "something else altogether", "new")
 
 
-@pytest.mark.proves("J10", "J11")
+@pytest.mark.proves("J10")
 def test_quotes_of_another_shape_match_and_the_result_says_so(tool: Edit, ctx: ToolContext) -> None:
     path = put(ctx, "He said “no” and it’s fine.\n")
 
@@ -260,7 +260,6 @@ def test_a_file_must_have_been_read(tool: Edit, ctx: ToolContext) -> None:
     assert (ctx.cwd / "f").read_text() == "two"
 
 
-@pytest.mark.proves("J3")
 def test_what_another_agent_has_read_does_not_count(tool: Edit, ctx: ToolContext, run: RunContext) -> None:
     put(ctx, "one")
     other = ToolContext(RunContext(run.cwd), ctx.use, ctx.abort, ctx.progress, lambda *_: pytest.fail("asked"))

@@ -55,7 +55,6 @@ def layers(outcome: dict[str, Any]) -> list[tuple[str, str]]:
     return [(opinion["layer"], opinion["verdict"]) for opinion in outcome["decision"]["opinions"]]
 
 
-@pytest.mark.proves("G24")
 def test_in_plan_mode_reads_run_and_changes_do_not_whatever_allows_them(place: Place) -> None:
     (place.project / "a").write_text("one\n")
     plan = ("--permission-mode", "plan")

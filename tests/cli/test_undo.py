@@ -1,5 +1,6 @@
 """`handrail undo`, as a person runs it."""
 
+import asyncio
 import json
 import os
 import re
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests.forked import program
 
+from handrail import Agent, Outcome, Status, tool
 from handrail.conversation.blocks import Text
 from handrail.conversation.messages import UserMessage
 from handrail.conversation.redact import Redactor
@@ -16,6 +18,8 @@ from handrail.files.journal import Note
 from handrail.files.paths import locate
 from handrail.files.replace import TargetFile
 from handrail.files.undo import Undo
+from handrail.testing import ScriptedModel, say, use
+from handrail.tools.events import CallFinished
 from handrail.transcripts.store import TranscriptStore
 
 
@@ -132,3 +136,55 @@ def test_what_is_not_there_is_said(project: Path, arguments: tuple[str, ...], me
 
     assert done.returncode == 2
     assert done.stderr.startswith(f"handrail: {message}")
+
+
+def test_what_a_tool_of_the_user_wrote_in_a_run_is_taken_back(project: Path) -> None:
+    """The tool only declares what it writes and removes."""
+
+    @tool(writes="path")
+    async def stamp(path: str) -> str:
+        """Replace a file."""
+        (project / path).write_text("stamped")
+        return "done"
+
+    @tool(removes="path")
+    def drop(path: str) -> str:
+        """Remove a file."""
+        (project / path).unlink()
+        return "done"
+
+    model = ScriptedModel(
+        [
+            [use("1", "stamp", path="old.txt")],
+            [use("2", "Read", file_path="old.txt")],
+            [use("3", "stamp", path="old.txt"), use("4", "stamp", path="new.txt"), use("5", "drop", path="gone.txt")],
+            [use("6", "Edit", file_path="old.txt", old_string="stamped", new_string="edited")],
+            [say("Done.")],
+        ]
+    )
+    (project / "old.txt").write_text("old")
+    (project / "gone.txt").write_text("gone")
+
+    async def main() -> list[Outcome]:
+        agent = Agent(
+            model, [stamp, drop], cwd=project, allow=["Edit", "stamp", "drop"], state_dir=project.parent / "state"
+        )
+        async with agent:
+            events = [event async for event in agent.run("Stamp it.")]
+        return [event.outcome for event in events if isinstance(event, CallFinished)]
+
+    unread, *others = asyncio.run(main())
+    assert "'old.txt' has not been read yet" in unread.result.text
+    assert [outcome.status for outcome in others] == [Status.OK] * 5
+    assert {path.name: path.read_text() for path in project.iterdir()} == {"old.txt": "edited", "new.txt": "stamped"}
+
+    listed = undone(project, "--list").stdout.splitlines()[1:]
+    assert sorted((line.split()[3], line.split()[4]) for line in listed) == [
+        ("Edit", "changed"),
+        ("drop", "removed"),
+        ("stamp", "changed"),
+        ("stamp", "made"),
+    ]
+
+    assert undone(project, "--to", "1").returncode == 0
+    assert {path.name: path.read_text() for path in project.iterdir()} == {"old.txt": "old", "gone.txt": "gone"}

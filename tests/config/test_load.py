@@ -50,7 +50,7 @@ def test_rules_of_all_sources_count_and_know_their_file_and_line(world: World) -
         str(world.root / "home" / ".claude"),
         *[""] * 2,
     ]
-    assert list(policy.by_source()) == ["policy", "project", "user", "cli"]
+    assert list(dict.fromkeys(rule.source.name for rule in policy.rules)) == ["policy", "project", "user", "cli"]
 
 
 def test_bad_items_do_not_shift_the_lines_of_good_ones(world: World) -> None:

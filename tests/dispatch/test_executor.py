@@ -13,10 +13,11 @@ from handrail.dispatch.retry_journal import RetryJournal
 from handrail.dispatch.schedule import Scheduling
 from handrail.errors import HandrailError, ToolError
 from handrail.testing import GatedTool
-from handrail.tools.abort import AbortReason
+from handrail.tools.abort import AbortReason, AbortSignal
 from handrail.tools.access import EXCLUSIVE, Access
 from handrail.tools.context import Progress, RunContext, ToolContext
 from handrail.tools.events import CallEvent, CallFinished, CallProgress, CallQueued, CallStarted
+from handrail.tools.function import tool
 from handrail.tools.outcome import Cause, Outcome, Status
 from handrail.tools.output import ContextChange, Output
 from handrail.tools.schema import Input
@@ -566,8 +567,8 @@ def shell(**members: Any) -> GatedTool:
 async def siblings_of_a_failure(policy: str) -> list[Outcome]:
     sh, edit, reader = shell(), gated_writer("Edit"), GatedTool("Reader")
     sh.failing.add("b")
-    for tool in (sh, edit, reader):
-        tool.open_all(*"abcdef")
+    for each in (sh, edit, reader):
+        each.open_all(*"abcdef")
     async with executor_for(
         sh,
         edit,
@@ -645,7 +646,7 @@ async def test_a_changing_call_that_arrives_after_the_failure_is_cancelled_like_
     assert outcomes[1].result.text == "Edit was not run: Shell failed."
 
 
-@pytest.mark.proves("E24", "E25")
+@pytest.mark.proves("E24")
 async def test_cancelling_siblings_leaves_the_turn_alone() -> None:
     run = RunContext(Path("/project"))
     sh, edit = shell(), gated_writer("Edit")
@@ -657,6 +658,30 @@ async def test_cancelling_siblings_leaves_the_turn_alone() -> None:
         await rest(executor)
     assert not run.abort.aborted
     assert run.abort._children == {}  # and the turn does not remember the answer
+
+
+@pytest.mark.proves("E25")
+async def test_what_a_tool_starts_is_stopped_with_its_call_and_may_be_stopped_alone() -> None:
+    run = RunContext(Path("/project"))
+    signals: list[AbortSignal] = []
+
+    @tool(read_only=True)
+    async def Helpers(ctx: ToolContext) -> str:
+        """Start two helpers, stop one of them, and wait."""
+        first, second = ctx.abort.child(), ctx.abort.child()
+        first.abort(AbortReason.TIMEOUT)
+        signals.extend([run.abort, ctx.abort, first, second])
+        await asyncio.Event().wait()
+        return ""
+
+    async with executor_for(Helpers, run=run) as executor:
+        executor.add(use("a", "Helpers"))
+        await settled()
+        assert [signal.reason for signal in signals] == [None, None, AbortReason.TIMEOUT, None]
+
+        run.abort.abort(AbortReason.USER)
+        user = AbortReason.USER
+        assert [signal.reason for signal in signals] == [user, user, AbortReason.TIMEOUT, user]
 
 
 @pytest.mark.proves("E23", "E24")

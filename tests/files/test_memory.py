@@ -23,7 +23,6 @@ def old(path: Path) -> os.stat_result:
     return os.stat_result(fields, {"st_mtime_ns": found.st_mtime_ns - hour, "st_ctime_ns": found.st_ctime_ns - hour})
 
 
-@pytest.mark.proves("J3")
 def test_the_last_read_of_a_path_is_remembered_with_its_fingerprint(tmp_path: Path) -> None:
     memory, path = FileMemory(), aged(tmp_path / "a", b"one")
     stat = old(path)
@@ -113,16 +112,3 @@ def test_a_write_replaces_what_was_remembered(tmp_path: Path) -> None:
 
     assert memory.content(path) is None
     assert memory.confirm(path, path.stat(), hashlib.sha256(b"two").hexdigest())
-
-
-@pytest.mark.proves("J3")
-def test_a_sub_agent_starts_with_what_is_known_and_its_own_reads_stay_its_own(tmp_path: Path) -> None:
-    memory, path, other = FileMemory(), aged(tmp_path / "a", b"one"), aged(tmp_path / "b", b"two")
-    memory.record(path, path.stat(), b"one")
-
-    clone = memory.clone()
-    clone.record(other, other.stat(), b"two")
-
-    assert clone.get(path) == memory.get(path)
-    assert clone.content(path) == b"one"
-    assert memory.get(other) is None

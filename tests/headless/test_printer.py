@@ -130,7 +130,7 @@ def test_the_one_object_has_the_session_and_an_id() -> None:
     assert line["uuid"]
 
 
-@pytest.mark.proves("A35", "D9")
+@pytest.mark.proves("D9")
 def test_what_a_server_sent_beside_its_content_reaches_programs_unchanged() -> None:
     use = ToolUse("1", "mcp__shop__price", {})
     data = {"content": [{"type": "text", "text": "7"}]}

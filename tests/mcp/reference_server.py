@@ -5,7 +5,7 @@ import sys
 import time
 
 from mcp.server.mcpserver import Context, MCPServer
-from mcp.types import ToolAnnotations
+from mcp.types import CallToolResult, TextContent, ToolAnnotations
 
 server = MCPServer("reference")
 
@@ -43,6 +43,13 @@ def wait() -> str:
     """Takes an hour."""
     time.sleep(3600)
     return "at last"
+
+
+@server.tool(annotations=ToolAnnotations(read_only_hint=True))
+def note(text: str) -> CallToolResult:
+    """Answers with more than content."""
+    content = TextContent(type="text", text=text)
+    return CallToolResult(content=[content], structured_content={"noted": text}, _meta={"trace": "t1"})
 
 
 server.run("stdio")

@@ -37,7 +37,7 @@ def test_a_policy_cannot_be_changed_at_any_depth() -> None:
     with pytest.raises(TypeError):
         policy.index[DENY] = policy.index[ALLOW]  # type: ignore[index]  # what must not work
     with pytest.raises(TypeError):
-        policy.by_source()["user"] = ()  # type: ignore[index]  # what must not work
+        policy.deny_rules["user"] = ()  # type: ignore[index]  # what must not work
     assert isinstance(policy.rules, tuple)
 
 
@@ -55,8 +55,7 @@ def test_every_change_is_a_new_policy_with_the_next_version() -> None:
 def test_rules_of_all_sources_are_pooled_and_keep_their_source() -> None:
     policy = EMPTY.adding(ALLOW, ["Read"], PROJECT).adding(DENY, ["Read", "Bash("], USER)
 
-    grouped = {name: [rule.text for rule in rules] for name, rules in policy.by_source().items()}
-    assert grouped == {"project": ["Read"], "user": ["Read"]}
+    assert (policy.allow_rules, policy.deny_rules) == ({"project": ("Read",)}, {"user": ("Read",)})
     assert [problem.text for problem in policy.problems] == ["Bash("]
 
 

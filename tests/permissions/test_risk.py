@@ -11,7 +11,6 @@ from handrail.tools.tool import WARNINGS
 from tests.permissions.world import World
 
 
-@pytest.mark.proves("G43", "G38")
 @pytest.mark.parametrize(
     ("tool", "values", "level", "reason"),
     [
@@ -37,7 +36,6 @@ def test_the_risk_names_its_reason(
     assert reason in " ".join(found.reasons)
 
 
-@pytest.mark.proves("G43")
 def test_the_destructive_mark_adds_to_the_risk(tmp_path: Path) -> None:
     case = World(tmp_path).case("mcp__db__drop", {}, Facts(warnings=tuple(WARNINGS.values())))
 

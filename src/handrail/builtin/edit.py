@@ -52,6 +52,7 @@ class Edit(Tool[EditInput]):
     subject = "file_path"
     always_load = True
     blocking = True
+    tracks_files = True
 
     def __init__(self, services: ToolServices) -> None:
         self._services = services

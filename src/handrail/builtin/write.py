@@ -44,6 +44,7 @@ class Write(Tool[WriteInput]):
     subject = "file_path"
     always_load = True
     blocking = True
+    tracks_files = True
 
     def __init__(self, services: ToolServices) -> None:
         self._services = services

@@ -77,7 +77,7 @@ def kind(entry: UndoEntry) -> str:
         return "folder"
     if entry.old is None:
         return "made"
-    return "removed" if entry.new is None else "changed"
+    return "removed" if entry.new is None and not entry.torn else "changed"
 
 
 def as_json(history: UndoHistory) -> dict[str, Any]:

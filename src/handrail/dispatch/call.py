@@ -12,7 +12,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from handrail.conversation.blocks import Json, Text, ToolUse
 from handrail.conversation.transcript import Transcript
@@ -34,6 +34,7 @@ from handrail.dispatch.results import ResultStore
 from handrail.dispatch.threads import in_thread
 from handrail.errors import HandrailError, InputError, ToolError, ToolTimeoutError
 from handrail.hooks.texts import reminder
+from handrail.lazy import lazy
 from handrail.permissions.facts import NOTHING_SAID, Evidence
 from handrail.records import record
 from handrail.tools.context import Progress, RunContext, ToolContext
@@ -45,6 +46,11 @@ from handrail.tools.pool import AnyTool, Pool, definition_json
 from handrail.tools.request import CallRequest
 from handrail.tools.tool import DEFAULT_RESULT_CHARS, PLAIN_VIEW
 from handrail.tools.wording import did_you_mean
+
+if TYPE_CHECKING:
+    from handrail.dispatch import file_tracking
+else:
+    file_tracking = lazy("handrail.dispatch.file_tracking")
 
 log = logging.getLogger(__name__)
 
@@ -104,7 +110,7 @@ class CallPipeline:
         now, marks = self._host.now, call.marks
         marks.append(now())
         try:
-            doubt = _doubt(await call.tool.validate(call.args, ctx))
+            doubt = await _validate(request)
             marks.append(now())
 
             request, hook, decision = await self._decide(request, doubt, call)
@@ -113,7 +119,7 @@ class CallPipeline:
                 return _refusal(request, hook.stop, decision, call.timings)
 
             self._begin(call, request, decision)
-            output, cause, error = await self._call(request)
+            output, cause, error, notices = await self._call(request)
             marks.append(now())
 
             after = NO_ANSWER
@@ -137,8 +143,8 @@ class CallPipeline:
             log.exception("call %s of %s crashed outside the tool", call.use.id, call.use.name)
             return crash_outcome(call.use, error, self._timings(call))
         done = cause is Cause.DONE
-        if hook.context or after.context:
-            blocks = (*blocks, *map(_note, (*hook.context, *after.context)))
+        if notices or hook.context or after.context:
+            blocks = (*blocks, *map(Text, notices), *map(_note, (*hook.context, *after.context)))
         result = tool_result(request.use, blocks, is_error=not done)
         status = Status.OK if done else Status.ERROR
         return Outcome(request.use, status, cause, result, output, decision, call.timings, after.stop, request.access)
@@ -163,7 +169,7 @@ class CallPipeline:
         ctx = ToolContext(run, use, run.abort, lambda _progress: None, self.decide)
         request = CallRequest.of(use, tool, args, ctx)
         try:
-            request, _, decision = await self._decide(request, _doubt(await tool.validate(args, ctx)), None)
+            request, _, decision = await self._decide(request, await _validate(request), None)
         except (InputError, _InputRefusedError) as error:
             return Decision(Verdict.DENY, str(error))
         return decision if request.use is use else replace(decision, updated_input=request.use.input)
@@ -252,7 +258,7 @@ class CallPipeline:
                 f"{request.summary} was changed by a hook or a person to touch something that later calls are already "
                 "using. Ask for it again in an answer of its own."
             )
-        return request, _doubt(await request.tool.validate(args, request.ctx))
+        return request, await _validate(request)
 
     async def _before(self, hooks: ToolHooks, request: CallRequest) -> HookAnswer:
         """What the pre-hooks answer."""
@@ -263,7 +269,21 @@ class CallPipeline:
             reason = f"a hook that has a say in it could not run ({error})"
             return HookAnswer(Opinion(Strength.ASK, Verdict.ASK, "hooks", reason))
 
-    async def _call(self, request: CallRequest) -> tuple[Output | None, Cause, str]:
+    async def _call(self, request: CallRequest) -> tuple[Output | None, Cause, str, Sequence[str]]:
+        """The output, the cause, the error message if there is one, and notices about the files of the call."""
+        if not _tracks_files_here(request):
+            return (*await self._invoke(request), ())
+        files, cause = file_tracking.FileTracking(request), Cause.FAILED
+        try:
+            await _run_quickly(files, files.begin)
+            output, cause, problem = await self._invoke(request)
+        except ToolError as error:
+            return None, Cause.FAILED, str(error), ()
+        finally:
+            await _run_quickly(files, partial(files.finish, done=cause is Cause.DONE))
+        return output, cause, problem, files.notices
+
+    async def _invoke(self, request: CallRequest) -> tuple[Output | None, Cause, str]:
         """The output, the cause, and the error message if there is one."""
         tool = request.tool
         try:
@@ -326,6 +346,27 @@ def _stop_decision(stop: str, request: CallRequest) -> Decision:
     reason = f"a hook stopped the run ({stop})" if stop else "a hook stopped the run"
     opinion = Opinion(Strength.DENY, Verdict.DENY, "hooks", reason)
     return Decision(Verdict.DENY, reason, (opinion,), request.ctx.permissions.version)
+
+
+async def _validate(request: CallRequest) -> str:
+    """Why validation is not sure about the input; empty when it is."""
+    doubt = _doubt(await request.tool.validate(request.args, request.ctx))
+    if _tracks_files_here(request) and (problem := file_tracking.unread_problem(request)):
+        raise _InputRefusedError(problem)
+    return doubt
+
+
+async def _run_quickly(files: "file_tracking.FileTracking", step: Callable[[], None]) -> None:
+    """Run a step at once if that is quick, else in a thread."""
+    if files.is_quick:
+        step()
+    else:
+        await in_thread(step)
+
+
+def _tracks_files_here(request: CallRequest) -> bool:
+    """Whether the call declares files that its tool does not track itself."""
+    return bool(request.access.files) and not request.tool.tracks_files
 
 
 def _doubt(meaning: Refuse | Ask | None) -> str:

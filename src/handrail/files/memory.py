@@ -55,12 +55,15 @@ class FileMemory:
 
     def note(self, path: Path, stat: stat_result, digest: str) -> ReadRecord:
         """Remember a file by its hash only, for example one that is too big to hold or was just written."""
-        known = ReadRecord(path, stat.st_size, stat.st_mtime_ns, digest, stat.st_ctime_ns, is_settled(stat))
+        return self.add(ReadRecord(path, stat.st_size, stat.st_mtime_ns, digest, stat.st_ctime_ns, is_settled(stat)))
+
+    def add(self, known: ReadRecord) -> ReadRecord:
+        """Remember a file as it was looked at."""
         with self._lock:
-            before = self._records.get(path)
-            if before is None or before.digest != digest:
-                self._forget_content(path)
-            self._records[path] = known
+            before = self._records.get(known.path)
+            if before is None or before.digest != known.digest:
+                self._forget_content(known.path)
+            self._records[known.path] = known
         return known
 
     def get(self, path: Path) -> ReadRecord | None:
@@ -91,15 +94,6 @@ class FileMemory:
             return False
         self.note(path, stat, digest)
         return True
-
-    def clone(self) -> "FileMemory":
-        """A copy for a sub-agent."""
-        copy = FileMemory(self._max)
-        with self._lock:
-            copy._records = dict(self._records)
-            copy._contents = OrderedDict(self._contents)
-            copy._room = self._room
-        return copy
 
     def _forget_content(self, path: Path) -> None:
         self._room += len(self._contents.pop(path, b""))

@@ -28,7 +28,7 @@ from handrail.files.copying import PieceHasher, Pieces, digest, write_pieces
 from handrail.files.exchange import exchange, file_lock, keep_attributes, rewrite
 from handrail.files.folders import make_folders
 from handrail.files.journal import FileState, Note, UndoJournal, WriteResult
-from handrail.files.memory import is_settled
+from handrail.files.memory import ReadRecord, is_settled
 from handrail.files.paths import FileKind, Place, decided_folder, swapped_error
 from handrail.files.source import FileSource
 from handrail.records import record
@@ -83,6 +83,9 @@ class TargetFile:
             self.stat = os.fstat(self._file)
         except FileNotFoundError:
             pass
+        except ValueError as error:
+            self.close()
+            raise ToolError(f"{self.shown!r} cannot be the name of a file ({error}). Name a file.") from error
         except OSError as error:
             self.close()
             raise self._cannot("be opened", swapped_error(place, error)) from error
@@ -120,6 +123,34 @@ class TargetFile:
         """The hash of the present content."""
         assert self._file is not None
         return digest(self._file)
+
+    def read_record(self, digest: str) -> ReadRecord:
+        """The file as it was when it was opened, for the memory of reads."""
+        stat, path = self.stat, Path(self.place.real)
+        assert stat is not None
+        return ReadRecord(path, stat.st_size, stat.st_mtime_ns, digest, stat.st_ctime_ns, self._settled)
+
+    def state(self, digest: str) -> FileState:
+        """The file as it was when it was opened, for the undo journal."""
+        assert self.stat is not None
+        return FileState(digest, self.stat.st_size, stat.S_IMODE(self.stat.st_mode))
+
+    def expect_change(self, old_digest: str, journal: UndoJournal, note: Note) -> tuple[str, str]:
+        """
+        Keep the content, because a program is about to change, create or remove the file by itself.
+
+        Returns the key of the change and a notice for the user. Until the journal learns the new state, the change
+        counts as one that stopped half-way.
+
+        Raises:
+            ToolError: the journal cannot be written.
+        """
+        key, notice = self._begin(journal, old_digest, "", note)
+        try:
+            journal.ready(key, None, in_place=True)
+        except OSError as error:
+            raise self._not_kept(error) from error
+        return key, notice
 
     def write(
         self, pieces: Pieces, old_digest: str, journal: UndoJournal | None, note: Note, mode: int | None = None
@@ -240,14 +271,14 @@ class TargetFile:
         """Whether the journal can take the file itself: copying a large one would cost as much as the change."""
         assert self.stat is not None
         large = self.stat.st_size >= LARGE and self.stat.st_nlink == 1 and self.stat.st_uid == os.geteuid()
-        return large and journal.takes(self._state(old_digest), self.stat.st_dev)
+        return large and journal.takes(self.state(old_digest), self.stat.st_dev)
 
     def _hand_over(self, change: _Replacement, temp: str) -> bool:
         """Swap the names of the new and the old file and give the old one to the journal; False = not possible."""
         assert self._folder is not None
         assert self._file is not None
         assert change.journal is not None
-        old = self._state(change.old_digest)
+        old = self.state(change.old_digest)
         try:
             exchange(self._folder, temp, self.name)
         except OSError:
@@ -261,10 +292,6 @@ class TargetFile:
             return False
         return True
 
-    def _state(self, digest: str) -> FileState:
-        assert self.stat is not None
-        return FileState(digest, self.stat.st_size, stat.S_IMODE(self.stat.st_mode))
-
     def _rewrite(self, change: _Replacement, reason: str) -> os.stat_result:
         """Overwrite the file in place. If that fails, the old content is put back."""
         assert self.stat is not None
@@ -276,7 +303,7 @@ class TargetFile:
             )
         assert self._file is not None
         if change.taken:
-            journal.keep(self._state(change.old_digest), self._file)
+            journal.keep(self.state(change.old_digest), self._file)
         spool = journal.spool()
         try:
             size = write_pieces(spool, change.pieces)
@@ -300,14 +327,17 @@ class TargetFile:
     ) -> tuple[str, str]:
         if journal is None:
             return "", ""
-        old = None if self.stat is None else self._state(old_digest)
+        old = None if self.stat is None else self.state(old_digest)
         try:
             return journal.begin(self.place.real, old, self._file if copied else None, temp, note)
         except OSError as error:
-            raise ToolError(
-                f"The undo journal cannot be written ({error.strerror}: {error.filename}), so {self.shown!r} was not "
-                "changed. Ask the user to look at the state folder."
-            ) from error
+            raise self._not_kept(error) from error
+
+    def _not_kept(self, error: OSError) -> ToolError:
+        return ToolError(
+            f"The undo journal cannot be written ({error.strerror}: {error.filename}), so {self.shown!r} was not "
+            "changed. Ask the user to look at the state folder."
+        )
 
     @contextmanager
     def _void_on_error(self, journal: UndoJournal | None, key: str) -> Iterator[None]:

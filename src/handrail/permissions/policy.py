@@ -125,11 +125,6 @@ class Policy:
         """Another current folder; the working folders stay."""
         return self if cwd == self.cwd else _build_index(replace(self, cwd=cwd, version=self.version + 1))
 
-    def by_source(self) -> Mapping[str, tuple[Rule, ...]]:
-        """The rules grouped by where they are written."""
-        names = dict.fromkeys(rule.source.name for rule in self.rules)
-        return MappingProxyType({name: tuple(r for r in self.rules if r.source.name == name) for name in names})
-
     @property
     def allow_rules(self) -> RulesBySource:
         """The texts of the allow rules by source, as tools may know them."""

@@ -94,7 +94,13 @@ def open_conversation(parts: SharedParts, spec: ConversationSpec, limits: Limits
         tools=tool_names,
         agents=agent_types,
     )
-    context = RunContext(spec.cwd, policy=parts.rails.snapshot, agent=identity, options=options)
+    context = RunContext(
+        spec.cwd,
+        undo=lambda: spec.services().undo,
+        policy=parts.rails.snapshot,
+        agent=identity,
+        options=options,
+    )
     history = History(spec.history if transcript is None else transcript.messages)
     state = ConversationState(catalog, context, parts.results, history, chain=spec.chain)
     if transcript is not None:

@@ -48,9 +48,8 @@ async def call_tool(
     hooks = SessionHooks(settings, HookSetup(cwd, session_id=results.folder.name), on_warning)
     rails = Rails(open_gate(settings, redactor=redactor_for(variables)), hooks)
     try:
-        async with ToolExecutor(
-            catalog.pool, RunContext(cwd), results, rails=rails, activate=catalog.activate
-        ) as executor:
+        run = RunContext(cwd, undo=lambda: services().undo)
+        async with ToolExecutor(catalog.pool, run, results, rails=rails, activate=catalog.activate) as executor:
             executor.add(ToolUse("call-1", name, raw))
             return await anext(executor.rest())
     finally:

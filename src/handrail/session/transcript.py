@@ -31,9 +31,6 @@ class TranscriptOptions:
     """The program around us keeps sessions as well, and may have brought this one."""
 
 
-NEW_SESSION = TranscriptOptions()
-
-
 def open_transcript(
     wish: TranscriptOptions, cwd: Path, store: TranscriptStore, env: Mapping[str, str]
 ) -> OpenTranscript | RebuiltTranscript | None:

@@ -1,8 +1,9 @@
 """
 Access: what one call touches, declared once by its tool from the parsed input.
 
-Scheduling, rules, hook conditions, audit, `explain` and questions all read this declaration, so a tool says it in one
-place. Paths stay as they were spelled: relative paths start at the working folder of the run, `~` is the home folder.
+Scheduling, rules, hook conditions, read-before-write, undo, audit, `explain` and questions all read this declaration,
+so a tool says it in one place. Paths stay as they were spelled: relative paths start at the working folder of the run,
+`~` is the home folder.
 """
 
 import os

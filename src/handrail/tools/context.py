@@ -14,6 +14,7 @@ from handrail.tools.abort import AbortSignal
 from handrail.tools.permission import NO_RULES, Decision, PermissionSnapshot
 
 if TYPE_CHECKING:
+    from handrail.files.journal import UndoJournal
     from handrail.files.paths import Place
 
 
@@ -116,6 +117,10 @@ class StateStore:
             self._state = change(self._state)
 
 
+def no_undo() -> None:
+    """For a run whose file changes are not kept for undo."""
+
+
 def message_of_one_call(use: ToolUse) -> AssistantMessage:
     """The message of a call that did not come from a model."""
     return AssistantMessage((use,))
@@ -127,6 +132,8 @@ class RunContext:
 
     cwd: Path
     files: FileMemory = field(default_factory=FileMemory)
+    undo: "Callable[[], UndoJournal | None]" = no_undo
+    """Returns the undo journal of file changes; None = there is none."""
     state: StateStore = field(default_factory=StateStore)
     policy: "Callable[[RunContext], PermissionSnapshot]" = lambda _run: NO_RULES
     """Returns the policy in force for this run."""

@@ -101,6 +101,8 @@ class Tool(ToolDisplay[In], ABC):
     always_load: bool = False
     blocking: ClassVar[bool] = False
     """True = `call_blocking` is run in a thread instead of `call`, so that it never blocks the event loop."""
+    tracks_files: ClassVar[bool] = False
+    """True = it checks, remembers and keeps for undo the files that it declares; else that is done around the call."""
 
     # What it accepts
 

@@ -85,7 +85,6 @@ async def test_conditions_of_a_command_that_nobody_checks_do_not_hold(tmp_path: 
 # The question
 
 
-@pytest.mark.proves("G38")
 async def test_a_question_shows_the_tool_the_input_the_risk_and_what_always_would_write(tmp_path: Path) -> None:
     person = Someone().now(Deny())
     desk = Desk(tmp_path, handler=person)
@@ -290,7 +289,6 @@ async def test_a_rule_that_is_made_while_a_person_thinks_counts(tmp_path: Path) 
     assert (await asking).verdict is Verdict.DENY
 
 
-@pytest.mark.proves("G41")
 async def test_a_new_rule_answers_the_questions_that_wait(tmp_path: Path) -> None:
     person = Someone()
     desk = Desk(tmp_path, handler=person)

@@ -50,6 +50,7 @@ class NotebookEdit(Tool[NotebookEditInput]):
     subject = "notebook_path"
     should_defer = True
     blocking = True
+    tracks_files = True
 
     def __init__(self, services: ToolServices) -> None:
         self._services = services

@@ -52,6 +52,7 @@ class Read(ReadOnlyTool[ReadInput]):
     max_result_chars = None
     always_load = True
     blocking = True
+    tracks_files = True
 
     def __init__(self, services: ToolServices) -> None:
         self._services = services

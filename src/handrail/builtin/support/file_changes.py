@@ -6,8 +6,9 @@ from typing import Any
 
 from handrail.builtin.services import ToolServices
 from handrail.errors import ToolError
+from handrail.files import read_check
 from handrail.files.copying import Pieces
-from handrail.files.diff import Hunk, count_changes, format_patch, limit_patch, make_hunks, split_lines
+from handrail.files.diff import Hunk, count_changes, format_patch, limit_patch
 from handrail.files.journal import Note, WriteResult
 from handrail.files.memory import FileMemory
 from handrail.files.paths import FileKind, Place, resolve
@@ -22,7 +23,6 @@ MAX_FILE_BYTES = 1024 * 1024 * 1024
 MAX_ORIGINAL_BYTES = 1024 * 1024
 MAX_SHOWN_LINES = 40
 MAX_SHOWN_CHARS = 500
-MAX_NEWS_LINES = 20
 
 
 def access_to(spelling: str, run: RunContext, services: ToolServices) -> Access:
@@ -36,12 +36,8 @@ def refusal(place: Place, files: FileMemory) -> Refuse | None:
     if place.kind in KINDS:
         return Refuse(f"{place.spelling!r} {KINDS[place.kind]}, not a file. Name a file.")
     if place.kind is FileKind.FILE and files.get(Path(place.real)) is None:
-        return Refuse(not_read(place.spelling))
+        return Refuse(read_check.not_read(place.spelling))
     return None
-
-
-def not_read(spelling: str) -> str:
-    return f"{spelling!r} has not been read yet. Read it first, then change it."
 
 
 def known_digest(target: TargetFile, files: FileMemory) -> str:
@@ -53,18 +49,7 @@ def known_digest(target: TargetFile, files: FileMemory) -> str:
             f"{target.shown!r} has {target.stat.st_size:,} bytes; {MAX_FILE_BYTES:,} is the most that can be changed "
             "here. Use a program."
         )
-    known = files.get(path)
-    if known is None:
-        raise ToolError(not_read(target.shown))
-    if files.is_unchanged(path, target.stat):
-        return known.digest
-    digest = target.digest()
-    if files.confirm(path, target.stat, digest):
-        return digest
-    raise ToolError(
-        f"{target.shown!r} has changed since you read it, and was left as it is. Read it again, then repeat the change."
-        + _news(target, files.content(path))
-    )
+    return read_check.known_digest(target, files)
 
 
 def write_change(
@@ -76,17 +61,6 @@ def write_change(
     written = target.write(pieces, digest, services.undo, Note(tool, ctx.use.id))
     ctx.files.note(Path(target.place.real), written.stat, written.digest)
     return written
-
-
-def _news(target: TargetFile, before: bytes | None) -> str:
-    """The changes since the last read, if they are known and short."""
-    source = target.source
-    if before is None or max(source.size, len(before)) > MAX_ORIGINAL_BYTES:
-        return ""
-    encoding = Encoding()
-    news = make_hunks(split_lines(encoding.decode(before)), split_lines(encoding.decode(source.read(0, source.size))))
-    lines = format_patch(news).split("\n")
-    return "\n".join(["\nWhat changed:", *lines]) if len(lines) <= MAX_NEWS_LINES else ""
 
 
 def original(target: TargetFile, encoding: Encoding) -> str | None:

@@ -1,0 +1,182 @@
+"""
+Checks, remembers and keeps for undo the files that a call declares, unless its tool does that itself.
+
+    before the decision   a file to be written must have been read
+    before the call       it must not have changed since, and its content goes into the undo journal
+    after the call        the journal learns the new content; what was read and written is remembered
+
+A declared folder stands for files that are not named, so it is neither checked nor kept. A file that is removed is
+kept, but need not have been read.
+"""
+
+import logging
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from threading import Lock
+
+from handrail.errors import ToolError
+from handrail.files.journal import FileState, Note
+from handrail.files.memory import ReadRecord
+from handrail.files.paths import FileKind, Place, resolve
+from handrail.files.read_check import known_digest, not_read
+from handrail.files.replace import KINDS, TargetFile
+from handrail.records import record
+from handrail.tools.request import CallRequest
+
+MAX_REMEMBERED_BYTES = 1024 * 1024 * 1024
+"""A bigger file is not hashed for having been read: the built-in tools could not change it anyway."""
+QUICK_FILES = 8
+QUICK_BYTES = 64 * 1024
+
+log = logging.getLogger(__name__)
+
+
+def unread_problem(request: CallRequest) -> str:
+    """Why the call cannot write what it declares: a file has not been read. Empty = all were read, or are new."""
+    for place in _places(request, request.access.writes):
+        if place.kind is FileKind.FILE and request.ctx.files.get(Path(place.real)) is None:
+            return not_read(place.spelling)
+    return ""
+
+
+@record
+class _ExpectedChange:
+    """A file that the call may change. `key`: of the entry in the journal; empty without a journal."""
+
+    place: Place
+    old: FileState | None
+    key: str
+
+
+class FileTracking:
+    """The declared files of one call, from just before it until just after it. Its methods block."""
+
+    def __init__(self, request: CallRequest) -> None:
+        access = request.access
+        self._writes, self._removes, self._reads = (
+            list(_places(request, spellings)) for spellings in (access.writes, access.removes, access.reads)
+        )
+        self._places = {place.real for place in (*self._writes, *self._removes, *self._reads)}
+        self._files = request.ctx.files
+        self._journal = request.ctx.run.undo() if access.changes_files else None
+        self._note = Note(request.tool.name, request.use.id)
+        self._looks: list[ReadRecord] = []
+        self._changes: dict[str, _ExpectedChange] = {}
+        self._missing_folders: dict[str, None] = {}
+        self._lock = Lock()
+        self._finished = False
+        self.notices: list[str] = []
+        """What the user should know about the undo journal."""
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether the files are only looked at, and are so few and small that a thread would take longer."""
+        few = self._journal is None and len(self._places) <= QUICK_FILES
+        return few and sum(map(_size, self._places)) <= QUICK_BYTES
+
+    def begin(self) -> None:
+        """
+        Look at all files before the call.
+
+        Raises:
+            ToolError: a file to be written was not read or has changed since, or the journal cannot be written.
+        """
+        with self._lock:
+            if self._finished:
+                return
+            for place in self._writes:
+                self._expect(place, must_be_read=True)
+            for place in self._removes:
+                self._expect(place, must_be_read=False)
+            for place in self._reads:
+                self._look(place)
+
+    def finish(self, *, done: bool) -> None:
+        """
+        Look at all files after the call, or after `begin` failed: what has not changed is no change.
+
+        `done`: the call went well, so that what it read and wrote is known.
+        """
+        with self._lock:  # of a call that was cancelled, `begin` may still be running
+            self._finished = True
+            for known in self._looks if done else ():
+                self._files.add(known)
+            for change in self._changes.values():
+                try:
+                    self._settle(change, done=done)
+                except (ToolError, OSError) as error:  # the journal has the old content and treats the new as unknown
+                    log.warning("%s cannot be looked at after the call: %s", change.place.real, error)
+
+    def _expect(self, place: Place, *, must_be_read: bool) -> None:
+        if place.kind in KINDS or place.real in self._changes:
+            return
+        with TargetFile(place) as target:
+            old = None
+            if target.exists:
+                old = target.state(known_digest(target, self._files) if must_be_read else target.digest())
+            key = ""
+            if self._journal is not None and (old is not None or must_be_read):
+                key, notice = target.expect_change(old.digest if old else "", self._journal, self._note)
+                self.notices += filter(None, [notice])
+        self._changes[place.real] = _ExpectedChange(place, old, key)
+        if old is None:
+            self._missing_folders |= dict.fromkeys(_missing_folders(place.real))
+
+    def _look(self, place: Place) -> None:
+        if place.kind is not FileKind.FILE or place.real in self._changes:
+            return
+        with suppress(ToolError), TargetFile(place) as target:  # the tool itself says what it cannot read
+            if target.stat is not None and target.stat.st_size <= MAX_REMEMBERED_BYTES:
+                known = self._files.get(Path(place.real))
+                unchanged = known is not None and self._files.is_unchanged(known.path, target.stat)
+                self._looks.append(known if known and unchanged else target.read_record(target.digest()))
+
+    def _settle(self, change: _ExpectedChange, *, done: bool) -> None:
+        journal, new = self._journal, None
+        if change.old is None and Path(change.place.real).is_dir():
+            if journal is not None and change.key:
+                journal.void(change.key)
+            return
+        with TargetFile(change.place) as target:
+            if target.exists:
+                known = target.read_record(target.digest())
+                new = target.state(known.digest)
+                if done:
+                    self._files.add(known)
+        if journal is None or not change.key:
+            return
+        if (change.old and change.old.digest) == (new and new.digest):
+            journal.void(change.key)
+            return
+        journal.ready(change.key, new)
+        for folder in [each for each in self._missing_folders if change.place.real.startswith(f"{each}/")]:
+            del self._missing_folders[folder]
+            if Path(folder).is_dir():
+                journal.folder_changed(folder, self._note, made=True)
+
+
+def _places(request: CallRequest, spellings: Iterable[str]) -> Iterator[Place]:
+    """Where paths led when the call was decided on; before that, where they lead now."""
+    ctx = request.ctx
+    decided = {place.spelling: place for place in (ctx.decision.places if ctx.decision else ())}
+    for spelling in spellings:
+        yield decided.get(spelling) or resolve(spelling, os.fspath(ctx.cwd), str(Path.home()))
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size  # noqa: PTH116  # costs less
+    except (OSError, ValueError):
+        return 0
+
+
+def _missing_folders(path: str) -> list[str]:
+    """The folders above a file that do not exist, the highest first."""
+    found: list[str] = []
+    for folder in Path(path).parents:
+        if os.path.lexists(folder):
+            break
+        found.append(str(folder))
+    return found[::-1]
