@@ -192,7 +192,6 @@ from handrail.builtin.table import USUAL_FEATURES, base_tools
 from handrail.tools.catalog import Catalog
 from handrail.tools.pool import Deferral, Ingredients, definition_json
 from handrail.tools.tool import PLAIN_VIEW
-from tests.tools.wire import serialise
 
 def unexpected():
     raise AssertionError("no tool was called, so none is handed anything")

@@ -42,7 +42,6 @@ def refusal(place: Place, files: FileMemory) -> Refuse | None:
 
 def known_digest(target: TargetFile, files: FileMemory) -> str:
     """The hash of the present content, which this agent has read."""
-    path = Path(target.place.real)
     assert target.stat is not None
     if target.stat.st_size > MAX_FILE_BYTES:
         raise ToolError(
