@@ -29,6 +29,7 @@ from handrail.tools.pool import (
 from handrail.tools.schema import Input
 from handrail.tools.stub import load_tool
 from handrail.tools.tool import PLAIN_VIEW, PromptView, Tool
+from tests.tools.wire import serialise
 
 AUTO = Deferral(mode="auto")
 EVERY = Environment(features=DEFAULT_FEATURES, variables={"HANDRAIL_REPL": "1"})
@@ -193,7 +194,6 @@ from handrail.builtin.table import USUAL_FEATURES, base_tools
 from handrail.tools.catalog import Catalog
 from handrail.tools.pool import Deferral, Ingredients
 from handrail.tools.tool import PLAIN_VIEW
-from tests.tools.wire import serialise
 
 def unexpected():
     raise AssertionError("no tool was called, so none is handed anything")
