@@ -143,10 +143,9 @@ def shell_case(case: Case, command: str, lookup: Lookup) -> Case:
     free = tuple(at not in blocked and harmless(parts, at, facts, accepts) for at in range(len(parts)))
     opened = tuple(at not in shut for at in range(len(parts)))
     read_only = read_only and not facts.access.changes_files
-    files += case.files
     return Case(
-        case.use, policy, case.tool, facts, case.mcp, read_only, files, analysis, parts, free, opened, background,
-        case.targets,
+        case.use, policy, case.tool, facts, case.mcp, read_only, files + case.files, analysis, parts, free, opened,
+        background, case.targets,
     )  # fmt: skip
 
 

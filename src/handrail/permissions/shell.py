@@ -238,7 +238,10 @@ def compile_shell(spec: str) -> WildcardPattern:
 def cut(spec: str) -> list[str | None]:
     """Split a spec into texts and wildcards (None); blanks outside quotes become the word separator, `x:*` is `x *`."""
     spec = spec[:-2] + " *" if spec.endswith(":*") else spec
-    return quoted_cut(spec) if ODD.search(spec) else plain_cut(spec)
+    pieces = quoted_cut(spec) if ODD.search(spec) else plain_cut(spec)
+    if pieces[-1] is not None:
+        pieces[-1] = pieces[-1].rstrip(WORD_END)
+    return pieces
 
 
 def quoted_cut(spec: str) -> list[str | None]:
@@ -264,8 +267,6 @@ def quoted_cut(spec: str) -> list[str | None]:
             pieces.append(char)
         elif char != WORD_END or not last.endswith(WORD_END):
             pieces[-1] = last + char
-    if pieces[-1] is not None:
-        pieces[-1] = pieces[-1].rstrip(WORD_END)
     return pieces
 
 
@@ -277,8 +278,6 @@ def plain_cut(spec: str) -> list[str | None]:
         pieces.append(None)
         if text:
             pieces.append(text)
-    if pieces[-1] is not None:
-        pieces[-1] = pieces[-1].rstrip(WORD_END)
     return pieces
 
 

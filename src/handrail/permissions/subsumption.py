@@ -12,12 +12,7 @@ ANYTHING = "\x01"
 
 
 class RuleCover:
-    """
-    Finds the rules that cover a given rule, without comparing it with all of them.
-
-    Of identical rules the first stands for all. A pattern is indexed by its rarest literal text: every command that it
-    covers contains this text.
-    """
+    """Finds the rules that cover a rule, by the rarest literal text of their patterns: what they cover contains it."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self._alike: dict[tuple[str, str], dict[tuple[Behaviour, str], Rule]] = {}
