@@ -16,12 +16,7 @@ def takes_time(request: CallRequest) -> bool:
 
 
 def holds(rule: Rule, request: CallRequest, cwd: str, home: str) -> bool:
-    """
-    Whether anything in the call matches, as an ask rule would: any command of a line, any file of a folder it walks.
-
-    A command line that is not understood may contain anything, so it matches. If the rule is about files, so does a
-    call whose tool declares nothing. That a tool leaves out what rules keep back does not count: this is no such rule.
-    """
+    """Whether an ask rule would match anything in the call; a line that is not understood may contain anything."""
     case = case_of(_unfiltered(request), _policy(rule, cwd, home))
     if case.analysis is not None and case.analysis.problems and rule.tool == "Bash":
         return True
@@ -29,7 +24,7 @@ def holds(rule: Rule, request: CallRequest, cwd: str, home: str) -> bool:
 
 
 def _unfiltered(request: CallRequest) -> CallRequest:
-    access = request.access._replace(filtered=False)
+    access = request.access._replace(filtered=False)  # tools leave out what rules keep back: this is no such rule
     return CallRequest(request.use, request.tool, request.args, request.ctx, read_only=request.read_only, access=access)
 
 

@@ -82,7 +82,8 @@ def removals(analysis: Analysis) -> Iterator[tuple[int, Removal]]:
     line = Line(analysis)
     for at, segment in enumerate(analysis.segments):
         effects = [effect for effect in segment.effects if effect.removes and effect.word is not None]
-        if effects or (segment.argv and segment.argv[0].literal is None) or removes_nothing(segment):
+        aliased = "alias" in segment.path and is_remover(segment.argv)  # its operands come from elsewhere
+        if effects or (segment.argv and segment.argv[0].literal is None) or aliased:
             yield from ((at, removal) for removal in distinct(line.removed(segment, effects)))
 
 
@@ -97,11 +98,6 @@ def distinct(found: Iterable[Removal]) -> Iterator[Removal]:
             yield removal
 
 
-def removes_nothing(segment: Segment) -> bool:
-    """Whether it is a removing command without an operand, as an alias may hold: its words come from elsewhere."""
-    return "alias" in segment.path and is_remover(segment.argv)
-
-
 def is_remover(words: tuple[Word, ...]) -> bool:
     """Whether the operands of a command are removed or moved away."""
     entry = tables.lookup(words[0].literal or "") if words else None
@@ -111,16 +107,12 @@ def is_remover(words: tuple[Word, ...]) -> bool:
 
 
 def possible_removals(analysis: Analysis) -> tuple[Removal, ...]:
-    """
-    What the commands that a line might run besides its segments would remove; their words are taken as plain text.
-
-    How they feed each other is not known: if one removes what it is given, that may be what any of them prints, and
-    any place that the line names.
-    """
+    """What the commands that a line might run besides its segments would remove; their words count as plain text."""
     lines = (*analysis.suspects, *written_commands(analysis.segments))
     commands = [tuple(map(literal_word, words)) for words in lines if tables.lookup(words[0]) is not None]
     found = {command: list(of_words(command)) for command in commands}
     possible = [removal for removed in found.values() for removal in removed]
+    # how they feed each other is not known: it may be what any of them prints, and any place that the line names
     if any(is_given(command, removed) for command, removed in found.items()):
         possible += [Removal(*place) for command in commands for place in printed_words(segment_of(command))]
         possible += [Removal(*place, guessed=True) for place in Line(analysis).named]
@@ -224,7 +216,7 @@ class Line:
     def guess(self, rest: str, whole: bool, complete: Callable[[Word], Word]) -> Iterator[Removal]:
         """Each place that the line names with the rest of a removed word. Of too many words only the places count."""
         if len(self.guessed) >= MAX_GUESSED:
-            rest, complete = "", as_it_is
+            rest, complete = "", lambda named: named
         if (rest, whole) not in self.guessed:
             self.guessed.add((rest, whole))
             for seen_from, named, all_of_it in self.named:
@@ -232,11 +224,7 @@ class Line:
 
     @cached_property
     def named(self) -> tuple[Source, ...]:
-        """
-        Every place that the line names, for a removed word that is not known.
-
-        Only what a variable, a list or a text on the line can carry counts as removed with all that is in it.
-        """
+        """Every place that the line names; what a variable, list or text carries is removed with all that is in it."""
         found = [(binding.segment, binding.word, True) for binding in self.analysis.bindings]
         if "$_" in self.analysis.text:
             found += self.last_words
@@ -485,10 +473,6 @@ def fed_words(segment: Segment) -> tuple[list[Source], bool]:
         whole = whole and source.entry in PASS_ALL
         source = source.fed_by
     return [], False
-
-
-def as_it_is(word: Word) -> Word:
-    return word
 
 
 def replaced(word: Word, at: int, source: Word) -> Word:
