@@ -149,12 +149,7 @@ def permission_rules(values: Any) -> Iterator[tuple[Behaviour, list[str]]]:
 
 
 def fitting(path: tuple[str, ...], text: str) -> Any:
-    """
-    The value that a text stands for.
-
-    Raises:
-        SettingsError: it does not fit the key.
-    """
+    """The value that a text stands for; SettingsError if it does not fit the key."""
     known = find(path)
     try:
         value = text if known and known.schema.get("type") == "string" else json.loads(text)

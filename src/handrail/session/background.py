@@ -55,12 +55,7 @@ def unheard_tasks(services: Callable[[], ToolServices]) -> tuple[TaskFacts, ...]
 
 
 async def stop_task(services: Callable[[], ToolServices], task_id: str) -> None:
-    """
-    End a background task.
-
-    Raises:
-        HandrailError: there is none of that id.
-    """
+    """End a background task; HandrailError if there is none of that id."""
     tasks = _loaded_module(TASKS)
     task = tasks.tasks_of(services()).get(task_id) if tasks else None
     if task is None:

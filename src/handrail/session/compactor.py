@@ -131,11 +131,7 @@ def _owner_only(path: str, flags: int) -> int:
 
 
 class SessionCompactor:
-    """
-    Compacts the conversation of a session with the session's own model, whose answers go on its bill.
-
-    Without `automatic` it works only when a person asks for a summary.
-    """
+    """Compacts with the session's own model, on its bill; without `automatic`, only when the user asks for it."""
 
     def __init__(self, model: SessionModel, folder: Path, *, automatic: bool) -> None:
         self.automatic = automatic

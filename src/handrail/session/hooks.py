@@ -24,11 +24,7 @@ ORDER = ("user", "plugin", "project", "local", "skill", "flag", "session", "call
 
 @record
 class HookOptions:
-    """
-    What settings say about hooks besides the hooks themselves.
-
-    `urls` and `variables` limit HTTP hooks; None = no limit.
-    """
+    """What settings say about hooks besides the hooks; `urls` and `variables` limit HTTP hooks, None = no limit."""
 
     strict: bool = True
     urls: tuple[str, ...] | None = None

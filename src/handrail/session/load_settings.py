@@ -84,12 +84,7 @@ def load(
     before: Settings | None = None,
     frozen_sources: frozenset[str] = frozenset(),
 ) -> LoadedSettings:
-    """
-    What counts in a folder with this environment. What counted `before` still does for the `frozen_sources`.
-
-    Raises:
-        SettingsError: policy or a flag cannot be used; nothing may run.
-    """
+    """What counts in a folder, or counted `before` for `frozen_sources`; after a SettingsError nothing may run."""
     settings = gather_settings(places, env, asked, policies, before, frozen_sources=frozen_sources)
     return loaded_from(settings, places, env, asked, starting=before is None)
 
@@ -123,12 +118,7 @@ def loaded_from(
 def mode_of(
     settings: Settings, asked: SettingsFlags, env: Mapping[str, str], problems: list[Problem], *, starting: bool
 ) -> Mode:
-    """
-    The mode to start in. A mode from settings that cannot be had falls back to default; one that was asked for fails.
-
-    Raises:
-        SettingsError: the command line asks for a mode that is switched off or not safe here.
-    """
+    """The mode to start in: one of settings that cannot be had becomes default, one of a flag is a SettingsError."""
     if not asked.flags_widen and (asked.bypass or asked.allow_bypass or asked.mode in BEYOND_DEFAULT):
         wider = asked.mode if asked.mode in BEYOND_DEFAULT else BYPASS
         raise SettingsError(f"the mode {wider} cannot be used with --safe-mode. Leave out one of them.")
@@ -167,12 +157,7 @@ def auto_obstacle(settings: Settings) -> str:
 def folders_of(
     settings: Settings, asked: SettingsFlags, places: SettingsPlaces, problems: list[Problem], *, starting: bool
 ) -> tuple[str, ...]:
-    """
-    The project, the folders of settings, and those of the command line.
-
-    Raises:
-        SettingsError: --add-dir names no folder.
-    """
+    """The project, the folders of settings, and those of --add-dir; SettingsError if that names no folder."""
     found = {places.cwd: None}
     managed_only = bool(settings.get_managed("allowManagedPermissionRulesOnly"))
     for layer in settings.layers:

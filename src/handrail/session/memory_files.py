@@ -81,11 +81,7 @@ def read_memory(where: Places, switches: Switches = DEFAULTS) -> Memory:
 
 
 def read_memory_near(path: Path, where: Places, known: Memory, switches: Switches = DEFAULTS) -> Memory:
-    """
-    What is known once `path` was read. Its folders' files and the rules for it are new at the end of `files`.
-
-    Returns `known` itself when there is nothing to look for, without touching the disk.
-    """
+    """What is known once `path` was read, new files last; `known` itself, without disk access, if nothing is new."""
     near = memory_for(path, where.cwd, known)
     if not switches.project or not (near.folders or near.rules):
         return known

@@ -41,12 +41,7 @@ def model_options(loaded: LoadedSettings, flags: ModelOptions) -> ModelOptions:
 
 
 def credential(loaded: LoadedSettings) -> str:
-    """
-    What apiKeyHelper prints; empty if there is none, or the environment holds a key.
-
-    Raises:
-        ProviderSetupError: it does not give one.
-    """
+    """What apiKeyHelper prints, "" without one or with a key in the environment; ProviderSetupError if it fails."""
     command = loaded.settings.get("apiKeyHelper")
     names = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY")
     if not command or any(loaded.env.get(name) for name in names):

@@ -1,8 +1,4 @@
-"""
-The settings of a running session: the policy they make, what a person agrees to meanwhile, and files that change.
-
-A start only reads and merges files. Rules are parsed, and lines counted, when the first call has to be decided.
-"""
+"""The settings of a running session and its policy; rules are parsed when the first call has to be decided."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -43,11 +39,7 @@ def removes_tool(rule: str) -> bool:
 
 
 class SessionSettings:
-    """
-    The settings of a running session. Each question looks whether a file changed; there is no thread that watches.
-
-    `on_warning` gets what a person should know.
-    """
+    """The settings of a running session. Each question checks whether a file changed; no thread watches them."""
 
     def __init__(
         self,
@@ -143,12 +135,7 @@ class SessionSettings:
         return self._in_force.last.mode if self._in_force else self.loaded.mode.name
 
     def set_mode(self, mode: str) -> str:
-        """
-        Change the mode of this session; the mode that is in force then.
-
-        Raises:
-            HandrailError: there is no such mode, or it cannot be entered.
-        """
+        """Change the mode of this session; the mode in force then. HandrailError if it cannot be entered."""
         try:
             policy = self.in_force().apply(lambda policy: policy.with_mode(mode))
         except ValueError as error:

@@ -34,11 +34,7 @@ def make_catalog(
     interactive: bool = False,
     mcp: tuple[AnyTool, ...] = (),
 ) -> Catalog:
-    """
-    The catalog of a run; nothing is loaded before its pool is asked for.
-
-    `planning` tells whether the mode is plan: then what never only reads is left out until the mode is another one.
-    """
+    """The catalog of a run, loaded when its pool is needed; while `planning`, it leaves out what never only reads."""
     entries = base_tools(lambda: catalog, services or partial(_default_services, variables))
     catalog = Catalog(
         Ingredients(

@@ -16,12 +16,7 @@ SERVER_TOOLS = "mcp__*"
 
 
 def with_named_agent(spec: SessionSpec, env: Mapping[str, str]) -> SessionSpec:
-    """
-    The specification as the agent definition that it names changes it.
-
-    Raises:
-        HandrailError: there is no such agent, or it cannot lead.
-    """
+    """The specification as the agent that it names changes it; HandrailError if there is none, or it cannot lead."""
     agents, problems = find_agents(spec.cwd, env, spec.tools.agents, spec.flags.instruction_sources)
     if spec.agent not in agents:
         wrong = "".join(f"\n{problem}" for problem in problems)

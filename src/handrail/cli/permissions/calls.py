@@ -79,12 +79,7 @@ class Unknown(RawTool):
 
 
 def policy_of(chosen: argparse.Namespace) -> Policy:
-    """
-    The policy that the flags ask for.
-
-    Raises:
-        HandrailError: the settings cannot be read, or there is no such mode or folder.
-    """
+    """The policy that the flags ask for; HandrailError if settings, mode or folder cannot be used."""
     cwd = Path(chosen.cwd or ".")
     if not cwd.is_dir():
         raise HandrailError(f"--cwd: {chosen.cwd!r} is not a folder.")
@@ -94,12 +89,7 @@ def policy_of(chosen: argparse.Namespace) -> Policy:
 
 
 def read_call(tool: str, text: str | None) -> ToolUse:
-    """
-    A call from `TOOL JSON`, or from the form of a rule: `Bash(git push)`.
-
-    Raises:
-        HandrailError: the text is not a call.
-    """
+    """A call from `TOOL JSON`, or from the form of a rule, `Bash(git push)`; HandrailError if the text is neither."""
     if text is not None:
         try:
             values = json.loads(text)
@@ -119,7 +109,7 @@ def read_call(tool: str, text: str | None) -> ToolUse:
     return ToolUse("call-1", name, {field: rest[:-1]})
 
 
-def judged(use: ToolUse, policy: Policy, evidence: Evidence = NOTHING_SAID) -> tuple[Case, Decision]:
+def decide_call(use: ToolUse, policy: Policy, evidence: Evidence = NOTHING_SAID) -> tuple[Case, Decision]:
     """The decision on a call that does not run. Conditions of a command line are assumed to hold."""
     case = case_of(request_of(use, policy.cwd), policy, evidence)
     return case, decide_case(case)
@@ -133,13 +123,13 @@ def request_of(use: ToolUse, cwd: str) -> CallRequest:
 def tool_called(name: str) -> AnyTool:
     """The installed tool of that name, or one that declares nothing."""
     plain = ALIASES.get(name, name)
-    if made := installed().get(plain):
-        return load_tool(made())
+    if load := tool_loaders().get(plain):
+        return load_tool(load())
     return WebFetch() if plain == "WebFetch" else Unknown(plain)
 
 
 @cache
-def installed() -> Mapping[str, Any]:
+def tool_loaders() -> Mapping[str, Any]:
     """Name -> how to make the tool. Nothing is loaded before it is made."""
     entries = base_tools(no_catalog, lambda: default_services(os.environ))
     return {entry.name: entry.load for entry in entries if entry.name != "ToolSearch"}
