@@ -94,7 +94,7 @@ def gather_settings(
     env: Mapping[str, str],
     asked: SettingsFlags,
     policies: "Iterable[PolicySource]",
-    before: Settings | None,
+    before: Settings | None = None,
     *,
     frozen_sources: frozenset[str] = frozenset(),
 ) -> Settings:
@@ -124,7 +124,9 @@ def mode_of(
         raise SettingsError(f"the mode {wider} cannot be used with --safe-mode. Leave out one of them.")
     wished = BYPASS if asked.bypass else asked.mode or settings.get("permissions", "defaultMode") or "default"
     name = "default" if wished == "manual" else wished
-    obstacles = {BYPASS: bypass_obstacle(settings, env), "auto": auto_obstacle(settings)}
+    obstacles = {BYPASS: bypass_obstacle(settings, env), "auto": ""}
+    if settings.get("permissions", "disableAutoMode") == "disable":
+        obstacles["auto"] = "disableAutoMode is set in the settings."
     bypass = not obstacles[BYPASS] and (asked.allow_bypass or name == BYPASS)
     if asked.allow_bypass and obstacles[BYPASS]:
         problems.append(Problem("cli", "--allow-dangerously-skip-permissions", 0, obstacles[BYPASS]))
@@ -146,12 +148,6 @@ def bypass_obstacle(settings: Settings, env: Mapping[str, str]) -> str:
     if os.geteuid() == 0 and env.get("IS_SANDBOX") != "1":
         return "you are root. Use another user, or set IS_SANDBOX=1 if this machine is a sandbox."
     return ""
-
-
-def auto_obstacle(settings: Settings) -> str:
-    """Why mode auto may not be used; empty if it may."""
-    switched_off = settings.get("permissions", "disableAutoMode") == "disable"
-    return "disableAutoMode is set in the settings." if switched_off else ""
 
 
 def folders_of(

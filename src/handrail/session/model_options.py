@@ -57,7 +57,7 @@ def credential(loaded: LoadedSettings) -> str:
 
 
 def _helper_folder(loaded: LoadedSettings) -> str:
-    """A trusted project's helper runs in the project; anybody else's must not find the project's files by accident."""
+    """A trusted project's helper runs in the project; any other must not find its files by accident."""
     layer = next(layer for layer in loaded.settings.layers if "apiKeyHelper" in layer.values)
     return loaded.folders[0] if layer.source in ("local", "project") else "/"
 

@@ -11,7 +11,6 @@ from typing import Any
 
 from pydantic import ConfigDict
 
-from handrail.builtin.table import base_tools
 from handrail.conversation.blocks import Json, ToolUse
 from handrail.errors import HandrailError
 from handrail.permissions.case import Case
@@ -20,9 +19,8 @@ from handrail.permissions.facts import NOTHING_SAID, Evidence
 from handrail.permissions.policy import ModeAvailability, Policy
 from handrail.permissions.rules import ALIASES, Rule
 from handrail.session.policy import current_policy
-from handrail.session.services import default_services
+from handrail.session.tools import builtin_loaders
 from handrail.tools.access import Access
-from handrail.tools.catalog import Catalog
 from handrail.tools.context import RunContext
 from handrail.tools.permission import Decision
 from handrail.tools.pool import AnyTool
@@ -130,13 +128,8 @@ def tool_called(name: str) -> AnyTool:
 
 @cache
 def tool_loaders() -> Mapping[str, Any]:
-    """Name -> how to make the tool. Nothing is loaded before it is made."""
-    entries = base_tools(no_catalog, lambda: default_services(os.environ))
-    return {entry.name: entry.load for entry in entries if entry.name != "ToolSearch"}
-
-
-def no_catalog() -> Catalog:
-    raise LookupError("tools are only looked at here")
+    """Name -> how to make the tool, for all but the one that searches for tools."""
+    return {name: load for name, load in builtin_loaders(os.environ).items() if name != "ToolSearch"}
 
 
 def rule_json(rule: Rule) -> dict[str, str]:
