@@ -1,8 +1,4 @@
-"""
-`handrail doctor`: what is installed, what protects you, and what is wrong.
-
-Exit code 0: nothing is wrong, though optional parts may be missing. 1: at least one problem.
-"""
+"""`handrail doctor`: what is installed, what protects you, and what is wrong; exit code 1 if there is a problem."""
 
 import argparse
 import json

@@ -4,8 +4,6 @@ From settings, flags and environment to what a session works with: mode, folders
     for rules           all sources are pooled; deny, then ask, then allow
     for the mode        --permission-mode > settings
     for variables       the `env` of settings goes before the environment that handrail was started with
-
-`live` makes the policy from it, `wishes` what is asked of a model.
 """
 
 import os
@@ -49,7 +47,7 @@ class Mode:
 
 @record
 class LoadedSettings:
-    """What counts now. The policy is not in it: `Live` builds it when it is first needed."""
+    """What counts now. The policy is not in it: `SessionSettings` builds it when it is first needed."""
 
     settings: Settings
     mode: Mode

@@ -32,10 +32,11 @@ from handrail.transcripts.store import OpenTranscript
 
 if TYPE_CHECKING:
     from handrail.files import restore
-    from handrail.session import mcp_servers, slash_commands, subagents
+    from handrail.session import mcp_servers, slash_commands, slash_files, subagents
 else:
     restore = lazy("handrail.files.restore")
     slash_commands = lazy("handrail.session.slash_commands")
+    slash_files = lazy("handrail.session.slash_files")
 
 WARM_UP_DELAY = 0.05
 """By then, in seconds, the first request has left and the model thinks: time to load the tools it may call."""
@@ -88,12 +89,10 @@ class Session:
             if isinstance(event, RequestSent) and (event.turn, event.attempt) == (1, 1):
                 self._begin_request(prompt_id)
 
-        begin = self.commands.begin if self._may_be_command(message, literal) else None
-        return drive(self.conversation, message, begin=begin, on_event=on_event, on_end=self.model.close_replaced)
-
-    def _may_be_command(self, message: UserMessage, literal: bool) -> bool:
         first = message.content[0] if message.content and self.spec.slash_commands and not literal else None
-        return isinstance(first, Text) and first.text.lstrip().startswith("/")
+        is_command = isinstance(first, Text) and first.text.lstrip().startswith("/")
+        begin = self.commands.begin if is_command else None
+        return drive(self.conversation, message, begin=begin, on_event=on_event, on_end=self.model.close_replaced)
 
     def _begin_request(self, prompt_id: str) -> None:
         journal = self.services().undo if prompt_id else None
@@ -116,7 +115,7 @@ class Session:
     def commands(self) -> "slash_commands.SlashCommands":
         """The slash commands of this session."""
         sources, env = self.settings.flags.instruction_sources, self.settings.loaded.env
-        return slash_commands.open_commands(self, self.spec.cwd, env, sources)
+        return slash_commands.SlashCommands(self, slash_files.find_commands(self.spec.cwd, env, sources))
 
     # What may change
 

@@ -58,12 +58,7 @@ def open_transcript(
 
 
 def mirror_folder(cwd: Path, env: Mapping[str, str]) -> Path:
-    """
-    Where programs that keep sessions themselves look for those of a folder.
-
-    Nothing is written there. Lines of the mirror name files as if they were there, and a program that brings a session
-    back puts it there and says so with CLAUDE_CONFIG_DIR.
-    """
+    """Where other programs keep a folder's sessions; nothing is written there, only named in lines of the mirror."""
     home = Path(env.get("HOME") or Path.home())
     return Path(env.get("CLAUDE_CONFIG_DIR") or home / ".claude") / "projects" / folder_name(os.path.realpath(cwd))
 
