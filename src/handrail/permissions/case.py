@@ -182,7 +182,7 @@ def shell_touches(analysis: Analysis, policy: Policy, lookup: Lookup) -> Iterato
                 yield from finder.files(segment, effect.word, FileEffect.WRITE, at)
         if not segment.entry or segment.does(Does.UNLISTED):
             yield from finder.guess_files(segment, at)
-    yield from finder.removed(analysis)
+    yield from finder.find_removed(analysis)
 
 
 class _TooMuchError(Exception):
@@ -239,7 +239,7 @@ class Finder:
             self.lookup.locate(path, "/").real in here for folder in folders for path in {folder, normalize(folder)}
         )
 
-    def removed(self, analysis: Analysis) -> Iterator[FileAccess]:
+    def find_removed(self, analysis: Analysis) -> Iterator[FileAccess]:
         """The files that a line would remove, and those that it may remove where it could not be parsed."""
         for part, removal in removals(analysis):
             yield from self.removal(removal, part)

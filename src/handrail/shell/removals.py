@@ -84,7 +84,7 @@ def removals(analysis: Analysis) -> Iterator[tuple[int, Removal]]:
         effects = [effect for effect in segment.effects if effect.removes and effect.word is not None]
         aliased = "alias" in segment.path and is_remover(segment.argv)  # its operands come from elsewhere
         if effects or (segment.argv and segment.argv[0].literal is None) or aliased:
-            yield from ((at, removal) for removal in distinct(line.removed(segment, effects)))
+            yield from ((at, removal) for removal in distinct(line.find_removed(segment, effects)))
 
 
 def distinct(found: Iterable[Removal]) -> Iterator[Removal]:
@@ -175,7 +175,7 @@ class Line:
             found.setdefault(binding.name, []).append(binding)
         return found
 
-    def removed(self, segment: Segment, effects: list[Effect]) -> Iterator[Removal]:
+    def find_removed(self, segment: Segment, effects: list[Effect]) -> Iterator[Removal]:
         for effect in effects:
             if effect.word is not None:
                 yield from Follower(self).follow(segment, effect.word)
@@ -205,7 +205,7 @@ class Line:
         if any(piece.text and piece.kind is not PieceKind.BRACE for piece in word.pieces[:at]):
             return
         rest = word._replace(pieces=word.pieces[at + 1 :])
-        yield from self.guess(str(rest), whole, lambda named: replaced(word, at, named))
+        yield from self.guess(str(rest), whole, lambda named: replace_piece(word, at, named))
 
     def in_named_folders(self, word: Word, whole: bool) -> Iterator[Removal]:
         """The word in each folder that the line names: the one in which the command runs is not known."""
@@ -385,7 +385,7 @@ class Follower:
                     break
                 self.left -= 1
                 self.line.left -= 1
-                yield from self.follow(seen_from, replaced(word, at, source), whole and all_of_it)
+                yield from self.follow(seen_from, replace_piece(word, at, source), whole and all_of_it)
             if not complete:
                 self.complete = False
                 yield from self.line.guesses(word, at, whole) if self.guesses else ()
@@ -406,7 +406,7 @@ class Follower:
         if POSITIONAL.match(piece.text) or (piece.kind is PieceKind.INPUT and piece.text == PLACE):
             known = segment._replace(arguments=())
             found = [(known, argument, True) for argument in segment.arguments]
-            found += self.bound(segment, POSITIONALS)
+            found += self.bound_words(segment, POSITIONALS)
             return found, bool(found)
         if piece.text.startswith("$"):
             return self.variable(segment, piece)
@@ -416,7 +416,7 @@ class Follower:
         match = VARIABLE.match(piece.text)
         name, operator, text = match.groups("") if match else ("", "", "")
         text = text.removesuffix("}")
-        found = self.bound(segment, name)
+        found = self.bound_words(segment, name)
         if name == "_":  # the last word of the command before
             found += self.line.last_words
         blanks = SEPARATORS if "IFS" in self.line.bindings else BLANKS
@@ -435,7 +435,7 @@ class Follower:
         # What a pattern cuts off may be all that made the place harmless.
         return found, complete and not operator.startswith("/") and not (operator and WILD.search(text))
 
-    def bound(self, segment: Segment, name: str) -> list[Source]:
+    def bound_words(self, segment: Segment, name: str) -> list[Source]:
         """The words that the line puts into a variable. They are removed in `segment`, wherever they come from."""
         return [
             (
@@ -475,7 +475,7 @@ def fed_words(segment: Segment) -> tuple[list[Source], bool]:
     return [], False
 
 
-def replaced(word: Word, at: int, source: Word) -> Word:
+def replace_piece(word: Word, at: int, source: Word) -> Word:
     return source._replace(pieces=(*word.pieces[:at], *source.pieces, *word.pieces[at + 1 :]))
 
 
