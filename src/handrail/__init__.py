@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from handrail.loop.events import LoopEvent, RunEnded
     from handrail.loop.limits import Limits
     from handrail.permissions.policy import Policy
+    from handrail.providers.choose import ModelOptions
     from handrail.session.agent import Agent, query
     from handrail.session.answer import Answer
+    from handrail.session.spec import SessionHost, SessionSpec
     from handrail.tools.abort import AbortReason, AbortSignal
     from handrail.tools.access import Access
     from handrail.tools.cards import Card
@@ -44,6 +46,8 @@ __version__ = "0.1.0"
 _HOME = {
     "session.agent": ("Agent", "query"),
     "session.answer": ("Answer",),
+    "session.spec": ("SessionHost", "SessionSpec"),
+    "providers.choose": ("ModelOptions",),
     "conversation.blocks": ("BrokenToolUse", "Document", "Image", "Text", "ToolResult", "ToolUse"),
     "dispatch.approval.question": ("Question",),
     "dispatch.executor": ("ToolExecutor",),
@@ -104,6 +108,7 @@ __all__ = [
     "InputError",
     "Limits",
     "LoopEvent",
+    "ModelOptions",
     "Opinion",
     "Outcome",
     "Output",
@@ -122,6 +127,8 @@ __all__ = [
     "RunEnded",
     "RunError",
     "Scheduling",
+    "SessionHost",
+    "SessionSpec",
     "Status",
     "Strength",
     "Text",

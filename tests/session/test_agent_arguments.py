@@ -63,6 +63,8 @@ def calls(*uses: Any) -> ScriptedModel:
         ({"hooks": {"PreTool": [print]}}, "hooks has 'PreTool', which is not an event. There are PreToolUse"),
         ({"settings": "no.json"}, "settings is 'no.json', which is not a file"),
         ({"tools": [print]}, "is not a tool. Put @tool above a function"),
+        ({"tools": deploy}, "tools is the tool 'deploy'. Give a list of tools: [deploy]"),
+        ({"session": "x" * 300}, "letters"),
         ({"output": 3}, "Give a JSON Schema with an object at its root, or a Pydantic model"),
         ({"cwd": "/nonexistent/folder"}, "cwd is '/nonexistent/folder', which is not a folder"),
         ({"session": 3}, "session is 3. Give True, False, or the id of a session"),
@@ -192,3 +194,26 @@ async def test_a_structured_answer_has_the_type_of_the_output(env: dict[str, str
     person: Person = (await typed.ask("Who?")).structured
 
     assert person == Person(name="Ada")
+
+
+async def test_a_text_stream_that_is_left_early_does_not_hold_up_the_next_prompt(env: dict[str, str]) -> None:
+    agent = Agent(ScriptedModel([[say("One."), say("Two.")], [say("Three.")]]), builtin_tools=False, env=env)
+
+    async for _ in agent.stream_text("Talk."):
+        break
+
+    assert (await agent.ask("Again.")).text == "Three."
+
+
+async def test_a_closed_agent_says_so(folder: Path, env: dict[str, str]) -> None:
+    async with Agent(ScriptedModel([[say("One.")]] * 2), cwd=folder, env=env, session="kept") as agent:
+        await agent.ask("Go.")
+
+    with pytest.raises(HandrailError, match="This conversation was closed"):
+        await agent.ask("Go on.")
+
+
+@pytest.mark.parametrize(("prompt", "words"), [(None, "The prompt is None. Give a text"), (3, "The prompt is 3")])
+async def test_a_prompt_that_is_none_is_refused(prompt: Any, words: str, env: dict[str, str]) -> None:
+    with pytest.raises(HandrailError, match=words):
+        await Agent(ScriptedModel([]), env=env).ask(prompt)

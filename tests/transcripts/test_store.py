@@ -90,9 +90,9 @@ def test_two_processes_cannot_write_one_session(store: TranscriptStore) -> None:
     try:
         assert other.stdout is not None
         assert other.stdout.readline() == "locked\n"
-        with pytest.raises(SessionError, match="in use by another process"):
+        with pytest.raises(SessionError, match="in use already, here or in another process"):
             store.resume(path, "/proj")
-        with pytest.raises(SessionError, match="in use by another process"):
+        with pytest.raises(SessionError, match="in use already, here or in another process"):
             store.remove(path)
         assert store.fork(path, "/proj").messages == (HELLO, REPLY)
     finally:

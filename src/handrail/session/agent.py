@@ -191,32 +191,18 @@ class Agent(Generic[Structured]):
                 pass
         finally:
             await run.aclose()
-        assert run.ended is not None
+        if run.ended is None:
+            raise HandrailError("The agent was closed before the prompt was answered.")
         return answer_of(run.ended)
 
-    async def stream_text(self, prompt: Prompt, *, limits: Limits | None = None) -> AsyncGenerator[str, None]:
+    def stream_text(self, prompt: Prompt, *, limits: Limits | None = None) -> "TextStream":
         """
         The text of the answers to a prompt, piece by piece as the model writes it.
 
         Raises:
             RunError: it did not come to an answer.
         """
-        run, slot = self.run(prompt, limits=limits), -1
-        try:
-            async for event in run:
-                match event:
-                    case BlockStart(kind="text"):
-                        slot = event.slot
-                    case Delta() if event.slot == slot:
-                        yield event.text
-                    case BlockEnd():
-                        slot = -1
-                    case _:
-                        pass
-        finally:
-            await run.aclose()
-        if run.ended is not None:
-            answer_of(run.ended)
+        return TextStream(self.run(prompt, limits=limits))
 
     def compact(self, instructions: str = "") -> Run:
         """
@@ -305,6 +291,36 @@ class Agent(Generic[Structured]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.aclose()
+
+
+class TextStream:
+    """The text of a run as an async iterator. Dropping it stops the run, as dropping a run does."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._slot = -1
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> str:
+        async for event in self._run:
+            match event:
+                case BlockStart(kind="text"):
+                    self._slot = event.slot
+                case Delta() if event.slot == self._slot:
+                    return event.text
+                case BlockEnd():
+                    self._slot = -1
+                case _:
+                    pass
+        if self._run.ended is not None:
+            answer_of(self._run.ended)
+        raise StopAsyncIteration
+
+    async def aclose(self) -> None:
+        """Stop the run, and wait until nothing of it is left."""
+        await self._run.aclose()
 
 
 async def query(prompt: Prompt, agent: Agent[Any] | None = None) -> AsyncGenerator[LoopEvent, None]:

@@ -37,8 +37,10 @@ def user_message(prompt: Prompt) -> UserMessage:
             return prompt
         case str():
             return UserMessage((Text(prompt),))
-        case _:
+        case Iterable():
             return UserMessage(tuple(prompt))
+        case _:
+            raise HandrailError(f"The prompt is {prompt!r}. Give a text, a UserMessage, or blocks such as Text.")
 
 
 def split_model(model: str | Streaming | ModelOptions | None) -> tuple[ModelOptions, Streaming | None]:
@@ -56,6 +58,8 @@ def split_model(model: str | Streaming | ModelOptions | None) -> tuple[ModelOpti
 
 def check_tools(tools: Iterable[AnyTool]) -> tuple[AnyTool, ...]:
     """The caller's own tools."""
+    if isinstance(tools, Tool):
+        raise HandrailError(f"tools is the tool {tools.name!r}. Give a list of tools: [{tools.name}].")
     given = tuple(tools)
     taken = set(builtin_names())
     for tool in given:

@@ -34,6 +34,8 @@ class Conversation:
     def __init__(self, config: RunConfig, state: ConversationState, hooks: "SessionHooks | None" = None) -> None:
         self.config = config
         self.state = state
+        self.is_closed = False
+        """Its transcript was closed, so that nothing may be added any more."""
         self._hooks = hooks
         self._found = found_tools(state.history.messages)
         self._current: Callable[[], Run | None] = lambda: None
@@ -69,6 +71,8 @@ class Conversation:
 
     def run(self, message: UserMessage, *, limits: Limits | None = None, expansion: Expansion | None = None) -> Run:
         """Work on a prompt, made from the command `expansion`; an empty message only takes up a deferred call."""
+        if self.is_closed:
+            raise HandrailError("This conversation was closed. Open another one; a kept session goes on by its id.")
         if self.running:
             raise HandrailError(f"{STILL_RUNNING} Use send() to add to it, or close its run first.")
         if not message.content and self.deferred is None:

@@ -219,6 +219,7 @@ class Session:
         """Stop what runs, also in the background, and close servers, connections and the transcript."""
         await self.disconnect()
         if self.transcript is not None:
+            self.conversation.is_closed = True
             self.transcript.writer.close()
             tidy(self.settings.loaded.env, self.settings.loaded.settings.get("cleanupPeriodDays"))
 

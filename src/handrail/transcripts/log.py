@@ -99,8 +99,8 @@ def _open_locked(path: Path) -> int:
             os.close(file)  # deleted or repaired between opening and locking: what is written there would be lost
     except BlockingIOError as error:
         os.close(file)
-        text = f"The session {path.stem} is in use by another process. End that one, or fork the session."
-        raise SessionError(text) from error
+        place = "is in use already, here or in another process"
+        raise SessionError(f"The session {path.stem} {place}. Close it there, or fork the session.") from error
     except OSError as error:
         raise SessionError(
             f"The session {path} cannot be written: {error.strerror}. "

@@ -89,7 +89,7 @@ class TranscriptStore:
 
     def has(self, session_id: str) -> bool:
         """Whether there is a session of exactly this id."""
-        return any(self._paths(session_id))
+        return ID.fullmatch(session_id) is not None and any(self._paths(session_id))
 
     def create_subagent(self, path: Path, agent_id: str, cwd: str) -> OpenTranscript:
         """Create a sub-agent's transcript, which is deleted with its session's. Raises SessionError if that fails."""
