@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from handrail.builtin.services import ToolServices, usual_quota
+from handrail.config.execution import features_of, unknown_features
 from handrail.config.flags import NO_FLAGS_GIVEN, SettingsFlags
 from handrail.config.places import SettingsPlaces, places_for
 from handrail.config.snapshot import NO_SETTINGS, Settings
@@ -279,6 +280,7 @@ def tool_services(settings: SessionSettings, session_id: str = "") -> ToolServic
         working_dirs=settings.folders,
         hidden=_hidden_files(settings.policy),
         sandbox=make_sandbox(settings, services.state),
+        background="background" in features_of(settings.loaded.settings, settings.loaded.env),
         output_quota=partial(_output_quota, settings),
     )
 
@@ -314,6 +316,6 @@ def open_settings(
     if not flags.managed_policy:
         places = replace(places, policy=())
     settings = SessionSettings(places, env, flags, on_warning=on_warning)
-    for note in settings.loaded.notes():
+    for note in (*settings.loaded.notes(), *unknown_features(settings.loaded.settings, settings.loaded.env)):
         on_warning(note)
     return settings
